@@ -78,9 +78,9 @@ consteval bool storable() {
         sized,
         "A dtype needs static constexpr int values_per_block and bytes_per_block in its dtype_traits.");
     if constexpr (sized) {
-      if constexpr (ScalarDtype<T>)
-        return true;
-      else if constexpr (decodes<T>()) {
+      if constexpr (ScalarDtype<T>) {
+        return decodes<T>();
+      } else if constexpr (decodes<T>()) {
         static_assert(
             quant::Encodable<T>,
             "A block dtype that weights are stored in needs void encode_block(const f32* values, T& "

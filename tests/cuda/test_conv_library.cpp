@@ -120,6 +120,9 @@ TEST_CASE("what a library cannot do as the op table says is ours") {
   CHECK(wrong_with<Policy<Storage<bf16>, Upcast<Conv>>>(library, square) == "");
   CHECK(wrong_with<Policy<Storage<bf16>, Activation<f32>>>(library, square) == "");
   CHECK(wrong_with<Policy<Storage<bf16>, Accumulate<bf16>>>(library, square) == "");
+  ConvCase below = square;  // into which the kernel fits by the padding below alone
+  below.height = 1, below.stride = 4, below.pad_top = 0, below.pad_bottom = 2;
+  CHECK(wrong_with<P>(library, below) == "");
   ConvCase narrow = square;  // rows that do not begin on 16 bytes
   narrow.channels = 3;
   CHECK(wrong_with<P>(library, narrow) == "");
@@ -163,4 +166,18 @@ TEST_CASE("what a library convolves in is counted while it does, and a dry run c
   const std::int64_t with_workspace = counted();
   host.workspace_bytes = 0;
   CHECK(counted() == with_workspace - static_cast<std::int64_t>(gpu::DeviceMemory::rounded(100'000)));
+}
+
+TEST_CASE("a padded side that indices of 32 bits do not reach is refused, not read elsewhere") {
+  using P = Policy<Storage<f32>>;
+  constexpr std::int64_t far = std::int64_t{1} << 30;
+  const Tensor<f32> pixel({1, 1, 1, 1}, filled<f32>({1}, 1).values());
+  const auto column = filled<f32>({1, 1, 3, 1}, 1), row = filled<f32>({1, 1, 1, 3}, 1);
+  // The fifth patch begins at 2^32, where an int is 0 again.
+  CHECK_THROWS_AS(conv2d<P>(pixel, ConvWeight<P>(column), {.stride = far, .pad_bottom = 4 * far + 2}),
+                  ShapeError);
+  CHECK_THROWS_AS(conv2d<P>(pixel, ConvWeight<P>(row), {.stride = far, .pad_right = 4 * far + 2}),
+                  ShapeError);
+  CHECK(to_host(conv2d<P>(pixel, ConvWeight<P>(column), {.stride = far, .pad_bottom = far + 2})).data()[0] ==
+        1);
 }

@@ -2,6 +2,7 @@
 #include <type_traits>
 
 #include <catch2/catch.hpp>
+#include <cuda/attention_runs.hpp>
 #include <cuda/product_runs.hpp>
 
 using namespace precast;
@@ -13,6 +14,10 @@ namespace {
 struct Wide8 {
   std::uint8_t bits = 0;
 };
+/// A bit less of mantissa than tf32 has: multiplied as tf32.
+struct Coarse19 {
+  std::uint32_t bits = 0;
+};
 /// More bits of mantissa than tf32 has.
 struct Fine24 {
   std::uint32_t bits = 0;
@@ -23,7 +28,12 @@ struct Fine24 {
 template <>
 struct precast::dtype_traits<Wide8> : precast::detail::scalar_traits<Wide8> {
   static constexpr std::string_view name = "wide8";
-  static constexpr FloatFormat format{7, 0};
+  static constexpr FloatFormat format{7, 0, Specials::none};
+};
+template <>
+struct precast::dtype_traits<Coarse19> : precast::detail::scalar_traits<Coarse19> {
+  static constexpr std::string_view name = "coarse19";
+  static constexpr FloatFormat format{8, 9};
 };
 template <>
 struct precast::dtype_traits<Fine24> : precast::detail::scalar_traits<Fine24> {
@@ -38,10 +48,11 @@ static_assert(std::is_same_v<gpu::MultipliedDtype<bf16>, bf16>);
 static_assert(std::is_same_v<gpu::MultipliedDtype<tf32>, tf32>);
 static_assert(std::is_same_v<gpu::MultipliedDtype<f32>, f32>);
 static_assert(std::is_same_v<gpu::MultipliedDtype<Wide8>, bf16>);
+static_assert(std::is_same_v<gpu::MultipliedDtype<Coarse19>, tf32>);
 static_assert(std::is_same_v<gpu::MultipliedDtype<Fine24>, f32>);
 
 TEMPLATE_TEST_CASE("cuda: operands of formats of one's own keep their range and their bits", "[matmul]",
-                   Wide8, Fine24) {
+                   Wide8, Coarse19, Fine24) {
   using P = Policy<Storage<f32>, Compute<TestType>, Activation<f32>>;
   using Types = precisions<P, Matmul>;
   for (const std::int64_t rows : {2, 40}) {
@@ -49,5 +60,14 @@ TEMPLATE_TEST_CASE("cuda: operands of formats of one's own keep their range and 
     const auto x = random_tensor<f32>({rows, 65}, 1, 1e12), weight = random_tensor<f32>({33, 65}, 2, 1e-12);
     const auto result = product<Types>(x, weight);
     CHECK(expected_products<Types>(x, weight, HostTensor<f32>()).outside(result) == "");
+  }
+}
+
+TEMPLATE_TEST_CASE("cuda: attention of operands of one's own", "[attention]", Wide8, Coarse19, Fine24) {
+  using Scores = Policy<Storage<f32>, Compute<TestType>, Activation<f32>>;
+  using InFlash = Policy<Storage<f32>, Compute<TestType>, Activation<f32>, Flash>;
+  for (const std::int64_t width : {24, 64}) {
+    CHECK(wrong_in<Scores>({1, 2, 20, 70, width}) == "");
+    CHECK(wrong_in<InFlash>({1, 2, 20, 70, width}) == "");
   }
 }

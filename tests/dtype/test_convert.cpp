@@ -7,7 +7,35 @@
 #include <catch2/catch.hpp>
 #include <dtype/all_formats.hpp>
 
+#include <precast/dtype/convert_value.hpp>
+
 using namespace precast;
+
+namespace {
+
+/// Without mantissa bits the exponent's last bit says which of two neighbours is even.
+struct OnlyExponent {
+  std::uint8_t bits = 0;
+};
+/// Three bytes a value.
+struct [[gnu::packed]] ThreeBytes {
+  std::uint32_t bits : 24 = 0;
+};
+
+}  // namespace
+
+template <>
+struct precast::dtype_traits<OnlyExponent> {
+  static constexpr std::string_view name = "e3m0";
+  static constexpr int values_per_block = 1, bytes_per_block = 1;
+  static constexpr FloatFormat format{3, 0, Specials::none};
+};
+template <>
+struct precast::dtype_traits<ThreeBytes> {
+  static constexpr std::string_view name = "e8m15";
+  static constexpr int values_per_block = 1, bytes_per_block = 3;
+  static constexpr FloatFormat format{8, 15};
+};
 
 namespace {
 
@@ -49,6 +77,29 @@ TEST_CASE("convert rounds once, for all pairs and all codes, and widens exactly 
       CHECK((changed == 0) == widens_exactly<To, From>);
     });
   });
+}
+
+TEST_CASE("a format without mantissa bits rounds ties to the even code") {
+  CHECK(to_double(from_double<OnlyExponent>(1.5)) == 2);  // codes 3 and 4
+  CHECK(to_double(from_double<OnlyExponent>(3)) == 2);    // codes 4 and 5
+  CHECK(to_double(from_double<OnlyExponent>(3.01)) == 4);
+  CHECK(to_double(from_double<OnlyExponent>(0.125)) == 0);  // codes 0 and 1
+  CHECK(to_double(from_double<OnlyExponent>(1000)) == 16);
+  for (f32 value = -40; value <= 40; value += 0.03125f)
+    CHECK(convert_value<OnlyExponent>(value).bits == convert<OnlyExponent>(value).bits);
+}
+
+TEST_CASE("a dtype of three bytes is converted like any other") {
+  static_assert(sizeof(ThreeBytes) == 3);
+  std::mt19937 random(1);
+  int wrong = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto value = std::bit_cast<f32>(static_cast<std::uint32_t>(random()));
+    const ThreeBytes narrow = convert_value<ThreeBytes>(value);
+    wrong += narrow.bits != convert<ThreeBytes>(value).bits;
+    wrong += !std::isnan(value) && convert_value<f32>(narrow) != convert<f32>(narrow);
+  }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("a signalling NaN becomes a NaN, not an infinity, on every way down") {

@@ -50,6 +50,21 @@ TEST_CASE("a DLPack tensor is a view of its memory", "[interop]") {
   CHECK(interop::dlpack_view<f32, HostSpace>(scalar.tensor).elements() == 1);
 }
 
+TEST_CASE("a DLPack tensor without memory has no values, or is refused", "[interop]") {
+  Foreign given({3, 4}), empty({3, 0}), large({0, std::int64_t{1} << 40, std::int64_t{1} << 40});
+  for (Foreign* one : {&given, &empty, &large}) {
+    one->tensor.data = nullptr;
+    one->tensor.byte_offset = 2;
+  }
+  CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(given.tensor)), Catch::Contains("[3, 4] has no"));
+  CHECK_THROWS_AS((interop::dlpack_heads<f32, HostSpace>(given.tensor)), InputError);
+  CHECK(interop::dlpack_view<f32, HostSpace>(empty.tensor).elements() == 0);
+  CHECK(interop::dlpack_view<f32, HostSpace>(large.tensor).shape()[2] == std::int64_t{1} << 40);
+  DLManagedTensor* const managed = interop::to_dlpack(HostTensor<f32>({0, std::int64_t{1} << 40, 2}));
+  CHECK(managed->dl_tensor.strides[0] == std::int64_t{1} << 41);
+  managed->deleter(managed);
+}
+
 TEST_CASE("a DLPack tensor that is not what a view says is refused with the reason", "[interop]") {
   Foreign given({3, 4});
   CHECK_THROWS_WITH((interop::dlpack_view<bf16, HostSpace>(given.tensor)),

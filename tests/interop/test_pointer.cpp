@@ -35,6 +35,9 @@ TEST_CASE("strides of rows at one distance are a view's, and others are refused"
   // What there is one of, or none, has a stride that is never used.
   CHECK(view_at<HostSpace>(values.data(), {2, 1, 4}, {5, 99, 1}).row(1)[0] == 5);
   CHECK(view_at<HostSpace>(values.data(), {1, 2, 1}, {99, 7, 99}).row(1)[0] == 7);
+  CHECK(view_at<HostSpace>(values.data(), {1, 2, 1}, {-99, 7, -1}).row(1)[0] == 7);  // a reversed axis of one
+  CHECK(view_at<HostSpace>(values.data(), {1, 2, 4}, {INT64_MAX, 4, 1}).row(1)[0] == 4);
+  CHECK(view_at<HostSpace>(values.data(), {0, 4}, {-8, 2}).elements() == 0);
   CHECK(view_at<HostSpace>(values.data(), {3}, {1}).row(0).size() == 3);
   CHECK(view_at<HostSpace>(values.data(), {0, 3, 4}, {1, 2, 1}).elements() == 0);
   CHECK_THROWS_WITH(view_at<HostSpace>(values.data(), {2, 3, 4}, {31, 10, 1}),
@@ -42,6 +45,8 @@ TEST_CASE("strides of rows at one distance are a view's, and others are refused"
   CHECK_THROWS_WITH(view_at<HostSpace>(values.data(), {3, 4}, {8, 2}), Catch::Contains("gaps"));
   CHECK_THROWS_WITH(view_at<HostSpace>(values.data(), {3, 4}, {-4, 1}), Catch::Contains("backwards"));
   CHECK_THROWS_WITH(view_at<HostSpace>(values.data(), {3, 4}, {1}), Catch::Contains("one for each"));
+  CHECK_THROWS_WITH(view_at<HostSpace>(values.data(), {2, 3, 4}, {0, std::int64_t{1} << 62, 1}),
+                    Catch::Contains("beyond all memory"));
   CHECK_THROWS_AS(Strides({1, 1, 1, 1, 1, 1, 1}), ShapeError);
 }
 
@@ -60,6 +65,8 @@ TEST_CASE("heads lie by any strides", "[interop]") {
   // Rows of 24 with three heads at their start are a slice of columns; pictures further apart are not.
   CHECK(heads_at<HostSpace>(values.data(), {2, 4, 3, 5}, {96, 24, 5, 1}).joined()->row_stride() == 24);
   CHECK_FALSE(heads_at<HostSpace>(values.data(), {2, 4, 3, 5}, {97, 24, 5, 1}).joined());
+  CHECK(heads_at<HostSpace>(values.data(), {1, 4, 3, 5}, {-60, 15, 5, 1}).row(0, 2, 3)[4] == 59);
+  CHECK(heads_at<HostSpace>(values.data(), {2, 1, 3, 5}, {15, 15, 5, 1}).joined());
   CHECK_THROWS_AS(heads_at<HostSpace>(values.data(), {2, 4, 15}, {60, 15, 1}), ShapeError);
   CHECK_THROWS_AS(heads_at<HostSpace>(values.data(), {2, 4, 3, 5}, {60, 15, 5, 2}), ShapeError);
 }

@@ -13,12 +13,9 @@ namespace precast {
 
 namespace detail {
 
-template <class T>
-using code_of = decltype(T::bits);
-
 /// Shift between a format's mantissa and f32's.
 template <ScalarDtype T>
-inline constexpr int mantissa_shift = 23 - dtype_traits<T>::format.mantissa_bits;
+inline constexpr int mantissa_shift = 23 - format_of<T>().mantissa_bits;
 
 /// a b, where a may be subnormal. In C++ nvcc makes it a zero where a program is compiled with -ftz=true, as
 /// by -use_fast_math: subnormal scales of blocks would be lost.
@@ -39,7 +36,7 @@ template <ScalarDtype From>
   if constexpr (std::same_as<From, bf16> || std::same_as<From, tf32>) {
     return convert<f32>(value);
   } else {
-    constexpr FloatFormat format = dtype_traits<From>::format;
+    constexpr FloatFormat format = format_of<From>();
     constexpr std::uint32_t magnitude_mask = format.sign_code() - 1;
     const std::uint32_t code = value.bits;
     const std::uint32_t magnitude = code & magnitude_mask;
@@ -64,7 +61,7 @@ template <ScalarDtype To>
   if constexpr (std::same_as<To, bf16>) {
     return nearest_bf16(value);
   } else {
-    constexpr FloatFormat format = dtype_traits<To>::format;
+    constexpr FloatFormat format = format_of<To>();
     constexpr int shift = mantissa_shift<To>;
     constexpr std::uint32_t first_normal = static_cast<std::uint32_t>(format.min_exponent() + 127) << 23;
     constexpr std::uint32_t exponent_offset = static_cast<std::uint32_t>(127 - format.bias()) << 23;
@@ -90,7 +87,7 @@ template <ScalarDtype To>
 /// NaN that stands for overflow in a format without infinity.
 template <ScalarDtype T>
 [[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR T saturated(T stored) {
-  constexpr FloatFormat format = dtype_traits<T>::format;
+  constexpr FloatFormat format = format_of<T>();
   constexpr std::uint32_t sign = format.sign_code();
   if constexpr (std::same_as<T, f32>) {
     const auto code = bit_cast<std::uint32_t>(stored);

@@ -21,8 +21,9 @@ inline constexpr bool has_decode = requires(const T& block, int first, int count
 
 }  // namespace detail
 
-/// A dtype whose values ops can read: every scalar, and a block dtype T that
-///  - is one block as it lies in memory: sizeof(T) is its bytes_per_block, and it copies as bytes do;
+/// A dtype whose values ops can read: a scalar as format_of<T>() checks it, and a block dtype T that
+///  - is one block of at least one value, as it lies in memory: sizeof(T) is its bytes_per_block, and it
+///  copies as bytes do;
 ///  - has `static void dtype_traits<T>::decode(const T& block, int first, int count, f32* values)`, which
 ///  writes values [first, first + count) of a block as f32. Kernels call it too, for any run in a block:
 ///  write PRECAST_HOST_DEVICE before it.
@@ -34,12 +35,16 @@ consteval bool decodes() {
         sizeof(T) == dtype_traits<T>::bytes_per_block && std::is_trivially_copyable_v<T>,
         "A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be "
         "copied as bytes.");
+    static_assert(dtype_traits<T>::values_per_block > 0, "A block dtype has at least one value in a block.");
     static_assert(detail::has_decode<T>,
                   "A block dtype that is multiplied needs static void decode(const T& block, int first, int "
                   "count, f32* values) in its dtype_traits.");
-    return sizeof(T) == dtype_traits<T>::bytes_per_block && detail::has_decode<T>;
+    return sizeof(T) == dtype_traits<T>::bytes_per_block && dtype_traits<T>::values_per_block > 0 &&
+           detail::has_decode<T>;
+  } else {
+    static_cast<void>(format_of<T>());
+    return true;
   }
-  return true;
 }
 
 /// Values [first, first + count) of a row as f32. `row` points to its first block (scalar): a pointer, or one

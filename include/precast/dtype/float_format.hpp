@@ -126,11 +126,10 @@ struct FloatFormat {
     if (drop > 54) return sign;  // below half of the smallest subnormal
     const std::uint64_t half = std::uint64_t{1} << (drop - 1);
     const std::uint64_t rest = significand & ((half << 1) - 1);
-    std::uint64_t kept = significand >> drop;
-    if (rest > half || (rest == half && (kept & 1))) ++kept;
     // Adding the exponent, rather than or-ing it, carries a mantissa that rounded up to the next power.
-    const std::uint64_t code =
-        (static_cast<std::uint64_t>(result_exponent - min_exponent()) << mantissa_bits) + kept;
+    std::uint64_t code = (static_cast<std::uint64_t>(result_exponent - min_exponent()) << mantissa_bits) +
+                         (significand >> drop);
+    if (rest > half || (rest == half && (code & 1))) ++code;
     return sign | (code > max_code() ? overflow_code() : static_cast<std::uint32_t>(code));
   }
 

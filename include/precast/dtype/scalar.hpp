@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/float_format.hpp>
@@ -107,13 +108,63 @@ inline constexpr bool in_files = requires {
   dtype_traits<T>::safetensors_name;
 };
 
+namespace detail {
+
+template <class T>
+using code_of = decltype(T::bits);
+
+template <class T>
+inline constexpr bool keeps_code = false;
+template <class T>
+  requires std::unsigned_integral<code_of<T>>
+inline constexpr bool keeps_code<T> =
+    std::numeric_limits<code_of<T>>::digits >= dtype_traits<T>::format.bits();
+template <class T>
+concept MadeOfCode = requires {
+  typename std::bool_constant<(static_cast<void>(T{code_of<T>{}}), true)>;
+};
+
+}  // namespace detail
+
+/// The format of a scalar dtype, which is what its type and its traits say together. What they say wrong is
+/// one sentence.
+template <ScalarDtype T>
+consteval FloatFormat format_of() {
+  constexpr FloatFormat format = dtype_traits<T>::format;
+  if constexpr (!std::same_as<T, f32>) {
+    constexpr int least_mantissa = format.specials == Specials::infinity_and_nan ? 1 : 0;
+    constexpr bool in_f32 = format.exponent_bits >= 1 && format.exponent_bits <= 8 &&
+                            format.mantissa_bits >= least_mantissa && format.mantissa_bits <= 22 &&
+                            (format.exponent_bits < 8 || format.specials == Specials::infinity_and_nan);
+    static_assert(in_f32,
+                  "A scalar dtype has numbers that f32 has too: 1 to 8 exponent bits, 0 to 22 mantissa bits; "
+                  "with 8 exponent bits infinity and NaN, and with these a mantissa bit.");
+    if constexpr (in_f32) {
+      static_assert(detail::keeps_code<T>,
+                    "A scalar dtype keeps its code in a member `bits`, an unsigned integer that has room for "
+                    "all bits of its format.");
+      if constexpr (detail::keeps_code<T>) {
+        static_assert(detail::MadeOfCode<T>,
+                      "A scalar dtype T is made of its code, as T{bits}, in constant expressions.");
+        static_assert(
+            !detail::MadeOfCode<T> ||
+                (std::is_trivially_copyable_v<T> && dtype_traits<T>::values_per_block == 1 &&
+                 dtype_traits<T>::bytes_per_block == sizeof(T)),
+            "A scalar dtype is one value as it lies in memory: values_per_block is 1, bytes_per_block its "
+            "size, and it can be copied as bytes.");
+      }
+    }
+  }
+  return format;
+}
+
 /// A scalar as a double, exactly.
 template <ScalarDtype T>
 PRECAST_HOST_DEVICE_CONSTEXPR double to_double(T value) {
   if constexpr (std::same_as<T, f32>) {
     return static_cast<double>(value);
   } else {
-    constexpr FloatFormat format = dtype_traits<T>::format;
+    constexpr FloatFormat format = format_of<T>();
     return format.decode(value.bits);
   }
 }
@@ -124,8 +175,8 @@ PRECAST_HOST_DEVICE_CONSTEXPR T from_double(double value) {
   if constexpr (std::same_as<T, f32>) {
     return static_cast<f32>(value);
   } else {
-    constexpr FloatFormat format = dtype_traits<T>::format;
-    return T{static_cast<decltype(T::bits)>(format.encode(value))};
+    constexpr FloatFormat format = format_of<T>();
+    return T{static_cast<detail::code_of<T>>(format.encode(value))};
   }
 }
 

@@ -2,6 +2,7 @@
 // only header that needs <dlpack/dlpack.h> (Debian: libdlpack-dev).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +45,7 @@ constexpr bool reaches(int device_type) {
 
 /// Throws InputError unless values of T lie in Space, and for device memory on the device of that number.
 template <class T, class Space>
-T* dlpack_data(const DLTensor& tensor, int device) {
+T* dlpack_data(const DLTensor& tensor, const Shape& shape, int device) {
   constexpr DLDataType wanted = dlpack_dtype<std::remove_const_t<T>>();
   const DLDataType& is = tensor.dtype;
   if (is.code != wanted.code || is.bits != wanted.bits || is.lanes != 1)
@@ -59,9 +60,11 @@ T* dlpack_data(const DLTensor& tensor, int device) {
   if (!on_host && tensor.device.device_type == kDLCUDA && tensor.device.device_id != device)
     throw InputError("DLPack: a tensor of device " + std::to_string(tensor.device.device_id) +
                      " is not on device " + std::to_string(device));
-  if (tensor.ndim < 0 || tensor.ndim > static_cast<int>(Shape::max_rank))
-    throw InputError("DLPack: a tensor of " + std::to_string(tensor.ndim) +
-                     " dimensions; views have at most 6");
+  if (!tensor.data) {
+    if (shape.elements() > 0)
+      throw InputError("DLPack: a tensor of shape " + to_string(shape) + " has no memory: its data is null");
+    return nullptr;
+  }
   const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(tensor.data) + tensor.byte_offset;
   if (address % alignof(T) != 0)
     throw InputError("DLPack: a tensor at an address that is no multiple of its values' size");
@@ -69,33 +72,43 @@ T* dlpack_data(const DLTensor& tensor, int device) {
 }
 
 inline Shape dlpack_shape(const DLTensor& tensor) {
+  if (tensor.ndim < 0 || tensor.ndim > static_cast<int>(Shape::max_rank))
+    throw InputError("DLPack: a tensor of " + std::to_string(tensor.ndim) +
+                     " dimensions; views have at most 6");
   return Shape(std::span<const std::int64_t>(tensor.shape, static_cast<std::size_t>(tensor.ndim)));
+}
+inline std::array<std::int64_t, Shape::max_rank> row_major_strides(const Shape& shape) {
+  std::array<std::int64_t, Shape::max_rank> strides{};
+  std::int64_t step = 1;
+  for (std::size_t i = shape.rank(); i-- > 0;) {
+    strides[i] = step;
+    // Sizes of a tensor without values may be too large to be multiplied; nothing uses its strides.
+    if (__builtin_mul_overflow(step, shape[i], &step)) step = 0;
+  }
+  return strides;
 }
 /// Without strides a tensor is in row-major order.
 inline Strides dlpack_strides(const DLTensor& tensor, const Shape& shape) {
   if (tensor.strides) return Strides(std::span<const std::int64_t>(tensor.strides, shape.rank()));
-  std::array<std::int64_t, Shape::max_rank> strides{};
-  std::int64_t step = 1;
-  for (std::size_t i = shape.rank(); i-- > 0; step *= shape[i]) strides[i] = step;
-  return Strides(std::span<const std::int64_t>(strides.data(), shape.rank()));
+  return Strides(std::span<const std::int64_t>(row_major_strides(shape).data(), shape.rank()));
 }
 
 }  // namespace detail
 
 /// A view of a DLPack tensor's values, which its owner keeps alive and has written before: DLPack says
 /// nothing of streams. `T` may be const. Throws InputError where dtype, device or address are not what the
-/// view says, and ShapeError where rows are not at one distance.
+/// view says or values have no memory, and ShapeError where rows are not at one distance.
 template <class T, class Space = BackendSpace>
 ViewIn<T, Space> dlpack_view(const DLTensor& tensor, int device = 0) {
-  T* const data = detail::dlpack_data<T, Space>(tensor, device);
   const Shape shape = detail::dlpack_shape(tensor);
+  T* const data = detail::dlpack_data<T, Space>(tensor, shape, device);
   return view_at<Space>(data, shape, detail::dlpack_strides(tensor, shape));
 }
 /// The same as heads of attention: the tensor's dimensions are B, S, H and D, whatever its strides.
 template <class T, class Space = BackendSpace>
 HeadsViewIn<T, Space> dlpack_heads(const DLTensor& tensor, int device = 0) {
-  T* const data = detail::dlpack_data<T, Space>(tensor, device);
   const Shape shape = detail::dlpack_shape(tensor);
+  T* const data = detail::dlpack_data<T, Space>(tensor, shape, device);
   return heads_at<Space>(data, shape, detail::dlpack_strides(tensor, shape));
 }
 
@@ -111,11 +124,8 @@ DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor, int device = 0) {
   auto owner = std::make_unique<Owner>();
   owner->tensor = std::move(tensor);
   const Shape& shape = owner->tensor.shape();
-  std::int64_t step = 1;
-  for (std::size_t i = shape.rank(); i-- > 0; step *= shape[i]) {
-    owner->shape[i] = shape[i];
-    owner->strides[i] = step;
-  }
+  std::ranges::copy(shape.sizes(), owner->shape.begin());
+  owner->strides = detail::row_major_strides(shape);
   constexpr bool on_host = std::is_same_v<typename Memory::space, HostSpace>;
   DLTensor& given = owner->managed.dl_tensor;
   given.data = owner->tensor.data();

@@ -1,6 +1,7 @@
 // Views of memory that a program has as a pointer, sizes and strides; nothing is copied.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,15 +41,18 @@ inline std::string to_string(const Strides& strides) {
 
 namespace detail {
 
-/// Throws ShapeError unless there is a stride for each dimension, none below 0, and values of the last
-/// dimension are neighbours.
+/// Throws ShapeError unless there is a stride for each dimension, none that is used is below 0 or beyond all
+/// memory, and values of the last dimension are neighbours.
 inline void check_strides(const Shape& shape, const Strides& strides) {
   const auto refuse = [&](const char* why) {
     throw ShapeError("strides " + to_string(strides) + " of " + to_string(shape) + " " + why);
   };
   if (strides.rank() != shape.rank()) refuse("are not one for each dimension");
-  for (std::size_t i = 0; i < shape.rank(); ++i)
-    if (strides[i] < 0) refuse("go backwards");
+  if (shape.elements() == 0) return;
+  for (std::size_t i = 0; i < shape.rank(); ++i) {
+    if (shape[i] > 1 && strides[i] < 0) refuse("go backwards");
+    if (shape[i] > 1 && strides[i] > Shape::max_elements / shape[i]) refuse("reach beyond all memory");
+  }
   if (shape.rank() > 0 && shape.back() > 1 && strides[shape.rank() - 1] != 1)
     refuse("leave gaps between the values of the last dimension");
 }
@@ -93,7 +97,8 @@ ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape, const St
 template <class Space, ForeignScalar T>
 HeadsViewIn<dtype_of_foreign<T>, Space> heads_at(T* data, const Shape& shape, const Strides& strides) {
   detail::check_strides(shape, strides);
-  return {as_dtype(data), shape, {strides[0], strides[1], strides[2]}};
+  const auto forwards = [&](std::size_t i) { return std::max(strides[i], std::int64_t{0}); };
+  return {as_dtype(data), shape, {forwards(0), forwards(1), forwards(2)}};
 }
 /// The same of [B, S, H, D] without gaps.
 template <class Space, ForeignScalar T>

@@ -36,7 +36,7 @@ struct FlashProducts {
   using Queries = SharedTile<Element, tile.queries, Width>;
   using Keys = SharedTile<Element, tile.keys, Width>;
   static constexpr int rows = tile.queries / tile.warps;
-  static constexpr bool on_tensor_cores = !std::is_same_v<Operand, f32>;
+  static constexpr bool on_tensor_cores = !std::is_same_v<MultipliedDtype<Operand>, f32>;
   static_assert(rows == 16 || (rows == 32 && on_tensor_cores),
                 "FlashAttentionTile: a warp has 16 rows of queries, or on tensor cores 32.");
   using Scores =
@@ -54,7 +54,7 @@ struct FlashProducts {
     if constexpr (on_tensor_cores)
       add_product<Operand>(to, SumsAsRows<Operand, rows, tile.keys>{weights}, values);
     else
-      add_product<f32>(to, HeldWeights<tile.keys>{weights}, values);
+      add_product<f32>(to, HeldWeights<Operand, tile.keys>{weights}, values);
   }
 };
 

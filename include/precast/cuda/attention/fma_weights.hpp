@@ -1,6 +1,7 @@
 // Attention's scores and weights where products are fused multiply-adds: 16 rows a warp.
 #pragma once
 
+#include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/fma_products.hpp>
@@ -18,12 +19,14 @@ PRECAST_DEVICE void add_scores(FmaScores<Keys>& scores, Left left, int first_row
     add_product_transposed<Accumulate>(scores, index, left, first_row, keys, 0);
 }
 
-/// The weights that lanes hold as sums of scores: each key's is fetched from the lane that has it.
-template <int Keys>
+/// The weights that lanes hold as sums of scores, rounded to Operand: each key's is fetched from the lane
+/// that has it.
+template <class Operand, int Keys>
 struct HeldWeights {
   const FmaScores<Keys>& weights;
   PRECAST_DEVICE f32 operator()(int i, int j, int k) const {
-    return shuffle(weights.values[i][j], lane_index() / 8 * 8 + planted<"lane of a weight">(k, k ^ 1));
+    return rounded<Operand>(
+        shuffle(weights.values[i][j], lane_index() / 8 * 8 + planted<"lane of a weight">(k, k ^ 1)));
   }
 };
 

@@ -28,9 +28,11 @@ inline constexpr bool conv_library_has_dtypes = [] {
          !Types::saturate;
 }();
 
-/// Whether opposite sides have the same padding, which is all that the library knows.
+/// Whether opposite sides have the same padding, which is all that the library knows: the padding of the top
+/// and left, into which the kernel fits.
 constexpr bool padded_alike(const ConvSizes& s) {
-  return s.out_height == (s.height + 2 * s.pad_top - s.kernel_height) / s.stride + 1 &&
+  return s.height + 2 * s.pad_top >= s.kernel_height && s.width + 2 * s.pad_left >= s.kernel_width &&
+         s.out_height == (s.height + 2 * s.pad_top - s.kernel_height) / s.stride + 1 &&
          s.out_width == (s.width + 2 * s.pad_left - s.kernel_width) / s.stride + 1;
 }
 

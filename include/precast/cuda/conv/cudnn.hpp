@@ -37,7 +37,10 @@ class CudnnPlan {
     const cudnn::Dtype dtype = conv.dtype == LibraryDtype::f16    ? cudnn::data_half
                                : conv.dtype == LibraryDtype::bf16 ? cudnn::data_bfloat16
                                                                   : cudnn::data_float;
-    if (!fits(s.batch * s.height * s.width * conv.x_stride) || !fits(s.pixels() * conv.out_stride)) return;
+    for (const std::int64_t size :
+         {s.height, s.width, s.stride, s.pad_top, s.pad_left, s.batch * s.height * s.width * conv.x_stride,
+          s.pixels() * conv.out_stride})
+      if (!fits(size)) return;
     const auto pixels = [&](const Descriptor& to, std::int64_t n, std::int64_t c, std::int64_t h,
                             std::int64_t w, std::int64_t stride) {
       library.check(call.set_tensor(to.get(), dtype, narrow(n), narrow(c), narrow(h), narrow(w),

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <string>
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/memory.hpp>
@@ -64,15 +66,23 @@ struct ImplicitIm2col {
 
 template <ScalarDtype T>
 ImplicitIm2col<T> implicit_im2col(DeviceView<const T> x, const ConvSizes& sizes) {
-  const auto narrow = [](std::int64_t size) { return checked_columns(size); };
+  const auto narrow = [](std::int64_t size) {
+    if (size > std::numeric_limits<std::int32_t>::max() - 1024)
+      throw ShapeError("conv2d: a side of " + std::to_string(size) +
+                       " pixels, padding in, is too long for a device");
+    return static_cast<int>(size);
+  };
+  // The last pixels that patches reach: padding at the bottom and right is in no other number.
+  narrow((sizes.out_height - 1) * sizes.stride + sizes.kernel_height);
+  narrow((sizes.out_width - 1) * sizes.stride + sizes.kernel_width);
   constexpr std::int64_t run = widest_vector<T>;
   return {.data = pointer_to(x),
           .rows = sizes.pixels(),
           .pixel_stride = x.row_stride(),
-          .columns = narrow(sizes.patch()),
+          .columns = checked_columns(sizes.patch()),
           .height = narrow(sizes.height),
           .width = narrow(sizes.width),
-          .channels = narrow(sizes.channels),
+          .channels = checked_columns(sizes.channels),
           .kernel_width = narrow(sizes.kernel_width),
           .stride = narrow(sizes.stride),
           .pad_top = narrow(sizes.pad_top),

@@ -10,10 +10,20 @@
 
 namespace precast::gpu {
 
-/// N values that are read or written at once: 4, 8 or 16 bytes, which must lie on a multiple of their size.
+/// Whether values of a dtype can be moved several at once.
+template <class T>
+consteval bool moves_in_vectors() {
+  constexpr bool moves = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4;
+  static_assert(moves, "On a device a scalar dtype takes 1, 2 or 4 bytes.");
+  return moves;
+}
+
+/// N values that are read or written at once: 2, 4, 8 or 16 bytes, which must lie on a multiple of their
+/// size.
 template <class T, int N>
-struct alignas(sizeof(T) * N) Vector {
-  static_assert(sizeof(T) * N == 2 || sizeof(T) * N == 4 || sizeof(T) * N == 8 || sizeof(T) * N == 16,
+struct alignas(moves_in_vectors<T>() ? sizeof(T) * N : 1) Vector {
+  static_assert(!moves_in_vectors<T>() || sizeof(T) * N == 2 || sizeof(T) * N == 4 || sizeof(T) * N == 8 ||
+                    sizeof(T) * N == 16,
                 "Vector: one access moves 2, 4, 8 or 16 bytes.");
   T values[N];
   PRECAST_HOST_DEVICE constexpr T& operator[](int i) { return values[i]; }

@@ -40,17 +40,17 @@ struct LeftRows {
 };
 
 /// Sums as a left factor of further products, straight from the registers that hold them as sums: rounded to
-/// Operand. tf32's products take a row's columns in the order 0 2 4 6 1 3 5 7, which is how lanes have them;
+/// Operand. Products in tf32 take a row's columns in the order 0 2 4 6 1 3 5 7, which is how lanes have them;
 /// so must the right factor.
 template <class Operand, int Rows, int Depth, bool Saturates = false>
 struct SumsAsRows {
   const TensorCoreAccumulator<Rows, Depth>& sums;
 
   PRECAST_DEVICE Fragment<4> operator()(int m, int step) const {
-    if constexpr (std::is_same_v<Operand, tf32>) {
+    if constexpr (std::is_same_v<MultipliedDtype<Operand>, tf32>) {
       const f32(&w)[4] = sums.tiles[m][step].values;
       const int second = planted<"order of keys">(2, 1);
-      return {{tf32_word(w[0]), tf32_word(w[second]), tf32_word(w[3 - second]), tf32_word(w[3])}};
+      return {{word(w[0]), word(w[second]), word(w[3 - second]), word(w[3])}};
     } else {
       const f32(&near)[4] = sums.tiles[m][2 * step].values;
       const f32(&far)[4] = sums.tiles[m][2 * step + 1].values;
@@ -59,6 +59,14 @@ struct SumsAsRows {
                operand_pair<Operand, Saturates>(far[0], far[1]),
                operand_pair<Operand, Saturates>(far[2], far[3])}};
     }
+  }
+
+ private:
+  static PRECAST_DEVICE std::uint32_t word(f32 sum) {
+    if constexpr (std::is_same_v<Operand, tf32>)
+      return tf32_word(sum);
+    else
+      return bit_cast<std::uint32_t>(operand_value<Operand, Saturates>(sum));
   }
 };
 

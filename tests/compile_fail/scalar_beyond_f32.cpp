@@ -1,0 +1,22 @@
+// expect: A scalar dtype has numbers that f32 has too: 1 to 8 exponent bits, 0 to 22 mantissa bits; with 8
+// exponent bits infinity and NaN, and with these a mantissa bit.
+#include <precast/dtype/convert_value.hpp>
+
+using namespace precast;
+
+struct Mine {
+  std::uint16_t bits = 0;
+};
+template <>
+struct precast::dtype_traits<Mine> {
+  static constexpr std::string_view name = "mine";
+  static constexpr int values_per_block = 1, bytes_per_block = sizeof(Mine);
+#ifdef MISTAKE
+  static constexpr FloatFormat format{8, 7, Specials::none};
+#else
+  static constexpr FloatFormat format{7, 8, Specials::none};
+#endif
+};
+
+f32 widened(Mine value) { return convert_value<f32>(value); }
+Mine narrowed(f32 value) { return convert_value<Mine>(value); }
