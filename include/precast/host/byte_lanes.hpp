@@ -79,7 +79,6 @@ template <class Bytes>
   integers = reinterpret_cast<Ints16>(is_signed ? _mm512_maskz_cvtepi8_epi32(0xffff, from)
                                                 : _mm512_maskz_cvtepu8_epi32(0xffff, from));
 #else
-#pragma GCC unroll 2
   for (int half = 0; half < 2; ++half) {
     const __m128i eight = half ? _mm_srli_si128(from, 8) : from;
     integers.parts[half] = reinterpret_cast<Ints16::Register>(is_signed ? _mm256_cvtepi8_epi32(eight)
@@ -88,7 +87,6 @@ template <class Bytes>
 #endif
 #else
   using Four = typename RegisterOf<std::conditional_t<is_signed, std::int8_t, std::uint8_t>, 4>::type;
-#pragma GCC unroll 4
   for (int part = 0; part < Ints16::registers; ++part) {
     Four four;
     std::memcpy(&four, reinterpret_cast<const char*>(&bytes) + 4 * part, sizeof four);
@@ -172,7 +170,6 @@ template <class Words, class Floats>
 #else
   constexpr int in_part = Words16::in_register;
   using Part = std::uint16_t __attribute__((vector_size(2 * in_part)));
-#pragma GCC unroll 4
   for (int i = 0; i < Words16::registers; ++i) {
     const auto wide = rounded_upper_halves<Words16::Register>(values.parts[i]);
     const auto narrow = __builtin_convertvector(wide, Part);

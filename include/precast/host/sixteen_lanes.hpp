@@ -59,7 +59,6 @@ struct SixteenLanes {
   template <class F, class Other>
   [[gnu::always_inline]] SixteenLanes with(F f, const Other& other) const {
     SixteenLanes result;
-#pragma GCC unroll 4
     for (int i = 0; i < registers; ++i) {
       if constexpr (std::is_same_v<Other, SixteenLanes>)
         result.parts[i] = f(parts[i], other.parts[i]);
@@ -106,7 +105,6 @@ template <class To, class From>
 [[gnu::always_inline]] inline To same_bits_as(const From& from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
-#pragma GCC unroll 4
   for (int i = 0; i < To::registers; ++i)
     to.parts[i] = reinterpret_cast<typename To::Register>(from.parts[i]);
   return to;
@@ -115,7 +113,6 @@ template <class To, class From>
 /// Integers as the numbers that they are.
 [[gnu::always_inline]] inline Floats16 floats_of(const Ints16& integers) {
   Floats16 numbers;
-#pragma GCC unroll 4
   for (int i = 0; i < Ints16::registers; ++i)
     numbers.parts[i] = __builtin_convertvector(integers.parts[i], Floats16::Register);
   return numbers;
@@ -123,7 +120,6 @@ template <class To, class From>
 
 /// Register by register: GCC copies what is larger in other pieces, by way of memory.
 [[gnu::always_inline]] inline void store(const Floats16& values, f32* to) {
-#pragma GCC unroll 4
   for (int i = 0; i < Floats16::registers; ++i)
     std::memcpy(to + i * Floats16::in_register, &values.parts[i], register_bytes);
 }
