@@ -37,12 +37,15 @@ inline std::int64_t panels_at_once(std::int64_t columns, bool in_place) {
 
 /// Rows of x that are multiplied at a time. Measured: from 192 on, as long as rows and panel stay in the
 /// cache, their number does not matter where the weight is multiplied as it lies; where it is widened, more
-/// rows widen it less often. Fewer where tasks are few.
-constexpr std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels,
-                                      bool in_place) {
+/// rows widen it less often. oneDNN's GEMM, by which CPUs without AVX-512 multiply, loses a fifth of its
+/// speed beyond 384 rows of 3072 columns. Fewer where tasks are few.
+inline std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels,
+                                   bool in_place) {
   constexpr std::int64_t enough_tasks = 16, fewest = 128;
-  const std::int64_t near =
-      in_place || columns < 2048 ? 256 : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, 768);
+  const std::int64_t most_widened = multiplies_panels_side_by_side() ? 768 : 384;
+  const std::int64_t near = in_place || columns < 2048
+                                ? 256
+                                : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, most_widened);
   const std::int64_t shares = ceil_divide(enough_tasks, panels);
   const std::int64_t most = std::min(near, std::max(fewest, ceil_divide(rows, shares)));
   const std::int64_t blocks = ceil_divide(rows, most);
