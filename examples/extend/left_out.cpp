@@ -1,5 +1,5 @@
-// A block dtype without one member of the concept, which LEFT_OUT chooses: the compiler answers with one
-// sentence.
+// A block dtype without one member of the concept, or of another size, as LEFT_OUT chooses: the compiler
+// answers with one sentence.
 #include <formats/registration.hpp>
 
 namespace mine {
@@ -23,7 +23,9 @@ struct precast::dtype_traits<mine::Pair> {
 #if LEFT_OUT != 6
   static constexpr std::string_view safetensors_name = "PAIR";
 #endif
-#if LEFT_OUT != 2
+#if LEFT_OUT == 7
+  static constexpr int values_per_block = 1;
+#elif LEFT_OUT != 2
   static constexpr int values_per_block = 2;
 #endif
 #if LEFT_OUT == 3

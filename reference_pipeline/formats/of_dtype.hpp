@@ -85,8 +85,11 @@ consteval bool storable() {
             quant::Encodable<T>,
             "A block dtype that weights are stored in needs void encode_block(const f32* values, T& "
             "block) beside it, in its own namespace.");
-        static_assert(values_at_once % dtype_traits<T>::values_per_block == 0,
-                      "A block dtype that weights are stored in has blocks that divide 8192 values.");
+        // In files and commands a dtype of one value in a block is a scalar.
+        static_assert(
+            dtype_traits<T>::values_per_block > 1 && values_at_once % dtype_traits<T>::values_per_block == 0,
+            "A block dtype that weights are stored in has 2 to 8192 values in a block, a number that divides "
+            "8192.");
         return quant::Encodable<T>;
       }
     }

@@ -1,5 +1,5 @@
-// expect: A scalar dtype has numbers that f32 has too: 1 to 8 exponent bits, 0 to 22 mantissa bits; with 8
-// exponent bits infinity and NaN, and with these a mantissa bit.
+// expect: A scalar dtype has numbers that f32 has too: 1 to 8 exponent bits, 0 to 21 mantissa bits, so that
+// sums round once; with 8 exponent bits infinity and NaN, and with these a mantissa bit.
 #include <precast/dtype/convert_value.hpp>
 
 using namespace precast;

@@ -17,6 +17,10 @@ namespace {
 struct OnlyExponent {
   std::uint8_t bits = 0;
 };
+/// f16 without infinity and NaN, whose codes are numbers.
+struct AllNumbers {
+  std::uint16_t bits = 0;
+};
 /// Three bytes a value.
 struct [[gnu::packed]] ThreeBytes {
   std::uint32_t bits : 24 = 0;
@@ -29,6 +33,12 @@ struct precast::dtype_traits<OnlyExponent> {
   static constexpr std::string_view name = "e3m0";
   static constexpr int values_per_block = 1, bytes_per_block = 1;
   static constexpr FloatFormat format{3, 0, Specials::none};
+};
+template <>
+struct precast::dtype_traits<AllNumbers> {
+  static constexpr std::string_view name = "e5m10_numbers";
+  static constexpr int values_per_block = 1, bytes_per_block = 2;
+  static constexpr FloatFormat format{5, 10, Specials::none};
 };
 template <>
 struct precast::dtype_traits<ThreeBytes> {
@@ -87,6 +97,13 @@ TEST_CASE("a format without mantissa bits rounds ties to the even code") {
   CHECK(to_double(from_double<OnlyExponent>(1000)) == 16);
   for (f32 value = -40; value <= 40; value += 0.03125f)
     CHECK(convert_value<OnlyExponent>(value).bits == convert<OnlyExponent>(value).bits);
+}
+
+TEST_CASE("a format without infinity and NaN does not hold those of a narrower one") {
+  static_assert(widens_exactly<f32, AllNumbers> && widens_exactly<AllNumbers, OnlyExponent>);
+  static_assert(!widens_exactly<AllNumbers, f16> && !widens_exactly<AllNumbers, fp8_e4m3>);
+  static_assert(!widens_exactly<f16, AllNumbers>);
+  CHECK(to_double(convert<AllNumbers>(std::numeric_limits<f32>::infinity())) == 131008);
 }
 
 TEST_CASE("a dtype of three bytes is converted like any other") {

@@ -42,6 +42,15 @@ inline void search_block(const precast::f32* values, const precast::f32*, Search
   encode_with(4, values, block);
 }
 
+/// More values in a block than a task encodes at a time of smaller ones.
+struct Large {
+  static constexpr int values = 10'000;
+  std::int8_t numbers[values];
+};
+inline void encode_block(const precast::f32* values, Large& block) {
+  for (int i = 0; i < Large::values; ++i) block.numbers[i] = static_cast<std::int8_t>(values[i]);
+}
+
 }  // namespace own
 
 namespace precast {
@@ -56,6 +65,14 @@ struct dtype_traits<own::Quartet> {
 };
 template <>
 struct dtype_traits<own::SearchedQuartet> : dtype_traits<own::Quartet> {};
+template <>
+struct dtype_traits<own::Large> {
+  static constexpr std::string_view name = "large";
+  static constexpr int values_per_block = own::Large::values, bytes_per_block = sizeof(own::Large);
+  static void decode(const own::Large& block, int first, int count, f32* values) {
+    std::copy_n(block.numbers + first, count, values);
+  }
+};
 
 }  // namespace precast
 
@@ -260,4 +277,13 @@ TEST_CASE("an importance that does not fit is refused", "[quant]") {
     CHECK_THROWS_WITH(encode({Encoder::search, importance}), Catch::Contains("column 7 is negative"));
   }
   CHECK(quant::encoder_named("search") == Encoder::search);
+}
+
+TEST_CASE("blocks of more values than a task has are encoded one a task", "[quant]") {
+  std::vector<f32> values(3 * own::Large::values);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<f32>(i % 101);
+  const std::vector<own::Large> blocks = encoded<own::Large>(values, {});
+  std::vector<f32> back(values.size());
+  decode_run<own::Large>(blocks.data(), 0, static_cast<std::int64_t>(values.size()), back.data());
+  CHECK(back == values);
 }

@@ -134,11 +134,12 @@ consteval FloatFormat format_of() {
   if constexpr (!std::same_as<T, f32>) {
     constexpr int least_mantissa = format.specials == Specials::infinity_and_nan ? 1 : 0;
     constexpr bool in_f32 = format.exponent_bits >= 1 && format.exponent_bits <= 8 &&
-                            format.mantissa_bits >= least_mantissa && format.mantissa_bits <= 22 &&
+                            format.mantissa_bits >= least_mantissa && format.mantissa_bits <= 21 &&
                             (format.exponent_bits < 8 || format.specials == Specials::infinity_and_nan);
-    static_assert(in_f32,
-                  "A scalar dtype has numbers that f32 has too: 1 to 8 exponent bits, 0 to 22 mantissa bits; "
-                  "with 8 exponent bits infinity and NaN, and with these a mantissa bit.");
+    static_assert(
+        in_f32,
+        "A scalar dtype has numbers that f32 has too: 1 to 8 exponent bits, 0 to 21 mantissa bits, so "
+        "that sums round once; with 8 exponent bits infinity and NaN, and with these a mantissa bit.");
     if constexpr (in_f32) {
       static_assert(detail::keeps_code<T>,
                     "A scalar dtype keeps its code in a member `bits`, an unsigned integer that has room for "
@@ -180,9 +181,19 @@ PRECAST_HOST_DEVICE_CONSTEXPR T from_double(double value) {
   }
 }
 
-/// Whether every value of From is a value of To, so that a conversion cannot round.
+namespace detail {
+/// Whether a format has codes for all that is not a number in another.
+constexpr bool has_specials_of(FloatFormat to, FloatFormat from) {
+  return from.specials == Specials::none || to.specials == Specials::infinity_and_nan ||
+         to.specials == from.specials;
+}
+}  // namespace detail
+
+/// Whether every value of From is a value of To, infinity and NaN with them, so that a conversion cannot
+/// round.
 template <ScalarDtype To, ScalarDtype From>
 inline constexpr bool widens_exactly =
+    detail::has_specials_of(dtype_traits<To>::format, dtype_traits<From>::format) &&
     dtype_traits<To>::format.max() >= dtype_traits<From>::format.max() &&
     dtype_traits<To>::format.min_subnormal() <= dtype_traits<From>::format.min_subnormal() &&
     dtype_traits<To>::format.mantissa_bits >= dtype_traits<From>::format.mantissa_bits;

@@ -65,7 +65,7 @@ void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeO
   if (options.encoder == Encoder::search && !Searchable<Format>)
     throw InputError("encode: " + std::string(dtype_traits<Format>::name) +
                      " has no search encoder: choose the reference encoder");
-  constexpr std::size_t blocks_at_once = 8192 / in_block;
+  constexpr std::size_t blocks_at_once = std::max<std::size_t>(1, 8192 / in_block);
   const std::size_t tasks = (blocks.size() + blocks_at_once - 1) / blocks_at_once;
   host::parallel_for(static_cast<std::int64_t>(tasks), [&](std::int64_t task) {
     const std::size_t first = static_cast<std::size_t>(task) * blocks_at_once;
