@@ -19,7 +19,8 @@ using HalfCodes8 = short __attribute__((vector_size(16)));  // what the instruct
 
 /// NaN with their sign alone, as single values are converted.
 [[gnu::always_inline]] inline Floats8 with_plain_nan(const Floats8& values) {
-  const auto is_nan = reinterpret_cast<Words8>(values != values), words = reinterpret_cast<Words8>(values);
+  const auto words = reinterpret_cast<Words8>(values);
+  const auto is_nan = reinterpret_cast<Words8>((words & 0x7fffffffu) > 0x7f800000u);
   return reinterpret_cast<Floats8>((~is_nan & words) | (is_nan & ((words & 0x80000000u) | 0x7fc00000u)));
 }
 
