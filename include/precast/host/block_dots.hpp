@@ -73,8 +73,6 @@ template <class Reader, OneDnnOperand M, int Rows>
                                                 const std::byte* x, std::int64_t row_bytes, f32* sums,
                                                 std::int64_t stride) {
   using Run = ArrangedRun<Reader, M>;
-  // Far enough for memory, near enough for the nearest cache.
-  constexpr std::int64_t ahead = 3072;
   // The codes of a run are taken apart while those before it are multiplied, where registers hold both: the
   // CPU by itself does not look that far ahead.
   constexpr bool reads_ahead = Rows * Reader::vectors <= 8;
@@ -86,7 +84,7 @@ template <class Reader, OneDnnOperand M, int Rows>
   __m512 totals[Rows][2], of_offsets[Rows];
   for (int r = 0; r < Rows; ++r) totals[r][0] = totals[r][1] = of_offsets[r] = _mm512_setzero_ps();
   for (std::int64_t run = 0; run < runs; ++run, row += Reader::bytes) {
-    for (int byte = 0; byte < Reader::bytes; byte += 64) __builtin_prefetch(row + ahead + byte);
+    for (int byte = 0; byte < Reader::bytes; byte += 64) __builtin_prefetch(row + block_bytes_ahead + byte);
     if constexpr (reads_ahead) {
       lanes = next;
       read(run + 1, row + Reader::bytes, next);
@@ -131,7 +129,7 @@ void multiply_blocks(const BlockRows& weight, std::int64_t features, std::int64_
                      row_bytes = runs * std::int64_t{sizeof(ArrangedRun<Reader, M>)};
   // What does not fill a run is followed by zeros: scales of 0.
   alignas(64) std::byte rest[Reader::bytes] = {};
-  const auto multiply = [&]<int Rows>(std::integral_constant<int, Rows>) {
+  with_arranged_rows(rows, [&]<int Rows>(std::integral_constant<int, Rows>) {
     for (std::int64_t f = 0; f < features; ++f) {
       const std::byte* const row = weight.from_row(f).first + head;
       f32 factor = power;
@@ -142,10 +140,7 @@ void multiply_blocks(const BlockRows& weight, std::int64_t features, std::int64_
                     static_cast<std::size_t>(block_bytes - whole_runs * Reader::bytes));
       multiply_row<Reader, M, Rows>(row, rest, factor, whole_runs, runs, x, row_bytes, sums + f, stride);
     }
-  };
-  if (rows == 1) return multiply(std::integral_constant<int, 1>{});
-  if (rows == 2) return multiply(std::integral_constant<int, 2>{});
-  multiply(std::integral_constant<int, 4>{});
+  });
 }
 
 template <class Reader, OneDnnOperand T>

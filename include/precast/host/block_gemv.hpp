@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -36,6 +37,22 @@ struct BlockGemv {
   Arrange arrange = nullptr;
   Multiply multiply = nullptr;
 };
+
+namespace detail {
+
+/// How many bytes of blocks are asked for before they are read: far enough for memory, near enough for the
+/// nearest cache.
+inline constexpr std::int64_t block_bytes_ahead = 3072;
+
+/// Calls `multiply` with the number of arranged rows as a constant.
+template <class Multiply>
+void with_arranged_rows(std::int64_t rows, const Multiply& multiply) {
+  if (rows == 1) return multiply(std::integral_constant<int, 1>{});
+  if (rows == 2) return multiply(std::integral_constant<int, 2>{});
+  multiply(std::integral_constant<int, 4>{});
+}
+
+}  // namespace detail
 
 /// The functions of the format of that name. Defined in host/block_dots.hpp; the pipeline links one unit for
 /// each T (kernels/).

@@ -86,7 +86,7 @@ template <class Bytes>
   }
 #endif
 #else
-  using Four = typename RegisterOf<std::conditional_t<is_signed, std::int8_t, std::uint8_t>, 4>::type;
+  using Four = typename VectorOf<std::conditional_t<is_signed, std::int8_t, std::uint8_t>, 4>::type;
   for (int part = 0; part < Ints16::registers; ++part) {
     Four four;
     std::memcpy(&four, reinterpret_cast<const char*>(&bytes) + 4 * part, sizeof four);
@@ -103,12 +103,16 @@ template <class Bytes>
   values = floats_of(integers - less);
 }
 
-/// Numbers behind codes of Code, fp8_e4m3 or fp8_e5m2, none of which is infinite or NaN: codes of f16 with
-/// fewer bits and, of fp8_e4m3, another exponent.
+/// Numbers behind codes of fp8_e4m3 or fp8_e5m2, which are codes of f16 with fewer bits and, of fp8_e4m3,
+/// another exponent; false where one is infinite or NaN, which the caller decodes by itself.
 template <class Code>
-[[gnu::always_inline]] inline void small_floats(Bytes16 codes, Floats16& values) {
+[[gnu::always_inline]] inline bool fp8_numbers_of(Bytes16 codes, Floats16& values) {
   constexpr bool is_half = std::is_same_v<Code, fp8_e5m2>;
   static_assert(is_half || std::is_same_v<Code, fp8_e4m3>);
+  const Bytes16 special = is_half ? reinterpret_cast<Bytes16>((codes & 0x7c) == 0x7c)
+                                  : reinterpret_cast<Bytes16>((codes & 0x7f) == 0x7f);
+  if (any_set(special)) [[unlikely]]
+    return false;
 #if defined(__AVX2__) && defined(__F16C__)
   __m128i from;
   std::memcpy(&from, &codes, sizeof from);
@@ -133,6 +137,7 @@ template <class Code>
   values = same_bits_as<Floats16>(same_bits_as<Ints16>(magnitudes * (is_half ? 0x1p112f : 0x1p120f)) |
                                   ((wide & 0x80) << 24));
 #endif
+  return true;
 }
 
 /// The number behind the code of an f16: detail::half_value's bits.

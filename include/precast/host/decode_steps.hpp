@@ -213,13 +213,12 @@ template <class To>
   for (int half = 0; half < 2; ++half) {
     const Bytes16 codes = sixteen_bytes(block.codes + 16 * half);
     Floats16 values;
-    if (any_set(reinterpret_cast<Bytes16>((codes & 0x7f) == 0x7f))) [[unlikely]] {  // NaN
+    if (fp8_numbers_of<fp8_e4m3>(codes, values)) [[likely]] {
+      values = values * scale;
+    } else {
       f32 some[16];
       dtype_traits<mxfp8>::decode(block, 16 * half, 16, some);
-      std::memcpy(&values, some, sizeof values);
-    } else {
-      small_floats<fp8_e4m3>(codes, values);
-      values = values * scale;
+      values = loaded_floats(some);
     }
     sink.put(half, values);
   }

@@ -52,8 +52,6 @@ struct DotSink {
 template <class Format, int Rows>
 void dot_row(const std::byte* row, std::int64_t columns, const f32* x, std::int64_t x_stride, f32* sums,
              std::int64_t stride) {
-  // Far enough for memory, near enough for the nearest cache.
-  constexpr std::int64_t ahead = 3072;
   DotSums<Rows> of_lanes;
   for (auto& of_row : of_lanes)
     for (Lanes& sum : of_row) sum = Lanes::zero();
@@ -62,7 +60,7 @@ void dot_row(const std::byte* row, std::int64_t columns, const f32* x, std::int6
   if constexpr (ScaledRowDtype<Format>) {
     const auto& codes = *reinterpret_cast<const Format*>(row);
     for (; columns - k >= 64; k += 64) {
-      __builtin_prefetch(row + k + ahead);
+      __builtin_prefetch(row + k + block_bytes_ahead);
       decode_scaled_sixteenths(codes, k, 4, sink());
     }
     const std::int64_t left = (columns - k) / 16;
@@ -73,7 +71,7 @@ void dot_row(const std::byte* row, std::int64_t columns, const f32* x, std::int6
     for (const auto* block = reinterpret_cast<const Format*>(row); columns - k >= in_block;
          ++block, k += in_block) {
       for (std::size_t byte = 0; byte < sizeof(Format); byte += 64)
-        __builtin_prefetch(reinterpret_cast<const char*>(block) + ahead + byte);
+        __builtin_prefetch(reinterpret_cast<const char*>(block) + block_bytes_ahead + byte);
       decode_whole_block(*block, sink());
     }
   }
@@ -100,13 +98,10 @@ void multiply_decoded(const BlockRows& weight, std::int64_t features, std::int64
                       const std::byte* x, std::int64_t rows, f32* sums, std::int64_t stride) {
   const auto* const values = reinterpret_cast<const f32*>(x);
   const std::int64_t x_stride = rounded_up(columns, 16);
-  const auto multiply = [&]<int Rows>(std::integral_constant<int, Rows>) {
+  with_arranged_rows(rows, [&]<int Rows>(std::integral_constant<int, Rows>) {
     for (std::int64_t f = 0; f < features; ++f)
       dot_row<Format, Rows>(weight.from_row(f).first, columns, values, x_stride, sums + f, stride);
-  };
-  if (rows == 1) return multiply(std::integral_constant<int, 1>{});
-  if (rows == 2) return multiply(std::integral_constant<int, 2>{});
-  multiply(std::integral_constant<int, 4>{});
+  });
 }
 
 /// The functions of a format: a row of x is followed by zeros to a whole vector.

@@ -14,8 +14,8 @@ namespace precast::host {
 
 namespace detail {
 
-using FloatsInRegister = RegisterOf<f32>::type;
-using WordsInRegister = RegisterOf<std::uint32_t>::type;
+using FloatsInRegister = VectorOf<f32>::type;
+using WordsInRegister = VectorOf<std::uint32_t>::type;
 
 /// Whether vectors of this CPU round to T.
 template <ScalarDtype T>
@@ -62,7 +62,7 @@ template <ScalarDtype T>
     rounded = (odd + 0x7fffu + ((odd >> 16) & 1)) & 0xffff0000u;
     nan = (code | 0x400000u) & 0xffff0000u;
   }
-  const auto is_nan = reinterpret_cast<Words>(nearest != nearest);
+  const auto is_nan = reinterpret_cast<Words>((code & 0x7fffffffu) > 0x7f800000u);
   sums = reinterpret_cast<FloatsInRegister>((is_nan & nan) | (~is_nan & rounded));
 }
 

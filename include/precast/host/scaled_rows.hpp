@@ -26,12 +26,7 @@ template <ScaledCode Code>
     to_floats(reinterpret_cast<SignedBytes16>(codes), values);
     return true;
   } else {
-    constexpr bool wide_range = std::same_as<Code, fp8_e5m2>;
-    const Bytes16 special = wide_range ? reinterpret_cast<Bytes16>((codes & 0x7c) == 0x7c)
-                                       : reinterpret_cast<Bytes16>((codes & 0x7f) == 0x7f);
-    if (any_set(special)) return false;
-    small_floats<Code>(codes, values);
-    return true;
+    return fp8_numbers_of<Code>(codes, values);
   }
 }
 

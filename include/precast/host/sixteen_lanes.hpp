@@ -1,5 +1,5 @@
 // Sixteen f32 or integers of 32 bits in as many registers as this CPU needs for them: one of AVX-512, two of
-// AVX2, four of SSE. Vectors that are wider than a register would be taken apart value by value by GCC.
+// AVX2, four of SSE.
 #pragma once
 
 #include <cstdint>
@@ -7,29 +7,15 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/vector_register.hpp>
 
 namespace precast::host::detail {
 
-/// Bytes of a vector register of what is compiled for.
-#if defined(__AVX512F__)
-inline constexpr int register_bytes = 64;
-#elif defined(__AVX2__)
-inline constexpr int register_bytes = 32;
-#else
-inline constexpr int register_bytes = 16;
-#endif
-
-/// As many T as a register holds, or as so many bytes.
-template <class T, int bytes = register_bytes>
-struct RegisterOf {
-  using type [[gnu::vector_size(bytes)]] = T;
-};
-
 #if defined(__AVX512F__)
 
-using Ints16 = RegisterOf<std::int32_t>::type;
-using Words16 = RegisterOf<std::uint32_t>::type;
-using Floats16 = RegisterOf<f32>::type;
+using Ints16 = VectorOf<std::int32_t>::type;
+using Words16 = VectorOf<std::uint32_t>::type;
+using Floats16 = VectorOf<f32>::type;
 
 template <class To, class From>
 [[gnu::always_inline]] inline To same_bits_as(const From& from) {
@@ -51,7 +37,7 @@ template <class To, class From>
 /// Sixteen T, as a vector has them: operators work lane by lane, and take one T for all lanes too.
 template <class T>
 struct SixteenLanes {
-  using Register = typename RegisterOf<T>::type;
+  using Register = typename VectorOf<T>::type;
   static constexpr int registers = 16 * sizeof(T) / register_bytes, in_register = 16 / registers;
   Register parts[registers];
 

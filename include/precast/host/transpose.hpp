@@ -9,7 +9,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/host/sixteen_lanes.hpp>
+#include <precast/host/vector_register.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {
@@ -31,21 +31,17 @@ class TransposedBlock {
   static constexpr int side = std::min(16, register_bytes / static_cast<int>(sizeof(Unit)));
 
   void load_row(int row, const void* from) { std::memcpy(&rows_[row], from, sizeof(Row)); }
-  void transpose() {
-    swap_blocks<side / 2>();
-    if constexpr (side > 2) swap_blocks<side / 4>();
-    if constexpr (side > 4) swap_blocks<side / 8>();
-    if constexpr (side > 8) swap_blocks<side / 16>();
-  }
+  void transpose() { swap_blocks<side / 2>(); }
   void store_row(int row, void* to) const { std::memcpy(to, &rows_[row], sizeof(Row)); }
 
  private:
-  using Row = typename RegisterOf<Unit, side* static_cast<int>(sizeof(Unit))>::type;
+  using Row = typename VectorOf<Unit, side>::type;
 
   template <int Size>
   void swap_blocks() {
     for (int row = 0; row < side; ++row)
       if ((row & Size) == 0) swap_halves<Size>(rows_[row], rows_[row + Size], lanes());
+    if constexpr (Size > 1) swap_blocks<Size / 2>();
   }
   template <int Size, int... Lane>
   static void swap_halves(Row& upper, Row& lower, std::integer_sequence<int, Lane...>) {

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/vector_register.hpp>
 #include <precast/quant/exact_arithmetic.hpp>
 #include <precast/quant/rounding.hpp>
 
@@ -16,19 +17,11 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-/// Lanes of f32 in a register of what is compiled for: never more, or vectors would be taken apart badly.
-#if defined(__AVX512F__)
-inline constexpr int native_lanes = 16;
-#elif defined(__AVX2__)
-inline constexpr int native_lanes = 8;
-#else
-inline constexpr int native_lanes = 4;
-#endif
+using host::detail::VectorOf;
 
-template <class T, int lanes>
-struct VectorOf {
-  using type [[gnu::vector_size(sizeof(T) * lanes)]] = T;
-};
+/// Lanes of f32 in a register of what is compiled for.
+inline constexpr int native_lanes = host::detail::register_bytes / static_cast<int>(sizeof(f32));
+
 template <int lanes>
 using Floats = typename VectorOf<f32, lanes>::type;
 /// What comparisons of Floats give too: -1 where true, 0 where not.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include <precast/cuda/device/access.hpp>
@@ -67,7 +66,7 @@ struct ImplicitIm2col {
 template <ScalarDtype T>
 ImplicitIm2col<T> implicit_im2col(DeviceView<const T> x, const ConvSizes& sizes) {
   const auto narrow = [](std::int64_t size) {
-    if (size > std::numeric_limits<std::int32_t>::max() - 1024)
+    if (size > most_columns)
       throw ShapeError("conv2d: a side of " + std::to_string(size) +
                        " pixels, padding in, is too long for a device");
     return static_cast<int>(size);

@@ -60,9 +60,12 @@ bool rows_begin_on_16_bytes(const DeviceView<T>& view) {
   return rows_are_aligned<16 / static_cast<int>(sizeof(T))>(view);
 }
 
-/// Columns are counted in 32 bits: their indices are divided by. Throws ShapeError for more.
+/// Columns are counted in 32 bits, since their indices are divided by; a block's last step passes their end.
+inline constexpr std::int64_t most_columns = std::numeric_limits<std::int32_t>::max() - 1024;
+
+/// Throws ShapeError for more than most_columns.
 inline int checked_columns(std::int64_t columns) {
-  if (columns > std::numeric_limits<std::int32_t>::max() - 1024)
+  if (columns > most_columns)
     throw ShapeError("a product over " + std::to_string(columns) + " columns has too many of them");
   return static_cast<int>(columns);
 }
