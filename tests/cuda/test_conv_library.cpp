@@ -123,6 +123,9 @@ TEST_CASE("what a library cannot do as the op table says is ours") {
   ConvCase below = square;  // into which the kernel fits by the padding below alone
   below.height = 1, below.stride = 4, below.pad_top = 0, below.pad_bottom = 2;
   CHECK(wrong_with<P>(library, below) == "");
+  ConvCase nothing = square;  // without pixels: every patch lies in the padding
+  nothing.height = 0, nothing.pad_top = nothing.pad_bottom = 2;
+  CHECK(wrong_with<P>(library, nothing) == "");
   ConvCase narrow = square;  // rows that do not begin on 16 bytes
   narrow.channels = 3;
   CHECK(wrong_with<P>(library, narrow) == "");

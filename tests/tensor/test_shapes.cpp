@@ -75,6 +75,9 @@ TEST_CASE("a view stays within its rows and columns", "[shapes]") {
   CHECK(refusal([&] { (void)view.columns_between(3, 2); }) == "columns 3 + 2 leave [3, 4]");
   CHECK(refusal([&] { (void)view.columns_between(-1, 1); }) == "columns -1 + 1 leave [3, 4]");
   CHECK(refusal([&] { (void)view.columns_between(0, -2); }) == "columns 0 + -2 leave [3, 4]");
+  CHECK(refusal([&] { (void)view.rows_between(1, huge); }) == "rows 1 + 9223372036854775807 leave [3, 4]");
+  CHECK(refusal([&] { (void)view.columns_between(huge, huge); }) ==
+        "columns 9223372036854775807 + 9223372036854775807 leave [3, 4]");
   CHECK(view.rows_between(3, 0).elements() == 0);
   CHECK(view.columns_between(1, 3).row(2).data() == values.data() + 9);
 
@@ -92,6 +95,7 @@ TEST_CASE("a tensor takes as many values as it has", "[shapes]") {
   HostTensor<f32> tensor(Shape{2, 3});
   CHECK(refusal([&] { tensor.upload(2, five); }) == "5 values from 2 on leave [2, 3]");
   CHECK(refusal([&] { tensor.upload(-1, five); }) == "5 values from -1 on leave [2, 3]");
+  CHECK(refusal([&] { tensor.upload(huge, five); }) == "5 values from 9223372036854775807 on leave [2, 3]");
   CHECK(refusal([&] { tensor.upload(1, five); }) == "nothing");
   CHECK(refusal([&] { (void)std::move(tensor).reshaped(Shape{7}); }) == "cannot reshape [2, 3] to [7]");
 }
@@ -126,5 +130,7 @@ TEST_CASE("a matrix of blocks has rows and columns", "[shapes]") {
   CHECK(refusal([&] { (void)matrix.view().rows_between(2, 2); }) == "rows 2 + 2 leave [3, 40]");
   CHECK(refusal([&] { (void)matrix.view().rows_between(-1, 2); }) == "rows -1 + 2 leave [3, 40]");
   CHECK(refusal([&] { (void)matrix.view().rows_between(0, -1); }) == "rows 0 + -1 leave [3, 40]");
+  CHECK(refusal([&] { (void)matrix.view().rows_between(1, huge); }) ==
+        "rows 1 + 9223372036854775807 leave [3, 40]");
   CHECK(matrix.view().rows_between(3, 0).elements() == 0);
 }

@@ -46,7 +46,7 @@ class BlockViewIn {
   T* row(std::int64_t index) const { return blocks_ + index * blocks_per_row(); }
   /// Rows [first, first + count).
   BlockViewIn rows_between(std::int64_t first, std::int64_t count) const {
-    if (first < 0 || count < 0 || first + count > rows())
+    if (first < 0 || count < 0 || count > rows() - first)
       throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
                        to_string(shape_));
     return {row(first), Shape{count, columns()}};

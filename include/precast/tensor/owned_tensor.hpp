@@ -53,7 +53,7 @@ class Tensor {
   /// Copies values of the host to element `first` and on: they have been read when this returns. Ops wait for
   /// them on whichever stream they run. Throws ShapeError where there are too many.
   void upload(std::int64_t first, std::span<const T> values) {
-    if (first < 0 || first + static_cast<std::int64_t>(values.size()) > elements())
+    if (first < 0 || static_cast<std::int64_t>(values.size()) > elements() - first)
       throw ShapeError(std::to_string(values.size()) + " values from " + std::to_string(first) +
                        " on leave " + to_string(shape_));
     buffer_.upload(static_cast<std::size_t>(first) * sizeof(T), values.data(), values.size_bytes());

@@ -83,14 +83,14 @@ class ViewIn {
   }
   /// Rows [first, first + count) as a matrix.
   ViewIn rows_between(std::int64_t first, std::int64_t count) const {
-    if (first < 0 || count < 0 || first + count > rows())
+    if (first < 0 || count < 0 || count > rows() - first)
       throw ShapeError("rows " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
                        to_string(shape_));
     return {data_ + first * row_stride_, Shape{count, columns()}, row_stride_};
   }
   /// Columns [first, first + count) of every row.
   ViewIn columns_between(std::int64_t first, std::int64_t count) const {
-    if (first < 0 || count < 0 || first + count > columns())
+    if (first < 0 || count < 0 || count > columns() - first)
       throw ShapeError("columns " + std::to_string(first) + " + " + std::to_string(count) + " leave " +
                        to_string(shape_));
     return {data_ + first, shape_.with_back(count), row_stride_};

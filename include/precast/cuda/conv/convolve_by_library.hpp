@@ -45,8 +45,8 @@ bool convolve_by_library(const DeviceView<const X>& x,
   if constexpr (conv_library_has_dtypes<Types> && std::is_same_v<X, typename Types::operand>) {
     const auto& library = library_in_use<ConvLibrary>();
     if (!library.has_code || epilogue.bias.elements() == 0 || epilogue.activate != ActivationFunction::none ||
-        !padded_alike(sizes) || !weight.contiguous() || !rows_begin_on_16_bytes(weight) ||
-        !rows_begin_on_16_bytes(x) || !rows_begin_on_16_bytes(out))
+        x.elements() == 0 || !padded_alike(sizes) || !weight.contiguous() ||
+        !rows_begin_on_16_bytes(weight) || !rows_begin_on_16_bytes(x) || !rows_begin_on_16_bytes(out))
       return false;
     ConvRequest conv{.dtype = library_dtype<X>(),
                      .sizes = sizes,
