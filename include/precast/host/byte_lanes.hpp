@@ -175,11 +175,10 @@ template <class Words, class Floats>
 #else
   constexpr int in_part = Words16::in_register;
   using Part = std::uint16_t __attribute__((vector_size(2 * in_part)));
-  for (int i = 0; i < Words16::registers; ++i) {
-    const auto wide = rounded_upper_halves<Words16::Register>(values.parts[i]);
-    const auto narrow = __builtin_convertvector(wide, Part);
-    std::memcpy(reinterpret_cast<Part*>(&codes) + i, &narrow, sizeof narrow);
-  }
+  Part parts[Words16::registers];
+  for (int i = 0; i < Words16::registers; ++i)
+    parts[i] = __builtin_convertvector(rounded_upper_halves<Words16::Register>(values.parts[i]), Part);
+  std::memcpy(&codes, parts, sizeof codes);
 #endif
 }
 
