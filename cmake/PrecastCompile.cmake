@@ -18,6 +18,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++'s plain -Wshadow takes the enumerators of an enum class for names in scope. psabi: a note on how gcc 4 passed
   # vectors.
   list(APPEND precast_flags -Wshadow=local -Wno-psabi)
+  # A twentieth of a large unit's time went to g++'s collector of garbage, for less than half a GB.
+  list(APPEND precast_flags --param=ggc-min-heapsize=500000)
 else()
   list(APPEND precast_flags -Wshadow)
 endif()
@@ -33,6 +35,10 @@ endif()
 
 # How much code is optimised that is no kernel.
 set(precast_level_cold $<$<CONFIG:Release>:-Os>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Passes that take a quarter of the time of a unit of models, and make its code 0.5% smaller.
+  list(APPEND precast_level_cold -fno-tree-pta -fno-gcse -fno-code-hoisting -fno-schedule-insns2 -fno-tree-pre -fno-ipa-sra)
+endif()
 set(precast_level_test $<$<CONFIG:Release>:-Og>)
 set(precast_level_light_test $<$<CONFIG:Release>:-O0>)
 if(PRECAST_SANITIZE)  # which take the compiler longest where it optimises: a unit of models 59 s with -O1, 23 without
@@ -47,7 +53,7 @@ function(precast_compile target)
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>")
   target_link_options(${target} PRIVATE ${precast_sanitizers})
   foreach(kind IN LISTS ARGN)
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${precast_level_${kind}}>)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${precast_level_${kind}}>")
   endforeach()
   if(PRECAST_CCACHE)
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${PRECAST_CCACHE}")
