@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <type_traits>
 
 #include <language_model/compiled_model.hpp>
@@ -36,7 +37,7 @@ class TrainedModelTemplate final : public TrainedModel {
     for (std::size_t i = 0; i < facts.size(); ++i) parameters_.emplace_back(facts[i], values[i]);
   }
 
-  double loss(std::span<const std::int32_t> windows, std::int64_t batch, f32 scale) override {
+  double loss(std::span<const std::int32_t> windows, std::int64_t batch, std::optional<f32> scale) override {
     fetched_.clear();
     const auto length = static_cast<std::int64_t>(windows.size()) / batch - 1;
     require_length(length);
@@ -49,15 +50,15 @@ class TrainedModelTemplate final : public TrainedModel {
     }
     train::Tape tape;
     for (Parameter& parameter : parameters_) parameter.begin_step();
-    const Layers<P> layers(scale != 0 ? &tape : nullptr);
+    const Layers<P> layers(scale ? &tape : nullptr);
     const Value<P> hidden = hidden_states(layers, std::move(inputs), batch);
     const Value<P> logits = layers.linear(hidden, head());
     const View<const Activation> rows =
         std::as_const(logits->value).view().reshaped({batch * length, config_.vocabulary});
     const auto loss = cross_entropy<P>(rows, targets);
-    if (scale != 0) {
+    if (scale) {
       logits->gradient = Tensor<Activation>(logits->value.shape());
-      cross_entropy_gradient_into<P>(scale, rows, targets, CrossEntropyOptions{},
+      cross_entropy_gradient_into<P>(*scale, rows, targets, CrossEntropyOptions{},
                                      logits->gradient->view().reshaped(rows.shape()));
       if (!gradient_is_whole_) {
         tape.backward();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,8 +45,9 @@ class TrainedModel {
   virtual ~TrainedModel() = default;
 
   /// The loss of windows [batch, context + 1] of tokens: the mean cross entropy of each token by those before
-  /// it; and, where `scale` is not 0, its gradients times `scale`, which replace those of the step before.
-  virtual double loss(std::span<const std::int32_t> windows, std::int64_t batch, f32 scale) = 0;
+  /// it; and, where a scale is given, its gradients times the scale, which replace those of the step before.
+  virtual double loss(std::span<const std::int32_t> windows, std::int64_t batch,
+                      std::optional<f32> scale = {}) = 0;
   /// What the model says of the token after these.
   virtual std::vector<f32> next_token(std::span<const std::int32_t> tokens) = 0;
 

@@ -37,7 +37,7 @@ class TrainingStep {
   explicit TrainingStep(const ModelCase& of,
                         const language_model::TrainingDevice& device = language_model::training_on_cpu());
 
-  void forward() { model_->loss(windows_, batch_, 0.0f); }
+  void forward() { model_->loss(windows_, batch_); }
   void forward_backward() { model_->loss(windows_, batch_, 1.0f); }
   /// AdamW's step with the gradients that are there.
   void optimizer();

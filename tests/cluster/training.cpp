@@ -136,6 +136,28 @@ TEST_CASE("ranks agree on the loss scale, on clipping and on steps that are left
   CHECK(states[0] == states[1]);
 }
 
+TEST_CASE("ranks whose loss scale has fallen to 0 take steps as one of PyTorch does") {
+  host::set_threads(1);
+  const LanguageModelConfig config = tiny_config();
+  const ParameterValues values = initial_values(parameters_of(config), 1);
+  TrainingOptions options{.policy = "amp-f16", .steps = 2};
+  options.scaler = {.init_scale = 1e38, .backoff_factor = 1e-90};
+  std::vector<std::int32_t> text;
+  for (int i = 0; i < 500; ++i) text.push_back(i * i % 20);
+  ranks::run_ranks(2, [&](ranks::ThreadRank& job) {
+    Trainer trainer(config, options, values, training_on_cpu(), {.job = &job});
+    const auto batches = part_of_rank(random_windows(text, 4, 8, 1, "text"), job.rank(), 2, "text");
+    const StepFacts first = trainer.step(*batches), second = trainer.step(*batches);
+    if (job.rank() != 0) return;
+    CHECK(first.skipped);
+    CHECK(second.scale == 0);
+    // Gradients times 0 are zeros, which GradScaler does not take for inf, and over 0 NaN.
+    CHECK(second.non_finite == 0);
+    CHECK(std::isnan(second.grad_norm));
+    CHECK_FALSE(second.skipped);
+  });
+}
+
 TEST_CASE("ranks that read different checkpoints refuse to go on") {
   host::set_threads(1);
   const Scratch scratch;
