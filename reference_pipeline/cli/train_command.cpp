@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <cli/arguments.hpp>
@@ -115,7 +117,11 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
   if (is_first) {
     made.emplace(folder);
-    const io::AtomicFile probe(checkpoint);  // one that cannot be written is found before it is trained for
+    // One that cannot be written, or a log in the place of another, is found before it is trained for.
+    std::vector<std::filesystem::path> files{checkpoint, folder / model_file, folder / "config.json",
+                                             folder / tokenizer_file};
+    if (!options.log.empty()) files.emplace_back(options.log);
+    check_output_files(files);
   }
   // Appears with the first checkpoint: a run that fails sooner leaves a model of --output as it was.
   bool is_described = options.resume;
@@ -133,6 +139,8 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     // lacks its config.
     trainer.write_checkpoint(checkpoint, settings_text(settings), [&] {
       for (const auto& file : files) file->commit();
+      std::error_code ignored;  // the model that was there before had other tokens
+      if (!inputs.tokenizer) std::filesystem::remove(folder / tokenizer_file, ignored);
     });
     is_described = true;
   };
@@ -233,6 +241,9 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
     if (const CLI::Option* option = command.get_option(name);
         option->count() > 0 && option->results().front().empty())
       throw UsageError(std::string(name) + " is empty: give it a value, or leave it out");
+  for (const auto& [name, file] : {std::pair("--log", &options.log), {"--report", &options.report}})
+    if (is_standard_output(*file))
+      throw UsageError(std::string(name) + " is '" + *file + "', where the result is printed: name a file");
   if (options.threads) host::set_threads(*options.threads);
   const bool predicts = !scaling.ranks.empty();
   if (!options.report.empty() && options.compare.empty() && !predicts)

@@ -24,7 +24,8 @@ inline void check_train_folder(const TrainOptions& options) {
     throw UsageError("--output is '" + options.output + "': it takes the name of a folder");
   if (options.resume || options.overwrite) return;
   std::error_code ignored;
-  for (const char* file : {checkpoint_file, language_model::model_file})
+  // Of a model in shards, or of weights that are not read here, config.json alone would be replaced.
+  for (const char* file : {checkpoint_file, language_model::model_file, "config.json"})
     if (std::filesystem::exists(folder / file, ignored))
       throw UsageError("--output: " + io::shown(folder / file) +
                        " is there: go on from it with --resume, train anew in its place with --overwrite, "

@@ -159,7 +159,13 @@ class TimedSteps {
 
  private:
   static TrainOptions longer(TrainOptions options) {
-    options.training.steps = std::max<std::int64_t>(options.training.steps, 2 * turns * steps_of_turn);
+    constexpr std::int64_t most = 2 * turns * steps_of_turn;
+    if (!options.batches.empty())
+      if (const std::int64_t held = language_model::steps_of_batches(options.batches); held < most)
+        throw UsageError("--predict-ranks times up to " + std::to_string(most) +
+                         " steps, and --batches has " + std::to_string(held) +
+                         ": give more, or time windows of a text (--data)");
+    options.training.steps = std::max(options.training.steps, most);
     return options;
   }
 

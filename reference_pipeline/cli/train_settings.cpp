@@ -62,8 +62,8 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
       {"--layers", std::to_string(config.layers)},
       {"--width", std::to_string(config.width)},
       {"--heads", std::to_string(config.heads)},
-      {"--tokenizer", options.tokenizer},
   };
+  if (inputs.tokenizer) all["--tokenizer"] = inputs.tokenizer->is_of_bytes() ? "bytes" : "characters";
   if (training.clip) all["--clip"] = shortest(*training.clip);
   if (llama) all["--heads-kv"] = std::to_string(config.heads_kv);
   if (!options.batches.empty()) {
@@ -130,6 +130,7 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
   };
   TrainSettings names = now;
   names.insert(kept.begin(), kept.end());
+  for (const char* name : names_of_model) names.emplace(name, "");  // one that neither model has
   // How far the run goes changes no step of a constant rate.
   const bool any_end = text_of(kept, "--schedule") == "constant";
   const bool other_ranks = text_of(kept, "ranks") != text_of(now, "ranks");

@@ -21,6 +21,7 @@ class Tokenizer {
   /// What json() wrote. Throws InputError that names the file.
   static Tokenizer from_json(std::string_view text, const std::filesystem::path& file);
 
+  bool is_of_bytes() const { return characters_.empty(); }
   std::int64_t size() const {
     return characters_.empty() ? 256 : static_cast<std::int64_t>(characters_.size());
   }

@@ -164,6 +164,7 @@ TEST_CASE("train refuses what --batches has otherwise, and a context that its mo
   CHECK(on({"--context", "8"}).code == 0);
   for (const auto& [words, says] : std::vector<std::pair<Words, std::string>>{
            {{"--context", "7"}, "--context is 7, and --batches has 8"},
+           {{"--tokenizer", "bytes"}, "--tokenizer is bytes, and the model of --model has characters"},
            {{"--data", file}, "--data and --batches are both given"}}) {
     const auto refused = on(words);
     INFO(refused.err);
@@ -174,6 +175,12 @@ TEST_CASE("train refuses what --batches has otherwise, and a context that its mo
   const auto bytes = trained({"--tokenizer", "bytes", "--data", file, "--overwrite"});
   CHECK(bytes.code == 2);
   CHECK_THAT(bytes.err, Catch::Contains("--data and --batches are both given"));
+  // A model whose tokenizer is not read here takes the place of one that had characters.
+  const std::string foreign = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/language_models/tiny_gpt2";
+  CHECK(fs::exists(fs::path(more) / "precast_tokenizer.json"));
+  REQUIRE(run({"train", "--model", foreign, "--output", more, "--overwrite", "--quiet", "--batches", file})
+              .code == 0);
+  CHECK_FALSE(fs::exists(fs::path(more) / "precast_tokenizer.json"));
 }
 
 TEST_CASE("without --steps, --batches are trained on to their end", "[train]") {
@@ -207,6 +214,12 @@ TEST_CASE("without --steps, --batches are trained on to their end", "[train]") {
   INFO(compared.err);
   REQUIRE(compared.code == 0);
   CHECK(compared.json()["runs"][1]["steps"] == 3);
+  const auto predicted = run(program::train_tiny(
+      {"--predict-ranks", "2", "--link-latency", "1", "--link-bandwidth", "1GB", "--batches", file}));
+  INFO(predicted.err);
+  CHECK(predicted.code == 2);
+  CHECK(predicted.one_line_error());
+  CHECK_THAT(predicted.err, Catch::Contains("times up to 48 steps, and --batches has 3"));
 }
 
 TEST_CASE("a run takes away what killed ones left in its folder, and nobody else's files", "[train]") {
@@ -580,6 +593,15 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--model", ""}, 2, "--model is empty");
   refused({"--compare", ""}, 2, "--compare is empty");
   refused({"--log", "/dev/full"}, 1, "/dev/full");
+  refused({"--log", "-"}, 2, "--log is '-', where the result is printed");
+  for (const char* own : {"checkpoint.safetensors", "model.safetensors", "config.json"})
+    refused({"--log", (out / own).string()}, 2, "written twice");
+  for (const char* name : {"-", "/dev/stdout"}) {
+    const auto shown = run({"train", "--compare", "f32", "--steps", "1", "--report", name});
+    CHECK(shown.code == 2);
+    CHECK(shown.out.empty());
+    CHECK_THAT(shown.err, Catch::Contains("--report is '"));
+  }
   refused({"--link-latency", "5"}, 2, "--predict-ranks");
   refused({"--ranks-per-machine", "2"}, 2, "--predict-ranks");
   const auto sizes = run({"train", "--width", "30", "--heads", "4", "--output", out.string()});
@@ -614,6 +636,15 @@ TEST_CASE("train does not write over a model unless it is told to", "[train]") {
   CHECK(program::content(out / "model.safetensors") == model);
   CHECK(run(train(out, {"--steps", "2", "--seed", "7", "--overwrite"})).code == 0);
   CHECK(program::content(out / "model.safetensors") != model);
+  // A model in shards, as transformers writes large ones.
+  const fs::path shards = scratch.path() / "shards";
+  fs::create_directory(shards);
+  std::ofstream(shards / "config.json") << "{}";
+  const auto sharded = run(train(shards, {"--steps", "2"}));
+  INFO(sharded.err);
+  CHECK(sharded.code == 2);
+  CHECK(sharded.one_line_error());
+  CHECK(program::content(shards / "config.json") == "{}");
   for (const char* name : {"-", ""}) {
     const auto none = run({"train", "--steps", "2", "--output", name});
     INFO(none.err);
@@ -671,6 +702,7 @@ TEST_CASE("option --resume refuses what its checkpoint has otherwise, and names 
   refused(out, {"--batch", "3", "--layers", "2"}, {"--batch is 3, and was 2", "--layers is 2, and was 1"});
   refused(out, {"--clip", "1"}, {"--clip is 1, and was not given"});
   refused(out, {"--architecture", "llama"}, {"--architecture is llama, and was gpt2"});
+  refused(out, {"--heads-kv", "2"}, {"--heads-kv is 2, and was not given"});
   refused(out, {"--policy", "amp-f16"}, {"--policy is amp-f16, and was f32"});
   refused(
       out,
