@@ -55,6 +55,17 @@ std::string sampled(Trainer& trainer, const TrainInputs& inputs, const TrainOpti
   return inputs.tokenizer->decode(tokens);
 }
 
+/// A sample as a terminal may show it: a model of bytes draws control characters, too, which would turn the
+/// colours or the character set of all that follows.
+std::string harmless(std::string text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool ends_line = c == '\n' || (c == '\r' && i + 1 < text.size() && text[i + 1] == '\n');
+    if ((c < 0x20 && c != '\t' && !ends_line) || c == 0x7f) text[i] = '?';
+  }
+  return text;
+}
+
 /// Data in an order of their own are trained on to their end. Throws InputError where the file has no
 /// batches.
 void take_steps_of_batches(TrainOptions& options, const CLI::App& command) {
@@ -112,7 +123,11 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     }
     if (trainer.done())
       throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
-                       ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
+                       ", and --steps is " + std::to_string(options.training.steps) +
+                       (options.training.schedule == train::Schedule::constant
+                            ? ": raise it"
+                            : ", where the cosine ends: begin a run from that model with --model and another "
+                              "--output"));
   }
   std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
   if (is_first) {
@@ -177,7 +192,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
         " values of gradients inf or NaN in all\n");
   if (run.failed_at())
     print("The loss is not finite from step " + std::to_string(*run.failed_at()) + " on.\n");
-  if (!text.empty()) print("\n" + text + "\n");
+  if (!text.empty()) print("\n" + harmless(text) + "\n");
   notes() << "wrote " << io::shown(folder) << "\n";
 }
 

@@ -517,6 +517,20 @@ TEST_CASE("train takes equal betas, and prints NaN without a sign", "[train]") {
   CHECK_THAT(failed.out, Catch::Contains("-> NaN in"));
 }
 
+TEST_CASE("a sample of bytes has no control characters for the terminal", "[train]") {
+  const Scratch scratch;
+  const auto trained =
+      run(program::train_tiny({"--steps", "1", "--tokenizer", "bytes", "--context", "8", "--sample", "2000",
+                               "--output", (scratch.path() / "out").string()}));
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK(trained.out.size() > 2000);
+  CHECK(std::ranges::none_of(trained.out, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\n' && c != '\t' && c != '\r') || byte == 0x7f;
+  }));
+}
+
 TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]") {
   const Scratch scratch;
   const std::string empty = scratch.file("empty.txt", ""), brief = scratch.file("short.txt", "abc"),
@@ -709,6 +723,9 @@ TEST_CASE("option --resume refuses what its checkpoint has otherwise, and names 
       {"--data", scratch.file("other.txt", "Alice was beginning to get very tired of sitting by her sister")},
       {"the data are others"});
   refused(cosine, {}, {"--steps is 8, and was 4"});
+  const auto ended = run({"train", "--output", cosine.string(), "--resume"});
+  CHECK(ended.code == 2);
+  CHECK_THAT(ended.err, Catch::Contains("where the cosine ends: begin a run from that model with --model"));
   // Heads change no shape.
   std::string config = program::content(out / "config.json");
   const std::size_t at = config.find("\"n_head\": 2");
