@@ -93,7 +93,18 @@ ParameterValues initial_values(const std::vector<ParameterFacts>& parameters, st
 
 ParameterValues read_values(const std::filesystem::path& folder, const LanguageModelConfig& config) {
   const io::ComponentSource source(folder);
+  const weights::WeightTensors tensors(source, "");
+  // Of a weight with scales beside it, the whole.
+  const auto scaled = [&](const std::string& name) {
+    const weights::WeightTensor* const found = tensors.lookup(name);
+    return found && found->decode ? found : nullptr;
+  };
   const auto values_of = [&](const std::string& name) {
+    if (const weights::WeightTensor* const whole = scaled(name)) {
+      std::vector<f32> values(static_cast<std::size_t>(whole->shape.elements()));
+      whole->decode(0, values);
+      return values;
+    }
     try {
       return weights::values_of(*source.lookup(name));
     } catch (const InputError& wrong) {  // names the tensor alone
@@ -105,13 +116,14 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
   for (const ParameterFacts& facts : parameters_of(config)) {
     const bool bare = !source.contains(facts.name) && facts.name.starts_with(prefix);
     const std::string name = bare ? facts.name.substr(prefix.size()) : facts.name;
-    const nn::Parameter found = source.find(source.contains(name) ? name : facts.name);
-    if (found.shape != facts.stored_shape())
-      throw InputError(source.description() + ": tensor '" + name + "' has shape " + to_string(found.shape) +
+    const weights::WeightTensor* const whole = scaled(name);
+    const Shape shape = whole ? whole->shape : source.find(source.contains(name) ? name : facts.name).shape;
+    if (shape != facts.stored_shape())
+      throw InputError(source.description() + ": tensor '" + name + "' has shape " + to_string(shape) +
                        " where the config asks for " + to_string(facts.stored_shape()) +
                        ": the weights and the config are not of one model");
     std::vector<f32> values = values_of(name);
-    all.push_back(facts.transposed ? turned(values, found.shape) : std::move(values));
+    all.push_back(facts.transposed ? turned(values, shape) : std::move(values));
   }
   // transformers would train both apart.
   constexpr const char* head = "lm_head.weight";

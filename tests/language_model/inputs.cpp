@@ -18,6 +18,7 @@
 #include <language_model/trainer.hpp>
 #include <support/temporary_folder.hpp>
 
+#include <precast/dtype/convert_value.hpp>
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/safetensors_writer.hpp>
@@ -173,6 +174,34 @@ TEST_CASE("a tensor of a dtype that is not known is refused by file and name", "
   CHECK_THROWS_WITH(
       read_values(folder.path(), smallest_gpt2),
       Catch::Contains(folder.path().string() + ": tensor '" + facts.front().name + "' has dtype F64"));
+}
+
+TEST_CASE("weights in fp8 are read with the scales that lie beside them", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const std::vector<ParameterFacts> facts = parameters_of(smallest_gpt2);
+  const auto is_scaled = [](const ParameterFacts& one) { return one.name.ends_with("mlp.c_fc.weight"); };
+  io::SafetensorsWriter writer(folder.path() / "model.safetensors");
+  for (const ParameterFacts& one : facts) {
+    const DtypeInfo& dtype = is_scaled(one) ? dtype_info<fp8_e4m3> : dtype_info<f32>;
+    writer.declare(one.name, dtype, one.stored_shape());
+    if (is_scaled(one)) writer.declare(one.name + "_scale", dtype_info<f32>, Shape{});
+  }
+  for (const ParameterFacts& one : facts) {
+    const auto count = static_cast<std::size_t>(one.shape.elements());
+    const f32 scale = 0.25f;
+    if (is_scaled(one)) {
+      writer.write(
+          std::as_bytes(std::span<const fp8_e4m3>(std::vector<fp8_e4m3>(count, convert<fp8_e4m3>(3.0f)))));
+      writer.write(std::as_bytes(std::span(&scale, 1)));
+    } else {
+      writer.write(std::as_bytes(std::span<const f32>(std::vector<f32>(count, 0.5f))));
+    }
+  }
+  writer.commit();
+  const ParameterValues values = read_values(folder.path(), smallest_gpt2);
+  REQUIRE(values.size() == facts.size());
+  for (std::size_t i = 0; i < facts.size(); ++i)
+    CHECK(values[i].front() == (is_scaled(facts[i]) ? 0.75f : 0.5f));
 }
 
 TEST_CASE("a head that differs from the embeddings is no tied one", "[language_model]") {
