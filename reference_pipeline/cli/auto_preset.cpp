@@ -55,7 +55,7 @@ AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> cand
   };
   const auto memory = [&](const Candidate& candidate) {
     if (candidate.needed_bytes == 0 || machine.free_bytes == 0) return std::string();
-    return "; it needs " + in_bytes(candidate.needed_bytes) + ", " + in_bytes(machine.free_bytes) +
+    return "; it takes " + in_bytes(candidate.needed_bytes) + " more, " + in_bytes(machine.free_bytes) +
            " are free";
   };
   const std::string multiplier =

@@ -48,6 +48,7 @@ class Conversion {
   void check_types() const;
 
   const std::filesystem::path& target() const { return target_; }
+  Container container() const { return container_; }
   const InputWeights& input() const { return input_; }
   const std::vector<OutputTensor>& tensors() const { return tensors_; }
   WeightsKind kind() const { return kind_; }

@@ -24,6 +24,9 @@ constexpr std::array<std::string_view, 11> weight_ends{".safetensors", ".gguf", 
                                                        ".h5",          ".onnx", ".onnx_data", ".pt",
                                                        ".pth",         ".ckpt", ".index.json"};
 
+/// GGML_MAX_NAME, as ggml itself defines it: a name and the zero behind it.
+constexpr std::int64_t ggml_name_bytes = 64;
+
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
@@ -277,6 +280,18 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
                         " of one dimension, such as '" + io::printable(vector) +
                         "', in blocks, which other programs do not expect: a --rule for matrices alone ends "
                         "in 'weight'");
+  std::vector<std::string> long_names;
+  for (const ModelPart& part : parts_)
+    if (part.conversion->container() == Container::gguf)
+      for (const OutputTensor& tensor : part.conversion->tensors())
+        if (std::ssize(tensor.name) >= ggml_name_bytes) long_names.push_back(tensor.name);
+  if (!long_names.empty())
+    warnings_.push_back(std::to_string(long_names.size()) +
+                        (long_names.size() == 1 ? " tensor has a name" : " tensors have names") + " of " +
+                        std::to_string(ggml_name_bytes) + " bytes or more, such as '" +
+                        io::printable(long_names.front()) +
+                        "', which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up "
+                        "to 127, ComfyUI any");
   if (again)
     warnings_.push_back(std::to_string(again) + " tensors that were quantised before are quantised again (" +
                         types + "): both errors add up");

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include <stable_diffusion/latents.hpp>
 
+#include <precast/error.hpp>
 #include <precast/memory/dry_run.hpp>
 
 namespace precast::stable_diffusion {
@@ -61,6 +63,11 @@ HostTensor<f32> latent_mask(const std::vector<bool>& painted, const LatentSize& 
   for (std::int64_t y = 0; y < size.height; ++y)
     for (std::int64_t x = 0; x < size.width; ++x)
       *to++ = painted[static_cast<std::size_t>((y * size.width * factor + x) * factor)] ? 1.0f : 0.0f;
+  const auto pixels = std::ranges::count(painted, true);
+  if (pixels > 0 && std::ranges::count(mask.values(), 1.0f) == 0)
+    throw InputError("the mask paints " + std::to_string(pixels) + " pixels, and none that counts: of each " +
+                     std::to_string(factor) + " x " + std::to_string(factor) +
+                     " pixels, which are one latent, the top left one decides; paint a larger area");
   return mask;
 }
 

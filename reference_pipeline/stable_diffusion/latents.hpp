@@ -58,7 +58,8 @@ HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, 
 /// more.
 std::vector<bool> painted(const image::Image& mask);
 
-/// The same for latents, each of which takes the first of its pixels: [1, h, w, 1] of 0 and 1.
+/// The same for latents, each of which takes the first of its pixels: [1, h, w, 1] of 0 and 1. Throws
+/// InputError where pixels are painted, and no latent is.
 HostTensor<f32> latent_mask(const std::vector<bool>& painted, const LatentSize& size, std::int64_t factor);
 
 /// Pixels [1, H, W, 3] with zeros, the middle grey, where they are painted anew.

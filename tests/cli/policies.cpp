@@ -150,11 +150,12 @@ TEST_CASE("auto takes what fits") {
   const AutoChoice choice = choose_preset({30 * gib, false}, all);
   CHECK(choice.preset.name == "memory");
   CHECK(choice.reason ==
-        "this CPU has no bf16 of its own; balanced and fast would not fit; it needs 24.0 GiB, 30.0 GiB are "
+        "this CPU has no bf16 of its own; balanced and fast would not fit; it takes 24.0 GiB more, 30.0 GiB "
+        "are "
         "free");
   const AutoChoice least = choose_preset({gib, true}, all);
   CHECK(least.preset.name == "memory");
-  CHECK(least.reason == "it needs the least; it needs 24.0 GiB, 1.0 GiB are free");
+  CHECK(least.reason == "it needs the least; it takes 24.0 GiB more, 1.0 GiB are free");
 }
 
 TEST_CASE("auto takes the only preset of a small build") {

@@ -189,4 +189,17 @@ TEST_CASE("a conversion that is cancelled leaves nothing") {
   CHECK(told == model.values());
 }
 
+TEST_CASE("names that ggml as it comes refuses are told of, where a GGUF file gets them") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors";
+  const std::string fits(63, 'a'), too_long(64, 'b');
+  write_tensors<io::SafetensorsWriter>(
+      source, {{fits, normal_tensor({1, 32}, 1)}, {too_long, normal_tensor({1, 32}, 2)}}, "bf16");
+  CHECK(ModelConversion(source, folder.path() / "out.safetensors", to_type("")).warnings().empty());
+  const ModelConversion model(source, folder.path() / "out.gguf", to_type(""));
+  REQUIRE(model.warnings().size() == 1);
+  CHECK_THAT(model.warnings().front(),
+             Catch::StartsWith("1 tensor has a name of 64 bytes or more, such as '" + too_long + "'"));
+}
+
 }  // namespace conversions

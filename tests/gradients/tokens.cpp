@@ -172,6 +172,17 @@ TEST_CASE("tokens without a gradient leave their row of an embedding's table alo
     }
 }
 
+TEST_CASE("an embedding's table without columns has no gradient", "[gather]") {
+  const std::vector<std::int32_t> ids{2, 0, embedding_without_gradient};
+  Tensor<f32> out(Shape{3, 0});
+  CHECK_NOTHROW(embedding_gradient_into<F32>(sent(HostTensor<f32>(Shape{3, 0})), ids, {}, out.view()));
+  CHECK_THROWS_AS(embedding_gradient_into<F32>(sent(HostTensor<f32>(Shape{3, 1})), ids, {}, out.view()),
+                  ShapeError);
+  const std::vector<std::int32_t> beyond{3};
+  CHECK_THROWS_AS(embedding_gradient_into<F32>(sent(HostTensor<f32>(Shape{1, 0})), beyond, {}, out.view()),
+                  InputError);
+}
+
 TEST_CASE("rotary embeddings of halves are those of neighbours in another order, and turn back",
           "[position]") {
   const std::int64_t width = 6, heads = 3, tokens = 5;

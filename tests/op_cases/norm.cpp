@@ -189,7 +189,8 @@ TEST_CASE("group_norm_with of no pictures is none, and pictures without values h
   CHECK_THROWS_AS(group_norm_with<F32>(sent(filled<f32>({2, 4, 5, 6}, 1)), of_two, sent(ones), sent(zeros),
                                        {.groups = 2}),
                   ShapeError);  // moments of three groups
-  CHECK_THROWS_AS(group_moments(sent(HostTensor<f32>(Shape{2, 0, 5, 6})), in_threes), ShapeError);
+  for (const std::int64_t images : {std::int64_t{2}, std::int64_t{1} << 62})
+    CHECK_THROWS_AS(group_moments(sent(HostTensor<f32>(Shape{images, 0, 5, 6})), in_threes), ShapeError);
 }
 
 TEST_CASE("a patch unlike the rest of the picture costs group_norm no accuracy", "[norm]") {

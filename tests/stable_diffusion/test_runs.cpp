@@ -113,6 +113,24 @@ TEST_CASE("a refiner keeps the picture around a mask that the base's UNet took")
   CHECK(inside > 0);
 }
 
+TEST_CASE("a mask whose pixels are too few to paint a latent is refused") {
+  const stable_diffusion::LatentSize size{.channels = 4, .height = 2, .width = 3};
+  std::vector<bool> pixels(std::size_t{16} * 24);
+  const auto painted_latents = [&] {
+    int painted = 0;
+    for (const f32 of_latent : stable_diffusion::latent_mask(pixels, size, 8).values())
+      painted += of_latent == 1;
+    return painted;
+  };
+  CHECK(painted_latents() == 0);
+  pixels[24 * 8 + 9] = pixels[24 * 15 + 23] = true;
+  CHECK_THROWS_WITH(painted_latents(),
+                    "the mask paints 2 pixels, and none that counts: of each 8 x 8 pixels, "
+                    "which are one latent, the top left one decides; paint a larger area");
+  pixels[24 * 8 + 16] = true;
+  CHECK(painted_latents() == 1);
+}
+
 TEST_CASE("given latents are the noise that Stable Diffusion starts from") {
   const auto pipeline = open_stable_diffusion("sd15", choices_in<f32>().front());
   families::Request request = request_of_case("sd15_txt2img_euler");

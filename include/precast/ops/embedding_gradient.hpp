@@ -25,14 +25,16 @@ template <PolicyType P, ScalarArray DY>
 void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, const GradientOptions& options,
                              View<typename training<P>::parameter_gradient> out) {
   const auto rows = as_view(dy);
+  // Rows of no columns cannot be counted.
   if (out.shape().rank() != 2 || rows.columns() != out.columns() ||
-      rows.rows() != static_cast<std::int64_t>(ids.size()))
+      (rows.columns() > 0 && rows.rows() != static_cast<std::int64_t>(ids.size())))
     detail::shapes_do_not_fit("embedding_gradient", rows.shape(), out.shape(),
                               "are not [" + std::to_string(ids.size()) + ", C] and a table [V, C]");
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] != embedding_without_gradient && (ids[i] < 0 || ids[i] >= out.shape()[0]))
       throw InputError("embedding_gradient: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
                        " is not one of the table's " + std::to_string(out.shape()[0]) + " rows");
+  if (out.elements() == 0) return;
   detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "embedding_gradient",
       [&]<class Types>(Types, auto to) { backend::embedding_gradient<Types>(rows, ids, options, to); }, out);

@@ -13,8 +13,23 @@
 #include <precast/policy/policy.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/tensor/owned_tensor.hpp>
+#include <precast/tensor/shape.hpp>
 
 namespace precast {
+
+namespace detail {
+
+/// [B * groups, 4] for images [B, H, W, C]. Throws ShapeError where they or the groups do not fit.
+inline Shape shape_of_moments(const Shape& shape, std::int64_t groups) {
+  if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0)
+    throw ShapeError("group_moments: " + to_string(shape) + " is not [B, H, W, C] with channels for " +
+                     std::to_string(groups) + " groups");
+  if (shape[0] > 0 && shape.elements() == 0)
+    throw ShapeError("group_moments: images of " + to_string(shape) + " have no values");
+  return {shape[0] * groups, 4};
+}
+
+}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 
@@ -24,24 +39,16 @@ inline namespace PRECAST_BACKEND {
 /// moments of.
 template <ScalarArray X>
 void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> out) {
-  const Shape& shape = x.shape();
-  const std::int64_t groups = options.groups;
-  if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0)
-    throw ShapeError("group_moments: " + to_string(shape) + " is not [B, H, W, C] with channels for " +
-                     std::to_string(groups) + " groups");
-  if (shape[0] > 0 && shape.elements() == 0)
-    throw ShapeError("group_moments: images of " + to_string(shape) + " have no values");
-  detail::require_same_shape("group_moments", Shape{shape[0] * groups, 4}, out.shape());
-  if (shape[0] > 0 && (!MemoryCounter::active() || !backend::Memory::on_host))
-    backend::group_moments(as_view(x), groups, static_cast<f32>(options.eps), out);
+  const Shape moments = detail::shape_of_moments(x.shape(), options.groups);
+  detail::require_same_shape("group_moments", moments, out.shape());
+  if (moments[0] > 0 && (!MemoryCounter::active() || !backend::Memory::on_host))
+    backend::group_moments(as_view(x), options.groups, static_cast<f32>(options.eps), out);
 }
 
 /// The same into a new tensor.
 template <ScalarArray X>
 Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
-  const Shape& shape = x.shape();
-  const std::int64_t groups = options.groups;
-  Tensor<f32> moments(Shape{shape.rank() > 0 && groups > 0 ? shape[0] * groups : 0, 4});
+  Tensor<f32> moments(detail::shape_of_moments(x.shape(), options.groups));
   group_moments_into(x, options, moments.view());
   return moments;
 }
