@@ -96,13 +96,17 @@ void sweep_left_over_folders(const fs::path& parent) {
 /// A folder under a temporary name, which is removed unless it is kept.
 class FolderInProgress {
  public:
-  explicit FolderInProgress(const fs::path& target)
-      : target_(target.has_filename() ? target : target.parent_path()) {
+  explicit FolderInProgress(const fs::path& target) : target_(target), place_(place_of(target)) {
     std::error_code failed;
-    if (io::is_there(target_) && (!is_folder(target_) || !fs::is_empty(target_, failed) || failed))
+    const bool is_there = io::is_there(place_);
+    if (is_there && (!is_folder(place_) || !fs::is_empty(place_, failed) || failed))
       throw io::file_error(target_,
                            "is there already, and is no empty folder: name another OUT, or remove it");
-    const fs::path parent = target_.has_parent_path() ? target_.parent_path() : ".";
+    if (is_there && fs::equivalent(place_, ".", failed))
+      throw io::file_error(target_,
+                           "is the folder that this runs in, which cannot be replaced: name a new "
+                           "folder in it");
+    const fs::path parent = place_.has_parent_path() ? place_.parent_path() : ".";
     sweep_left_over_folders(parent);
     path_ = parent / io::temporary_name();
     const bool made = fs::create_directory(path_, failed);
@@ -110,6 +114,7 @@ class FolderInProgress {
     if (!made || !claim_.valid() || !io::claim(claim_.get()))
       throw io::system_error(target_, "cannot be written", failed.value(),
                              "create the folder that it is to lie in, or choose another place");
+    if (is_there) check_replaceable();
   }
   FolderInProgress(const FolderInProgress&) = delete;
   FolderInProgress& operator=(const FolderInProgress&) = delete;
@@ -121,14 +126,35 @@ class FolderInProgress {
   const fs::path& path() const { return path_; }
   void keep() {
     std::error_code failed;
-    fs::rename(path_, target_, failed);
+    fs::rename(path_, place_, failed);
     if (failed)
       throw io::system_error(target_, "could not be written", failed.value(), "choose another place");
     kept_ = true;
   }
 
  private:
-  fs::path target_, path_;
+  /// The name that a rename takes: of a folder that is there, without links and dots.
+  static fs::path place_of(const fs::path& target) {
+    std::error_code failed;
+    fs::path place = fs::canonical(target, failed);
+    if (failed) place = target.has_filename() ? target : target.parent_path();
+    return place;
+  }
+  /// Takes the place of the empty folder, and gives it back: that it cannot be taken, as where a disk is
+  /// mounted, would show only at the end.
+  void check_replaceable() const {
+    std::error_code failed, ignored;
+    fs::rename(path_, place_, failed);
+    if (failed) {
+      fs::remove(path_, ignored);
+      throw io::system_error(target_, "cannot be replaced", failed.value(), "name a new folder in it");
+    }
+    fs::rename(place_, path_, failed);
+    if (failed) throw io::system_error(target_, "cannot be written", failed.value(), "choose another place");
+    fs::create_directory(place_, ignored);
+  }
+
+  fs::path target_, place_, path_;
   io::FileDescriptor claim_;  ///< which says that somebody writes it
   bool kept_ = false;
 };

@@ -195,6 +195,20 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   CHECK_FALSE(std::filesystem::exists(output));
 }
 
+TEST_CASE("record does not write over the prompts and the picture that it reads", "[casting]") {
+  const Scratch scratch;
+  const std::string prompts = scratch.file("prompts.txt", "a red circle\n"),
+                    png = program::content(std::string(PRECAST_SOURCE_DIR) + "/docs/images/compare.png"),
+                    picture = scratch.file("picture.png", png);
+  const auto refused_record = [&](const std::vector<std::string>& more) {
+    refused(program::with({"record", "--model", small_flux}, more), 2, "is read by this command");
+  };
+  refused_record({"--prompts-file", prompts, "--output", prompts});
+  refused_record({"--prompt", "a", "--image", picture, "--output", picture});
+  CHECK(program::content(prompts) == "a red circle\n");
+  CHECK(program::content(picture) == png);
+}
+
 TEST_CASE("cost does not go on with the numbers of another transformer", "[casting]") {
   const Scratch scratch;
   const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string(),

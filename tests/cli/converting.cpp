@@ -241,6 +241,24 @@ TEST_CASE("convert: what a killed conversion left of a folder is swept away, and
   CHECK(names_in(here) == std::set<std::string>{".precast-x.tmp", "new"});
 }
 
+TEST_CASE("convert: an empty folder is taken by whatever name, but for the one that it runs in") {
+  const Scratch scratch;
+  const fs::path real = scratch.path() / "real", link = scratch.path() / "link";
+  fs::create_directory(real);
+  fs::create_directory_symlink("real", link);
+  const auto inside = run({"convert", small_flux, ".", "--type", "bf16"}, "cd " + real.string() + ";");
+  CHECK(inside.code == 1);
+  CHECK(inside.one_line_error());
+  CHECK_THAT(inside.err, Catch::Contains("is the folder that this runs in"));
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
+  const auto linked = run({"convert", small_flux, link.string() + "/", "--type", "bf16"});
+  INFO(linked.err);
+  CHECK(linked.code == 0);
+  CHECK(fs::is_symlink(link));
+  CHECK(fs::exists(real / "transformer" / "config.json"));
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
+}
+
 TEST_CASE("convert: what cannot be done is one line with the exit code of its kind") {
   const Scratch scratch;
   const std::string here = scratch.path();
