@@ -41,9 +41,14 @@ fs::path denoiser_folder(const fs::path& model) {
                        "itself");
 }
 
-/// Every file below a folder that holds no weights, hidden ones left out.
-void list_other_files(const fs::path& root, const fs::path& below, std::vector<fs::path>& files) {
+/// Every file below a folder that holds no weights, hidden ones left out. `above` has the folders that this
+/// one lies in: a link back to one of them is left out, or there were no end.
+void list_other_files(const fs::path& root, const fs::path& below, std::vector<fs::path> above,
+                      std::vector<fs::path>& files) {
   std::error_code failed;
+  const fs::path here = fs::weakly_canonical(root / below, failed);
+  if (std::ranges::find(above, here) != above.end()) return;
+  above.push_back(here);
   std::vector<fs::path> folders;
   for (fs::directory_iterator at(root / below, failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().filename().string();
@@ -57,7 +62,7 @@ void list_other_files(const fs::path& root, const fs::path& below, std::vector<f
       files.push_back(below / name);
   }
   if (failed) throw io::system_error(root / below, "cannot be read", failed.value(), "check its permissions");
-  for (const fs::path& folder : folders) list_other_files(root, folder, files);
+  for (const fs::path& folder : folders) list_other_files(root, folder, above, files);
 }
 
 /// "diffusion_pytorch_model" of all names that weights have in a folder.
@@ -215,7 +220,7 @@ void ModelConversion::add_folder(TypeChooser& chooser) {
     add_part(component, weights, (component.empty() ? fs::path() : fs::path(component)) / stem_of(weights),
              chooser);
   }
-  list_other_files(in_, "", copies_);
+  list_other_files(in_, "", {}, copies_);
 }
 
 void ModelConversion::add_part(const std::string& component, const fs::path& weights, const fs::path& target,
@@ -367,7 +372,15 @@ void ModelConversion::write(const WrittenCallback& written) const {
       throw io::system_error(out_ / file, "could not be written", failed.value(),
                              "free some space, or check the permissions of " + io::shown(in_ / file));
   }
-  write_parts(folder.path(), written);
+  try {
+    write_parts(folder.path(), written);
+  } catch (const InputError& failed) {
+    // It names a file of a folder that is gone when it is read.
+    const std::string words = failed.what(), hidden = io::shown(folder.path());
+    if (!words.starts_with(hidden)) throw;
+    throw InputError(io::shown(out_.has_filename() ? out_ : out_.parent_path()) +
+                     words.substr(hidden.size()));
+  }
   folder.keep();
 }
 

@@ -224,6 +224,16 @@ TEST_CASE("cost does not go on with the numbers of another transformer", "[casti
                             Catch::Contains("dev_f32, transformer from other.safetensors"));
   CHECK(program::content(output) == before);
 
+  // A name that is no UTF-8 stands otherwise in the file, and is the same one.
+  const std::string odd = (scratch.path() / "odd\xff.safetensors").string(),
+                    numbers = (scratch.path() / "odd.json").string();
+  fs::copy(other, odd);
+  for (const char* types : {"fp8_e4m3", "fp8_e4m3,bf16"}) {
+    const auto measured = run(cost(samples, numbers, {"--types", types, "--transformer", odd}));
+    INFO(measured.err);
+    CHECK(measured.code == 0);
+  }
+
   // Samples would take the place of the weights.
   const std::string weights = program::content(other);
   const auto over = run({"record", "--model", small_flux, "--prompt", "a", "--transformer", other, "--output",

@@ -225,6 +225,8 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
       run({"convert", shapes_model, out.parent_path() / "model", "--type", "f32"}, "ulimit -f 100;");
   CHECK(folder.code == 1);
   CHECK(folder.one_line_error());
+  CHECK_THAT(folder.err,
+             Catch::Contains((out.parent_path() / "model" / "t").string()) && !Catch::Contains(".tmp"));
   CHECK(names_in(out.parent_path()).empty());
 }
 
@@ -259,6 +261,18 @@ TEST_CASE("convert: an empty folder is taken by whatever name, but for the one t
   CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
 }
 
+TEST_CASE("convert: links back to the model that they lie in are left out") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model", out = scratch.path() / "out";
+  fs::copy(small_flux, model, fs::copy_options::recursive);
+  fs::create_directory_symlink(".", model / "latest");
+  fs::create_directory_symlink("..", model / "transformer" / "model");
+  REQUIRE(run({"convert", model.string(), out.string(), "--type", "bf16"}).code == 0);
+  CHECK(fs::exists(out / "model_index.json"));
+  CHECK_FALSE(fs::exists(out / "latest"));
+  CHECK_FALSE(fs::exists(out / "transformer" / "model"));
+}
+
 TEST_CASE("convert: what cannot be done is one line with the exit code of its kind") {
   const Scratch scratch;
   const std::string here = scratch.path();
@@ -274,7 +288,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
   const std::string readonly = scratch.file("readonly.gguf", "x");
   REQUIRE(::chmod(readonly.c_str(), 0444) == 0);
   const std::string scaled = here + "/scaled.safetensors", integers = here + "/integers.safetensors",
-                    unread = here + "/unread.gguf";
+                    unread = here + "/unread.gguf", part = here + "/part.gguf";
   {
     precast::io::SafetensorsWriter writer(scaled);
     writer.declare("a.scale_weight", precast::dtype_info<precast::f32>, precast::Shape{1});
@@ -288,6 +302,11 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
     other.declare("a.weight", {"iq2_xxs", 256, 66}, precast::Shape{1, 256});
     other.write(std::vector<std::byte>(66));
     other.commit();
+    precast::io::GgufWriter first(part);
+    first.set("split.count", std::uint32_t{3});
+    first.declare("a.weight", precast::dtype_info<precast::f32>, precast::Shape{1});
+    first.write(std::vector<std::byte>(4));
+    first.commit();
   }
   const std::string full = here + "/full", nothing = here + "/nothing";
   fs::create_directories(full + "/x");
@@ -342,6 +361,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{no_gguf, safetensors}, 1, "does not start with GGUF"},
       {{scaled, gguf}, 1, "scaled fp8, and to no layer that convert reads"},
       {{unread, safetensors}, 1, "of type iq2_xxs"},
+      {{part, safetensors}, 1, "part.gguf: is one of 3 parts"},
       {{integers, gguf}, 1, "tensor 'mask': is to be u8, which GGUF does not have"},
       {{small_flux + "/transformer/diffusion_pytorch_model.safetensors", gguf, "--rule",
         "norm_out.linear.bias=q8_0"},
