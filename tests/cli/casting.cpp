@@ -195,7 +195,7 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   CHECK_FALSE(std::filesystem::exists(output));
 }
 
-TEST_CASE("record does not write over the prompts and the picture that it reads", "[casting]") {
+TEST_CASE("record and generate do not write over the prompts and the picture that they read", "[casting]") {
   const Scratch scratch;
   const std::string prompts = scratch.file("prompts.txt", "a red circle\n"),
                     png = program::content(std::string(PRECAST_SOURCE_DIR) + "/docs/images/compare.png"),
@@ -205,6 +205,8 @@ TEST_CASE("record does not write over the prompts and the picture that it reads"
   };
   refused_record({"--prompts-file", prompts, "--output", prompts});
   refused_record({"--prompt", "a", "--image", picture, "--output", picture});
+  refused({"generate", "--prompts-file", prompts, "--output", picture, "--trace", prompts}, 2,
+          "is read by this command");
   CHECK(program::content(prompts) == "a red circle\n");
   CHECK(program::content(picture) == png);
 }

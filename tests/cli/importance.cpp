@@ -80,6 +80,10 @@ TEST_CASE("record --importance: the squares of what met each column, as imatrix 
   CHECK(program::content(samples) == before);  // who is watched makes the same pictures
   CHECK(recorded.json()["importance"] == file);
   CHECK_THAT(recorded.err, Catch::Contains("i.gguf: the importance of"));
+  const auto inspected = run({"inspect", file});
+  CHECK(inspected.code == 0);
+  CHECK_THAT(inspected.out,
+             Catch::Contains("the importance of a model's matrices") && !Catch::Contains("cannot be loaded"));
 
   const precast::io::GgufFile imatrix(file);
   CHECK(imatrix.value("general.type")->text() == "imatrix");
