@@ -81,6 +81,21 @@ void refuse_same(const fs::path& in, const fs::path& out) {
     throw families::RequestError("OUT, " + io::shown(out) + ", lies inside IN: name a folder outside of it");
 }
 
+/// A file may lie in a model's folder, and take the place of none of its components' weights.
+void refuse_component(const fs::path& model, const fs::path& out) {
+  std::error_code ignored;
+  // OUT may itself be a link, as each file of Hugging Face's cache is.
+  const fs::path folder = fs::weakly_canonical(out.has_parent_path() ? out.parent_path() : ".", ignored);
+  if (!io::is_there(out) || !fs::equivalent(folder.parent_path(), model, ignored) || !holds_weights(folder))
+    return;
+  const io::ComponentSource component(folder);
+  if (std::ranges::any_of(component.files(), [&](const io::TensorFile& file) {
+        return fs::equivalent(file.path(), out, ignored);
+      }))
+    throw families::RequestError("OUT, " + io::shown(out) +
+                                 ", holds weights of a component of IN: name another OUT");
+}
+
 /// An open folder; not valid where there is none.
 io::FileDescriptor opened_folder(const fs::path& path) {
   return io::FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
@@ -185,6 +200,7 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
   } else {
     check_types(settings_.wishes, names_gguf(out) ? Container::gguf : Container::safetensors);
     const bool whole_model = from_folder && !holds_weights(in);
+    if (whole_model) refuse_component(in, out);
     add_part("", whole_model ? denoiser_folder(in) : in, out, chooser);
     if (whole_model)
       warnings_.push_back("only " + io::shown(parts_.front().input->path().filename()) + " goes into " +

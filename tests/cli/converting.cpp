@@ -261,10 +261,18 @@ TEST_CASE("convert: an empty folder is taken by whatever name, but for the one t
   CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
 }
 
-TEST_CASE("convert: links back to the model that they lie in are left out") {
+TEST_CASE("convert: a model's other components stay, and links back to it are left out") {
   const Scratch scratch;
   const fs::path model = scratch.path() / "model", out = scratch.path() / "out";
   fs::copy(small_flux, model, fs::copy_options::recursive);
+  const fs::path vae = model / "vae" / "diffusion_pytorch_model.safetensors";
+  const std::string before = program::content(vae);
+  fs::rename(vae, scratch.path() / "blob");
+  fs::create_symlink(scratch.path() / "blob", vae);  // as in Hugging Face's cache
+  const auto refused = run({"convert", model.string(), vae.string()});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("holds weights of a component of IN"));
+  CHECK(program::content(vae) == before);
   fs::create_directory_symlink(".", model / "latest");
   fs::create_directory_symlink("..", model / "transformer" / "model");
   REQUIRE(run({"convert", model.string(), out.string(), "--type", "bf16"}).code == 0);
@@ -347,7 +355,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{shapes_model, shapes_model}, 2, "one and the same"},
       {{shapes_model, shapes_model + "/transformer/../"}, 2, "one and the same"},
       {{shapes_model, shapes_model + "/inside"}, 2, "lies inside IN"},
-      {{shapes_model, transformer, "--type", "f16"}, 2, "is a file that IN is read from"},
+      {{shapes_model, transformer, "--type", "f16"}, 2, "holds weights of a component of IN"},
       {{shapes_model + "/transformer", transformer}, 2, "is a file that IN is read from"},
       {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
       {{transformer, here + "/o.bin"}, 2, "ends neither in"},
