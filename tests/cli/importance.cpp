@@ -171,12 +171,12 @@ TEST_CASE("the importance that record wrote makes the planned model better, and 
   INFO(plain << " and with importance " << weighed);
   CHECK(weighed < plain);
 
-  const auto estimated =
-      run({"cost", "--model", shapes_model, "--estimates-only", "--importance", at("i.gguf"), "--types",
-           "q8_0,q4_0", "--output", at("e.json"), "--measure", "estimate"});
+  const auto estimated = run({"cost", "--model", shapes_model, "--estimates-only", "--importance",
+                              at("i.gguf"), "--types", "q8_0,q4_0", "--output", at("e.json"), "--csv"});
   INFO(estimated.err);
   REQUIRE(estimated.code == 0);
-  CHECK_THAT(estimated.out, !Catch::Contains("rank correlation"));
+  CHECK_THAT(estimated.out, Catch::Contains("transformer_blocks.0,") && !Catch::Contains(",,") &&
+                                !Catch::Contains("rank correlation"));
   const auto of_matrices =
       run({"cost", "--model", shapes_model, "--estimates-only", "--importance", at("i.gguf"), "--types",
            "q8_0,q4_0", "--granularity", "matrix", "--output", at("e.json")});
