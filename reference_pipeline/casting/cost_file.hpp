@@ -1,6 +1,7 @@
 // cost.json: what casting each layer of a model to each format costs, as it was measured.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -25,7 +26,15 @@ struct TypeCost {
 
   bool measured() const { return cost || loss || relative_cost || relative_loss; }
 
-  friend bool operator==(const TypeCost&, const TypeCost&) = default;
+  /// NaN equals NaN: both were measured as no number.
+  friend bool operator==(const TypeCost& a, const TypeCost& b) {
+    const auto same = [&](std::optional<double> TypeCost::*member) {
+      const auto &x = a.*member, &y = b.*member;
+      return x == y || (x && y && std::isnan(*x) && std::isnan(*y));
+    };
+    return same(&TypeCost::bits) && same(&TypeCost::cost) && same(&TypeCost::loss) &&
+           same(&TypeCost::relative_cost) && same(&TypeCost::relative_loss) && same(&TypeCost::estimate);
+  }
 };
 
 /// A layer, and what each format of it costs.

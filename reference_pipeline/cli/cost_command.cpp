@@ -72,6 +72,8 @@ void cost(CostOptions& options) {
   const bool merging = options.merge->count() > 0;
   if (!merging || merge_is_written(options)) check_output_files(files);
   if (merging) return merge(options);
+  if (options.only_estimates && options.measure_option->count() == 0)
+    options.measure = casting::Measure::estimate;  // there may be nothing else to show
   show(options, measured_costs(options));
   notes() << "wrote " << io::shown(options.output) << "\n";
 }
@@ -156,20 +158,18 @@ void add_cost_command(CLI::App& app) {
               "measured again")
           ->type_name("FILE")
           ->capture_default_str();
-  command
-      ->add_option_function<std::string>(
-          "--measure",
-          [options](const std::string& text) {
-            const auto& names = casting::measure_names;
-            const std::string name = parse_name("--measure", text, names);
-            options->measure = static_cast<casting::Measure>(std::ranges::find(names, name) - names.begin());
-          },
-          "What the table shows. cost (default): mean squared error of all tokens after the last block; "
-          "loss: the "
-          "same of the layer's own output; relative: over the mean square of what is compared with; "
-          "estimate: "
-          "--importance's, with its rank correlation with what was measured")
-      ->type_name(casting::measure_choices);
+  options->measure_option = command->add_option_function<std::string>(
+      "--measure",
+      [options](const std::string& text) {
+        const auto& names = casting::measure_names;
+        const std::string name = parse_name("--measure", text, names);
+        options->measure = static_cast<casting::Measure>(std::ranges::find(names, name) - names.begin());
+      },
+      "What the table shows. cost (default): mean squared error of all tokens after the last block; loss: "
+      "the "
+      "same of the layer's own output; relative: over the mean square of what is compared with; estimate "
+      "(default with --estimates-only): --importance's, with its rank correlation with what was measured");
+  options->measure_option->type_name(casting::measure_choices);
   command->add_flag(
       "--weighted", options->weighted,
       "The table for each parameter: over the layer's parameters, in those of the smallest layer");

@@ -62,16 +62,21 @@ void check_estimates(const CostOptions& options, const casting::CostFile& old,
                                            *estimates + ": give another --output, or remove the file");
 }
 
+/// A text as it comes back from a cost file, where a name of bytes that are no UTF-8 is another one.
+std::string as_in_file(const std::string& text) {
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
+
 /// The cost file that is there under the name of the output, where it is of the same measurement. Estimates
 /// depend on no samples and no policy.
 casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
                                  const casting::Samples& samples,
                                  const std::optional<std::string>& estimates) {
-  const std::string cast = cast_settings_text(options), estimated = "estimates" + cast;
-  casting::CostFile fresh{model, {}, estimated, estimates, {}};
+  const std::string cast = as_in_file(cast_settings_text(options)), estimated = "estimates" + cast;
+  casting::CostFile fresh{as_in_file(model), {}, estimated, estimates, {}};
   if (!options.only_estimates) {
     fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
-    fresh.settings = cost_settings_text(options, samples);
+    fresh.settings = as_in_file(cost_settings_text(options, samples));
   }
   if (!io::is_there(options.output)) return fresh;
   casting::CostFile old = casting::read_cost_file(options.output);

@@ -32,6 +32,7 @@ struct CostOptions {
   std::optional<int> threads, jobs;
   CLI::Option* merge = nullptr;
   CLI::Option* output_option = nullptr;
+  CLI::Option* measure_option = nullptr;
   casting::Measure measure = casting::Measure::cost;
   bool biases = false, weighted = false, markdown = false, csv = false, json = false;
   bool only_estimates = false;

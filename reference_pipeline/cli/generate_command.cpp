@@ -228,8 +228,8 @@ void generate(const GenerateOptions& options) {
   const families::ModelFiles model = options.run.files();
   const std::vector<std::filesystem::path> outputs = outputs_of(options, files);
   check_inputs_stay(outputs, model);
-  check_inputs_stay(outputs,
-                    std::array{std::filesystem::path(options.plan), std::filesystem::path(options.mask)});
+  check_inputs_stay(outputs, std::array<std::filesystem::path, 3>{options.plan, options.mask,
+                                                                  options.run.prompts_file.value_or("")});
   auto given = given_files(model);
   if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
   if (!options.mask.empty()) given.emplace_back("Mask", given_name(options.mask));

@@ -20,6 +20,12 @@ std::string kind_of(const io::TensorFile& file) {
   return kind;
 }
 
+/// Whether it holds what convert --importance reads, and no weights.
+bool is_importance(const io::TensorFile& file) {
+  const io::GgufValue* const type = file.gguf() ? file.gguf()->value("general.type") : nullptr;
+  return type && type->type() == io::GgufValueType::string && type->text() == "imatrix";
+}
+
 PartFacts facts_of_part(const io::ComponentSource& file, std::string_view part, std::string_view naming,
                         const std::string& prefix) {
   PartFacts facts{std::string(part), std::string(naming), prefix, {}};
@@ -48,6 +54,10 @@ void add_stable_diffusion(FileFacts& facts, const io::ComponentSource& file,
 FileFacts facts_of(const io::ComponentSource& file) {
   FileFacts facts;
   facts.kind = kind_of(file.files().front());
+  if (is_importance(file.files().front())) {
+    facts.model = "the importance of a model's matrices, for convert and cost --importance";
+    return facts;
+  }
   try {
     if (const auto found = stable_diffusion::weight_file(file)) {
       add_stable_diffusion(facts, file, *found);

@@ -78,6 +78,7 @@ void plan(PlanOptions options) {
     const std::array outputs{std::filesystem::path(options.output)};
     check_output_files(outputs);
     check_inputs_stay(outputs, std::array<std::filesystem::path, 2>{options.cost, options.samples});
+    if (options.verify) check_inputs_stay(outputs, model_files(options.model, options.component_files));
   }
   const std::filesystem::path path = options.cost;
   const casting::CostFile file = casting::read_cost_file(path);

@@ -121,6 +121,8 @@ void record(const RecordOptions& options) {
   if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
   const families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
+  check_inputs_stay(files, std::array<std::filesystem::path, 2>{options.run.prompts_file.value_or(""),
+                                                                options.start.image});
   const std::string name = cast_model_name(model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;

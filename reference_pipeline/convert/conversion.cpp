@@ -228,11 +228,16 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
 
 void Conversion::check_types() const {
   for (const OutputTensor& tensor : tensors_) {
-    if (!holds(container_, tensor.chosen.type))
-      throw io::tensor_error(input_.path(), tensor.name,
-                             "is to be " + std::string(tensor.chosen.type.name) + ", which " +
-                                 (container_ == Container::gguf ? "GGUF" : "safetensors") +
-                                 " does not have: choose another type, or the other kind of file");
+    if (!holds(container_, tensor.chosen.type)) {
+      const bool gguf = container_ == Container::gguf;
+      throw io::tensor_error(
+          input_.path(), tensor.name,
+          "is to be " + std::string(tensor.chosen.type.name) + ", which " + (gguf ? "GGUF" : "safetensors") +
+              " does not have: " +
+              (tensor.pieces.front().from->is_float
+                   ? "choose another type, or the other kind of file"
+                   : "what is not of floating point keeps its type: write the other kind of file"));
+    }
     // Rows are whole blocks; the parts of a bias need not be.
     for (const Piece& piece : tensor.pieces)
       if (piece.count % tensor.chosen.type.values_per_block != 0)

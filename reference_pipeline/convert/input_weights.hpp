@@ -44,8 +44,8 @@ struct InputTensor {
 /// checks all heads and reads no values.
 class InputWeights {
  public:
-  /// Throws InputError where a file is not what it claims to be, where weights are stored in a layout that is
-  /// not read, and where scales belong to no weight.
+  /// Throws InputError where a file is not what it claims to be or one of several parts, where weights are
+  /// stored in a layout that is not read, and where scales belong to no weight.
   explicit InputWeights(const std::filesystem::path& path);
 
   InputWeights(const InputWeights&) = delete;  // tensors refer to what it holds
@@ -72,6 +72,7 @@ class InputWeights {
   void add(const std::string& name, const weights::WeightTensor& weight);
   const weights::WeightTensor& without_padding(const std::string& name, const weights::WeightTensor& weight,
                                                const std::set<std::int64_t>& lengths);
+  void refuse_split() const;
   void refuse_packed() const;
 
   std::filesystem::path path_;

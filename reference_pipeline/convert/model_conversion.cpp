@@ -44,9 +44,14 @@ fs::path denoiser_folder(const fs::path& model) {
                        "itself");
 }
 
-/// Every file below a folder that holds no weights, hidden ones left out.
-void list_other_files(const fs::path& root, const fs::path& below, std::vector<fs::path>& files) {
+/// Every file below a folder that holds no weights, hidden ones left out. `above` has the folders that this
+/// one lies in: a link back to one of them is left out, or there were no end.
+void list_other_files(const fs::path& root, const fs::path& below, std::vector<fs::path> above,
+                      std::vector<fs::path>& files) {
   std::error_code failed;
+  const fs::path here = fs::weakly_canonical(root / below, failed);
+  if (std::ranges::find(above, here) != above.end()) return;
+  above.push_back(here);
   std::vector<fs::path> folders;
   for (fs::directory_iterator at(root / below, failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().filename().string();
@@ -60,7 +65,7 @@ void list_other_files(const fs::path& root, const fs::path& below, std::vector<f
       files.push_back(below / name);
   }
   if (failed) throw io::system_error(root / below, "cannot be read", failed.value(), "check its permissions");
-  for (const fs::path& folder : folders) list_other_files(root, folder, files);
+  for (const fs::path& folder : folders) list_other_files(root, folder, above, files);
 }
 
 /// "diffusion_pytorch_model" of all names that weights have in a folder.
@@ -77,6 +82,21 @@ void refuse_same(const fs::path& in, const fs::path& out) {
   const auto [end, rest] = std::ranges::mismatch(from, to);
   if (end == from.end() && is_folder(in) && !names_gguf(out) && !names_safetensors(out))
     throw families::RequestError("OUT, " + io::shown(out) + ", lies inside IN: name a folder outside of it");
+}
+
+/// A file may lie in a model's folder, and take the place of none of its components' weights.
+void refuse_component(const fs::path& model, const fs::path& out) {
+  std::error_code ignored;
+  // OUT may itself be a link, as each file of Hugging Face's cache is.
+  const fs::path folder = fs::weakly_canonical(out.has_parent_path() ? out.parent_path() : ".", ignored);
+  if (!io::is_there(out) || !fs::equivalent(folder.parent_path(), model, ignored) || !holds_weights(folder))
+    return;
+  const io::ComponentSource component(folder);
+  if (std::ranges::any_of(component.files(), [&](const io::TensorFile& file) {
+        return fs::equivalent(file.path(), out, ignored);
+      }))
+    throw families::RequestError("OUT, " + io::shown(out) +
+                                 ", holds weights of a component of IN: name another OUT");
 }
 
 /// An open folder; not valid where there is none.
@@ -99,13 +119,17 @@ void sweep_left_over_folders(const fs::path& parent) {
 /// A folder under a temporary name, which is removed unless it is kept.
 class FolderInProgress {
  public:
-  explicit FolderInProgress(const fs::path& target)
-      : target_(target.has_filename() ? target : target.parent_path()) {
+  explicit FolderInProgress(const fs::path& target) : target_(target), place_(place_of(target)) {
     std::error_code failed;
-    if (io::is_there(target_) && (!is_folder(target_) || !fs::is_empty(target_, failed) || failed))
+    const bool is_there = io::is_there(place_);
+    if (is_there && (!is_folder(place_) || !fs::is_empty(place_, failed) || failed))
       throw io::file_error(target_,
                            "is there already, and is no empty folder: name another OUT, or remove it");
-    const fs::path parent = target_.has_parent_path() ? target_.parent_path() : ".";
+    if (is_there && fs::equivalent(place_, ".", failed))
+      throw io::file_error(target_,
+                           "is the folder that this runs in, which cannot be replaced: name a new "
+                           "folder in it");
+    const fs::path parent = place_.has_parent_path() ? place_.parent_path() : ".";
     sweep_left_over_folders(parent);
     path_ = parent / io::temporary_name();
     const bool made = fs::create_directory(path_, failed);
@@ -113,6 +137,7 @@ class FolderInProgress {
     if (!made || !claim_.valid() || !io::claim(claim_.get()))
       throw io::system_error(target_, "cannot be written", failed.value(),
                              "create the folder that it is to lie in, or choose another place");
+    if (is_there) check_replaceable();
   }
   FolderInProgress(const FolderInProgress&) = delete;
   FolderInProgress& operator=(const FolderInProgress&) = delete;
@@ -124,14 +149,35 @@ class FolderInProgress {
   const fs::path& path() const { return path_; }
   void keep() {
     std::error_code failed;
-    fs::rename(path_, target_, failed);
+    fs::rename(path_, place_, failed);
     if (failed)
       throw io::system_error(target_, "could not be written", failed.value(), "choose another place");
     kept_ = true;
   }
 
  private:
-  fs::path target_, path_;
+  /// The name that a rename takes: of a folder that is there, without links and dots.
+  static fs::path place_of(const fs::path& target) {
+    std::error_code failed;
+    fs::path place = fs::canonical(target, failed);
+    if (failed) place = target.has_filename() ? target : target.parent_path();
+    return place;
+  }
+  /// Takes the place of the empty folder, and gives it back: that it cannot be taken, as where a disk is
+  /// mounted, would show only at the end.
+  void check_replaceable() const {
+    std::error_code failed, ignored;
+    fs::rename(path_, place_, failed);
+    if (failed) {
+      fs::remove(path_, ignored);
+      throw io::system_error(target_, "cannot be replaced", failed.value(), "name a new folder in it");
+    }
+    fs::rename(place_, path_, failed);
+    if (failed) throw io::system_error(target_, "cannot be written", failed.value(), "choose another place");
+    fs::create_directory(place_, ignored);
+  }
+
+  fs::path target_, place_, path_;
   io::FileDescriptor claim_;  ///< which says that somebody writes it
   bool kept_ = false;
 };
@@ -157,6 +203,7 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
   } else {
     check_types(settings_.wishes, names_gguf(out) ? Container::gguf : Container::safetensors);
     const bool whole_model = from_folder && !holds_weights(in);
+    if (whole_model) refuse_component(in, out);
     add_part("", whole_model ? denoiser_folder(in) : in, out, chooser);
     if (whole_model)
       warnings_.push_back("only " + io::shown(parts_.front().input->path().filename()) + " goes into " +
@@ -192,7 +239,7 @@ void ModelConversion::add_folder(TypeChooser& chooser) {
     add_part(component, weights, (component.empty() ? fs::path() : fs::path(component)) / stem_of(weights),
              chooser);
   }
-  list_other_files(in_, "", copies_);
+  list_other_files(in_, "", {}, copies_);
 }
 
 void ModelConversion::add_part(const std::string& component, const fs::path& weights, const fs::path& target,
@@ -356,7 +403,15 @@ void ModelConversion::write(const WrittenCallback& written) const {
       throw io::system_error(out_ / file, "could not be written", failed.value(),
                              "free some space, or check the permissions of " + io::shown(in_ / file));
   }
-  write_parts(folder.path(), written);
+  try {
+    write_parts(folder.path(), written);
+  } catch (const InputError& failed) {
+    // It names a file of a folder that is gone when it is read.
+    const std::string words = failed.what(), hidden = io::shown(folder.path());
+    if (!words.starts_with(hidden)) throw;
+    throw InputError(io::shown(out_.has_filename() ? out_ : out_.parent_path()) +
+                     words.substr(hidden.size()));
+  }
   folder.keep();
 }
 

@@ -88,6 +88,10 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
                                             "single_transformer_blocks.1"});
   }
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"again", a}}) == a);
+  CostFile lost = a;  // NaN is what was measured, in both
+  lost.layers[0].types["q8_0"].cost = std::numeric_limits<double>::quiet_NaN();
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", lost}, {"again", lost}}) == lost);
+  CHECK_THAT(refusal({{"one.json", a}, {"two.json", lost}}), Catch::Contains("the numbers of layer"));
   CostFile more = a;
   more.layers[0].types = {{"q4_0", {4.5, 9, {}, {}, {}}}};
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"more", more}}).layers[0].types.size() == 2);

@@ -195,6 +195,22 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   CHECK_FALSE(std::filesystem::exists(output));
 }
 
+TEST_CASE("record and generate do not write over the prompts and the picture that they read", "[casting]") {
+  const Scratch scratch;
+  const std::string prompts = scratch.file("prompts.txt", "a red circle\n"),
+                    png = program::content(std::string(PRECAST_SOURCE_DIR) + "/docs/images/compare.png"),
+                    picture = scratch.file("picture.png", png);
+  const auto refused_record = [&](const std::vector<std::string>& more) {
+    refused(program::with({"record", "--model", small_flux}, more), 2, "is read by this command");
+  };
+  refused_record({"--prompts-file", prompts, "--output", prompts});
+  refused_record({"--prompt", "a", "--image", picture, "--output", picture});
+  refused({"generate", "--prompts-file", prompts, "--output", picture, "--trace", prompts}, 2,
+          "is read by this command");
+  CHECK(program::content(prompts) == "a red circle\n");
+  CHECK(program::content(picture) == png);
+}
+
 TEST_CASE("cost does not go on with the numbers of another transformer", "[casting]") {
   const Scratch scratch;
   const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string(),
@@ -209,6 +225,16 @@ TEST_CASE("cost does not go on with the numbers of another transformer", "[casti
   CHECK_THAT(mixed.err, Catch::Contains("another measurement") &&
                             Catch::Contains("dev_f32, transformer from other.safetensors"));
   CHECK(program::content(output) == before);
+
+  // A name that is no UTF-8 stands otherwise in the file, and is the same one.
+  const std::string odd = (scratch.path() / "odd\xff.safetensors").string(),
+                    numbers = (scratch.path() / "odd.json").string();
+  fs::copy(other, odd);
+  for (const char* types : {"fp8_e4m3", "fp8_e4m3,bf16"}) {
+    const auto measured = run(cost(samples, numbers, {"--types", types, "--transformer", odd}));
+    INFO(measured.err);
+    CHECK(measured.code == 0);
+  }
 
   // Samples would take the place of the weights.
   const std::string weights = program::content(other);

@@ -225,6 +225,8 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
       run({"convert", shapes_model, out.parent_path() / "model", "--type", "f32"}, "ulimit -f 100;");
   CHECK(folder.code == 1);
   CHECK(folder.one_line_error());
+  CHECK_THAT(folder.err,
+             Catch::Contains((out.parent_path() / "model" / "t").string()) && !Catch::Contains(".tmp"));
   CHECK(names_in(out.parent_path()).empty());
 }
 
@@ -239,6 +241,44 @@ TEST_CASE("convert: what a killed conversion left of a folder is swept away, and
   INFO(converted.err);
   REQUIRE(converted.code == 0);
   CHECK(names_in(here) == std::set<std::string>{".precast-x.tmp", "new"});
+}
+
+TEST_CASE("convert: an empty folder is taken by whatever name, but for the one that it runs in") {
+  const Scratch scratch;
+  const fs::path real = scratch.path() / "real", link = scratch.path() / "link";
+  fs::create_directory(real);
+  fs::create_directory_symlink("real", link);
+  const auto inside = run({"convert", small_flux, ".", "--type", "bf16"}, "cd " + real.string() + ";");
+  CHECK(inside.code == 1);
+  CHECK(inside.one_line_error());
+  CHECK_THAT(inside.err, Catch::Contains("is the folder that this runs in"));
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
+  const auto linked = run({"convert", small_flux, link.string() + "/", "--type", "bf16"});
+  INFO(linked.err);
+  CHECK(linked.code == 0);
+  CHECK(fs::is_symlink(link));
+  CHECK(fs::exists(real / "transformer" / "config.json"));
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
+}
+
+TEST_CASE("convert: a model's other components stay, and links back to it are left out") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model", out = scratch.path() / "out";
+  fs::copy(small_flux, model, fs::copy_options::recursive);
+  const fs::path vae = model / "vae" / "diffusion_pytorch_model.safetensors";
+  const std::string before = program::content(vae);
+  fs::rename(vae, scratch.path() / "blob");
+  fs::create_symlink(scratch.path() / "blob", vae);  // as in Hugging Face's cache
+  const auto refused = run({"convert", model.string(), vae.string()});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("holds weights of a component of IN"));
+  CHECK(program::content(vae) == before);
+  fs::create_directory_symlink(".", model / "latest");
+  fs::create_directory_symlink("..", model / "transformer" / "model");
+  REQUIRE(run({"convert", model.string(), out.string(), "--type", "bf16"}).code == 0);
+  CHECK(fs::exists(out / "model_index.json"));
+  CHECK_FALSE(fs::exists(out / "latest"));
+  CHECK_FALSE(fs::exists(out / "transformer" / "model"));
 }
 
 TEST_CASE("convert: what cannot be done is one line with the exit code of its kind") {
@@ -256,7 +296,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
   const std::string readonly = scratch.file("readonly.gguf", "x");
   REQUIRE(::chmod(readonly.c_str(), 0444) == 0);
   const std::string scaled = here + "/scaled.safetensors", integers = here + "/integers.safetensors",
-                    unread = here + "/unread.gguf";
+                    unread = here + "/unread.gguf", part = here + "/part.gguf";
   {
     precast::io::SafetensorsWriter writer(scaled);
     writer.declare("a.scale_weight", precast::dtype_info<precast::f32>, precast::Shape{1});
@@ -270,6 +310,11 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
     other.declare("a.weight", {"iq2_xxs", 256, 66}, precast::Shape{1, 256});
     other.write(std::vector<std::byte>(66));
     other.commit();
+    precast::io::GgufWriter first(part);
+    first.set("split.count", std::uint32_t{3});
+    first.declare("a.weight", precast::dtype_info<precast::f32>, precast::Shape{1});
+    first.write(std::vector<std::byte>(4));
+    first.commit();
   }
   const std::string full = here + "/full", nothing = here + "/nothing";
   fs::create_directories(full + "/x");
@@ -310,7 +355,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{shapes_model, shapes_model}, 2, "one and the same"},
       {{shapes_model, shapes_model + "/transformer/../"}, 2, "one and the same"},
       {{shapes_model, shapes_model + "/inside"}, 2, "lies inside IN"},
-      {{shapes_model, transformer, "--type", "f16"}, 2, "is a file that IN is read from"},
+      {{shapes_model, transformer, "--type", "f16"}, 2, "holds weights of a component of IN"},
       {{shapes_model + "/transformer", transformer}, 2, "is a file that IN is read from"},
       {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
       {{transformer, here + "/o.bin"}, 2, "ends neither in"},
@@ -324,7 +369,10 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{no_gguf, safetensors}, 1, "does not start with GGUF"},
       {{scaled, gguf}, 1, "scaled fp8, and to no layer that convert reads"},
       {{unread, safetensors}, 1, "of type iq2_xxs"},
-      {{integers, gguf}, 1, "tensor 'mask': is to be u8, which GGUF does not have"},
+      {{part, safetensors}, 1, "part.gguf: is one of 3 parts"},
+      {{integers, gguf},
+       1,
+       "tensor 'mask': is to be u8, which GGUF does not have: what is not of floating point keeps its type"},
       {{small_flux + "/transformer/diffusion_pytorch_model.safetensors", gguf, "--rule",
         "norm_out.linear.bias=q8_0"},
        1,

@@ -80,6 +80,10 @@ TEST_CASE("record --importance: the squares of what met each column, as imatrix 
   CHECK(program::content(samples) == before);  // who is watched makes the same pictures
   CHECK(recorded.json()["importance"] == file);
   CHECK_THAT(recorded.err, Catch::Contains("i.gguf: the importance of"));
+  const auto inspected = run({"inspect", file});
+  CHECK(inspected.code == 0);
+  CHECK_THAT(inspected.out,
+             Catch::Contains("the importance of a model's matrices") && !Catch::Contains("cannot be loaded"));
 
   const precast::io::GgufFile imatrix(file);
   CHECK(imatrix.value("general.type")->text() == "imatrix");
@@ -167,12 +171,12 @@ TEST_CASE("the importance that record wrote makes the planned model better, and 
   INFO(plain << " and with importance " << weighed);
   CHECK(weighed < plain);
 
-  const auto estimated =
-      run({"cost", "--model", shapes_model, "--estimates-only", "--importance", at("i.gguf"), "--types",
-           "q8_0,q4_0", "--output", at("e.json"), "--measure", "estimate"});
+  const auto estimated = run({"cost", "--model", shapes_model, "--estimates-only", "--importance",
+                              at("i.gguf"), "--types", "q8_0,q4_0", "--output", at("e.json"), "--csv"});
   INFO(estimated.err);
   REQUIRE(estimated.code == 0);
-  CHECK_THAT(estimated.out, !Catch::Contains("rank correlation"));
+  CHECK_THAT(estimated.out, Catch::Contains("transformer_blocks.0,") && !Catch::Contains(",,") &&
+                                !Catch::Contains("rank correlation"));
   const auto of_matrices =
       run({"cost", "--model", shapes_model, "--estimates-only", "--importance", at("i.gguf"), "--types",
            "q8_0,q4_0", "--granularity", "matrix", "--output", at("e.json")});

@@ -141,6 +141,19 @@ TEST_CASE("plan and report do not write over the cost file that they read") {
   }
 }
 
+TEST_CASE("plan: the model that --verify runs is not written over") {
+  const program::Scratch scratch;
+  const std::string costs = scratch.file("costs.json", two_layers(R"({"q8_0": {"cost": 1}})")),
+                    samples = scratch.file("samples.safetensors", "samples"),
+                    weights = scratch.file("weights.safetensors", "weights");
+  const auto refused = program::run({"plan", "--cost", costs, "--bits", "9", "--verify", "--samples", samples,
+                                     "--transformer", weights, "--output", weights});
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("is read by this command"));
+  CHECK(program::content(weights) == "weights");
+}
+
 TEST_CASE("plan: samples and policy are of --verify") {
   for (const Words& words : {Words{"--samples", "s.safetensors"}, Words{"--policy", "fast"}}) {
     Words all{"plan", "--cost", flux_dev_costs, "--bits", "5"};
