@@ -173,9 +173,9 @@ void add_convert_command(CLI::App& app) {
   command->add_flag("--json", options->json, "What was done, as JSON on stdout");
   add_quiet_option(*command);
   command->footer(
-      "Reads and writes some MiB at a time, whatever the size, but for a matrix that has scales beside it, "
-      "which is decoded whole; OUT appears when it is whole. Where rows are no whole blocks of a type, they "
-      "get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, and a line at the end says so.\n"
+      "Reads and writes some MiB at a time, whatever the size; OUT appears when it is whole. Where rows are "
+      "no whole blocks of a type, they get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, "
+      "and a line at the end says so.\n"
       "\n"
       "Examples:\n"
       "  precast convert ~/FLUX.1-dev flux1-dev-q4_k.gguf --type q4_k\n"
