@@ -272,6 +272,17 @@ TEST_CASE("generate: --clip-precision over --text-precision names no T5 of Stabl
   CHECK_THAT(again.out, !Catch::Contains("--t5-precision"));
 }
 
+TEST_CASE("compare: a sheet of Stable Diffusion keeps the sampler, and a guidance of 1") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "a.png").string();
+  REQUIRE(run({"compare", "--model", "shapes-sd", "--prompt", "a", "--steps", "1", "--sampler", "euler",
+               "--guidance", "1", "--policies", "quality", "--output", file})
+              .code == 0);
+  const std::string command = run({"info", file}).out;
+  CHECK_THAT(command, Catch::Contains("--guidance 1 "));
+  CHECK_THAT(command, Catch::Contains("--sampler euler "));
+}
+
 TEST_CASE("generate: --cfg-scale is --guidance of Stable Diffusion, also where it is 1 or said twice") {
   const Scratch scratch;
   const auto guidance = [&](const Words& options) {
