@@ -29,6 +29,7 @@
 #include <cli/sweep_options.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
+#include <sampling/sampler_title.hpp>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/message.hpp>
@@ -119,6 +120,8 @@ Comparison checked(const CompareOptions& options) {
     all.used = pipeline->with_defaults(request);
     all.warnings = run_warnings(*pipeline, request);
     all.picture.guidance_is_distilled = pipeline->family().guidance_is_distilled();
+    if (all.used.sampler)
+      all.picture.sampler = sampling::sampler_title(sampling::sampler_named(*all.used.sampler));
   }
   const image::SheetSize size = comparison_sheet_size(prompt, policies, *all.used.width, *all.used.height);
   if (!options.is_part()) check_picture_size("--output", options.output, size.width, size.height);

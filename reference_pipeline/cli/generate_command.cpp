@@ -238,7 +238,7 @@ void generate(const GenerateOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
-  const families::ComponentChoices choices =
+  const families::ComponentChoices asked =
       resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
   std::optional<casting::PlannedWeights> planned_weights;
   std::optional<families::ChangedWeights> planned;
@@ -247,7 +247,8 @@ void generate(const GenerateOptions& options) {
     planned.emplace(*device.backend, *planned_weights);
   }
   const families::Backend& backend = planned ? *planned : *device.backend;
-  const auto pipeline = families::open(model, choices, backend);
+  const auto pipeline = families::open(model, asked, backend);
+  const families::ComponentChoices& choices = pipeline->choices();
   if (planned && !pipeline->has_blocks())
     throw UsageError(
         "--plan: a model of this family is not cast as it is loaded: write it with `precast convert "

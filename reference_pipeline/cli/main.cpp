@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <cli/interrupt.hpp>
+#include <cli/lost_file.hpp>
 #include <cli/run.hpp>
 #include <cli/version_text.hpp>
 #include <fcntl.h>
@@ -53,5 +54,6 @@ void require_addresses_to_start() {
 
 int main(int count, char** arguments) {
   precast::cli::set_commit(PRECAST_COMMIT);
+  precast::cli::tell_lost_files();
   return precast::cli::run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
 }

@@ -79,6 +79,7 @@ std::vector<std::string> prompts_in(std::istream& file, const std::string& name)
                        " prompts, the most in one run: divide it");
   };
   for (char c = 0; file.get(c);) {
+    if (c == '\0') throw InputError(name + ": holds zero bytes, as UTF-16 has them: save it as UTF-8 text");
     if (c == '\n')
       add();
     else if (line.push_back(c); line.size() > longest_prompt)

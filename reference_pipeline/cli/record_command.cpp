@@ -127,9 +127,10 @@ void record(const RecordOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
   if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
-  const families::ComponentChoices choices =
+  const families::ComponentChoices asked =
       resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
-  const auto pipeline = families::open(model, choices, *device.backend);
+  const auto pipeline = families::open(model, asked, *device.backend);
+  const families::ComponentChoices& choices = pipeline->choices();
   require_something_to_record(options, *pipeline, device);
   if (!pipeline->has_blocks()) files.erase(files.begin());
   check_output_files(files);  // before anything is computed

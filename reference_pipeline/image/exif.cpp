@@ -61,8 +61,11 @@ struct TagReader {
   }
 };
 
-/// Which byte of UTF-16 is the upper one: the standard leaves it to the block's order, most programs write it
-/// first whatever that is. Letters of Latin have an upper byte of zero.
+constexpr std::string_view order_mark = "\ufeff";
+
+/// Which byte of UTF-16 is the upper one in a block that has the lower bytes of its numbers first: the
+/// standard leaves it to the block's order, most programs write the upper one first whatever that is. Letters
+/// of Latin have an upper byte of zero.
 bool upper_comes_first(std::span<const std::byte> units) {
   std::size_t even = 0, odd = 0;
   for (std::size_t i = 0; i + 1 < units.size(); i += 2) {
@@ -72,14 +75,14 @@ bool upper_comes_first(std::span<const std::byte> units) {
   return even >= odd;
 }
 
-std::optional<std::string> comment_text(std::span<const std::byte> value) {
+std::optional<std::string> comment_text(std::span<const std::byte> value, bool block_has_upper_first) {
   if (value.size() <= code_bytes) return std::nullopt;
   const std::string_view code = as_text(value.first(code_bytes));
   const std::span<const std::byte> rest = value.subspan(code_bytes);
   std::string text;
   if (code == unicode_code) {
-    text = utf8_from_utf16(rest, upper_comes_first(rest));
-    if (text.starts_with("\ufeff")) text.erase(0, 3);  // a mark of the order
+    text = utf8_from_utf16(rest, block_has_upper_first || upper_comes_first(rest));
+    if (text.starts_with(order_mark)) text.erase(0, order_mark.size());
   } else if (code == ascii_code || code == std::string_view("\0\0\0\0\0\0\0\0", code_bytes)) {
     for (const std::int32_t point : code_points(as_text(rest))) append_utf8(text, point);
   } else {
@@ -176,7 +179,8 @@ Exif read_exif(std::span<const std::byte> block) {
     reader.for_each_entry(
         *exif_table, [&](std::uint32_t name, std::uint32_t, std::span<const std::byte> value, std::size_t) {
           if (name != tag::user_comment) return;
-          if (auto text = comment_text(value)) result.texts.push_back({"parameters", std::move(*text)});
+          if (auto text = comment_text(value, upper_byte_first))
+            result.texts.push_back({"parameters", std::move(*text)});
         });
   return result;
 }
@@ -198,7 +202,10 @@ std::vector<std::byte> exif_block(std::span<const Text> texts) {
   std::vector<Entry> inner;
   if (parameters) {
     std::vector<std::byte> comment = bytes_of(unicode_code);
-    const std::vector<std::byte> units = utf16_from_utf8(parameters->value);
+    // Readers take a first mark of the order away: a text that begins with one gets another.
+    const bool has_mark = parameters->value.starts_with(order_mark);
+    const std::vector<std::byte> units =
+        utf16_from_utf8((has_mark ? std::string(order_mark) : std::string()) + parameters->value);
     comment.insert(comment.end(), units.begin(), units.end());
     add(inner, tag::user_comment, type::undefined, std::move(comment));
     std::size_t place = header_bytes + 2 + (entries.size() + 1) * entry_bytes + 4;

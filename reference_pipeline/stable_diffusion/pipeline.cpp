@@ -58,8 +58,10 @@ void check_start(const ModelFolder& folder, const Request& given) {
 StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& model,
                                                  const families::ComponentChoices& choices,
                                                  const families::Backend& backend) {
-  for (const families::Role role : families::all_roles) families::require_policy(choices.of(role));
-  parts_ = std::make_unique<Parts>(Parts{Model::open(model), choices, backend});
+  families::ComponentChoices used = choices;
+  used.second_text_encoder.reset();  // that is T5's, and CLIP's two have one policy
+  for (const families::Role role : families::all_roles) families::require_policy(used.of(role));
+  parts_ = std::make_unique<Parts>(Parts{Model::open(model), used, backend});
   families::require_policy(parts_->vae_choice(parts_->model, VaeHalf::decoder));
 }
 StableDiffusionPipeline::~StableDiffusionPipeline() = default;

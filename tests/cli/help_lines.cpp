@@ -50,4 +50,8 @@ TEST_CASE("prompts of a file are its lines") {
   CHECK_THROWS_WITH(prompts(many), Catch::Contains("more than 1024 prompts"));
   CHECK(prompts(many.substr(2)).size() == 1024);
   CHECK_THROWS_WITH(prompts(std::string(3 << 20, 'x')), Catch::Contains("more than a MiB"));
+  CHECK_THROWS_WITH(prompts(std::string("\xff\xfe"
+                                        "a\0\n\0",
+                                        6)),
+                    Catch::Contains("save it as UTF-8"));
 }

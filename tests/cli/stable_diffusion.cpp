@@ -259,6 +259,30 @@ TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another m
   }
 }
 
+TEST_CASE("generate: --clip-precision over --text-precision names no T5 of Stable Diffusion") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "a.png").string();
+  const auto made =
+      run({"generate", "--model", "shapes-sd", "--prompt", "a", "--steps", "1", "--precision", "f32",
+           "--text-precision", "bf16", "--clip-precision", "f32", "--json", "--output", file});
+  REQUIRE(made.code == 0);
+  CHECK(made.json()["precision"] == "quality");
+  const auto again = run({"info", file});
+  CHECK(again.code == 0);
+  CHECK_THAT(again.out, !Catch::Contains("--t5-precision"));
+}
+
+TEST_CASE("compare: a sheet of Stable Diffusion keeps the sampler, and a guidance of 1") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "a.png").string();
+  REQUIRE(run({"compare", "--model", "shapes-sd", "--prompt", "a", "--steps", "1", "--sampler", "euler",
+               "--guidance", "1", "--policies", "quality", "--output", file})
+              .code == 0);
+  const std::string command = run({"info", file}).out;
+  CHECK_THAT(command, Catch::Contains("--guidance 1 "));
+  CHECK_THAT(command, Catch::Contains("--sampler euler "));
+}
+
 TEST_CASE("generate: --cfg-scale is --guidance of Stable Diffusion, also where it is 1 or said twice") {
   const Scratch scratch;
   const auto guidance = [&](const Words& options) {

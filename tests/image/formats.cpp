@@ -319,6 +319,14 @@ TEST_CASE("UserComment is read in either order of bytes") {
   CHECK(read_exif(upper_first).texts[0].value == "ab");
 }
 
+TEST_CASE("UserComment keeps texts of characters whose lower byte is zero, and a first mark of the order") {
+  const std::string mark = "\ufeff", one = "\u4e00";
+  for (const std::string& value : {one + one + one + "a", mark + "a", mark, mark + mark + one}) {
+    const std::vector<Text> texts{{"parameters", value}};
+    CHECK(read_exif(exif_block(texts)).texts == texts);
+  }
+}
+
 TEST_CASE("a text that JPEG cannot hold is an error, and PNG and WebP hold it") {
   const std::vector<Text> texts{{"parameters", std::string(40000, 'x')}};
   CHECK_THROWS_AS(encode_image(Format::jpeg, smooth(2, 2), texts), InputError);
