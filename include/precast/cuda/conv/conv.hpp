@@ -34,7 +34,8 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
   if (one_by_one) return matmul_transposed<Types, X>(x, weight, epilogue, out, stream);
   if (convolve_by_library<Types, X>(x, weight.view(), sizes, epilogue, out, stream)) return;
   const auto rows = implicit_im2col(x, sizes);
-  const auto features = stored_rows(weight.view());
+  auto features = stored_rows(weight.view());
+  if (x.elements() == 0) features.columns = 0;  // all patches lie in the padding: nothing is read
   const auto store =
       product_epilogue<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
