@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <exception>
 #include <iostream>
@@ -79,9 +80,9 @@ int fail(const std::string& message, int code) {
     launch = cluster::launched();
   } catch (const Error&) {  // it may be what is being told
   }
-  if (!is_silent(launch))
-    std::cerr << "precast: error: " << (launch.rank > 0 ? "rank " + std::to_string(launch.rank) + ": " : "")
-              << message << std::endl;
+  // In one piece: mpirun puts lines of its own between those that come to it apart.
+  const std::string rank = launch.rank > 0 ? "rank " + std::to_string(launch.rank) + ": " : "";
+  if (!is_silent(launch)) std::cerr << "precast: error: " + rank + message + "\n" << std::flush;
   cluster::end_job(code);
   return code;
 }
@@ -193,7 +194,8 @@ int run(const std::vector<std::string>& arguments) {
   } catch (const families::RequestError& wrong) {
     return fail_with_help(wrong.what(), arguments);
   } catch (const Interrupted& stop) {
-    return fail(stop.what(), exit_code::after_signal + interrupting_signal());
+    const int signal = interrupting_signal();  // none where it was another rank's
+    return fail(stop.what(), exit_code::after_signal + (signal ? signal : SIGINT));
   } catch (const OutOfMemory& problem) {
     return fail(with_advice(problem.what(), arguments), exit_code::error);
   } catch (const std::bad_alloc&) {

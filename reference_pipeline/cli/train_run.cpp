@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <iostream>
 
 #include <cli/arguments.hpp>
@@ -58,7 +59,25 @@ void require_memory(const LanguageModelConfig& config, double tokens, const fami
                     " are free: try a smaller --width, --layers, --batch or --context");
 }
 
+enum class Training { no, yes, is_being_left };
+Training training = Training::no;
+int signal_of_leaving = 0;
+
+/// That this process trains, as long as it lives.
+struct WhileTraining {
+  WhileTraining() { training = Training::yes; }
+  ~WhileTraining() { training = Training::no; }
+  WhileTraining(const WhileTraining&) = delete;
+  WhileTraining& operator=(const WhileTraining&) = delete;
+};
+
 }  // namespace
+
+bool is_told_to_end() {
+  const int signal = interrupting_signal();
+  if (training == Training::is_being_left) return signal != signal_of_leaving;
+  return training == Training::yes ? signal == SIGTERM : signal != 0;
+}
 
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
                         const families::Backend& device) {
@@ -160,8 +179,11 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
                             const std::function<void(const StepFacts&)>& after_step) {
   TrainedRun run{policy, {}, {}};
   ProgressReporter progress;
+  const WhileTraining trains;
   while (!trainer.done()) {
     if (cluster::sum(job, interrupting_signal()) > 0) {
+      signal_of_leaving = interrupting_signal();
+      training = Training::is_being_left;  // what rank 0 writes may take it a while
       const std::string left = leave_behind();
       cluster::sum(job, 0);  // a rank that ends ends them all: rank 0 has written by then
       throw Interrupted("interrupted: " + left);

@@ -45,6 +45,11 @@ struct TrainedRun {
   double final_loss() const;
 };
 
+/// Whether a signal says that the job is being ended, so that who waits for another rank waits in vain. While
+/// ranks train, Ctrl-C is none: all of them are to stop after a step. Once they agreed to, none is that came
+/// before.
+bool is_told_to_end();
+
 /// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop. After
 /// Ctrl-C on any rank `leave_behind` is called on all, which may write, and Interrupted thrown with what it
 /// says.

@@ -21,6 +21,9 @@ constexpr std::array names_of_data{"--data", "--batches"};
 constexpr std::array names_of_model{"--architecture", "--layers",   "--width",
                                     "--heads",        "--heads-kv", "--tokenizer"};
 
+/// How several ranks add up: the bits of their sums depend on it.
+constexpr std::array names_of_sums{"--all-reduce-precision", "--bucket-size"};
+
 bool is_in(std::string_view name, const auto& names) { return std::ranges::find(names, name) != names.end(); }
 
 /// Tells texts apart (Fowler, Noll and Vo's hash, FNV-1a of 64 bits); it is no protection from malice.
@@ -64,6 +67,9 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
       {"--heads", std::to_string(config.heads)},
   };
   if (inputs.tokenizer) all["--tokenizer"] = inputs.tokenizer->is_of_bytes() ? "bytes" : "characters";
+  if (ranks > 1) all["--bucket-size"] = std::to_string(options.bucket_bytes);
+  if (ranks > 1 && options.all_reduce)
+    all["--all-reduce-precision"] = std::string(cluster::name_of(*options.all_reduce));
   if (training.clip) all["--clip"] = shortest(*training.clip);
   if (llama) all["--heads-kv"] = std::to_string(config.heads_kv);
   if (!options.batches.empty()) {
@@ -134,8 +140,10 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
   // How far the run goes changes no step of a constant rate.
   const bool any_end = text_of(kept, "--schedule") == "constant";
   const bool other_ranks = text_of(kept, "ranks") != text_of(now, "ranks");
+  const bool any_sums = other_ranks || !kept.contains("--bucket-size");  // or of a checkpoint without them
   for (const auto& [name, unused] : names) {
-    if (name == "ranks" || (name == "--batch" && other_ranks)) continue;
+    if (name == "ranks" || (name == "--batch" && other_ranks) || (is_in(name, names_of_sums) && any_sums))
+      continue;
     const std::string was = text_of(kept, name);
     const std::string is = is_in(name, names_of_model) ? given_text(command, name) : text_of(now, name);
     if (is == was || is_in(name, names_of_data) || (is_in(name, names_of_model) && is.empty()) ||

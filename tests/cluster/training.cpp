@@ -202,6 +202,54 @@ TEST_CASE("gradients may travel in bf16", "[mpi]") {
   CHECK(largest_difference(wide, narrow, "loss") < 0.05);
 }
 
+TEST_CASE("--resume goes on with the sums of its run", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", whole = scratch.path() / "whole";
+  const Words sums{"--all-reduce-precision", "bf16", "--bucket-size", "4KiB"};
+  trained(whole, 2, 2, program::with(sums, {"--steps", "8"}));
+  trained(out, 2, 2, program::with(sums, {"--steps", "4"}));
+  const auto refused =
+      run(words_of(out, 2, {"--steps", "8", "--resume", "--all-reduce-precision", "f16"}), mpirun(2));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("--all-reduce-precision is f16, and was bf16"));
+  trained(out, 2, 2, {"--steps", "8", "--resume"});
+  CHECK(checkpoint(out) == checkpoint(whole));
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which wants to be the first library that is loaded
+TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  // A disk that is slow.
+  const std::string slow = (scratch.path() / "slow.so").string(),
+                    source = scratch.file("slow.c",
+                                          "#include <time.h>\nint fsync(int file) { struct timespec left = "
+                                          "{1, 500000000}; (void)file; while (nanosleep(&left, &left) != 0) "
+                                          "; return 0; }\n");
+  if (std::system(
+          ("cc -shared -fPIC " + program::quoted(source) + " -o " + program::quoted(slow) + " 2>/dev/null")
+              .c_str()) != 0) {
+    WARN("no C compiler for a disk that is slow");
+    return;
+  }
+  std::string line =
+      mpirun(2) + " -x LD_PRELOAD=" + program::quoted(slow) + " " + program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word : words_of(out, 2, {"--checkpoint-every", "1000000", "--steps", "1000000"}))
+    line += " " + program::quoted(word);
+  const std::string script =
+      "(exec env --default-signal=INT,TERM " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
+      " & job=$!; for i in $(seq 600); do [ -s " + program::quoted(out.string() + ".jsonl") +
+      " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=1 "
+      "/proc/$rank/environ && kill -INT $rank; done; wait $job";
+  const int status = std::system(script.c_str());
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 130));
+  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
+  CHECK(fs::exists(out / "checkpoint.safetensors"));
+}
+#endif
+
 TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint goes on with the same bits",
           "[mpi]") {
   for (const int victim : {1, 0}) {
