@@ -34,11 +34,12 @@ if(PRECAST_SANITIZE)
 endif()
 
 # How much code is optimised that is no kernel.
-set(precast_level_cold $<$<CONFIG:Release>:-Os>)
+set(precast_level_cold -Os)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Passes that take a quarter of the time of a unit of models, and make its code 0.5% smaller.
   list(APPEND precast_level_cold -fno-tree-pta -fno-gcse -fno-code-hoisting -fno-schedule-insns2 -fno-tree-pre -fno-ipa-sra)
 endif()
+set(precast_level_cold "$<$<CONFIG:Release>:${precast_level_cold}>")
 set(precast_level_test $<$<CONFIG:Release>:-Og>)
 set(precast_level_light_test $<$<CONFIG:Release>:-O0>)
 if(PRECAST_SANITIZE)  # which take the compiler longest where it optimises: a unit of models 59 s with -O1, 23 without
