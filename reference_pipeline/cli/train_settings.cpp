@@ -21,7 +21,8 @@ constexpr std::array names_of_data{"--data", "--batches"};
 constexpr std::array names_of_model{"--architecture", "--layers",   "--width",
                                     "--heads",        "--heads-kv", "--tokenizer"};
 
-/// How several ranks add up: the bits of their sums depend on it.
+/// How several ranks add up: the bits of their sums depend on it. MPI adds buckets of another size in another
+/// order.
 constexpr std::array names_of_sums{"--all-reduce-precision", "--bucket-size"};
 
 bool is_in(std::string_view name, const auto& names) { return std::ranges::find(names, name) != names.end(); }

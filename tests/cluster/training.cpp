@@ -94,14 +94,16 @@ TEST_CASE("two ranks go the way of one with twice the batch", "[mpi]") {
   }
 }
 
-TEST_CASE("ranks give the same bits each time, whatever the buckets", "[mpi]") {
+TEST_CASE("two ranks give the same bits each time, whatever the buckets", "[mpi]") {
   const Scratch scratch;
   const fs::path folder = scratch.path();
   trained(folder / "first", 2, 2, {"--steps", "10"});
   trained(folder / "second", 2, 2, {"--steps", "10"});
   trained(folder / "small", 2, 2, {"--steps", "10", "--bucket-size", "1KiB"});
   CHECK(checkpoint(folder / "first") == checkpoint(folder / "second"));
-  CHECK(checkpoint(folder / "first") == checkpoint(folder / "small"));
+  // A checkpoint says how large its buckets were.
+  CHECK(program::content(folder / "first" / "model.safetensors") ==
+        program::content(folder / "small" / "model.safetensors"));
 }
 
 TEST_CASE("ranks agree on the loss scale, on clipping and on steps that are left out") {
@@ -202,7 +204,7 @@ TEST_CASE("gradients may travel in bf16", "[mpi]") {
   CHECK(largest_difference(wide, narrow, "loss") < 0.05);
 }
 
-TEST_CASE("--resume goes on with the sums of its run", "[mpi]") {
+TEST_CASE("a run that is resumed goes on with its sums", "[mpi]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out", whole = scratch.path() / "whole";
   const Words sums{"--all-reduce-precision", "bf16", "--bucket-size", "4KiB"};
