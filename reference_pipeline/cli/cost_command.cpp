@@ -166,8 +166,7 @@ void add_cost_command(CLI::App& app) {
         options->measure = static_cast<casting::Measure>(std::ranges::find(names, name) - names.begin());
       },
       "What the table shows. cost (default): mean squared error of all tokens after the last block; loss: "
-      "the "
-      "same of the layer's own output; relative: over the mean square of what is compared with; estimate "
+      "the same of the layer's own output; relative: over the mean square of what is compared with; estimate "
       "(default with --estimates-only): --importance's, with its rank correlation with what was measured");
   options->measure_option->type_name(casting::measure_choices);
   command->add_flag(

@@ -108,8 +108,8 @@ std::span<const io::GgufValue> InputWeights::values() const {
   return gguf ? std::span<const io::GgufValue>(gguf->values()) : std::span<const io::GgufValue>{};
 }
 
-bool InputWeights::reads(const fs::path& file) const {
-  return std::ranges::any_of(source_.files(), [&](const io::TensorFile& own) {
+bool is_file_of(const io::ComponentSource& weights, const fs::path& file) {
+  return std::ranges::any_of(weights.files(), [&](const io::TensorFile& own) {
     std::error_code ignored;
     return fs::equivalent(own.path(), file, ignored);
   });

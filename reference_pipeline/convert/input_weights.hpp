@@ -40,6 +40,9 @@ struct InputTensor {
   }
 };
 
+/// Whether that is one of the files of weights, under its own or another name.
+bool is_file_of(const io::ComponentSource& weights, const std::filesystem::path& file);
+
 /// A file of tensors, safetensors or GGUF by what it begins with, or the folder of a component. Opening
 /// checks all heads and reads no values.
 class InputWeights {
@@ -64,7 +67,7 @@ class InputWeights {
   /// The texts that a safetensors file has in __metadata__.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// Whether that is a file that is read here, under this or another name.
-  bool reads(const std::filesystem::path& file) const;
+  bool reads(const std::filesystem::path& file) const { return is_file_of(source_, file); }
   /// Lets go of the memory behind bytes that were read; they stay valid.
   void release_pages() const;
 

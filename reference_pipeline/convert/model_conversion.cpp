@@ -91,10 +91,7 @@ void refuse_component(const fs::path& model, const fs::path& out) {
   const fs::path folder = fs::weakly_canonical(out.has_parent_path() ? out.parent_path() : ".", ignored);
   if (!io::is_there(out) || !fs::equivalent(folder.parent_path(), model, ignored) || !holds_weights(folder))
     return;
-  const io::ComponentSource component(folder);
-  if (std::ranges::any_of(component.files(), [&](const io::TensorFile& file) {
-        return fs::equivalent(file.path(), out, ignored);
-      }))
+  if (is_file_of(io::ComponentSource(folder), out))
     throw families::RequestError("OUT, " + io::shown(out) +
                                  ", holds weights of a component of IN: name another OUT");
 }
@@ -298,47 +295,39 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
         "', and each gets the most precise: the file is larger than the plan says; --layout diffusers "
         "keeps parts apart");
   if (settings_.importance) warn_of_importance();
-  std::int64_t vectors = 0, again = 0;
-  std::string vector, types;
+  std::int64_t again = 0;
+  std::vector<std::string> vectors, long_names;
+  std::string types;
   for (const ModelPart& part : parts_)
     for (const OutputTensor& tensor : part.conversion->tensors()) {
-      if (tensor.shape.rank() <= 1 && is_block(tensor.chosen.type) && ++vectors == 1) vector = tensor.name;
+      if (tensor.shape.rank() <= 1 && is_block(tensor.chosen.type)) vectors.push_back(tensor.name);
+      if (part.conversion->container() == Container::gguf && std::ssize(tensor.name) >= ggml_name_bytes)
+        long_names.push_back(tensor.name);
       const DtypeInfo& from = tensor.pieces.front().from->type;
       if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
       ++again;
       if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }
-  const auto tell = [&](const std::vector<std::string>& names, const std::string& what) {
+  const auto tell = [&](const std::vector<std::string>& names, const std::string& one,
+                        const std::string& several, const std::string& what) {
     if (!names.empty())
-      warnings_.push_back(std::to_string(names.size()) + (names.size() == 1 ? " matrix" : " matrices") +
+      warnings_.push_back(std::to_string(names.size()) + " " + (names.size() == 1 ? one : several) +
                           ", such as '" + io::printable(names.front()) + "', " + what);
   };
   for (const ModelPart& part : parts_) {
-    tell(part.input->cut(),
+    tell(part.input->cut(), "matrix", "matrices",
          "lost columns of zeros that were padding: another tensor of the file is as "
          "long as what is left");
     tell(
-        part.input->maybe_padded(),
+        part.input->maybe_padded(), "matrix", "matrices",
         "kept columns of zeros at the end, which may be padding: no tensor of the file says how many columns "
         "there were");
   }
-  if (vectors)
-    warnings_.push_back(std::to_string(vectors) + (vectors == 1 ? " tensor" : " tensors") +
-                        " of one dimension, such as '" + io::printable(vector) +
-                        "', in blocks, which other programs do not expect: a --rule for matrices alone ends "
-                        "in 'weight'");
-  std::vector<std::string> long_names;
-  for (const ModelPart& part : parts_)
-    if (part.conversion->container() == Container::gguf)
-      for (const OutputTensor& tensor : part.conversion->tensors())
-        if (std::ssize(tensor.name) >= ggml_name_bytes) long_names.push_back(tensor.name);
-  if (!long_names.empty())
-    warnings_.push_back(std::to_string(long_names.size()) +
-                        (long_names.size() == 1 ? " tensor has a name" : " tensors have names") + " of " +
-                        std::to_string(ggml_name_bytes) + " bytes or more, such as '" +
-                        io::printable(long_names.front()) +
-                        "', which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up "
-                        "to 127, ComfyUI any");
+  tell(vectors, "tensor of one dimension", "tensors of one dimension",
+       "in blocks, which other programs do not expect: a --rule for matrices alone ends in 'weight'");
+  const std::string bytes = std::to_string(ggml_name_bytes) + " bytes or more";
+  tell(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
+       "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, ComfyUI any");
   if (again)
     warnings_.push_back(std::to_string(again) + " tensors that were quantised before are quantised again (" +
                         types + "): both errors add up");

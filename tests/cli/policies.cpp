@@ -151,8 +151,7 @@ TEST_CASE("auto takes what fits") {
   CHECK(choice.preset.name == "memory");
   CHECK(choice.reason ==
         "this CPU has no bf16 of its own; balanced and fast would not fit; it takes 24.0 GiB more, 30.0 GiB "
-        "are "
-        "free");
+        "are free");
   const AutoChoice least = choose_preset({gib, true}, all);
   CHECK(least.preset.name == "memory");
   CHECK(least.reason == "it needs the least; it takes 24.0 GiB more, 1.0 GiB are free");
