@@ -148,8 +148,12 @@ using each = typename Each<Kernels, joined<Lists...>>::type;
 
 using ProductCases = detail::each<ProductKernels, ProductPolicies, NarrowSumPolicies,
                                   std::tuple<F16Saturate, E4m3OfBf16InF32, E4m3OfBf16InF32Saturate>>;
+template <class P>
+using AttentionKernelsOfF32 = AttentionKernels<P, f32>;
+
 using AttentionCases = detail::joined<
     detail::each<AttentionKernels, AttentionPolicies, std::tuple<F16Saturate>>,
+    detail::each<AttentionKernelsOfF32, AttentionOperandRangePolicies>,
     std::tuple<AttentionKernels<Bf16, f32, bf16, f32>, AttentionKernels<Bf16Flash, f32, bf16, f32>,
                AttentionKernels<F16UpcastAttention, f16, f16, f32>,
                AttentionKernels<F16UpcastAttentionFlash, f16, f16, f32>,
