@@ -1,5 +1,5 @@
-// The proof of the kernels of attention's gradients on tensor cores, against the formulas in float64 of
-// operands that are rounded where the row says.
+// The proof of the kernels of attention's gradients in tiles, and of that of the logarithms of sums, against
+// the formulas in float64 of operands that are rounded where the row says.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -34,12 +34,13 @@ struct Rows {
   }
 };
 
-/// What a sum should be, and the sum of the terms' sizes.
+/// What a sum should be, the sum of the terms' sizes, and that of the sizes of all that terms are sums of.
 struct Expected {
-  double value = 0, size = 0;
-  void add(double term, double term_size) {
+  double value = 0, size = 0, parts = 0;
+  void add(double term, double term_size, double term_parts) {
     value += term;
     size += term_size;
+    parts += term_parts;
   }
 };
 
@@ -71,23 +72,30 @@ bool tiled_gradients_agree(const AttentionGradientSizes& s) {
         const std::int64_t kv = h / (s.heads / s.heads_kv),
                            seen = s.causal ? std::min(s.keys, i + 1) : s.keys;
         std::vector<double> scores;
-        double largest = -HUGE_VAL, sum = 0, delta = 0;
+        double largest = -HUGE_VAL, sum = 0, delta = 0, parts_of_delta = 0;
         for (std::int64_t j = 0; j < seen; ++j) {
           double score = 0;
           for (std::int64_t d = 0; d < s.width; ++d) score += left.at(b, i, h, d) * right.at(b, j, kv, d);
           scores.push_back(kept(score * scale));
           largest = std::max(largest, scores.back());
-          largest_score = std::max(largest_score, std::abs(scores.back()));
+          if (std::isfinite(scores.back()))
+            largest_score = std::max(largest_score, std::abs(scores.back()));
         }
         for (const double score : scores) sum += std::exp(score - largest);
         const f32 log_sum = static_cast<f32>(largest + std::log(sum));
         log_sums.data()[(b * s.heads + h) * s.queries + i] = log_sum;
-        for (std::int64_t d = 0; d < s.width_v; ++d)
-          delta += exact_dout.at(b, i, h, d) * result.at(b, i, h, d);
+        for (std::int64_t d = 0; d < s.width_v; ++d) {
+          const double term = exact_dout.at(b, i, h, d) * result.at(b, i, h, d);
+          delta += term;
+          parts_of_delta += std::abs(term);
+        }
         for (std::int64_t j = 0; j < seen; ++j) {
-          double product = 0;
-          for (std::int64_t d = 0; d < s.width_v; ++d)
-            product += from.at(b, i, h, d) * values.at(b, j, kv, d);
+          double product = 0, parts = parts_of_delta;
+          for (std::int64_t d = 0; d < s.width_v; ++d) {
+            const double term = from.at(b, i, h, d) * values.at(b, j, kv, d);
+            product += term;
+            parts += std::abs(term);
+          }
           const double weight =
               kept(std::exp(scores[static_cast<std::size_t>(j)] - static_cast<double>(log_sum)));
           const double gradient = operand(kept(weight * (kept(product) - delta)));
@@ -99,29 +107,41 @@ bool tiled_gradients_agree(const AttentionGradientSizes& s) {
                              of_key = (b * s.keys + j) * s.heads_kv + kv;
           for (std::int64_t d = 0; d < s.width; ++d) {
             const double key = right.at(b, j, kv, d) * scale, query = left.at(b, i, h, d) * scale;
-            dq[place(of_query, s.width, d)].add(gradient * key, of_gradient * std::abs(key));
-            dk[place(of_key, s.width, d)].add(gradient * query, of_gradient * std::abs(query));
+            dq[place(of_query, s.width, d)].add(gradient * key, of_gradient * std::abs(key),
+                                                weight * parts * std::abs(key));
+            dk[place(of_key, s.width, d)].add(gradient * query, of_gradient * std::abs(query),
+                                              weight * parts * std::abs(query));
           }
           for (std::int64_t d = 0; d < s.width_v; ++d) {
             const double term = operand(weight) * from.at(b, i, h, d);
-            dv[place(of_key, s.width_v, d)].add(term, std::abs(term));
+            dv[place(of_key, s.width_v, d)].add(term, std::abs(term), std::abs(term));
           }
         }
       }
-  HostTensor<f32> device_q(q.shape()), device_k(k.shape()), device_v(v.shape());
+  // What no thread writes stays wrong.
+  HostTensor<f32> device_sums = filled<f32>(log_sums.shape(), 1e30), device_q = filled<f32>(q.shape(), 1e30),
+                  device_k = filled<f32>(k.shape(), 1e30), device_v = filled<f32>(v.shape(), 1e30);
   const auto heads = [](const auto& rows, std::int64_t count) { return split_heads(on_device(rows), count); };
+  gpu::log_sums_of_scores<Types, ForwardOperand, EveryAttention, T, T>(
+      problem, heads(q, s.heads), heads(k, s.heads_kv), on_device(device_sums), {});
+  // A score may be kept as either of two neighbours, and its sum be rounded at each of its terms.
+  const double of_log_sums = 2 * (1 + largest_score) * unit<Inside> +
+                             static_cast<double>(s.keys + s.width) * (1 + largest_score) * unit<f32>;
+  if (!outside(device_sums, wide(log_sums), [&](std::size_t) { return of_log_sums; }).empty()) return false;
   gpu::attention_gradient<Types, ForwardOperand, EveryAttention, T, T, T, T>(
       problem, heads(dout, s.heads), heads(q, s.heads), heads(k, s.heads_kv), heads(v, s.heads_kv),
       heads(out, s.heads), on_device(std::as_const(log_sums)), split_heads(on_device(device_q), s.heads),
       split_heads(on_device(device_k), s.heads_kv), split_heads(on_device(device_v), s.heads_kv), {});
   const auto agree = [&](const HostTensor<f32>& device, const std::vector<Expected>& expected) {
     const double most = 2 * (unit<Operand> + (2 + largest_score) * unit<Inside>);
+    const auto additions = static_cast<double>(s.width + s.width_v + std::max(s.keys, s.queries));
+    const double of_sums = additions * (1 + largest_score) * unit<f32>;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const bool is_finite = std::isfinite(expected[i].value);
       if (std::isfinite(device.values()[i]) != is_finite) return false;
       if (!is_finite) continue;
       const double apart = std::abs(static_cast<double>(device.values()[i]) - expected[i].value);
-      if (!(apart <= most * expected[i].size)) return false;
+      if (!(apart <= most * expected[i].size + of_sums * expected[i].parts)) return false;
     }
     return true;
   };
@@ -130,27 +150,45 @@ bool tiled_gradients_agree(const AttentionGradientSizes& s) {
 
 // Tiles that end within one, causal or not, heads that share keys; rows that are copied, and rows that are
 // rounded on their way; scores that e^x cannot hold; weights that are 0 where they are kept as f16, and not
-// in the bf16 of operands, and gradients of weights that are inf there.
-bool tiles_agree() {
+// in the bf16 of operands, and gradients of weights and scores that are inf there.
+bool tiles_on_tensor_cores_agree() {
   using Bf16 = OpDtypes<f32, bf16, f32, f32, f32>;
   using KeptF16 = OpDtypes<f32, bf16, f32, f16, f32>;
   return tiled_gradients_agree<Bf16, bf16, bf16>({1, 2, 1, 70, 66, 24, 16, true, 0.3f}) &&
          tiled_gradients_agree<Bf16, bf16, f32>({2, 1, 1, 33, 67, 5, 33, false, 4.0f}) &&
          tiled_gradients_agree<KeptF16, bf16, bf16>({1, 2, 1, 3, 35, 8, 8, false, 8.0f}) &&
-         tiled_gradients_agree<KeptF16, bf16, bf16>({1, 1, 1, 9, 9, 8, 8, true, 0.3f, 1e5});
+         tiled_gradients_agree<KeptF16, bf16, bf16>({1, 1, 1, 9, 9, 8, 8, true, 0.3f, 1e5}) &&
+         tiled_gradients_agree<KeptF16, bf16, bf16>({1, 1, 1, 9, 9, 8, 8, false, 3e4f});
+}
+
+// The same by fused multiply-adds: they are as exact as their sums.
+bool tiles_in_f32_agree() {
+  using InF32 = OpDtypes<f32, f32, f32, f32, f32>;
+  using KeptF16 = OpDtypes<f32, f32, f32, f16, f32>;
+  return tiled_gradients_agree<InF32, f32, f32>({1, 2, 1, 70, 66, 24, 16, true, 0.3f}) &&
+         tiled_gradients_agree<InF32, f32, bf16>({1, 1, 1, 9, 35, 5, 33, false, 20.0f}) &&
+         tiled_gradients_agree<KeptF16, f32, f32>({1, 2, 1, 3, 35, 8, 8, false, 8.0f}) &&
+         tiled_gradients_agree<KeptF16, f32, f32>({1, 1, 1, 9, 9, 8, 8, true, 0.3f, 1e5}) &&
+         tiled_gradients_agree<KeptF16, f32, f32>({1, 1, 1, 9, 9, 8, 8, false, 3e4f});
 }
 
 }  // namespace
 
 TEST_CASE("proof of gradients of attention on tensor cores", "[gradient]") {
-  check_proof("gradients of attention on tensor cores", tiles_agree);
+  check_proof("gradients of attention on tensor cores", tiles_on_tensor_cores_agree);
 }
 
-TEST_CASE("gradients of attention on tensor cores have every width, and operands in fp8", "[gradient]") {
+TEST_CASE("proof of gradients of attention in tiles of f32", "[gradient]") {
+  check_proof("gradients of attention in tiles of f32", tiles_in_f32_agree);
+}
+
+TEST_CASE("gradients of attention in tiles have every width, and operands in fp8", "[gradient]") {
   using Bf16 = OpDtypes<f32, bf16, f32, f32, f32>;
+  using InF32 = OpDtypes<f32, f32, f32, f32, f32>;
   for (const std::int64_t width : {32, 40, 96, 128}) {
     CAPTURE(width);
     CHECK(tiled_gradients_agree<Bf16, bf16, bf16>({1, 2, 2, 33, 40, width, width, true, 0.1f}));
+    CHECK(tiled_gradients_agree<InF32, f32, f32>({1, 2, 2, 33, 40, width, width, true, 0.1f}));
   }
   CHECK(tiled_gradients_agree<Bf16, fp8_e4m3, f32>({1, 2, 2, 33, 40, 16, 24, true, 0.1f}));
 }

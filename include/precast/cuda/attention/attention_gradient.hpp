@@ -1,6 +1,6 @@
-// Attention's gradients on the device: on tensor cores in tiles (tiled_gradient_kernel.hpp); and for what
-// these do not take (f32, narrow sums, biases, heads of more than 128 columns), a block has a row of queries
-// or of keys, and computes the weights of that row once more, 128 at a time. Right, in one order, and slow.
+// Attention's gradients on the device: in tiles (tiled_gradient_kernel.hpp); and for what these do not take
+// (narrow sums, biases, heads of more than 128 columns), a block has a row of queries or of keys, and
+// computes the weights of that row once more, 128 at a time. Right, in one order, and slow.
 #pragma once
 
 #include <cstddef>
@@ -170,47 +170,26 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
   }
 }
 
-/// Whether tensor cores multiply a row of the op table: operands of 16 bits that hold the forward op's, and
-/// sums in f32.
-template <class Types, class ForwardOperand>
-inline constexpr bool has_tiled_gradient =
-    !std::is_same_v<typename Types::operand, f32> && sizeof(HeldDtype<typename Types::operand>) == 2 &&
-    std::is_same_v<typename Types::operand, MultipliedDtype<typename Types::operand>> &&
-    widens_exactly<typename Types::operand, ForwardOperand> &&
-    std::is_same_v<typename Types::accumulate, f32>;
-
 /// Starts the kernels of tiles of queries and of keys, of the first width that holds a head's; false where
 /// none does. Kernels are stamped for what `Choice` has.
 template <class Types, class ForwardOperand, class Choice, class Q, class K, class V, class DO>
 bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Types::result>& given,
                            Stream stream) {
   const AttentionShape& shape = given.shape;
-  const int width = max_of(shape.width, shape.width_v);
-  const auto start = [&](auto of_keys, auto known) {
-    const std::int64_t tiles =
-        std::int64_t{ceil_divide(of_keys() ? shape.keys : shape.queries, gradient_tile.rows)} *
-        (of_keys() ? shape.heads_kv : shape.heads) * shape.batch;
-    launch(
-        of_keys() ? "tiled_key_gradient" : "tiled_query_gradient",
-        &tiled_gradient_kernel<Types, ForwardOperand, known(), of_keys(), Q, K, V, DO>,
-        {{checked_int(tiles, "tiles"), 1, 1}, gradient_tile.threads(), gradient_tile.shared_bytes(known())},
-        stream, given);
-  };
-  const auto start_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-    constexpr int known = tiled_gradient_widths[I],
-                  narrower = I == 0 ? 0 : tiled_gradient_widths[I - (I > 0)];
-    if constexpr (Choice::has_widths(narrower, known))
-      if (width > narrower && width <= known) {
-        start(std::false_type{}, std::integral_constant<int, known>{});
-        start(std::true_type{}, std::integral_constant<int, known>{});
-        return true;
-      }
-    return false;
-  };
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return (start_if(std::integral_constant<std::size_t, I>{}) || ...);
-  }
-  (std::make_index_sequence<std::size(tiled_gradient_widths)>{});
+  constexpr int value_bytes = sizeof(HeldDtype<typename Types::operand>);
+  return visit_gradient_width<Choice>(max_of(shape.width, shape.width_v), [&](auto known) {
+    constexpr GradientTile tile = select_gradient_tile(known(), value_bytes);
+    const auto start = [&](auto of_keys) {
+      const std::int64_t tiles = std::int64_t{ceil_divide(of_keys() ? shape.keys : shape.queries, tile.rows)} *
+                                 (of_keys() ? shape.heads_kv : shape.heads) * shape.batch;
+      launch(of_keys() ? "tiled_key_gradient" : "tiled_query_gradient",
+             &tiled_gradient_kernel<Types, ForwardOperand, known(), of_keys(), Q, K, V, DO>,
+             {{checked_int(tiles, "tiles"), 1, 1}, tile.threads(), tile.shared_bytes(known(), value_bytes)},
+             stream, given);
+    };
+    start(std::false_type{});
+    start(std::true_type{});
+  });
 }
 
 }  // namespace detail
@@ -222,7 +201,7 @@ void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<co
                              DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
                              DeviceHeadsView<typename Types::result> out, DeviceView<f32> log_sums,
                              Stream stream) {
-  log_sums_of_scores<GradientTypes, typename Types::operand>(problem, q, k, log_sums, stream);
+  log_sums_of_scores<GradientTypes, typename Types::operand, Choice>(problem, q, k, log_sums, stream);
   if (out.elements() == 0) return;
   if constexpr (Flash)
     flash_attention<Types, Choice>(problem, q, k, v, out, stream);
@@ -259,9 +238,7 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
       return;
   }
   // What the choice has leaves nothing to these kernels where tiles take all of it.
-  if constexpr (!detail::has_tiled_gradient<Types, ForwardOperand> || Choice::biased ||
-                Choice::has_widths(std::end(detail::tiled_gradient_widths)[-1],
-                                   std::numeric_limits<int>::max())) {
+  if constexpr (!detail::has_tiled_gradient<Types, ForwardOperand> || detail::leaves_some_to_rows<Choice>) {
     const auto scores = detail::scores_of(problem, q, k);
     const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),
                                          pointer_to(std::as_const(deltas).view())};

@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/attention/gradient_tile.hpp>
+#include <precast/cuda/attention/tiled_log_sums_kernel.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/index.hpp>
@@ -104,14 +106,36 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(S
 
 }  // namespace detail
 
-/// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key.
-template <class Types, class ForwardOperand, class Q, class K>
+/// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key. Kernels
+/// in tiles are stamped for what `Choice` has.
+template <class Types, class ForwardOperand, class Choice, class Q, class K>
 void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
                         DeviceHeadsView<const K> k, DeviceView<f32> log_sums, Stream stream) {
-  launch("log_sums_of_scores", detail::log_sums_kernel<Types, ForwardOperand, Q, K>,
-         {{detail::checked_int(problem.batch * problem.heads * problem.queries, "rows"), 1, 1},
-          detail::gradient_threads},
-         stream, detail::scores_of(problem, q, k), pointer_to(log_sums));
+  if (log_sums.elements() == 0) return;
+  if constexpr (detail::has_tiled_gradient<Types, ForwardOperand>) {
+    const detail::TiledLogSumsArguments<Q, K> given{detail::heads_in(q), detail::heads_in(k),
+                                                    detail::shape_of(problem), pointer_to(log_sums)};
+    constexpr int value_bytes = sizeof(HeldDtype<typename Types::operand>);
+    const auto start = [&](auto width) {
+      constexpr detail::GradientTile tile = detail::select_gradient_tile(width(), value_bytes);
+      const std::int64_t tiles = ceil_divide(problem.queries, tile.rows) * problem.heads * problem.batch;
+      launch("tiled_log_sums", &detail::tiled_log_sums_kernel<Types, ForwardOperand, width(), Q, K>,
+             {{detail::checked_int(tiles, "tiles"), 1, 1},
+              tile.threads(),
+              tile.shared_bytes(width(), value_bytes, 1)},
+             stream, given);
+    };
+    // As wide as the gradients' kernels take it, which go by the wider of keys and values.
+    const std::int64_t widest = max_of(problem.width, problem.width_v);
+    if (!given.shape.biased && detail::visit_gradient_width<Choice>(detail::checked_int(widest, "columns"), start))
+      return;
+  }
+  // What the choice has leaves nothing to this kernel where tiles take all of it.
+  if constexpr (!detail::has_tiled_gradient<Types, ForwardOperand> || detail::leaves_some_to_rows<Choice>)
+    launch("log_sums_of_scores", detail::log_sums_kernel<Types, ForwardOperand, Q, K>,
+           {{detail::checked_int(problem.batch * problem.heads * problem.queries, "rows"), 1, 1},
+            detail::gradient_threads},
+           stream, detail::scores_of(problem, q, k), pointer_to(log_sums));
 }
 
 }  // namespace precast::gpu

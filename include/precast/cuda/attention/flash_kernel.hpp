@@ -6,13 +6,13 @@
 #include <cstdint>
 
 #include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/attention/attention_products.hpp>
 #include <precast/cuda/attention/finish_scores.hpp>
-#include <precast/cuda/attention/fma_weights.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/flash_attention_tile.hpp>
 #include <precast/cuda/tile/selector.hpp>
-#include <precast/cuda/tile/tensor_core_products.hpp>
+#include <precast/cuda/tile/shared_tile.hpp>
 #include <precast/cuda/tile/tile_loader.hpp>
 
 namespace precast::gpu {
@@ -28,36 +28,6 @@ struct FlashArguments {
   AttentionShape shape;
 };
 
-/// The two products of a warp, by tensor cores or by FMA.
-template <class Operand, int Width, class Selector>
-struct FlashProducts {
-  static constexpr FlashAttentionTile tile = Selector::tile(compiled_architecture);
-  using Element = HeldDtype<Operand>;
-  using Queries = SharedTile<Element, tile.queries, Width>;
-  using Keys = SharedTile<Element, tile.keys, Width>;
-  static constexpr int rows = tile.queries / tile.warps;
-  static constexpr bool on_tensor_cores = !std::is_same_v<MultipliedDtype<Operand>, f32>;
-  static_assert(rows == 16 || (rows == 32 && on_tensor_cores),
-                "FlashAttentionTile: a warp has 16 rows of queries, or on tensor cores 32.");
-  using Scores =
-      std::conditional_t<on_tensor_cores, TensorCoreAccumulator<rows, tile.keys>, FmaScores<tile.keys>>;
-  using Results = std::conditional_t<on_tensor_cores, TensorCoreAccumulator<rows, Width>,
-                                     FmaAccumulator<16, Width, 4, 8>>;
-
-  static PRECAST_DEVICE void scores(Scores& to, Queries queries, int first_row, Keys keys) {
-    if constexpr (on_tensor_cores)
-      add_product_transposed<Operand>(to, LeftRows(queries, first_row), keys);
-    else
-      add_scores<f32>(to, queries, first_row, keys);
-  }
-  static PRECAST_DEVICE void results(Results& to, const Scores& weights, Keys values) {
-    if constexpr (on_tensor_cores)
-      add_product<Operand>(to, SumsAsRows<Operand, rows, tile.keys>{weights}, values);
-    else
-      add_product<f32>(to, HeldWeights<Operand, tile.keys>{weights}, values);
-  }
-};
-
 }  // namespace detail
 
 /// One block a tile of queries; blocks are numbered by tile, then head, then sample. Tiles of keys and of
@@ -71,11 +41,13 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
     flash_attention_kernel(const detail::FlashArguments<Q, K, V, Result> given) {
   using namespace detail;
   constexpr FlashAttentionTile tile = Selector::tile(compiled_architecture);
-  using Products = FlashProducts<Operand, Width, Selector>;
-  using Element = typename Products::Element;
+  constexpr int rows_of_warp = tile.queries / tile.warps;
+  using Products = AttentionProducts<Operand, rows_of_warp, tile.keys, Width>;
+  using Element = HeldDtype<Operand>;
+  using Queries = SharedTile<Element, tile.queries, Width>;
+  using Ring = SharedTile<Element, tile.keys, Width>;
   using Scores = typename Products::Scores;
   using Results = typename Products::Results;
-  using Ring = typename Products::Keys;
   constexpr int threads = tile.warps * threads_per_warp, ahead = tile.stages - 1;
   static_assert(ahead >= 1, "FlashAttentionTile: one stage to compute on, and one on its way.");
   const AttentionShape& shape = given.shape;
@@ -87,14 +59,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   const int steps = 2 * ceil_divide(shape.keys_seen_by(end - 1), tile.keys);
 
   const int kv_head = shape.kv_head(head);
-  const TileLoader<Operand, Saturates, typename Products::Queries, threads, HeadRows<Q>> load_queries(
+  const TileLoader<Operand, Saturates, Queries, threads, HeadRows<Q>> load_queries(
       given.q.rows(batch, head));
   const TileLoader<Operand, Saturates, Ring, threads, HeadRows<K>> load_keys(given.k.rows(batch, kv_head));
   const TileLoader<Operand, Saturates, Ring, threads, HeadRows<V>> load_values(given.v.rows(batch, kv_head));
-  const typename Products::Queries queries{dynamic_shared<Element>(0, Products::Queries::size)};
+  const Queries queries{dynamic_shared<Element>(0, Queries::size)};
   const auto buffer = [&](int step) {
     const int place =
-        Products::Queries::size + planted<"stage index">(step, step / 2) % tile.stages * Ring::size;
+        Queries::size + planted<"stage index">(step, step / 2) % tile.stages * Ring::size;
     return Ring{dynamic_shared<Element>(sizeof(Element) * static_cast<std::size_t>(place), Ring::size)};
   };
   const auto start = [&](int step) {
@@ -115,7 +87,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   if (steps > 0) load_queries.start(queries, first);  // without keys nobody would wait for them
   for (int step = 0; step < ahead; ++step) start(step);
 
-  const int first_row = warp_index() * planted<"rows of a warp">(Products::rows, 0);
+  const int first_row = warp_index() * planted<"rows of a warp">(rows_of_warp, 0);
   OnlineSoftmax<Scores::rows> softmax;
   Results results{};
   for (int step = 0; step < steps; step += 2) {

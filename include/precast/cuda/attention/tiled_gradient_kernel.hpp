@@ -1,4 +1,4 @@
-// Attention's gradients on tensor cores (Dao 2023), without atomic additions: a block takes a tile of keys
+// Attention's gradients in tiles (Dao 2023), without atomic additions: a block takes a tile of keys
 // through the queries that see them, or a tile of queries through the keys that they see, and computes the
 // weights of both once more from the logarithms of the rows' sums. That is seven products where five would do
 // if blocks added to each other's results, whose order would then not be one.
@@ -8,33 +8,19 @@
 #include <type_traits>
 
 #include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/attention/attention_products.hpp>
+#include <precast/cuda/attention/gradient_tile.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/cp_async.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/shared_tile.hpp>
-#include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/tile_loader.hpp>
 #include <precast/problem/math.hpp>
 
 namespace precast::gpu::detail {
-
-/// What a block works on, on every architecture: its own rows, 16 for each warp, and the rows that go by, in
-/// two buffers.
-struct GradientTile {
-  int rows = 64, others = 32, stages = 2, warps = 4;
-
-  PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return warps * 32; }
-  /// Of keys and values, or queries and gradients of results, of 16 bits.
-  PRECAST_HOST_DEVICE_CONSTEXPR std::size_t shared_bytes(int width) const {
-    return static_cast<std::size_t>(2 * (rows + stages * others) * width) * 2;
-  }
-};
-inline constexpr GradientTile gradient_tile{};
-
-/// The widths that kernels are made for; heads that are wider leave no registers for what they sum.
-inline constexpr int tiled_gradient_widths[] = {32, 64, 96, 128};
 
 template <class Q, class K, class V, class DO, class Result>
 struct TiledGradientArguments {
@@ -66,28 +52,28 @@ PRECAST_DEVICE void weight_and_gradient(f32& score, f32& product, f32 scale, f32
 /// queries. Bytes moved: a block's own rows and results once, and those that go by once for every 64 of its
 /// own.
 template <class Types, class ForwardOperand, int Width, bool OfKeys, class Q, class K, class V, class DO>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
     tiled_gradient_kernel(const TiledGradientArguments<Q, K, V, DO, typename Types::result> given) {
   using Operand = typename Types::operand;
   using Element = HeldDtype<Operand>;
-  constexpr int threads = gradient_tile.threads();
-  using Own = SharedTile<Element, gradient_tile.rows, Width>;
-  using Other = SharedTile<Element, gradient_tile.others, Width>;
-  using Scores = TensorCoreAccumulator<gradient_tile.rows / gradient_tile.warps, gradient_tile.others>;
-  using Results = TensorCoreAccumulator<gradient_tile.rows / gradient_tile.warps, Width>;
-  using Operands =
-      SumsAsRows<Operand, gradient_tile.rows / gradient_tile.warps, gradient_tile.others, Types::saturate>;
+  constexpr GradientTile tile = select_gradient_tile(Width, sizeof(Element));
+  constexpr int threads = tile.threads();
+  using Own = SharedTile<Element, tile.rows, Width>;
+  using Other = SharedTile<Element, tile.others, Width>;
+  using Products = AttentionProducts<Operand, tile.rows_of_warp(), tile.others, Width, Types::saturate>;
+  using Scores = typename Products::Scores;
+  using Results = typename Products::Results;
   const AttentionShape& shape = given.shape;
   const int rows = OfKeys ? shape.keys : shape.queries, heads = OfKeys ? shape.heads_kv : shape.heads;
-  const int tiles = ceil_divide(rows, gradient_tile.rows);
+  const int tiles = ceil_divide(rows, tile.rows);
   const int head = block_index().x / tiles % heads, batch = block_index().x / tiles / heads;
   // The first keys are seen by most queries, and the last queries see most keys: the longest start first.
   const int place = block_index().x % tiles,
-            first = (OfKeys ? place : tiles - 1 - place) * gradient_tile.rows;
+            first = (OfKeys ? place : tiles - 1 - place) * tile.rows;
   const int group = OfKeys ? planted<"one head of a group">(shape.heads / shape.heads_kv, 1) : 1;
-  const int first_other = OfKeys && shape.causal ? first / gradient_tile.others : 0;
-  const int last_row = min_of(first + gradient_tile.rows, rows) - 1;
-  const int others = ceil_divide(OfKeys ? shape.queries : shape.keys_seen_by(last_row), gradient_tile.others);
+  const int first_other = OfKeys && shape.causal ? first / tile.others : 0;
+  const int last_row = min_of(first + tile.rows, rows) - 1;
+  const int others = ceil_divide(OfKeys ? shape.queries : shape.keys_seen_by(last_row), tile.others);
   const int of_head = max_of(others - first_other, 0), steps = group * of_head;
 
   // A place in shared memory: own rows and what their products are with, then both of what goes by, in turns.
@@ -96,11 +82,11 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
   };
   const Own own_left{shared(0, Own::size)}, own_right{shared(Own::size, Own::size)};
   const auto buffer = [&](int step, int which) {
-    const int at = planted<"stage index">(step, step / 2) % gradient_tile.stages * 2 + which;
+    const int at = planted<"stage index">(step, step / 2) % tile.stages * 2 + which;
     return Other{shared(2 * Own::size + at * Other::size, Other::size)};
   };
   const auto head_of = [&](int step) { return OfKeys ? head * group + step / of_head : shape.kv_head(head); };
-  const auto row_of_step = [&](int step) { return (first_other + step % of_head) * gradient_tile.others; };
+  const auto row_of_step = [&](int step) { return (first_other + step % of_head) * tile.others; };
   // Queries and gradients of results, or keys and values: into `left` and `right`.
   const auto load = [&](auto of_keys, auto left, auto right, int of_head_number, int first_row, bool landed) {
     using Tile = decltype(left);
@@ -139,7 +125,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
 
   if (steps > 0) load_own(false);
   start(0);
-  const int first_row = warp_index() * planted<"rows of a warp">(gradient_tile.rows / gradient_tile.warps, 0);
+  const int first_row = warp_index() * planted<"rows of a warp">(tile.rows_of_warp(), 0);
   Results of_left{}, of_right{};
   PRECAST_KEEP_LOOP
   for (int step = 0; step < steps; ++step) {
@@ -150,8 +136,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
     start(step + 1);
     const Other left = buffer(step, 0), right = buffer(step, 1);
     Scores scores{}, products{};
-    add_product_transposed<Operand>(scores, LeftRows(own_left, first_row), left);
-    add_product_transposed<Operand>(products, LeftRows(own_right, first_row), right);
+    Products::scores(scores, own_left, first_row, left);
+    Products::scores(products, own_right, first_row, right);
     const std::int64_t first_score =
         (std::int64_t{batch} * shape.heads + (OfKeys ? head_of(step) : head)) * shape.queries;
     PRECAST_UNROLL
@@ -168,8 +154,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_tile.threads(), 2)
                                    seen ? given.log_sums[row] : 0.0f, seen ? given.deltas[row] : 0.0f, seen);
       }
     }
-    add_product<Operand>(of_left, Operands{products}, left);
-    if constexpr (OfKeys) add_product<Operand>(of_right, Operands{scores}, right);
+    Products::results(of_left, products, left);
+    if constexpr (OfKeys) Products::results(of_right, scores, right);
   }
 
   const f32 scale = planted<"scale of gradients">(shape.scale, 1.0f);

@@ -30,35 +30,48 @@ consteval LibraryDtype library_dtype() {
 template <ScalarDtype Operand>
 using LibraryOperand = std::conditional_t<std::is_same_v<Operand, tf32>, f32, Operand>;
 
-/// Whether the library multiplies these dtypes as the op table says. It sums in f32, rounds results once, to
-/// nearest, and does not clamp; results in fp8 it would clamp. It takes a bias only in the result's dtype:
-/// one of the weight's storage must be exact in it. x is rounded to operands first; a weight only to tf32,
-/// once, as it is loaded, because others are multiplied by our tiled kernel faster than they are read and
-/// written again, and take less memory as they are.
+/// Whether the library multiplies these dtypes as the op table says. It sums in f32 (but fp8, docs/kernels.md),
+/// rounds results once, to nearest, and does not clamp; results in fp8 it would clamp. It takes a bias only in
+/// the result's dtype: one of the weight's storage must be exact in it.
 template <class Types>
 inline constexpr bool library_has_dtypes = [] {
   using Operand = typename Types::operand;
   using Result = typename Types::result;
-  using Storage = typename Types::storage;
-  if constexpr (is_library_dtype<Operand> && is_library_dtype<Result> && ScalarDtype<Storage>) {
+  if constexpr (is_library_dtype<Operand> && is_library_dtype<Result> &&
+                ScalarDtype<typename Types::storage>) {
     constexpr bool result_in_16_bits = std::is_same_v<Result, bf16> || std::is_same_v<Result, f16>;
     return std::is_same_v<typename Types::accumulate, f32> && !Types::saturate &&
-           std::is_same_v<Storage, LibraryOperand<Operand>> && widens_exactly<Result, Storage> &&
            (std::is_same_v<Result, f32> ||
             (result_in_16_bits && (std::is_same_v<Result, Operand> || std::is_same_v<Operand, fp8_e4m3>)));
   }
   return false;
 }();
 
+/// Whether a weight lies in memory as the library multiplies it. Others are rounded first: to tf32 once, as
+/// they are loaded; else for each product, where it has so many rows that the library's speed is worth what
+/// reading and writing the weight takes (`least_rows_of_rounded_weight`).
+template <class Types>
+inline constexpr bool library_takes_weight =
+    library_has_dtypes<Types> && std::is_same_v<typename Types::storage, LibraryOperand<typename Types::operand>>;
+
+/// A weight of f32 is read and written in 8 bytes a value, which an H200 does in the time in which the library
+/// is ahead of our tiled kernel, which has a quarter of its rate, by some 220 rows.
+inline constexpr std::int64_t least_rows_of_rounded_weight = 256;
+
+/// Whether a bias in the weight's storage is exact in the result's dtype, in which the library takes it.
+template <class Types>
+inline constexpr bool library_takes_bias =
+    library_has_dtypes<Types> && widens_exactly<typename Types::result, typename Types::storage>;
+
 /// Whether products with these dtypes want a bias in the result's dtype beside the one in f32, which is what
 /// our own kernels add.
 template <class Types>
 inline constexpr bool holds_narrow_bias =
-    library_has_dtypes<Types> && !std::is_same_v<typename Types::result, f32>;
+    library_takes_bias<Types> && !std::is_same_v<typename Types::result, f32>;
 
 /// Whether products with these dtypes want a weight of f32 rounded to tf32 beside the weight itself.
 template <class Types>
 inline constexpr bool holds_weight_in_tf32 =
-    library_has_dtypes<Types>&& std::is_same_v<typename Types::operand, tf32>;
+    library_takes_weight<Types>&& std::is_same_v<typename Types::operand, tf32>;
 
 }  // namespace precast::gpu

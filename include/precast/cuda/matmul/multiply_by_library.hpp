@@ -9,10 +9,12 @@
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
+#include <precast/cuda/pointwise/map_values.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/workspace.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
+#include <precast/problem/elementwise.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -23,13 +25,24 @@ template <class Types>
 DeviceView<const typename Types::storage> operands_held(const PackedWeight<typename Types::storage>& weight) {
   if constexpr (holds_weight_in_tf32<Types>)
     return weight.in_tf32();
-  else
+  else if constexpr (library_takes_weight<Types>)
     return weight.view();
+  else
+    return {};
+}
+
+/// Replaces each result by what an activation makes of it.
+inline void activate_in_place(ActivationFunction activate, const DeviceView<f32>& results, Stream stream) {
+  elementwise::visit_activation(activate, [&]<class F>(F function) {
+    detail::map_arrays("activate", detail::InF32<f32, false, F>{function}, results, stream,
+                       DeviceView<const f32>(results));
+  });
 }
 
 /// Starts the product and returns true, or returns false where it is ours. The library has bias, gelu (tanh)
-/// and a residual in its own epilogue; whatever else follows a product is done by our tiled kernel in the
-/// same pass, rather than by another kernel that reads and writes all results again.
+/// and a residual in its own epilogue. Its gelu is a few parts in a million off, which only operands of f32
+/// let one see. Other activations of results in f32 follow in a pass of their own, before which nothing was
+/// rounded; of narrower results our tiled kernel does them in the same pass.
 template <class Types, class X>
 bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
                          const Epilogue& epilogue, const DeviceView<const typename Types::result>& residual,
@@ -40,13 +53,16 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     using Result = typename Types::result;
     using Storage = typename Types::storage;
     const auto& library = library_in_use<ProductLibrary>();
-    const bool has_residual = residual.data() != nullptr,
-               gelu = epilogue.activate == ActivationFunction::gelu_tanh;
+    const bool has_residual = residual.data() != nullptr, has_bias = epilogue.bias.elements() != 0,
+               activates = epilogue.activate != ActivationFunction::none,
+               gelu = epilogue.activate == ActivationFunction::gelu_tanh && !std::is_same_v<Operand, f32>;
     if (!library.has_code || x.columns() == 0) return false;
+    if (!library_takes_weight<Types> && out.rows() < least_rows_of_rounded_weight) return false;
+    if (!library_takes_bias<Types> && has_bias) return false;
     if (scales.any() && !std::is_same_v<Operand, fp8_e4m3>) return false;
-    if (epilogue.activate != ActivationFunction::none && (!gelu || has_residual)) return false;
-    if (!rows_begin_on_16_bytes(weight.view()) || !rows_begin_on_16_bytes(out) ||
-        (has_residual && !rows_begin_on_16_bytes(residual)))
+    if (activates && (has_residual || (!gelu && !std::is_same_v<Result, f32>))) return false;
+    if ((library_takes_weight<Types> && !rows_begin_on_16_bytes(weight.view())) ||
+        !rows_begin_on_16_bytes(out) || (has_residual && !rows_begin_on_16_bytes(residual)))
       return false;
     const Result* const held_bias = epilogue.narrow_bias.template as<Result>();
     if (LibraryOperands<Result, f32>::in_place && !rows_begin_on_16_bytes(epilogue.bias)) return false;
@@ -64,7 +80,7 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
                                         : LibraryOperands<Operand, Storage>::row_stride(weight.view()),
         .out = out.data(),
         .out_stride = out.row_stride(),
-        .has_bias = epilogue.bias.elements() != 0,
+        .has_bias = has_bias,
         .has_residual = has_residual,
         .residual = residual.data(),
         .residual_stride = residual.row_stride(),
@@ -76,7 +92,7 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     // What no layer holds in the form that the library takes is converted for this product.
     std::optional<LibraryOperands<Operand, Storage>> features;
     if (!weight_is_held) features.emplace(weight.view(), stream);
-    product.weight = features ? features->view().data() : held_weight.data();
+    product.weight = features ? static_cast<const void*>(features->view().data()) : held_weight.data();
     std::optional<LibraryOperands<Result, f32>> bias;
     if (product.has_bias && !held_bias) bias.emplace(epilogue.bias, stream);
     product.bias = bias ? bias->view().data() : held_bias;
@@ -86,7 +102,10 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     }
     product.workspace = resource_of<Workspace>(stream).of(library.workspace_bytes);
     product.workspace_bytes = library.workspace_bytes;
-    return library.multiply(product, stream);
+    if (!library.multiply(product, stream)) return false;
+    if constexpr (std::is_same_v<Result, f32>)
+      if (activates && !gelu) activate_in_place(epilogue.activate, out, stream);
+    return true;
   } else {
     return false;
   }

@@ -1,0 +1,77 @@
+// The tiles of attention's gradients, and of the logarithms of sums that they need.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include <precast/cuda/device/operand.hpp>
+#include <precast/cuda/device/side.hpp>
+
+namespace precast::gpu::detail {
+
+/// What a block works on, on every architecture: its own rows, 16 for each warp, and the rows that go by, in
+/// two buffers.
+struct GradientTile {
+  int rows = 64, others = 32, stages = 2, warps = 4;
+
+  PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return warps * 32; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int rows_of_warp() const { return rows / warps; }
+  /// Of what rows are multiplied with, `matrices` at a time: keys and values, or queries and gradients of
+  /// results.
+  PRECAST_HOST_DEVICE_CONSTEXPR std::size_t shared_bytes(int width, int value_bytes, int matrices = 2) const {
+    return static_cast<std::size_t>(matrices * (rows + stages * others) * width * value_bytes);
+  }
+};
+
+/// 96 KB of shared memory at most, which every architecture has.
+PRECAST_HOST_DEVICE_CONSTEXPR GradientTile select_gradient_tile(int width, int value_bytes) {
+  GradientTile tile;
+  if (width * value_bytes > 384) tile.others = 16;
+  return tile;
+}
+
+/// The widths that kernels are made for; heads that are wider leave no registers for what they sum.
+inline constexpr int tiled_gradient_widths[] = {32, 64, 96, 128};
+
+/// Calls `start` with the first of these widths that holds a head's, as a std::integral_constant, and returns
+/// true; false where none does. Kernels are stamped for what `Choice` has.
+template <class Choice, class F>
+bool visit_gradient_width(int width, F&& start) {
+  const auto start_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+    constexpr int known = tiled_gradient_widths[I],
+                  narrower = I == 0 ? 0 : tiled_gradient_widths[I - (I > 0)];
+    if constexpr (Choice::has_widths(narrower, known))
+      if (width > narrower && width <= known) {
+        start(std::integral_constant<int, known>{});
+        return true;
+      }
+    return false;
+  };
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return (start_if(std::integral_constant<std::size_t, I>{}) || ...);
+  }
+  (std::make_index_sequence<std::size(tiled_gradient_widths)>{});
+}
+
+/// Whether a choice has attentions that no such width holds, or that tiles do not take for their bias.
+template <class Choice>
+inline constexpr bool leaves_some_to_rows =
+    Choice::biased ||
+    Choice::has_widths(std::end(tiled_gradient_widths)[-1], std::numeric_limits<int>::max());
+
+/// Whether tiles are made of a row of the op table: operands of 16 bits, which tensor cores multiply, that
+/// hold the forward op's, or f32 in both; and sums in f32.
+template <class Types, class ForwardOperand>
+inline constexpr bool has_tiled_gradient = [] {
+  using Operand = typename Types::operand;
+  const bool in_16_bits = sizeof(HeldDtype<Operand>) == 2 && std::is_same_v<Operand, MultipliedDtype<Operand>> &&
+                          widens_exactly<Operand, ForwardOperand>;
+  const bool in_f32 = std::is_same_v<Operand, f32> && std::is_same_v<ForwardOperand, f32>;
+  return (in_16_bits || in_f32) && std::is_same_v<typename Types::accumulate, f32>;
+}();
+
+}  // namespace precast::gpu::detail
