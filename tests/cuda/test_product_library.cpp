@@ -67,8 +67,8 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   REQUIRE(host.multiplied.size() == multiplied + (std::is_same_v<typename Types::operand, tf32> ? 1 : 0));
 }
 
-TEMPLATE_TEST_CASE("cuda: a weight of another dtype is rounded for the library where rows are many", "[library]",
-                   (Policy<Storage<f32>, Compute<bf16>, Activation<f32>>),
+TEMPLATE_TEST_CASE("cuda: a weight of another dtype is rounded for the library where rows are many",
+                   "[library]", (Policy<Storage<f32>, Compute<bf16>, Activation<f32>>),
                    (Policy<Storage<fp8_e4m3>, Compute<f16>>)) {
   using Types = precisions<TestType, Matmul>;
   HostLibrary host;
@@ -91,8 +91,8 @@ TEST_CASE("cuda: a bias that results cannot hold is added by our kernel", "[libr
   const auto weight = random_tensor<f32>({16, 24}, 2, 0.2), bias = random_tensor<f32>({16}, 3);
   CHECK(expected_products<Types>(x, weight, bias).outside(product<Types>(x, weight, bias)) == "");
   CHECK(host.multiplied.empty());
-  CHECK(expected_products<Types>(x, weight, HostTensor<f32>()).outside(
-            product<Types>(x, weight, HostTensor<f32>())) == "");
+  CHECK(expected_products<Types>(x, weight, HostTensor<f32>())
+            .outside(product<Types>(x, weight, HostTensor<f32>())) == "");
   CHECK(host.multiplied.size() == 1);
 }
 

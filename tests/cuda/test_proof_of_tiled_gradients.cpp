@@ -78,8 +78,7 @@ bool tiled_gradients_agree(const AttentionGradientSizes& s) {
           for (std::int64_t d = 0; d < s.width; ++d) score += left.at(b, i, h, d) * right.at(b, j, kv, d);
           scores.push_back(kept(score * scale));
           largest = std::max(largest, scores.back());
-          if (std::isfinite(scores.back()))
-            largest_score = std::max(largest_score, std::abs(scores.back()));
+          if (std::isfinite(scores.back())) largest_score = std::max(largest_score, std::abs(scores.back()));
         }
         for (const double score : scores) sum += std::exp(score - largest);
         const f32 log_sum = static_cast<f32>(largest + std::log(sum));

@@ -76,15 +76,25 @@ TEST_CASE("a pointwise grid covers every value once, and no row twice", "[select
       }
 }
 
-TEST_CASE("an index is divided alike in 32 bits and in 64", "[selectors]") {
+TEST_CASE("an index is divided alike in 32 bits, in 64, and by a multiplication", "[selectors]") {
   const std::vector<std::int64_t> numbers = {
-      1, 2, 3, 7, 4607, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x100000001, 0x123456789abcdef};
+      1,          2,          3,          7,          4607,        0x3fffffff,  0x40000000,
+      0x7ffffffe, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x100000001, 0x123456789abcdef};
   for (const std::int64_t index : numbers)
     for (const std::int64_t by : numbers) {
       CAPTURE(index, by);
       const auto [quotient, rest] = gpu::divide_index(index, by);
       CHECK(quotient == index / by);
       CHECK(rest == index % by);
+      const gpu::DividedIndex by_product = gpu::Divisor(by).divide(index);
+      CHECK(by_product.quotient == index / by);
+      CHECK(by_product.rest == index % by);
     }
   CHECK(gpu::divide_index(0, 5).quotient == 0);
+  CHECK(gpu::Divisor(5).divide(0).quotient == 0);
+  // Around every multiple that a rounded reciprocal could miss.
+  for (std::int64_t by = 1; by < 0x80000000; by += by / 3 + 1)
+    for (std::int64_t quotient = 0x7fffffff / by; quotient > 0; quotient /= 2)
+      for (const std::int64_t index : {quotient * by - 1, quotient * by, quotient * by + by - 1})
+        if (index < 0x80000000) REQUIRE(gpu::Divisor(by).divide(index).quotient == index / by);
 }

@@ -180,8 +180,9 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
   return visit_gradient_width<Choice>(max_of(shape.width, shape.width_v), [&](auto known) {
     constexpr GradientTile tile = select_gradient_tile(known(), value_bytes);
     const auto start = [&](auto of_keys) {
-      const std::int64_t tiles = std::int64_t{ceil_divide(of_keys() ? shape.keys : shape.queries, tile.rows)} *
-                                 (of_keys() ? shape.heads_kv : shape.heads) * shape.batch;
+      const std::int64_t tiles =
+          std::int64_t{ceil_divide(of_keys() ? shape.keys : shape.queries, tile.rows)} *
+          (of_keys() ? shape.heads_kv : shape.heads) * shape.batch;
       launch(of_keys() ? "tiled_key_gradient" : "tiled_query_gradient",
              &tiled_gradient_kernel<Types, ForwardOperand, known(), of_keys(), Q, K, V, DO>,
              {{checked_int(tiles, "tiles"), 1, 1}, tile.threads(), tile.shared_bytes(known(), value_bytes)},

@@ -106,8 +106,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(S
 
 }  // namespace detail
 
-/// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key. Kernels
-/// in tiles are stamped for what `Choice` has.
+/// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key.
+/// Kernels in tiles are stamped for what `Choice` has.
 template <class Types, class ForwardOperand, class Choice, class Q, class K>
 void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
                         DeviceHeadsView<const K> k, DeviceView<f32> log_sums, Stream stream) {
@@ -127,7 +127,8 @@ void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q
     };
     // As wide as the gradients' kernels take it, which go by the wider of keys and values.
     const std::int64_t widest = max_of(problem.width, problem.width_v);
-    if (!given.shape.biased && detail::visit_gradient_width<Choice>(detail::checked_int(widest, "columns"), start))
+    if (!given.shape.biased &&
+        detail::visit_gradient_width<Choice>(detail::checked_int(widest, "columns"), start))
       return;
   }
   // What the choice has leaves nothing to this kernel where tiles take all of it.

@@ -59,14 +59,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   const int steps = 2 * ceil_divide(shape.keys_seen_by(end - 1), tile.keys);
 
   const int kv_head = shape.kv_head(head);
-  const TileLoader<Operand, Saturates, Queries, threads, HeadRows<Q>> load_queries(
-      given.q.rows(batch, head));
+  const TileLoader<Operand, Saturates, Queries, threads, HeadRows<Q>> load_queries(given.q.rows(batch, head));
   const TileLoader<Operand, Saturates, Ring, threads, HeadRows<K>> load_keys(given.k.rows(batch, kv_head));
   const TileLoader<Operand, Saturates, Ring, threads, HeadRows<V>> load_values(given.v.rows(batch, kv_head));
   const Queries queries{dynamic_shared<Element>(0, Queries::size)};
   const auto buffer = [&](int step) {
-    const int place =
-        Queries::size + planted<"stage index">(step, step / 2) % tile.stages * Ring::size;
+    const int place = Queries::size + planted<"stage index">(step, step / 2) % tile.stages * Ring::size;
     return Ring{dynamic_shared<Element>(sizeof(Element) * static_cast<std::size_t>(place), Ring::size)};
   };
   const auto start = [&](int step) {

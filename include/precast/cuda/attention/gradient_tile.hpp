@@ -59,16 +59,17 @@ bool visit_gradient_width(int width, F&& start) {
 
 /// Whether a choice has attentions that no such width holds, or that tiles do not take for their bias.
 template <class Choice>
-inline constexpr bool leaves_some_to_rows =
-    Choice::biased ||
-    Choice::has_widths(std::end(tiled_gradient_widths)[-1], std::numeric_limits<int>::max());
+inline constexpr bool leaves_some_to_rows = Choice::biased ||
+                                            Choice::has_widths(std::end(tiled_gradient_widths)[-1],
+                                                               std::numeric_limits<int>::max());
 
 /// Whether tiles are made of a row of the op table: operands of 16 bits, which tensor cores multiply, that
 /// hold the forward op's, or f32 in both; and sums in f32.
 template <class Types, class ForwardOperand>
 inline constexpr bool has_tiled_gradient = [] {
   using Operand = typename Types::operand;
-  const bool in_16_bits = sizeof(HeldDtype<Operand>) == 2 && std::is_same_v<Operand, MultipliedDtype<Operand>> &&
+  const bool in_16_bits = sizeof(HeldDtype<Operand>) == 2 &&
+                          std::is_same_v<Operand, MultipliedDtype<Operand>> &&
                           widens_exactly<Operand, ForwardOperand>;
   const bool in_f32 = std::is_same_v<Operand, f32> && std::is_same_v<ForwardOperand, f32>;
   return (in_16_bits || in_f32) && std::is_same_v<typename Types::accumulate, f32>;

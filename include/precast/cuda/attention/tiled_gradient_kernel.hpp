@@ -11,8 +11,8 @@
 #include <precast/cuda/attention/attention_products.hpp>
 #include <precast/cuda/attention/gradient_tile.hpp>
 #include <precast/cuda/device/convert.hpp>
-#include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/cp_async.hpp>
+#include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
@@ -68,8 +68,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
   const int tiles = ceil_divide(rows, tile.rows);
   const int head = block_index().x / tiles % heads, batch = block_index().x / tiles / heads;
   // The first keys are seen by most queries, and the last queries see most keys: the longest start first.
-  const int place = block_index().x % tiles,
-            first = (OfKeys ? place : tiles - 1 - place) * tile.rows;
+  const int place = block_index().x % tiles, first = (OfKeys ? place : tiles - 1 - place) * tile.rows;
   const int group = OfKeys ? planted<"one head of a group">(shape.heads / shape.heads_kv, 1) : 1;
   const int first_other = OfKeys && shape.causal ? first / tile.others : 0;
   const int last_row = min_of(first + tile.rows, rows) - 1;

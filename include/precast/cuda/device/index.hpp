@@ -1,6 +1,7 @@
 // Division of the indices that kernels turn into places.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include <precast/cuda/device/side.hpp>
@@ -23,5 +24,38 @@ PRECAST_DEVICE DividedIndex divide_index(std::int64_t index, std::int64_t by) {
   const std::int64_t quotient = index / by;
   return {quotient, index - quotient * by};
 }
+
+/// A divisor that is known before a kernel starts: an index below 2^31 is divided by a multiplication and a
+/// shift (Granlund and Montgomery 1994).
+class Divisor {
+ public:
+  Divisor() = default;
+  /// Of 1 or more; one of 0 says so, and divides nothing.
+  constexpr Divisor(std::int64_t by) : by_(by) {
+    if (by < 1 || by >> 31) return;  // a shift alone makes 0 of any smaller index
+    shift_ = std::bit_width(static_cast<std::uint32_t>(by - 1));
+    multiplier_ = static_cast<std::uint32_t>(
+        (std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift_) - static_cast<std::uint64_t>(by)) /
+            static_cast<std::uint64_t>(by) +
+        1);
+  }
+
+  PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t value() const { return by_; }
+  PRECAST_DEVICE DividedIndex divide(std::int64_t index) const {
+    if ((index >> 31) == 0) {
+      const auto i = static_cast<std::uint32_t>(index);
+      const auto high = static_cast<std::uint32_t>((std::uint64_t{multiplier_} * i) >> 32);
+      const std::uint32_t quotient = (high + i) >> shift_;
+      return {quotient, i - quotient * static_cast<std::uint32_t>(by_)};
+    }
+    const std::int64_t quotient = index / by_;
+    return {quotient, index - quotient * by_};
+  }
+
+ private:
+  std::int64_t by_ = 1;
+  std::uint32_t multiplier_ = 0;
+  int shift_ = 31;
+};
 
 }  // namespace precast::gpu

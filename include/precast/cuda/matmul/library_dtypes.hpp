@@ -30,9 +30,9 @@ consteval LibraryDtype library_dtype() {
 template <ScalarDtype Operand>
 using LibraryOperand = std::conditional_t<std::is_same_v<Operand, tf32>, f32, Operand>;
 
-/// Whether the library multiplies these dtypes as the op table says. It sums in f32 (but fp8, docs/kernels.md),
-/// rounds results once, to nearest, and does not clamp; results in fp8 it would clamp. It takes a bias only in
-/// the result's dtype: one of the weight's storage must be exact in it.
+/// Whether the library multiplies these dtypes as the op table says. It sums in f32 (but fp8,
+/// docs/kernels.md), rounds results once, to nearest, and does not clamp; results in fp8 it would clamp. It
+/// takes a bias only in the result's dtype: one of the weight's storage must be exact in it.
 template <class Types>
 inline constexpr bool library_has_dtypes = [] {
   using Operand = typename Types::operand;
@@ -51,17 +51,17 @@ inline constexpr bool library_has_dtypes = [] {
 /// they are loaded; else for each product, where it has so many rows that the library's speed is worth what
 /// reading and writing the weight takes (`least_rows_of_rounded_weight`).
 template <class Types>
-inline constexpr bool library_takes_weight =
-    library_has_dtypes<Types> && std::is_same_v<typename Types::storage, LibraryOperand<typename Types::operand>>;
+inline constexpr bool library_takes_weight = library_has_dtypes<Types>&&
+    std::is_same_v<typename Types::storage, LibraryOperand<typename Types::operand>>;
 
-/// A weight of f32 is read and written in 8 bytes a value, which an H200 does in the time in which the library
-/// is ahead of our tiled kernel, which has a quarter of its rate, by some 220 rows.
+/// A weight of f32 is read and written in 8 bytes a value, which an H200 does in the time in which the
+/// library is ahead of our tiled kernel, which has a quarter of its rate, by some 220 rows.
 inline constexpr std::int64_t least_rows_of_rounded_weight = 256;
 
 /// Whether a bias in the weight's storage is exact in the result's dtype, in which the library takes it.
 template <class Types>
 inline constexpr bool library_takes_bias =
-    library_has_dtypes<Types> && widens_exactly<typename Types::result, typename Types::storage>;
+    library_has_dtypes<Types>&& widens_exactly<typename Types::result, typename Types::storage>;
 
 /// Whether products with these dtypes want a bias in the result's dtype beside the one in f32, which is what
 /// our own kernels add.

@@ -24,10 +24,11 @@ struct GroupPlan {
   std::int64_t runs = 0;  ///< of a group in a pixel
   int lanes = 0;
   std::int64_t chunk = 0, chunks = 0, spans = 0;
+  Divisor by_runs{}, by_chunks{}, by_spans{};
 
   static constexpr int threads = 128;
   static constexpr int runs_of_lane = 32;
-  static constexpr int runs_at_once = 4;
+  static constexpr int values_at_once = 32;  ///< of a lane: what one merging of moments is shared by
 
   static constexpr GroupPlan of(std::int64_t batch, std::int64_t pixels, std::int64_t groups,
                                 std::int64_t width, int values_of_run) {
@@ -39,6 +40,9 @@ struct GroupPlan {
     plan.chunk = max_of<std::int64_t>(1, runs_of_lane * plan.lanes / plan.runs);
     plan.chunks = ceil_divide(pixels, plan.chunk);
     plan.spans = ceil_divide(groups, groups_of_warp);
+    plan.by_runs = plan.runs;
+    plan.by_chunks = plan.chunks;
+    plan.by_spans = plan.spans;
     return plan;
   }
   std::int64_t warps() const { return batch * chunks * spans; }
@@ -63,8 +67,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
                                                                   GlobalPointer<f32> partial) {
   const std::int64_t warp =
       static_cast<std::int64_t>(block_index().x) * (GroupPlan::threads / threads_per_warp) + warp_index();
-  const auto [chunk_of_batch, span] = divide_index(warp, plan.spans);
-  const auto [image, chunk] = divide_index(chunk_of_batch, plan.chunks);
+  const auto [chunk_of_batch, span] = plan.by_spans.divide(warp);
+  const auto [image, chunk] = plan.by_chunks.divide(chunk_of_batch);
   const int member = lane_index() % plan.lanes;
   const std::int64_t group = span * (threads_per_warp / plan.lanes) + lane_index() / plan.lanes;
   const bool exists = image < plan.batch && group < plan.groups;
@@ -76,19 +80,22 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
   const GlobalPointer<const From> from =
       x + (image * plan.pixels + first_pixel) * stride + group * plan.width;
 
+  constexpr int at_once = GroupPlan::values_at_once / Count;
   Moments moments;
-  for (std::int64_t first = member; first < items; first += GroupPlan::runs_at_once * plan.lanes) {
-    Run<f32, Count> values[GroupPlan::runs_at_once];
-    int present[GroupPlan::runs_at_once];
+  for (std::int64_t first = member; first < items; first += at_once * plan.lanes) {
+    Run<f32, Count> values[at_once];
+    int present[at_once];
     PRECAST_UNROLL
-    for (int i = 0; i < GroupPlan::runs_at_once; ++i) {
+    for (int i = 0; i < at_once; ++i) {
       const std::int64_t item = first + i * plan.lanes;
-      const auto [pixel, run] = divide_index(item, plan.runs);
+      const auto [pixel, run] = plan.by_runs.divide(item);
       const std::int64_t left = plan.width - run * Count;
       present[i] = item < items ? (left < Count ? static_cast<int>(left) : Count) : 0;
       values[i] = load_f32<Count>(from + pixel * stride + run * Count, present[i], aligned);
     }
-    moments = merged(moments, moments_of(values, present));
+    // Aligned runs are whole: a group's width is a multiple of theirs.
+    const bool whole = aligned && first + (at_once - 1) * plan.lanes < items;
+    moments = merged(moments, whole ? moments_of<true>(values, present) : moments_of<false>(values, present));
   }
   moments = merged_lanes(moments, plan.lanes);
   if (exists && member == 0)

@@ -28,7 +28,8 @@ struct GroupNormInput {
   MapInput<From> x;
   GlobalPointer<const f32> results;  ///< of group_moments_kernel
   GlobalPointer<const W> scale, shift;
-  std::int64_t pixels, groups, width;
+  Divisor pixels, width;
+  std::int64_t groups;
 };
 
 // Bytes moved: each value read once more and written once, so that a group norm moves 3/2 of the minimum,
@@ -38,14 +39,17 @@ template <int Count, bool Saturates, class Activation, class From, class To, cla
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel(MapOutput<To> out,
                                                                                  GroupNormInput<From, W> in) {
   const MapPlace<Count> place = map_place<Count>(out);
-  const std::int64_t image = divide_index(place.row, in.pixels).quotient;
+  const auto loads = map_loads(in.x, place);  // all are in flight before the first store
+  const std::int64_t image = in.pixels.divide(place.row).quotient;
   const std::int64_t first_group = planted<"moments of another image">(image, std::int64_t{0}) * in.groups;
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);
     const std::int64_t column = place.column(run);
     if (present == 0) continue;
-    const auto x = load_f32<Count>(in.x.data + in.x.row_offset(place.row) + column, present, place.aligned);
+    Run<f32, Count> x;
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; ++i) x[i] = to_f32(loads.runs[run][i]);
     const auto scale = load_f32<Count>(in.scale + column, present, place.aligned);
     const auto shift = load_f32<Count>(in.shift + column, present, place.aligned);
     Run<f32, Count> y = x;
@@ -54,16 +58,14 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel
       y[i] = Activation{}(multiply_then_add(deviation, moments[2] * scale[i], shift[i]));
     };
     if (place.aligned) {  // all of the run are in one group
-      const auto moments =
-          load_vector<4>(in.results + 4 * (first_group + divide_index(column, in.width).quotient));
+      const auto moments = load_vector<4>(in.results + 4 * (first_group + in.width.divide(column).quotient));
       PRECAST_UNROLL
       for (int i = 0; i < Count; ++i) normalise(i, moments);
     } else {
       PRECAST_UNROLL
       for (int i = 0; i < Count; ++i)
         if (i < present)
-          normalise(i, load_vector<4>(in.results +
-                                      4 * (first_group + divide_index(column + i, in.width).quotient)));
+          normalise(i, load_vector<4>(in.results + 4 * (first_group + in.width.divide(column + i).quotient)));
     }
     store_rounded<Saturates>(out.data + place.row * out.row_stride + column, y, present, place.aligned);
   }
@@ -103,7 +105,7 @@ void group_norm_with(DeviceView<const From> x, DeviceView<const f32> results, De
                              plan_map(out.rows(), out.columns(), Count),
                              aligned};
   const GroupNormInput<From, W> input{
-      map_input(x), pointer_to(results), pointer_to(scale), pointer_to(shift), pixels, groups, width};
+      map_input(x), pointer_to(results), pointer_to(scale), pointer_to(shift), pixels, width, groups};
   elementwise::visit_activation(activation, [&](auto function) {
     launch("group_norm", group_norm_kernel<Count, Types::saturate, decltype(function), From, To, W>,
            {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input);

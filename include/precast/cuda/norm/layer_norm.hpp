@@ -48,10 +48,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
     return deviation * deviation;
   }) / n;
   const f32 inverse = 1.0f / square_root(variance + a.eps);
-  const std::int64_t parameters = a.rows_per_batch
-                                      ? planted<"modulation of another sample">(
-                                            divide_index(r, a.rows_per_batch).quotient, std::int64_t{0})
-                                      : 0;
+  const std::int64_t parameters =
+      a.rows_per_batch.value()
+          ? planted<"modulation of another sample">(a.rows_per_batch.divide(r).quotient, std::int64_t{0})
+          : 0;
   row.for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
     Run<f32, Count> y;
     PRECAST_UNROLL

@@ -18,19 +18,19 @@ struct Moments {
   f32 count = 0;
 };
 
-/// The moments of the first `present` values of each run: deviations from their own mean, which are in
-/// registers still.
-template <int Runs, int Count>
+/// The moments of the first `present` values of each run, or of all where they are Whole: deviations from
+/// their own mean, which are in registers still.
+template <bool Whole, int Runs, int Count>
 PRECAST_DEVICE Moments moments_of(const Run<f32, Count> (&x)[Runs], const int (&present)[Runs]) {
   f32 sum = 0;
   int count = 0;
   PRECAST_UNROLL
   for (int run = 0; run < Runs; ++run) {
-    count += present[run];
+    count += Whole ? Count : present[run];
     PRECAST_UNROLL
-    for (int i = 0; i < Count; ++i) sum += i < present[run] ? x[run][i] : 0.0f;
+    for (int i = 0; i < Count; ++i) sum += Whole || i < present[run] ? x[run][i] : 0.0f;
   }
-  if (count == 0) return {};
+  if (!Whole && count == 0) return {};
   const auto n = static_cast<f32>(count);
   const f32 mean = sum / n;
   f32 deviations = 0, squares = 0;
@@ -38,7 +38,7 @@ PRECAST_DEVICE Moments moments_of(const Run<f32, Count> (&x)[Runs], const int (&
   for (int run = 0; run < Runs; ++run) {
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) {
-      const f32 deviation = i < present[run] ? x[run][i] - mean : 0.0f;
+      const f32 deviation = Whole || i < present[run] ? x[run][i] - mean : 0.0f;
       deviations += deviation;
       squares = multiply_then_add(deviation, deviation, squares);
     }

@@ -54,7 +54,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_norm_ke
       count, [&](std::int64_t i) { return Steps::square(deviation(i)); });
   const f32 inverse =
       planted<"inside ignored">(Steps::inverse(squares, n, a.eps), 1.0f / square_root(squares / n + a.eps));
-  const std::int64_t batch = a.rows_per_batch ? divide_index(down, a.rows_per_batch).quotient : 0;
+  const std::int64_t batch = a.rows_per_batch.value() ? a.rows_per_batch.divide(down).quotient : 0;
   for (std::int64_t i = thread_index(); i < count; i += narrow_partial_sums) {
     const auto [pixel, column] = divide_index(i, a.width);
     const std::int64_t parameter = a.columns_have_parameters ? first_column + column : column;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/index.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -15,7 +16,8 @@ struct NormArguments {
   GlobalPointer<To> out;
   GlobalPointer<const W> scale, shift;
   bool scales, shifts, one_plus;
-  std::int64_t x_stride, out_stride, scale_stride, shift_stride, rows_per_batch;
+  std::int64_t x_stride, out_stride, scale_stride, shift_stride;
+  Divisor rows_per_batch;  ///< 0: one row of parameters for all
   f32 eps;
 };
 

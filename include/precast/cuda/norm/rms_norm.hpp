@@ -28,7 +28,8 @@ struct RmsNormArguments {
   GlobalPointer<const f32> cos, sin;  ///< of rotations
   bool aligned;
   std::int64_t x_stride, out_stride, cos_stride, sin_stride;
-  std::int64_t rows, heads, width, tokens;
+  std::int64_t rows, width;
+  Divisor heads, tokens;
   f32 eps;
 };
 
@@ -39,8 +40,8 @@ template <int Tile, int Count, bool Rotates, bool Saturates, class From, class T
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
                                      1) void rms_norm_kernel(RmsNormArguments<From, To, W> a) {
   const RowPlace place = row_place<row_tiles[Tile]>();  // a row here is a head
-  const bool exists = place.row < a.rows * a.heads;
-  const DividedIndex head = divide_index(place.row, a.heads);
+  const bool exists = place.row < a.rows * a.heads.value();
+  const DividedIndex head = a.heads.divide(place.row);
   const std::int64_t r = head.quotient;
   const std::int64_t offset = planted<"first head for all">(head.rest, std::int64_t{0}) * a.width;
   const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride + offset, exists ? a.width : 0, place.lane,
@@ -48,7 +49,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
   const f32 squares = row.template sum<struct Squares>([](f32 x) { return x * x; });
   const f32 inverse = 1.0f / square_root(squares / static_cast<f32>(a.width) + a.eps);
   const std::int64_t token =
-      Rotates ? planted<"position of another token">(divide_index(r, a.tokens).rest, std::int64_t{0}) : 0;
+      Rotates ? planted<"position of another token">(a.tokens.divide(r).rest, std::int64_t{0}) : 0;
   row.for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
     const auto scale = load_f32<Count>(a.scale + first, present, a.aligned);
     Run<f32, Count> y;
@@ -84,8 +85,8 @@ void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const W> sc
                                                 cos.row_stride(),
                                                 sin.row_stride(),
                                                 x.rows(),
-                                                heads,
                                                 width,
+                                                heads,
                                                 cos.rows(),
                                                 eps};
   visit_row_tile(width, count, [&](auto tile) {

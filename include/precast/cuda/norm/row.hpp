@@ -104,9 +104,14 @@ class Row {
   PRECAST_DEVICE f32 partial_sum(Term&& term) const {
     f32 sum = 0, block = 0;
     for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
-      PRECAST_UNROLL
-      for (int i = 0; i < Count; ++i)
-        if (i < present) block += term(x[i]);
+      if (present == Count) {  // rather than to ask for each value
+        PRECAST_UNROLL
+        for (int i = 0; i < Count; ++i) block += term(x[i]);
+      } else {
+        PRECAST_UNROLL
+        for (int i = 0; i < Count; ++i)
+          if (i < present) block += term(x[i]);
+      }
       if constexpr (!Tile.resident()) {
         constexpr std::int64_t runs_of_block = 64 / Count;
         if (first / (Count * Tile.lanes) % runs_of_block == runs_of_block - 1) {

@@ -26,10 +26,11 @@ template <class T>
 struct MapBroadcast {
   using value_type = T;
   GlobalPointer<const T> data;
-  std::int64_t row_stride, rows_each, rows;
+  std::int64_t row_stride;
+  Divisor rows_each, rows;
   PRECAST_DEVICE std::int64_t row_offset(std::int64_t row) const {
-    const std::int64_t one = planted<"row broadcast to another">(divide_index(row, rows_each).quotient, row);
-    return divide_index(one, rows).rest * row_stride;
+    const std::int64_t one = planted<"row broadcast to another">(rows_each.divide(row).quotient, row);
+    return rows.divide(one).rest * row_stride;
   }
 };
 
@@ -39,6 +40,7 @@ struct MapOutput {
   std::int64_t row_stride, rows, columns;
   MapPlan plan;
   bool aligned;  ///< all arrays are
+  Divisor blocks_per_row{plan.blocks_per_row};
 };
 
 /// Where a thread's runs are: all in one row, `lanes` apart.
@@ -60,10 +62,10 @@ struct MapPlace {
 
 template <int Count, class T>
 PRECAST_DEVICE MapPlace<Count> map_place(const MapOutput<T>& out) {
-  const int lanes = out.plan.lanes, thread = thread_index();
-  const auto [group, across] = divide_index(block_index().x, out.plan.blocks_per_row);
-  const std::int64_t row = group * out.plan.rows_per_block() + thread / lanes;
-  return {row, (across * map_tile.runs * lanes + thread % lanes) * Count, lanes,
+  const int lanes = out.plan.lanes, thread = thread_index(), lane = thread & (lanes - 1);
+  const auto [group, across] = out.blocks_per_row.divide(block_index().x);
+  const std::int64_t row = group * out.plan.rows_per_block() + (thread >> out.plan.lane_bits);
+  return {row, (across * map_tile.runs * lanes + lane) * Count, lanes,
           planted<"rows past the last">(row < out.rows, true) ? out.columns : 0, out.aligned};
 }
 

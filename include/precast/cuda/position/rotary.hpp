@@ -19,7 +19,8 @@ template <class From>
 struct RotaryInput {
   MapInput<From> x;
   GlobalPointer<const f32> cos, sin;
-  std::int64_t cos_stride, sin_stride, tokens, width;
+  std::int64_t cos_stride, sin_stride, width;
+  Divisor heads, tokens;
 };
 
 // Bytes moved: each value read once and written once, the minimum; a token's cosines and sines come from the
@@ -27,11 +28,10 @@ struct RotaryInput {
 // head.
 template <int Count, bool Saturates, class From, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void rotary_kernel(MapOutput<To> out,
-                                                                             RotaryInput<From> in,
-                                                                             std::int64_t heads) {
+                                                                             RotaryInput<From> in) {
   const MapPlace<Count> place = map_place<Count>(out);
-  const auto [row, head] = divide_index(place.row, heads);
-  const std::int64_t token = divide_index(row, in.tokens).rest;
+  const auto [row, head] = in.heads.divide(place.row);
+  const std::int64_t token = in.tokens.divide(row).rest;
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);
@@ -66,15 +66,11 @@ void rotary(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<cons
   const detail::MapOutput<To> output{
       pointer_to(out), out.row_stride(), x.rows() * heads, width, plan_map(x.rows() * heads, width, count),
       aligned};
-  const detail::RotaryInput<From> input{detail::map_input(x),
-                                        pointer_to(cos),
-                                        pointer_to(sin),
-                                        cos.row_stride(),
-                                        sin.row_stride(),
-                                        cos.rows(),
-                                        width};
+  const detail::RotaryInput<From> input{
+      detail::map_input(x), pointer_to(cos), pointer_to(sin), cos.row_stride(),
+      sin.row_stride(),     width,           heads,           cos.rows()};
   launch("rotary", detail::rotary_kernel<count, Types::saturate, From, To>,
-         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input, heads);
+         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input);
 }
 
 }  // namespace precast::gpu

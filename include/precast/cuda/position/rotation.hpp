@@ -25,7 +25,8 @@ struct RotationArguments {
   GlobalPointer<To> out;
   GlobalPointer<const f32> cos, sin;
   std::int64_t x_stride, out_stride, cos_stride, sin_stride;
-  std::int64_t pairs, heads, width, tokens;  ///< `pairs` of all rows
+  std::int64_t pairs, width;  ///< `pairs` of all rows
+  Divisor pairs_of_head, heads, tokens;
   Rotation rotation;
 };
 
@@ -37,10 +38,9 @@ template <bool Saturates, class From, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(rotation_threads, 1) void rotate_kernel(RotationArguments<From, To> a) {
   const std::int64_t index = std::int64_t{block_index().x} * rotation_threads + thread_index();
   if (index >= a.pairs) return;
-  const auto [head_of_row, pair] = divide_index(index, a.width / 2);
-  const auto [row, head] = divide_index(head_of_row, a.heads);
-  const std::int64_t token =
-      planted<"position of the row">(divide_index(row, a.tokens).rest, std::int64_t{0});
+  const auto [head_of_row, pair] = a.pairs_of_head.divide(index);
+  const auto [row, head] = a.heads.divide(head_of_row);
+  const std::int64_t token = planted<"position of the row">(a.tokens.divide(row).rest, std::int64_t{0});
   const std::int64_t first = a.rotation.first(pair), second = first + a.rotation.apart(a.width);
   const std::int64_t in = row * a.x_stride + head * a.width, to = row * a.out_stride + head * a.width;
   const f32 sign = planted<"never turned back">(a.rotation.inverse, false) ? -1.0f : 1.0f;
@@ -68,7 +68,8 @@ void rotate(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<cons
          stream,
          detail::RotationArguments<From, To>{pointer_to(x), pointer_to(out), pointer_to(cos), pointer_to(sin),
                                              x.row_stride(), out.row_stride(), cos.row_stride(),
-                                             sin.row_stride(), pairs, heads, width, cos.rows(), rotation});
+                                             sin.row_stride(), pairs, width, width / 2, heads, cos.rows(),
+                                             rotation});
 }
 
 }  // namespace precast::gpu

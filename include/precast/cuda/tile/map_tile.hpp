@@ -20,10 +20,11 @@ inline constexpr MapTile map_tile{};
 /// takes several short rows or a part of a long one.
 struct MapPlan {
   int lanes = 1;
+  int lane_bits = 0;  ///< lanes = 2^lane_bits
   std::int64_t blocks_per_row = 1;
   std::int64_t blocks = 0;
 
-  PRECAST_HOST_DEVICE_CONSTEXPR int rows_per_block() const { return map_tile.threads / lanes; }
+  PRECAST_HOST_DEVICE_CONSTEXPR int rows_per_block() const { return map_tile.threads >> lane_bits; }
 };
 
 constexpr MapPlan plan_map(std::int64_t rows, std::int64_t columns, int values_of_run) {
@@ -33,6 +34,7 @@ constexpr MapPlan plan_map(std::int64_t rows, std::int64_t columns, int values_o
   plan.lanes = threads_of_row >= map_tile.threads
                    ? map_tile.threads
                    : static_cast<int>(std::bit_ceil(static_cast<std::uint32_t>(threads_of_row)));
+  plan.lane_bits = std::countr_zero(static_cast<std::uint32_t>(plan.lanes));
   plan.blocks_per_row = ceil_divide(threads_of_row, plan.lanes);
   plan.blocks = ceil_divide(rows, plan.rows_per_block()) * plan.blocks_per_row;
   return plan;
