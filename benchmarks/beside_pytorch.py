@@ -37,22 +37,27 @@ def ours(options, case):
     """The row of the case, and its peak of memory."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "case.json"
-        command = [options.program, "bench", options.name, "--device", "cpu", "--quiet", "--json", result]
+        command = [options.program, "bench", options.name, "--device", options.device, "--quiet", "--json", result]
         command += [part for name, value in case.items() for part in (f"--{name}", value)] + fixed(options)
         _, _, _, peak = outcome(command)
         row = json.loads(result.read_text())["rows"][0]
     if row["status"] != "ok":
         raise NothingMeasured(row["status"])
-    return row | {PEAK: peak / 2 ** 20}
+    return row | peak_of(options, row, peak)
+
+
+def peak_of(options, row, process_peak):
+    """Of the process's memory, or of the GPU's, as each counts its own."""
+    return {PEAK: row["memory (MiB)"] if options.device == "cuda" else process_peak / 2 ** 20}
 
 
 def pytorch(options, case, compiled):
     names = COMMANDS[options.name][1]
-    command = [options.python, ROOT / "benchmarks" / "pytorch_case.py", options.name]
+    command = [options.python, ROOT / "benchmarks" / "pytorch_case.py", options.name, "--device", options.device]
     command += [part for name, value in case.items() for part in (f"--{names.get(name, name)}", value)] + fixed(options)
     printed, _, _, peak = outcome(command + ["--compile"] * compiled)
-    line = next(line for line in printed.splitlines() if line.startswith("{"))
-    return json.loads(line) | {PEAK: peak / 2 ** 20}
+    row = json.loads(next(line for line in printed.splitlines() if line.startswith("{")))
+    return row | peak_of(options, row, peak)
 
 
 def fixed(options):
@@ -119,6 +124,7 @@ def main():
             command.add_argument(f"--{option}", default=usual, metavar="A,...", help=f"default {usual}")
         command.add_argument("--steps", type=int, default=10, help="by the clock, of each part; default 10")
         command.add_argument("--batch", type=int, default=batch, help=f"default {batch}")
+        command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
         command.add_argument("--threads", type=int)
         command.add_argument("--rounds", type=int, default=1, help="how often each case is measured; default 1")
         command.add_argument("--compile", action="store_true", help="by torch.compile too, which takes it minutes")

@@ -108,7 +108,8 @@ class Step:
         self.adamw = None
 
     def loss(self):
-        cast = torch.autocast("cpu", torch.bfloat16) if self.autocast else contextlib.nullcontext()
+        device = self.windows.device.type
+        cast = torch.autocast(device, torch.bfloat16) if self.autocast else contextlib.nullcontext()
         with cast:
             return self.run(self.windows[:, :-1], self.windows[:, 1:])
 
@@ -124,7 +125,7 @@ class Step:
             return self.loss()
 
     def optimizer(self):
-        """Of the parameters as the model has them, in PyTorch's fastest way on a CPU."""
+        """Of the parameters as the model has them, in PyTorch's fastest way."""
         if self.adamw is None:
             self.adamw = torch.optim.AdamW(self.model.parameters(), fused=True)
         self.adamw.step()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One case of precast bench lm or bench attention in PyTorch, on the CPU, in a process of its own: prints the row of our
-table as a JSON object.
+"""One case of precast bench lm or bench attention in PyTorch, in a process of its own: prints the row of our table as a
+JSON object.
 
     pytorch_case.py lm --size S --context 128 --policy bf16 --variant gpt2 --warmup 5 --steps 10 --batch 4
     pytorch_case.py attention --head-width 64 --context 1024 --policy f32 --attention flash --warmup 1 --steps 10 --batch 8
 
---compile: by torch.compile, which has compiled before any step is counted.
+--device cuda: on a GPU. --compile: by torch.compile, which has compiled before any step is counted.
 """
 
 import argparse
@@ -24,6 +24,8 @@ def measured(options, work):
     for _ in range(options.warmup + options.steps):
         begin = time.perf_counter()
         work()
+        if options.device == "cuda":
+            torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begin)
     seconds = seconds[options.warmup:]
     return statistics.fmean(seconds), statistics.pstdev(seconds)
@@ -67,13 +69,18 @@ def main():
         command.add_argument("--policy", required=True)
         for name in ("--context", "--warmup", "--steps", "--batch"):
             command.add_argument(name, type=int, required=True)
+        command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
         command.add_argument("--threads", type=int)
         command.add_argument("--compile", action="store_true")
     options = arguments.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    print(json.dumps(options.run(options)))
+    torch.set_default_device(options.device)
+    row = options.run(options)
+    if options.device == "cuda":
+        row["memory (MiB)"] = torch.cuda.max_memory_allocated() / 2 ** 20
+    print(json.dumps(row))
 
 
 if __name__ == "__main__":

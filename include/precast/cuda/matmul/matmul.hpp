@@ -68,10 +68,11 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
 /// Types::result once. Up to `most_skinny_rows` rows are as fast as the weight is read; more are the
-/// library's where it has the dtypes (`library_has_dtypes`) and rows begin on multiples of 16 bytes, else a
-/// tiled kernel's. Weights in blocks are decoded by our kernels as they are read; those of a format that a
-/// file has chosen (`PackedWeight::in_blocks`) by kernels that units of the program have registered. Shapes
-/// must fit; ops check them.
+/// library's where it has the dtypes (`library_has_dtypes`; of a weight that is rounded first, from
+/// `least_rows_of_rounded_weight` on) and rows begin on multiples of 16 bytes, else a tiled kernel's. Weights
+/// in blocks are decoded by our kernels as they are read; those of a format that a file has chosen
+/// (`PackedWeight::in_blocks`) by kernels that units of the program have registered. Shapes must fit; ops
+/// check them.
 template <class Types, class X>
 void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
