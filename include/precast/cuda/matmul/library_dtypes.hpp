@@ -60,8 +60,12 @@ inline constexpr std::int64_t least_rows_of_rounded_weight = 256;
 
 /// Whether a bias in the weight's storage is exact in the result's dtype, in which the library takes it.
 template <class Types>
-inline constexpr bool library_takes_bias =
-    library_has_dtypes<Types>&& widens_exactly<typename Types::result, typename Types::storage>;
+inline constexpr bool library_takes_bias = [] {
+  if constexpr (library_has_dtypes<Types>)
+    return widens_exactly<typename Types::result, typename Types::storage>;
+  else  // a storage of blocks, for one
+    return false;
+}();
 
 /// Whether products with these dtypes want a bias in the result's dtype beside the one in f32, which is what
 /// our own kernels add.
