@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """cases.py PROGRAM NAME JOBS [--own-kernels] [TAGS]: runs each test case in a process of its own, JOBS at a time, since after
 an error of CUDA's a process can run nothing more. Writes $OUT/NAME.txt: what failed with all that it printed, then the
-seconds of each."""
+seconds of each. Ends with 1 where one failed, or there is none."""
 
 import concurrent.futures
 import os
@@ -50,4 +50,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -29,10 +29,13 @@ jobs=$(nproc)
 (PRECAST_THREADS=4 bash "$folder/pipeline.sh" "$work/precast" cuda "$work/pipeline" >"$out/pipeline.txt" 2>&1
   tar -C "$work" -cf "$out/pipeline.tar" --exclude 'trained*' pipeline) &
 export PRECAST_THREADS=1
-python3 "$folder/cases.py" "$work/test_gradients_gpu" gradients "$jobs"
-python3 "$folder/cases.py" "$work/test_op_cases_gpu" ops "$jobs"
-python3 "$folder/cases.py" "$work/test_op_cases_gpu" own_kernels "$jobs" --own-kernels '[linear],[matmul],[conv]'
+failed=0
+cases() { python3 "$folder/cases.py" "$@" || failed=1; }
+cases "$work/test_gradients_gpu" gradients "$jobs"
+cases "$work/test_op_cases_gpu" ops "$jobs"
+cases "$work/test_op_cases_gpu" own_kernels "$jobs" --own-kernels '[linear],[matmul],[conv]'
 wait
 echo "the pipeline, of $(grep -c 'rc=' "$out/pipeline.txt") commands failed: $(grep -vc 'rc=0' "$out/pipeline.txt" || true)"
-grep -v 'rc=0' "$out/pipeline.txt" || true
+grep -v 'rc=0' "$out/pipeline.txt" && failed=1
 echo "in $out: what failed, and pipeline.tar, to be compared with the CPU's (agree.py)"
+exit $failed

@@ -3,15 +3,14 @@
 // computes the weights of that row once more, 128 at a time. Right, in one order, and slow.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
 #include <precast/cuda/attention/attention_scores.hpp>
 #include <precast/cuda/attention/flash_attention.hpp>
+#include <precast/cuda/attention/gradient_tile.hpp>
+#include <precast/cuda/attention/head_width.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/attention/tiled_gradient_kernel.hpp>
 #include <precast/cuda/device/access.hpp>
@@ -177,7 +176,7 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
                            Stream stream) {
   const AttentionShape& shape = given.shape;
   constexpr int value_bytes = sizeof(HeldDtype<typename Types::operand>);
-  return visit_gradient_width<Choice>(max_of(shape.width, shape.width_v), [&](auto known) {
+  return visit_head_width<tiled_gradient_widths, Choice>(max_of(shape.width, shape.width_v), [&](auto known) {
     constexpr GradientTile tile = select_gradient_tile(known(), value_bytes);
     const auto start = [&](auto of_keys) {
       const std::int64_t tiles =

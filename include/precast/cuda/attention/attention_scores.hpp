@@ -5,6 +5,7 @@
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/gradient_tile.hpp>
+#include <precast/cuda/attention/head_width.hpp>
 #include <precast/cuda/attention/tiled_log_sums_kernel.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
@@ -127,8 +128,8 @@ void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q
     };
     // As wide as the gradients' kernels take it, which go by the wider of keys and values.
     const std::int64_t widest = max_of(problem.width, problem.width_v);
-    if (!given.shape.biased &&
-        detail::visit_gradient_width<Choice>(detail::checked_int(widest, "columns"), start))
+    if (!given.shape.biased && detail::visit_head_width<detail::tiled_gradient_widths, Choice>(
+                                   detail::checked_int(widest, "columns"), start))
       return;
   }
   // What the choice has leaves nothing to this kernel where tiles take all of it.

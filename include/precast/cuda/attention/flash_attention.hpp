@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <precast/cuda/attention/flash_kernel.hpp>
+#include <precast/cuda/attention/head_width.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/cuda/attention/warpgroup_kernel.hpp>
 #include <precast/cuda/device/launch.hpp>
@@ -55,26 +56,6 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
   return true;
 }
 
-/// Calls `function` with the first width that holds `width`, as a std::integral_constant; false where none
-/// does, or where the choice has no heads of that width.
-template <class Choice, class F>
-bool visit_flash_width(int width, F&& function) {
-  const auto call_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-    constexpr int narrower = I == 0 ? 0 : flash_attention_widths[I - (I > 0)];
-    constexpr int known = flash_attention_widths[I];
-    if constexpr (Choice::has_widths(narrower, known))
-      if (width > narrower && width <= known) {
-        function(std::integral_constant<int, known>{});
-        return true;
-      }
-    return false;
-  };
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return (call_if(std::integral_constant<std::size_t, I>{}) || ...);
-  }
-  (std::make_index_sequence<flash_attention_widths.size()>{});
-}
-
 }  // namespace detail
 
 /// Attention with tiles of f32 scores (host::flash_attention's contract). q, k and v, of the problem's sizes,
@@ -108,13 +89,12 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
     });
   };
   const bool done = problem.width > 0 &&  // plain attention's products may be of nothing
-                    detail::visit_flash_width<Choice>(max_of(arguments.shape.width, arguments.shape.width_v),
-                                                      [&](auto width) {
-                                                        if constexpr (Choice::biased)
-                                                          if (arguments.shape.biased)
-                                                            return start(width, std::true_type{});
-                                                        start(width, std::false_type{});
-                                                      });
+                    detail::visit_head_width<flash_attention_widths, Choice>(
+                        max_of(arguments.shape.width, arguments.shape.width_v), [&](auto width) {
+                          if constexpr (Choice::biased)
+                            if (arguments.shape.biased) return start(width, std::true_type{});
+                          start(width, std::false_type{});
+                        });
   if constexpr (Choice::has_widths(flash_attention_widths.back(), std::numeric_limits<int>::max()))
     if (!done) plain_attention<Types>(problem, q, k, v, out, stream);
 }

@@ -1,12 +1,11 @@
 // The tiles of attention's gradients, and of the logarithms of sums that they need.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/side.hpp>
@@ -35,32 +34,12 @@ PRECAST_HOST_DEVICE_CONSTEXPR GradientTile select_gradient_tile(int width, int v
 }
 
 /// The widths that kernels are made for; heads that are wider leave no registers for what they sum.
-inline constexpr int tiled_gradient_widths[] = {32, 64, 96, 128};
-
-/// Calls `start` with the first of these widths that holds a head's, as a std::integral_constant, and returns
-/// true; false where none does. Kernels are stamped for what `Choice` has.
-template <class Choice, class F>
-bool visit_gradient_width(int width, F&& start) {
-  const auto start_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-    constexpr int known = tiled_gradient_widths[I],
-                  narrower = I == 0 ? 0 : tiled_gradient_widths[I - (I > 0)];
-    if constexpr (Choice::has_widths(narrower, known))
-      if (width > narrower && width <= known) {
-        start(std::integral_constant<int, known>{});
-        return true;
-      }
-    return false;
-  };
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return (start_if(std::integral_constant<std::size_t, I>{}) || ...);
-  }
-  (std::make_index_sequence<std::size(tiled_gradient_widths)>{});
-}
+inline constexpr std::array<int, 4> tiled_gradient_widths{32, 64, 96, 128};
 
 /// Whether a choice has attentions that no such width holds, or that tiles do not take for their bias.
 template <class Choice>
 inline constexpr bool leaves_some_to_rows = Choice::biased ||
-                                            Choice::has_widths(std::end(tiled_gradient_widths)[-1],
+                                            Choice::has_widths(tiled_gradient_widths.back(),
                                                                std::numeric_limits<int>::max());
 
 /// Whether tiles are made of a row of the op table: operands of 16 bits, which tensor cores multiply, that

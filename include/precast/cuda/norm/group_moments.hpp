@@ -21,10 +21,10 @@ namespace precast::gpu::detail {
 /// of neighbouring groups that lie side by side.
 struct GroupPlan {
   std::int64_t batch = 0, pixels = 0, groups = 0, width = 0;
-  std::int64_t runs = 0;  ///< of a group in a pixel
+  Divisor runs{};  ///< of a group in a pixel
   int lanes = 0;
-  std::int64_t chunk = 0, chunks = 0, spans = 0;
-  Divisor by_runs{}, by_chunks{}, by_spans{};
+  std::int64_t chunk = 0;
+  Divisor chunks{}, spans{};
 
   static constexpr int threads = 128;
   static constexpr int runs_of_lane = 32;
@@ -37,15 +37,12 @@ struct GroupPlan {
     const std::int64_t most = min_of<std::int64_t>(groups, 4);
     const int groups_of_warp = most == 3 ? 2 : static_cast<int>(most);
     plan.lanes = threads_per_warp / groups_of_warp;
-    plan.chunk = max_of<std::int64_t>(1, runs_of_lane * plan.lanes / plan.runs);
+    plan.chunk = max_of<std::int64_t>(1, runs_of_lane * plan.lanes / plan.runs.value());
     plan.chunks = ceil_divide(pixels, plan.chunk);
     plan.spans = ceil_divide(groups, groups_of_warp);
-    plan.by_runs = plan.runs;
-    plan.by_chunks = plan.chunks;
-    plan.by_spans = plan.spans;
     return plan;
   }
-  std::int64_t warps() const { return batch * chunks * spans; }
+  std::int64_t warps() const { return batch * chunks.value() * spans.value(); }
 };
 
 /// The moments of (image, group, chunk) or of (image, group) as 16 bytes.
@@ -67,8 +64,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
                                                                   GlobalPointer<f32> partial) {
   const std::int64_t warp =
       static_cast<std::int64_t>(block_index().x) * (GroupPlan::threads / threads_per_warp) + warp_index();
-  const auto [chunk_of_batch, span] = plan.by_spans.divide(warp);
-  const auto [image, chunk] = plan.by_chunks.divide(chunk_of_batch);
+  const auto [chunk_of_batch, span] = plan.spans.divide(warp);
+  const auto [image, chunk] = plan.chunks.divide(chunk_of_batch);
   const int member = lane_index() % plan.lanes;
   const std::int64_t group = span * (threads_per_warp / plan.lanes) + lane_index() / plan.lanes;
   const bool exists = image < plan.batch && group < plan.groups;
@@ -76,7 +73,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
   const std::int64_t left_pixels =
       planted<"chunk past the image's end">(plan.pixels - first_pixel, plan.chunk);
   const std::int64_t pixels = exists ? min_of(plan.chunk, left_pixels) : 0;
-  const std::int64_t items = pixels * plan.runs;
+  const std::int64_t items = pixels * plan.runs.value();
   const GlobalPointer<const From> from =
       x + (image * plan.pixels + first_pixel) * stride + group * plan.width;
 
@@ -88,7 +85,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
     PRECAST_UNROLL
     for (int i = 0; i < at_once; ++i) {
       const std::int64_t item = first + i * plan.lanes;
-      const auto [pixel, run] = plan.by_runs.divide(item);
+      const auto [pixel, run] = plan.runs.divide(item);
       const std::int64_t left = plan.width - run * Count;
       present[i] = item < items ? (left < Count ? static_cast<int>(left) : Count) : 0;
       values[i] = load_f32<Count>(from + pixel * stride + run * Count, present[i], aligned);
@@ -99,7 +96,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
   }
   moments = merged_lanes(moments, plan.lanes);
   if (exists && member == 0)
-    store_moments(partial, (image * plan.groups + group) * plan.chunks + chunk, moments);
+    store_moments(partial, (image * plan.groups + group) * plan.chunks.value() + chunk, moments);
 }
 
 // Bytes moved: 16 read for each chunk of a group and 16 written for the group, the minimum.

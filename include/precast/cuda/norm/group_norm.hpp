@@ -78,14 +78,14 @@ void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, Devic
   const bool aligned = width % Count == 0 && rows_are_aligned<Count>(x);
   const auto plan = GroupPlan::of(batch, pixels, groups, width, Count);
   const StreamScope scope(stream);  // of the moments
-  Tensor<f32, Memory> partial(Shape{batch * groups * plan.chunks, 4});
+  Tensor<f32, Memory> partial(Shape{batch * groups * plan.chunks.value(), 4});
   constexpr int warps = GroupPlan::threads / threads_per_warp;
   launch("chunk_moments", chunk_moments_kernel<Count, From>,
          {{static_cast<int>(ceil_divide(plan.warps(), warps)), 1, 1}, GroupPlan::threads}, stream,
          pointer_to(x), x.row_stride(), aligned, plan, pointer_to(partial.view()));
   launch("group_moments", group_moments_kernel<GroupPlan::threads>,
          {{static_cast<int>(batch * groups), 1, 1}, GroupPlan::threads}, stream,
-         pointer_to(std::as_const(partial).view()), plan.chunks, eps, pointer_to(results));
+         pointer_to(std::as_const(partial).view()), plan.chunks.value(), eps, pointer_to(results));
 }
 
 template <int Count, class Types, class From, class W>
