@@ -27,6 +27,7 @@
 
 #include <precast/host/parallel.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
 
 namespace precast::cli {
 
@@ -156,7 +157,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   settings.biases = options.biases;
   settings.granularity = options.granularity;
   const PolicyChoice policy = parse_policy(options.policy);
-  if (options.patch && std::filesystem::path(*options.patch).extension() != ".gguf")
+  if (options.patch && io::suffix_of(*options.patch) != ".gguf")
     throw UsageError("--patch is '" + io::printable(*options.patch) +
                      "': it must be a .gguf file of the same model, as precast convert writes it");
   if (options.patch && !io::is_there(*options.patch))

@@ -26,6 +26,7 @@
 #include <image/picture_file.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
 #include <precast/watch/input_squares.hpp>
 
 namespace precast::cli {
@@ -79,7 +80,7 @@ std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
   add("--output", options.output, "the samples");
   if (!options.importance.empty()) {
     add("--importance", options.importance, "the importance");
-    if (files.back().extension() != ".gguf")
+    if (io::suffix_of(files.back()) != ".gguf")
       throw UsageError("--importance is '" + io::printable(options.importance) +
                        "': it is a GGUF file: name one that ends in .gguf");
   }

@@ -16,6 +16,7 @@
 #include <cli/run_options.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
 
 namespace precast::cli {
 
@@ -31,7 +32,7 @@ struct ReportOptions {
 /// The format that was asked for, else that of the file's name.
 std::string format_of(const ReportOptions& options) {
   if (!options.format.empty()) return options.format;
-  const std::string suffix = std::filesystem::path(options.output).extension().string();
+  const std::string suffix = io::suffix_of(options.output);
   for (const auto& [known, format] : {std::pair(".html", "html"), std::pair(".htm", "html"),
                                       std::pair(".md", "markdown"), std::pair(".csv", "csv")})
     if (suffix == known) return format;

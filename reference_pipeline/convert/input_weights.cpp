@@ -7,6 +7,8 @@
 #include <convert/padding.hpp>
 #include <convert/value_type.hpp>
 
+#include <precast/io/suffix.hpp>
+
 namespace precast::conversion {
 
 namespace fs = std::filesystem;
@@ -33,8 +35,8 @@ constexpr std::array packed_marks{
 
 }  // namespace
 
-bool names_gguf(const fs::path& path) { return path.extension() == ".gguf"; }
-bool names_safetensors(const fs::path& path) { return path.extension() == ".safetensors"; }
+bool names_gguf(const fs::path& path) { return io::suffix_of(path) == ".gguf"; }
+bool names_safetensors(const fs::path& path) { return io::suffix_of(path) == ".safetensors"; }
 
 InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
   refuse_split();

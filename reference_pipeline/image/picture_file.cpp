@@ -1,6 +1,5 @@
 // Chooses the reader or writer of a picture file.
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
 
 namespace precast::image {
 namespace {
@@ -37,9 +37,7 @@ std::string_view to_string(Format format) {
 }
 
 Format format_of_name(const std::filesystem::path& file) {
-  std::string end = file.extension().string();
-  std::ranges::transform(end, end.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string end = io::suffix_of(file);
   if (end.empty() || end == ".png") return Format::png;
   if (end == ".jpg" || end == ".jpeg") return Format::jpeg;
   if (end == ".webp") return Format::webp;

@@ -189,6 +189,19 @@ TEST_CASE("a conversion that is cancelled leaves nothing") {
   CHECK(told == model.values());
 }
 
+TEST_CASE("a suffix is the same in capital letters") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", blocks = folder.path() / "BLOCKS.GGUF",
+             plain = folder.path() / "Plain.SafeTensors";
+  const PlainTensors tensors{{"t", normal_tensor({2, 64}, 1)}};
+  write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+  convert_file(source, blocks, named("q8_0"));
+  CHECK(read_text(blocks).starts_with("GGUF"));
+  convert_file(blocks, plain, named("f16"));
+  check_all(plain, tensors,
+            [](const PlainTensor&, const InputTensor& made) { CHECK(made.type.name == "f16"); });
+}
+
 TEST_CASE("names that ggml as it comes refuses are told of, where a GGUF file gets them") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors";

@@ -14,6 +14,7 @@
 #include <precast/io/gguf_shapes.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/safetensors.hpp>
+#include <precast/io/suffix.hpp>
 
 namespace precast::io {
 
@@ -24,7 +25,7 @@ class TensorFile {
   /// Throws InputError where the file is neither, or where anything in its head does not hold.
   explicit TensorFile(const std::filesystem::path& path) {
     const std::string start = beginning(path);
-    if (start.starts_with("GGUF") || path.extension() == ".gguf") {
+    if (start.starts_with("GGUF") || suffix_of(path) == ".gguf") {
       gguf_.emplace(path);
       const GgufShapes shapes(*gguf_);
       for (const GgufTensor& tensor : gguf_->tensors())
