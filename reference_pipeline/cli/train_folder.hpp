@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <cli/arguments.hpp>
 #include <cli/output_files.hpp>
@@ -32,26 +33,39 @@ inline void check_train_folder(const TrainOptions& options) {
                        "or name another folder");
 }
 
-/// A folder that is made where it is not there, and taken away again where nothing came into it.
+/// A folder that is made where it is not there, with those above it, and taken away again where nothing came
+/// into it.
 class OutputFolder {
  public:
-  explicit OutputFolder(const std::filesystem::path& folder) : folder_(folder) {
+  explicit OutputFolder(const std::filesystem::path& folder) {
+    make_missing(folder);
     std::error_code failed;
-    is_new_ = std::filesystem::create_directories(folder, failed);
-    if (failed)
+    std::filesystem::create_directories(folder, failed);  // says why, where one could not be made
+    if (failed) {
+      take_away();
       throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
+    }
     io::sweep_left_over_files(folder);  // a killed run's checkpoints, each as large as this one's
   }
-  ~OutputFolder() {
-    std::error_code ignored;  // one that has files stays
-    if (is_new_) std::filesystem::remove(folder_, ignored);
-  }
+  ~OutputFolder() { take_away(); }
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
  private:
-  std::filesystem::path folder_;
-  bool is_new_ = false;
+  void make_missing(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    if (folder.empty() ||
+        std::filesystem::status(folder, ignored).type() != std::filesystem::file_type::not_found)
+      return;
+    make_missing(folder.parent_path());
+    if (std::filesystem::create_directory(folder, ignored)) made_.push_back(folder);
+  }
+  void take_away() {
+    std::error_code ignored;  // one that has files stays
+    for (; !made_.empty(); made_.pop_back()) std::filesystem::remove(made_.back(), ignored);
+  }
+
+  std::vector<std::filesystem::path> made_;  ///< a folder after those above it
 };
 
 }  // namespace precast::cli

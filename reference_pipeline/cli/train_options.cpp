@@ -1,5 +1,3 @@
-#include <limits>
-
 #include <cli/arguments.hpp>
 #include <cli/real_option.hpp>
 #include <cli/run_options.hpp>
@@ -53,7 +51,7 @@ void add_positive(CLI::App& command, const std::string& name, Number& value, dou
           name,
           [=, &value](const std::string& text) {
             const double number = parse_real(name, text, 0, high, Ends::above_low);
-            if (number < double{std::numeric_limits<float>::denorm_min()})
+            if (static_cast<float>(number) == 0)
               throw UsageError(name + " is '" + text + "', which f32 rounds to 0: give a larger one");
             value = number;
           },

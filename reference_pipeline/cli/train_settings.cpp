@@ -131,9 +131,13 @@ void require_settings_of_model(const CLI::App& command, const TrainSettings& now
 void require_same_settings(const CLI::App& command, const TrainSettings& now, const TrainSettings& kept) {
   std::string differing;
   const auto add = [&](const std::string& words) { differing += (differing.empty() ? "" : "; ") + words; };
-  const auto text_of = [](const TrainSettings& settings, const std::string& name) {
+  const auto text_of = [&now](const TrainSettings& settings, const std::string& name) -> std::string {
     const auto found = settings.find(name);
-    return found == settings.end() ? std::string() : found->second;
+    if (found != settings.end()) return found->second;
+    // Who does not name one sums gradients as the policy keeps them.
+    return name == "--all-reduce-precision"
+               ? std::string(language_model::training_policy(now.at("--policy")).gradient.name)
+               : "";
   };
   TrainSettings names = now;
   names.insert(kept.begin(), kept.end());

@@ -25,7 +25,8 @@ std::unique_ptr<TrainedModel> make_trained_model(const LanguageModelConfig& conf
 template <Literal Name>
 TrainingPolicy compiled_training_policy() {
   using P = training_policy_named<Name>;
-  return {std::string(Name.view()), families::spelling_of<P>(), scales_loss<P>, &make_trained_model<P>};
+  return {std::string(Name.view()), families::spelling_of<P>(), scales_loss<P>,
+          dtype_info<typename training<P>::parameter_gradient>, &make_trained_model<P>};
 }
 /// Those of this backend, a list that CMake writes.
 const std::vector<TrainingPolicy>& compiled_training_policies();

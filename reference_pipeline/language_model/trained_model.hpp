@@ -77,6 +77,7 @@ struct TrainingPolicy {
   std::string name;      ///< "amp-f16"
   std::string spelling;  ///< "Policy<Storage<f32>, Compute<f16>, Activation<f32>>"
   bool scales_loss = false;
+  DtypeInfo gradient;  ///< what the gradients of parameters are kept in
   std::unique_ptr<TrainedModel> (*make)(const LanguageModelConfig& config,
                                         const ParameterValues& values) = nullptr;
 };

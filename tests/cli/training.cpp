@@ -388,6 +388,31 @@ TEST_CASE("a run that fails before its first checkpoint leaves the model of its 
   CHECK(program::content(out / "config.json") != config);
 }
 
+TEST_CASE("train takes what f32 rounds to its least number", "[train]") {
+  const Scratch scratch;
+  const auto outcome = run(train(scratch.path() / "out", {"--steps", "2", "--clip", "1e-45"}));
+  INFO(outcome.err);
+  CHECK(outcome.code == 0);
+}
+
+TEST_CASE("a run that fails takes every folder away that it made, and no other", "[train]") {
+  const Scratch scratch;
+  const fs::path there = scratch.path() / "there";
+  fs::create_directory(there);
+  const std::string log = (scratch.path() / "none" / "log.jsonl").string();
+  const std::string longer_than_names(300, 'x');
+  for (const fs::path inner : {"a/b/c", "a/b/c/", "a/../b"}) {
+    INFO(inner.string());
+    CHECK(run(train(there / inner, {"--steps", "2", "--log", log})).code == 1);
+    CHECK(fs::is_empty(there));
+  }
+  const auto half = run(train(there / "a/b" / longer_than_names, {"--steps", "2"}));
+  INFO(half.err);
+  CHECK(half.code == 1);
+  CHECK_THAT(half.err, Catch::Contains("cannot be made: File name too long"));
+  CHECK(fs::is_empty(there));
+}
+
 TEST_CASE("train takes equal betas, and prints NaN without a sign", "[train]") {
   const Scratch scratch;
   const auto equal = run(train(scratch.path() / "equal", {"--steps", "2", "--betas", "0.9,0.9"}));
@@ -443,6 +468,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--eps", "-1e-8"}, 2, "--eps is '-1e-8': it takes a number from 0 to 1");
   refused({"--weight-decay", "-1"}, 2, "--weight-decay is '-1': it takes a number from 0 to 1000");
   refused({"--clip", "0"}, 2, "--clip is '0': it takes a number above 0 and up to 3.4e+38");
+  refused({"--clip", "7e-46"}, 2, "--clip is '7e-46', which f32 rounds to 0");
   refused({"--warmup", "4", "--steps", "3"}, 2, "--warmup is 4, and --steps 3");
   refused({"--warmup", "-1"}, 2, "--warmup is '-1': it takes a whole number from 0 to 100000000");
   refused({"--steps", "0"}, 2, "--steps is '0': it takes a whole number from 1 to 100000000");

@@ -218,6 +218,19 @@ TEST_CASE("a run that is resumed goes on with its sums", "[mpi]") {
   CHECK(checkpoint(out) == checkpoint(whole));
 }
 
+TEST_CASE("a run whose sums have no name is resumed with that of its policy's gradients", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", whole = scratch.path() / "whole";
+  trained(whole, 2, 2, {"--steps", "8"});
+  trained(out, 2, 2, {"--steps", "4"});
+  const auto refused =
+      run(words_of(out, 2, {"--steps", "8", "--resume", "--all-reduce-precision", "bf16"}), mpirun(2));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("--all-reduce-precision is bf16, and was f32"));
+  trained(out, 2, 2, {"--steps", "8", "--resume", "--all-reduce-precision", "f32"});
+  CHECK(program::content(out / "model.safetensors") == program::content(whole / "model.safetensors"));
+}
+
 #ifndef __SANITIZE_ADDRESS__  // which wants to be the first library that is loaded
 TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time", "[mpi]") {
   const Scratch scratch;

@@ -147,6 +147,7 @@ TEST_CASE("the factor of clipping is 1 at the most, has PyTorch's 1e-6, and NaN 
           "[clip]") {
   CHECK(clip_factor(0.5, 1) == 1.0f);
   CHECK(clip_factor(1e-6, 1e-6) == Approx(0.5));
+  CHECK(clip_factor(41, 0.3) == 0x1.df881ep-8f);  // 0.3 / (torch.tensor(41.0) + 1e-6), to the bit
   CHECK(clip_factor(std::numeric_limits<double>::infinity(), 1) == 0.0f);
   CHECK(std::isnan(clip_factor(std::nan(""), 1)));
 }

@@ -17,7 +17,8 @@ double sum_of_squares(std::span<const T> values) {
 /// What gradients of a norm are multiplied by so that it is `most` at the most, as
 /// torch.nn.utils.clip_grad_norm_ has it: most / (norm + 1e-6), 1 at the most; NaN for a norm of NaN.
 inline f32 clip_factor(double norm, double most) {
-  const f32 factor = static_cast<f32>(most) / (static_cast<f32>(norm) + 1e-6f);
+  // A number over a tensor is the tensor's reciprocal times the number in PyTorch, with two roundings.
+  const f32 factor = 1.0f / (static_cast<f32>(norm) + 1e-6f) * static_cast<f32>(most);
   return factor > 1.0f ? 1.0f : factor;
 }
 
