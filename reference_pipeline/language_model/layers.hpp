@@ -82,7 +82,7 @@ class Layers {
       linear_into<P>(x->value, weight.weight(), bias->weight(), out.view());
     else
       linear_into<P>(x->value, weight.weight(), out.view());
-    round_as_operand(out);
+    round_as_product(out);
     const Value<P> y = train::variable(std::move(out));
     record([x, y, &weight, bias] {
       linear_weight_gradient_into<P>(*y->gradient, x->value, weight.next_gradient(),
@@ -217,13 +217,13 @@ class Layers {
     if (tape_) tape_->record(std::forward<Step>(step));
   }
 
-  /// Rounds what a product gives as its operands are, where their range is narrower than that of what is
-  /// between ops: autocast's products give f16, and what is beyond it is inf, whatever the loss scale.
-  static void round_as_operand(Tensor<Activation>& result) {
-    using Operand = typename gradient_precisions<P, Matmul>::operand;
-    if constexpr (dtype_traits<Operand>::format.exponent_bits <
+  /// Rounds what a product gives to what its operands leave between ops, where that has a narrower range than
+  /// Activation: autocast's products give f16, and what is beyond it is inf, whatever the loss scale.
+  static void round_as_product(Tensor<Activation>& result) {
+    using Product = activation_for<typename precisions<P, Matmul>::operand>;
+    if constexpr (dtype_traits<Product>::format.exponent_bits <
                   dtype_traits<Activation>::format.exponent_bits)
-      train::round_in_place<Operand, Activation>(result.view());
+      train::round_in_place<Product, Activation>(result.view());
   }
 
   void reads(Parameter& parameter) const {
