@@ -17,7 +17,7 @@ constexpr double redraw_seconds = 0.1;
 constexpr double line_seconds = 10;
 constexpr double worth_a_line = 1;            // a log of stages that took no time says nothing
 constexpr std::int64_t longest_count = 9999;  // larger totals, such as bytes, show as a percentage
-constexpr std::size_t bar_length = 24;
+constexpr std::size_t shortest_bar = 8, longest_bar = 24;
 
 bool is_set(const char* name) {
   const char* value = std::getenv(name);
@@ -137,10 +137,12 @@ std::string ProgressReporter::line(std::int64_t done, std::int64_t total, double
   // The last column stays free: some terminals wrap as soon as it is taken.
   const auto room = static_cast<std::size_t>(std::max(style_.columns - 1, 1));
   const std::string plain = stage_ + "  " + right;
-  if (total <= 0 || plain.size() + bar_length + 4 > room) return plain.substr(0, room);
+  constexpr std::size_t around = 4;  // brackets and spaces
+  if (total <= 0 || plain.size() + around + shortest_bar > room) return plain.substr(0, room);
+  const std::size_t length = std::min(longest_bar, room - plain.size() - around);
   const double part = std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0);
-  const auto filled = static_cast<std::size_t>(part * bar_length);
-  std::string bar = std::string(filled, '#') + std::string(bar_length - filled, '.');
+  const auto filled = static_cast<std::size_t>(part * static_cast<double>(length));
+  std::string bar = std::string(filled, '#') + std::string(length - filled, '.');
   if (style_.color) bar = "\x1b[32m" + bar + "\x1b[0m";
   return stage_ + "  [" + bar + "]  " + right;
 }

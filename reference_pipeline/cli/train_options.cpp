@@ -173,7 +173,7 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
           },
           "Of AdamW's moving means of gradients and of their squares; default 0.9,0.999")
       ->type_name("B1,B2");
-  add_real(command, "--eps", training.adamw.eps, 0, 1, "Added to the root of the second; default 1e-8");
+  add_real(command, "--eps", training.adamw.eps, 0, largest, "Added to the root of the second; default 1e-8");
   add_real(command, "--weight-decay", training.adamw.weight_decay, 0, 1e3,
            "Weight decay of AdamW, on matrices alone; default 0.01");
   add_positive(command, "--clip", training.clip, largest,

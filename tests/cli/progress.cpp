@@ -1,5 +1,7 @@
 // Progress on a terminal and in a log, by a clock that the test turns; and numbers for people.
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -80,6 +82,20 @@ TEST_CASE("a note of what a stage has come to ends its line") {
   REQUIRE(recording.pieces.size() == 2);
   CHECK(recording.pieces[0] == "\rtrain  [........................]  0/8  loss 3.2\x1b[K");
   CHECK(recording.pieces[1] == "\rtrain  [############............]  4/8  4.0/s  1.0 s left  loss 2.1\x1b[K");
+}
+
+TEST_CASE("a bar is as long as the line leaves room for") {
+  const auto bar_in = [](int columns) {
+    Recording recording(ProgressStyle{true, false, columns});
+    recording.reporter.update("train", 1, 8, "loss 3");
+    const std::string& line = recording.pieces.front();
+    return std::ranges::count_if(line.substr(0, line.find(']')), [](char c) { return c == '#' || c == '.'; });
+  };
+  CHECK(bar_in(80) == 24);
+  CHECK(bar_in(47) == 24);
+  CHECK(bar_in(46) == 23);
+  CHECK(bar_in(31) == 8);
+  CHECK(bar_in(30) == 0);
 }
 
 TEST_CASE("a terminal is drawn on at most ten times a second") {
