@@ -56,7 +56,7 @@ Communicator& join_job(std::function<bool()> is_told_to_stop) {
   if (current()) return *current();
   const Launch launch = launched();
   if (launch.size == 1) return alone;
-  join_function()(&current(), &is_told_to_stop);
+  join_function()(&current(), &is_told_to_stop, patience_with_others());
   const int size = current()->size();
   if (size == launch.size) {
     last_word().emplace(*current());

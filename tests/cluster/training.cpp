@@ -252,6 +252,29 @@ TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time
 }
 #endif
 
+TEST_CASE("ranks that are all told to stop come to the end of their step, however long one of them takes",
+          "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  std::string line = mpirun(2) + " " + program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word : words_of(out, 2, {"--checkpoint-every", "1000000", "--steps", "1000000"}))
+    line += " " + program::quoted(word);
+  // The second rank stands still for longer than one waits that mpirun stopped.
+  const std::string script =
+      "(exec env --default-signal=INT,TERM " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
+      " & job=$!; for i in $(seq 600); do [ -s " + program::quoted(out.string() + ".jsonl") +
+      " ] && break; sleep 0.1; done; ranks=$(pgrep -P $job); for rank in $ranks; do "
+      "grep -qzx OMPI_COMM_WORLD_RANK=1 /proc/$rank/environ && slow=$rank; done; kill -STOP $slow; "
+      "kill -TERM $ranks; sleep 2; kill -CONT $slow; wait $job";
+  const int status = std::system(script.c_str());
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 143));
+  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
+  CHECK(count_of(err, "precast: error:") == 1);
+  CHECK(fs::exists(out / "checkpoint.safetensors"));
+}
+
 TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint goes on with the same bits",
           "[mpi]") {
   for (const int victim : {1, 0}) {
