@@ -14,6 +14,10 @@ namespace precast::cli {
 struct SweepPart {
   casting::Shard shard;      ///< the whole where it is not given
   bool names_files = false;  ///< --shard auto: the files' names say which part they are
+  bool is_given = false;
+
+  /// Throws UsageError where this process is one of several ranks and has no part: all would do the same.
+  void check_ranks() const;
 
   /// What --device is for this process: of --shard auto under mpirun or srun a device of its own. Throws
   /// UsageError, and InputError where the environment does not say which.
