@@ -345,6 +345,31 @@ TEST_CASE("what is wrong with all ranks is said once", "[mpi]") {
   CHECK(count_of(no_device.err, "there is no device 'tpu'") == 1);
 }
 
+TEST_CASE("ranks that were started with different options or data are refused", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const std::string text = scratch.file("text", "Alice was beginning to get very tired of sitting by her"),
+                    other = scratch.file("other", "Alice was beginning to get very tired of sitting by him");
+  // The second rank has one option more, or another.
+  const auto refusal = [&](const std::string& first, const std::string& second) {
+    std::string script = "exec " + program::quoted(PRECAST_PROGRAM);
+    for (const std::string& word : words_of(out, 2, {"--steps", "3"})) script += " " + program::quoted(word);
+    script += " $([ $OMPI_COMM_WORLD_RANK = 0 ] && echo '" + first + "' || echo '" + second + "')";
+    const std::string starter = mpirun(2) + " sh -c " + program::quoted(script) + " --";
+    const auto refused = run({}, starter);
+    INFO(refused.err);
+    CHECK(refused.code != 0);
+    CHECK(count_of(refused.err, "precast: error:") == 1);
+    CHECK(!fs::exists(out));
+    return refused.err;
+  };
+  CHECK_THAT(refusal("--eps 1e-6", "--eps 1e-7"), Catch::Contains("--eps is 1e-07 for rank 1, and 1e-06"));
+  CHECK_THAT(refusal("", "--clip 1"), Catch::Contains("--clip is 1 for rank 1, and not given for rank 0"));
+  CHECK_THAT(refusal("--data " + text, "--data " + other), Catch::Contains("data is another for rank 1"));
+  CHECK_THAT(refusal("--bucket-size 1KiB", ""), Catch::Contains("--bucket-size is 26214400 for rank 1"));
+  CHECK_THAT(refusal("", "--data none"), Catch::Contains("rank 1: none: cannot be opened"));
+}
+
 TEST_CASE("a program without its MPI says so", "[mpi]") {
   const Scratch scratch;
   const fs::path alone = scratch.path() / "precast";
