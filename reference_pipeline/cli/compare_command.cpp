@@ -95,6 +95,7 @@ Comparison checked(const CompareOptions& options) {
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
   std::vector<std::int64_t> places(policies.size());
   std::iota(places.begin(), places.end(), std::int64_t{0});
+  options.part.check_ranks_have(std::ssize(places), "policies");
   places = casting::layers_of(places, options.part.shard);
   if (places.empty())
     throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +

@@ -68,6 +68,12 @@ void SweepPart::check_ranks() const {
                      "each, or start one process");
 }
 
+void SweepPart::check_ranks_have(std::int64_t count, const std::string& things) const {
+  if (names_files && shard.count > count && cluster::launched().size > 1)
+    throw UsageError("--shard auto: these are " + std::to_string(shard.count) + " parts of " +
+                     std::to_string(count) + " " + things + ": start no more ranks than " + things);
+}
+
 void check_each_file_once(std::span<const std::string> names) {
   std::error_code ignored;
   for (std::size_t i = 0; i < names.size(); ++i)

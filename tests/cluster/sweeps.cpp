@@ -175,6 +175,18 @@ TEST_CASE("ranks of a sweep that have no parts are refused in one line") {
   CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
+TEST_CASE("more ranks than policies are refused before any of them works") {
+  const Scratch scratch;
+  const auto refused = run({"compare", "--model", "shapes", "--prompt", "a ring", "--policies", "f32,bf16",
+                            "--shard", "auto", "--output", (scratch.path() / "part.json").string()},
+                           "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3");
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("3 parts of 2 policies: start no more ranks than policies"));
+  CHECK(std::filesystem::is_empty(scratch.path()));
+}
+
 TEST_CASE("cost --shard auto of three ranks, merged, is the whole", "[mpi]") {
   const Scratch scratch;
   const std::string model = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32",
