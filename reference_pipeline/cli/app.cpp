@@ -62,15 +62,13 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
 }
 
 /// What is wrong with one rank is mostly wrong with all: rank 0 says it, and the others where nobody has
-/// stopped them by then, as mpirun does when a rank ends. Where it is rank 0 that ended, another says so.
+/// stopped them by then, as mpirun does when a rank ends. Where it is rank 0 that ended, another says so; and
+/// where another has said its own, rank 0 that is stopped by it adds nothing.
 bool is_silent(const cluster::Launch& launch) {
-  if (launch.rank == 0) {
-    cluster::says_why_it_ended();
-    return false;
-  }
-  for (int tenths = 0; tenths < 50 && !interrupting_signal(); ++tenths)
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  return interrupting_signal() != 0 && !cluster::says_why_it_ended();
+  if (launch.rank > 0)
+    for (int tenths = 0; tenths < 50 && !interrupting_signal(); ++tenths)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return cluster::is_said_by_another(launch.rank > 0 && interrupting_signal() != 0);
 }
 
 int fail(const std::string& message, int code) {

@@ -83,6 +83,7 @@ std::string lacking(const SuiteCase& of, const families::Backend& device) {
 Results measured(const BenchOptions& options, const timing::Suite& suite, const families::Backend& device) {
   std::vector<std::int64_t> chosen(suite.cases.size());
   std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
+  options.part.check_ranks_have(std::ssize(chosen), "cases");
   chosen = casting::layers_of(chosen, options.part.shard);
   if (chosen.empty())
     throw UsageError("--shard leaves none of " + std::to_string(suite.cases.size()) +
@@ -164,6 +165,7 @@ void merge(const BenchOptions& options) {
 
 void bench(BenchOptions& options, const CLI::App& command) {
   parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
+  options.part.check_ranks();
   if (options.merge->count() > 0) options.check_merge(command);
   if (options.part.names_files)
     for (std::string* const file : {&options.json, &options.csv, &options.page})

@@ -44,14 +44,13 @@ struct CompareOptions {
   CLI::Option* policies = nullptr;
   CLI::Option* output_option = nullptr;
   CLI::Option* report_option = nullptr;
-  CLI::Option* shard = nullptr;
   CLI::Option* merge = nullptr;
   std::string output = "compare.png", report;
   CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;
   bool layers = false, markdown = false, json = false;
 
-  bool is_part() const { return shard->count() > 0; }
+  bool is_part() const { return part.is_given; }
   bool to_stdout() const { return is_standard_output(output); }
 };
 
@@ -96,6 +95,7 @@ Comparison checked(const CompareOptions& options) {
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
   std::vector<std::int64_t> places(policies.size());
   std::iota(places.begin(), places.end(), std::int64_t{0});
+  options.part.check_ranks_have(std::ssize(places), "policies");
   places = casting::layers_of(places, options.part.shard);
   if (places.empty())
     throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +
@@ -240,6 +240,7 @@ void merge(const CompareOptions& options) {
 }
 
 void compare(CompareOptions& options) {
+  options.part.check_ranks();
   if (options.merge->count() > 0) return merge(options);
   if (options.is_part()) return compare_part(options);
   if (options.layers) throw UsageError("--layers goes with --shard: --report alone has them of all policies");
@@ -277,7 +278,7 @@ void add_compare_command(CLI::App& app) {
                        "One page (HTML) of it all: pictures with a slider and their differences, the\n"
                        "table, every dtype, the largest value of each layer, from a second, watched run")
           ->type_name("FILE");
-  options->shard = add_shard_option(
+  CLI::Option* const shard = add_shard_option(
       *command, options->part,
       "Every Nth of the policies, beginning with the Ith, from 1: for N machines, whose files --merge puts "
       "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
@@ -292,7 +293,7 @@ void add_compare_command(CLI::App& app) {
                        "the table and --report are those of the whole")
           ->type_name("FILE...")
           ->take_all()
-          ->excludes(options->shard);
+          ->excludes(shard);
   options->quality_option = add_quality_option(*command, options->quality);
   CLI::Option* markdown = command->add_flag("--markdown", options->markdown, "The table as Markdown");
   command->add_flag("--json", options->json, "The table as JSON on stdout")->excludes(markdown);

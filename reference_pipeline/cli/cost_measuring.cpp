@@ -197,6 +197,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   else
     for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
   const std::size_t asked_for = settings.layers.size();
+  options.part.check_ranks_have(static_cast<std::int64_t>(asked_for), "layers");
   settings.layers = casting::layers_of(settings.layers, options.part.shard);
   if (settings.layers.empty())
     throw UsageError("--shard leaves none of " + std::to_string(asked_for) +

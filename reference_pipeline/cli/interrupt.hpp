@@ -14,11 +14,14 @@ struct Interrupted : Error {
 
 /// From now on SIGINT and SIGTERM set a flag once and kill the second time, unless the parent had them
 /// ignored; a closed pipe is an error of the write to it. May be called before anything else of the program
-/// is ready.
+/// is ready, by the thread that signals go to: its first.
 void catch_interrupts();
 
 /// The signal that asked, or 0.
 int interrupting_signal();
+
+/// Whether it came from the process that started this one, as mpirun's does.
+bool is_interrupted_by_starter();
 
 /// Throws Interrupted where the flag is set, with what the run leaves behind: "2 of 6 pictures written".
 void throw_if_interrupted(const std::string& left_behind = "nothing was written");

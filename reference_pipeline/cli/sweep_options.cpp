@@ -29,17 +29,22 @@ CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::str
           [&part](const std::string& text) {
             part.shard = parse_shard(text);
             part.names_files = text == "auto";
+            part.is_given = true;
           },
           description + ". Of several ranks --device cuda is then a device for each, auto the CPU")
       ->type_name("I/N|auto");
 }
 
 casting::Shard parse_shard(const std::string& text) {
+  constexpr std::int64_t most = 4096;
   if (text == "auto") {
     const cluster::Part part = cluster::part_of_sweep();
+    if (part.count > most)
+      throw InputError("--shard auto: this process is one of " + std::to_string(part.count) +
+                       " by Slurm's array and the ranks in it, and a sweep has at most " +
+                       std::to_string(most) + " parts: start fewer");
     return {part.index, part.count};
   }
-  constexpr std::int64_t most = 4096;
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos)
     throw UsageError("--shard is '" + io::printable(text) +
@@ -53,6 +58,20 @@ std::string part_file(const std::string& file, const casting::Shard& shard) {
   const std::string name = path.stem().string() + "-" + std::to_string(shard.index + 1) + "-of-" +
                            std::to_string(shard.count) + path.extension().string();
   return (path.parent_path() / name).string();
+}
+
+void SweepPart::check_ranks() const {
+  if (is_given) return;
+  if (const cluster::Launch launch = cluster::launched(); launch.size > 1)
+    throw UsageError(std::to_string(launch.size) + " ranks were started (" + launch.by +
+                     "), and each would do all of it, over the others' files: give --shard auto for a part "
+                     "each, or start one process");
+}
+
+void SweepPart::check_ranks_have(std::int64_t count, const std::string& things) const {
+  if (names_files && shard.count > count && cluster::launched().size > 1)
+    throw UsageError("--shard auto: these are " + std::to_string(shard.count) + " parts of " +
+                     std::to_string(count) + " " + things + ": start no more ranks than " + things);
 }
 
 void check_each_file_once(std::span<const std::string> names) {

@@ -1,6 +1,7 @@
 // --shard and --merge: commands that measure many things, each process a part of them.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,13 @@ namespace precast::cli {
 struct SweepPart {
   casting::Shard shard;      ///< the whole where it is not given
   bool names_files = false;  ///< --shard auto: the files' names say which part they are
+  bool is_given = false;
+
+  /// Throws UsageError where this process is one of several ranks and has no part: all would do the same.
+  void check_ranks() const;
+  /// Throws UsageError, in all ranks of --shard auto, where there are more than `count` of `things`: one that
+  /// has nothing to do ends with an error, and mpirun then stops those that have.
+  void check_ranks_have(std::int64_t count, const std::string& things) const;
 
   /// What --device is for this process: of --shard auto under mpirun or srun a device of its own. Throws
   /// UsageError, and InputError where the environment does not say which.

@@ -113,6 +113,9 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   const TrainSettings settings = settings_of(options, inputs, job.size());
   if (!options.model.empty()) require_settings_of_model(command, settings);
   if (options.resume) require_same_settings(command, settings, kept);
+  TrainSettings of_job = settings;
+  of_job["--resume"] = options.resume ? "given" : "";
+  require_same_on_all_ranks(std::move(of_job), inputs, job);
   Trainer trainer(inputs.config, options.training, inputs.values, device, shared(options, job));
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
@@ -207,7 +210,10 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
   const std::vector<std::string> names =
       training_policies_named("--compare", parse_list("--compare", options.compare));
   const TrainInputs inputs = open_inputs(options, job, *device.backend);
-  if (!options.model.empty()) require_settings_of_model(command, settings_of(options, inputs, job.size()));
+  TrainSettings settings = settings_of(options, inputs, job.size());
+  if (!options.model.empty()) require_settings_of_model(command, settings);
+  settings["--compare"] = options.compare;
+  require_same_on_all_ranks(std::move(settings), inputs, job);
   TrainLog log(job.rank() == 0 ? options.log : "", 0);
   tell_device(options.device, chosen);
   std::vector<TrainedRun> runs;

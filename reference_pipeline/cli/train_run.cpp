@@ -76,7 +76,9 @@ struct WhileTraining {
 bool is_told_to_end() {
   const int signal = interrupting_signal();
   if (training == Training::is_being_left) return signal != signal_of_leaving;
-  return training == Training::yes ? signal == SIGTERM : signal != 0;
+  // Who started the ranks says so to those that are left where one died, for which they would wait for ever.
+  // From anybody else it is a wish, and the step comes to its end.
+  return training == Training::yes ? signal == SIGTERM && is_interrupted_by_starter() : signal != 0;
 }
 
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,

@@ -72,6 +72,11 @@ std::string machine_text(const Scaling& scaling) {
         " threads for each of a machine's " + std::to_string(machine.cores) +
         " cores, and take turns: their steps are predicted too short, by what ranks wait for one that has no "
         "core.";
+  else if (most > 1 && machine.free_core(most) < 1)
+    text +=
+        " Not every rank has a core for sums beside those on which it computes: what sums then wait for one "
+        "is "
+        "not counted.";
   return text;
 }
 

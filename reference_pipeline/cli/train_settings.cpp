@@ -1,5 +1,7 @@
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include <cli/arguments.hpp>
@@ -23,7 +25,8 @@ constexpr std::array names_of_model{"--architecture", "--layers",   "--width",
 
 /// How several ranks add up: the bits of their sums depend on it. MPI adds buckets of another size in another
 /// order.
-constexpr std::array names_of_sums{"--all-reduce-precision", "--bucket-size"};
+constexpr const char* sum_precision = "--all-reduce-precision";
+constexpr std::array names_of_sums{sum_precision, "--bucket-size"};
 
 bool is_in(std::string_view name, const auto& names) { return std::ranges::find(names, name) != names.end(); }
 
@@ -32,6 +35,29 @@ std::string hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return std::to_string(hash);
+}
+
+TrainSettings settings_from(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  TrainSettings settings;
+  if (json.is_object())
+    for (const auto& [name, value] : json.items())
+      if (value.is_string()) settings[name] = value.get<std::string>();
+  return settings;
+}
+
+std::string text_of(const TrainSettings& settings, const std::string& name) {
+  const auto found = settings.find(name);
+  return found == settings.end() ? std::string() : found->second;
+}
+
+/// What a rank has for a text, on all of them.
+std::string text_of_rank(int rank, std::string text, cluster::Communicator& job) {
+  std::uint64_t size = text.size();
+  job.broadcast(std::as_writable_bytes(std::span(&size, 1)), rank);
+  text.resize(size);
+  job.broadcast(std::as_writable_bytes(std::span(text)), rank);
+  return text;
 }
 
 std::string given_text(const CLI::App& command, const std::string& name) {
@@ -70,7 +96,7 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
   if (inputs.tokenizer) all["--tokenizer"] = inputs.tokenizer->is_of_bytes() ? "bytes" : "characters";
   if (ranks > 1) all["--bucket-size"] = std::to_string(options.bucket_bytes);
   if (ranks > 1 && options.all_reduce)
-    all["--all-reduce-precision"] = std::string(cluster::name_of(*options.all_reduce));
+    all[sum_precision] = std::string(cluster::name_of(*options.all_reduce));
   if (training.clip) all["--clip"] = shortest(*training.clip);
   if (llama) all["--heads-kv"] = std::to_string(config.heads_kv);
   if (!options.batches.empty()) {
@@ -92,12 +118,7 @@ TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint) {
     throw io::file_error(checkpoint, "is not there: there is nothing to go on from; leave out --resume");
   const io::SafetensorsFile file = language_model::open_checkpoint(checkpoint);
   const auto found = file.metadata().find("settings");
-  const auto json = found == file.metadata().end() ? nlohmann::json()
-                                                   : nlohmann::json::parse(found->second, nullptr, false);
-  TrainSettings kept;
-  if (json.is_object())
-    for (const auto& [name, value] : json.items())
-      if (value.is_string()) kept[name] = value.get<std::string>();
+  const TrainSettings kept = found == file.metadata().end() ? TrainSettings() : settings_from(found->second);
   if (kept.empty())
     throw io::file_error(checkpoint, "is not a checkpoint that precast train wrote: name one, or train anew");
   return kept;
@@ -117,6 +138,33 @@ void take_settings(CLI::App& command, const TrainSettings& kept) {
   }
 }
 
+void require_same_on_all_ranks(TrainSettings now, const TrainInputs& inputs, cluster::Communicator& job) {
+  if (job.size() == 1) return;
+  for (const char* name : names_of_data)
+    now.erase(name);  // each machine may have a place of its own for them
+  now["model"] = inputs.config.json();
+  const std::string own = settings_text(now), of_first = text_of_rank(0, own, job);
+  if (cluster::sum(job, own == of_first ? 0 : 1) == 0) return;
+  int rank = 0;
+  std::string of_other = of_first;
+  while (of_other == of_first) of_other = text_of_rank(++rank, own, job);
+  const TrainSettings first = settings_from(of_first), other = settings_from(of_other);
+  TrainSettings names = first;
+  names.insert(other.begin(), other.end());
+  const auto differs = [&](const auto& named) {
+    return text_of(first, named.first) != text_of(other, named.first);
+  };
+  const std::string name = std::ranges::find_if(names, differs)->first;
+  const auto value = [&](const TrainSettings& of) {
+    const std::string text = text_of(of, name);
+    return text.empty() ? "not given" : text;
+  };
+  const bool is_option = name.starts_with("--");
+  throw InputError((is_option ? name + " is " + value(other) : "the " + name + " is another") + " for rank " +
+                   std::to_string(rank) + (is_option ? ", and " + value(first) + " for" : " than for") +
+                   " rank 0: start all ranks with the same options and files");
+}
+
 void require_settings_of_model(const CLI::App& command, const TrainSettings& now) {
   for (const char* name : names_of_model) {
     const std::string given = given_text(command, name);
@@ -131,13 +179,11 @@ void require_settings_of_model(const CLI::App& command, const TrainSettings& now
 void require_same_settings(const CLI::App& command, const TrainSettings& now, const TrainSettings& kept) {
   std::string differing;
   const auto add = [&](const std::string& words) { differing += (differing.empty() ? "" : "; ") + words; };
-  const auto text_of = [&now](const TrainSettings& settings, const std::string& name) -> std::string {
-    const auto found = settings.find(name);
-    if (found != settings.end()) return found->second;
-    // Who does not name one sums gradients as the policy keeps them.
-    return name == "--all-reduce-precision"
-               ? std::string(language_model::training_policy(now.at("--policy")).gradient.name)
-               : "";
+  // Who does not name one sums gradients as the policy keeps them.
+  const auto value_of = [&now](const TrainSettings& settings, const std::string& name) {
+    if (name == sum_precision && !settings.contains(name))
+      return std::string(language_model::training_policy(now.at("--policy")).gradient.name);
+    return text_of(settings, name);
   };
   TrainSettings names = now;
   names.insert(kept.begin(), kept.end());
@@ -149,8 +195,8 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
   for (const auto& [name, unused] : names) {
     if (name == "ranks" || (name == "--batch" && other_ranks) || (is_in(name, names_of_sums) && any_sums))
       continue;
-    const std::string was = text_of(kept, name);
-    const std::string is = is_in(name, names_of_model) ? given_text(command, name) : text_of(now, name);
+    const std::string was = value_of(kept, name);
+    const std::string is = is_in(name, names_of_model) ? given_text(command, name) : value_of(now, name);
     if (is == was || is_in(name, names_of_data) || (is_in(name, names_of_model) && is.empty()) ||
         (name == "--steps" && any_end))
       continue;

@@ -56,7 +56,7 @@ Communicator& join_job(std::function<bool()> is_told_to_stop) {
   if (current()) return *current();
   const Launch launch = launched();
   if (launch.size == 1) return alone;
-  join_function()(&current(), &is_told_to_stop);
+  join_function()(&current(), &is_told_to_stop, patience_with_others());
   const int size = current()->size();
   if (size == launch.size) {
     last_word().emplace(*current());
@@ -68,7 +68,9 @@ Communicator& join_job(std::function<bool()> is_told_to_stop) {
                    ": start them by mpirun, or by srun --mpi=pmix");
 }
 
-bool says_why_it_ended() { return last_word() && last_word()->is_ours(); }
+bool is_said_by_another(bool is_stopped) {
+  return last_word() ? !last_word()->is_ours(is_stopped) : is_stopped;
+}
 
 void end_job(int code) {
   if (current() && code != 0) current()->abort(code);

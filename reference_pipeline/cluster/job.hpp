@@ -13,10 +13,9 @@ namespace precast::cluster {
 /// fewer processes than were started.
 Communicator& join_job(std::function<bool()> is_told_to_stop);
 
-/// Asked by a rank of a job before it says why that ended: whether it is the one to do so, though others are
-/// about to be stopped. It is rank 0; or another, on rank 0's machine, once rank 0 is gone and has said
-/// nothing.
-bool says_why_it_ended();
+/// Asked by a rank of a job before it says why that ended: whether another rank of its machine does, or has.
+/// One that is stopped because of another leaves it to rank 0, as long as that is there.
+bool is_said_by_another(bool is_stopped);
 
 /// Leaves the job. With another code than 0 it ends all ranks at once, and so this process.
 void end_job(int code);

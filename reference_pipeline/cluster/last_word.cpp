@@ -26,14 +26,13 @@ LastWord::~LastWord() {
   if (file_ >= 0) close(file_);
 }
 
-bool LastWord::is_ours() {
+bool LastWord::is_ours(bool is_stopped) {
   char said = 0;
   constexpr char yes = 1;
-  if (!is_first_) {
-    if (file_ < 0 || flock(file_, LOCK_EX | LOCK_NB) != 0) return false;
-    if (pread(file_, &said, 1, 0) != 0 && said) return false;
-  }
-  if (file_ >= 0) static_cast<void>(!pwrite(file_, &yes, 1, 0));
+  if (is_stopped && !is_first_ && (file_ < 0 || flock(file_, LOCK_EX | LOCK_NB) != 0)) return false;
+  if (file_ < 0) return true;
+  if (pread(file_, &said, 1, 0) != 0 && said) return false;
+  static_cast<void>(!pwrite(file_, &yes, 1, 0));
   return true;
 }
 

@@ -15,9 +15,9 @@ class LastWord {
   LastWord& operator=(const LastWord&) = delete;
   ~LastWord();
 
-  /// Whether this rank is to speak. Rank 0 is; another where it is on rank 0's machine, rank 0 is gone and
-  /// has not said why, and no other rank has taken its place.
-  bool is_ours();
+  /// Whether this rank is to speak, which of one machine one does. Of those that are stopped because of
+  /// another it is rank 0, or where that is gone, one on its machine.
+  bool is_ours(bool is_stopped);
 
  private:
   bool is_first_;

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -20,17 +22,21 @@ constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMP
                            {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
                            {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
 
-/// A whole number of the environment, or nothing. Throws InputError where it is no number, or below `low`.
+/// The most that MPI, which counts ranks in int, and Slurm can mean.
+constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+
+/// A whole number of the environment, or nothing. Throws InputError where it is no number, or not from `low`
+/// to `most`.
 std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
   const char* const value = std::getenv(name);
   if (!value || !*value) return std::nullopt;
   const std::string_view text(value);
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc{} || end != text.data() + text.size() || number < low)
+  if (failed != std::errc{} || end != text.data() + text.size() || number < low || number > most)
     throw InputError(std::string("the environment's ") + name + " is '" + io::printable(text, 40) +
-                     "', which is no whole number from " + std::to_string(low) +
-                     " on: start the program by mpirun or srun, or unset it");
+                     "', which is no whole number from " + std::to_string(low) + " to " +
+                     std::to_string(most) + ": start the program by mpirun or srun, or unset it");
   return number;
 }
 
@@ -58,6 +64,12 @@ Launch launched() {
     return {*rank, *size, names.rank, place};
   }
   return {};
+}
+
+std::chrono::milliseconds patience_with_others() {
+  constexpr std::chrono::milliseconds least(400);
+  const std::chrono::seconds left(variable("OMPI_MCA_odls_base_sigkill_timeout", 0).value_or(1));
+  return std::max(least, std::chrono::milliseconds(left) * 2 / 5);  // a checkpoint takes its time, too
 }
 
 Part part_of_sweep() {

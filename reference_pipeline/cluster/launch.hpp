@@ -2,6 +2,7 @@
 // is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,10 @@ Launch launched();
 
 /// Whether there are several of it, without memory of its own: it may be asked before anything else is ready.
 bool is_one_of_several() noexcept;
+
+/// How long a rank that is told to stop may wait for the others, which may be gone: mpirun kills it after a
+/// second, or as many as OMPI_MCA_odls_base_sigkill_timeout has, and before that it says why it ended.
+std::chrono::milliseconds patience_with_others();
 
 /// Which part of a sweep: `index` of `count`, from 0.
 struct Part {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -222,7 +223,9 @@ class Layers {
   /// whatever the loss scale.
   static void round_as_product(Tensor<Activation>& result) {
     using Operand = typename precisions<P, Matmul>::operand;
-    constexpr bool leaves_another = requires { typename dtype_traits<Operand>::between_ops; };
+    constexpr bool leaves_another = requires {
+      requires !std::is_same_v<typename dtype_traits<Operand>::between_ops, Operand>;
+    };
     if constexpr (!leaves_another && dtype_traits<Operand>::format.exponent_bits <
                                          dtype_traits<Activation>::format.exponent_bits)
       train::round_in_place<Operand, Activation>(result.view());

@@ -1,13 +1,16 @@
 // What the program writes, and what it leaves alone: standard output, links, permissions, and runs that are
 // ended.
 #include <algorithm>
+#include <csignal>
 #include <fstream>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cli/interrupt.hpp>
 #include <image/picture_file.hpp>
 #include <sys/stat.h>
 
@@ -177,6 +180,28 @@ TEST_CASE("a signal ends the wait for prompts on standard input") {
     CHECK(result.code == code);
     CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted: nothing was written"));
   }
+}
+
+TEST_CASE("a signal is heard on a stack of its own") {
+  // Below that of the program lie values of oneDNN's products for AVX2.
+  const auto is_there = [] {
+    stack_t stack{};
+    REQUIRE(sigaltstack(nullptr, &stack) == 0);
+    return (stack.ss_flags & SS_DISABLE) == 0;
+  };
+  const bool was_there = is_there();
+  std::map<int, struct sigaction> before;
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) sigaction(signal, nullptr, &before[signal]);
+  std::signal(SIGTERM, SIG_DFL);
+  precast::cli::catch_interrupts();
+  struct sigaction now {};
+  sigaction(SIGTERM, nullptr, &now);
+  CHECK((now.sa_flags & SA_ONSTACK) != 0);
+  CHECK(is_there());
+  for (const auto& [signal, action] : before) sigaction(signal, &action, nullptr);
+  stack_t none{};
+  none.ss_flags = SS_DISABLE;
+  if (!was_there) sigaltstack(&none, nullptr);
 }
 
 TEST_CASE("a signal that the parent ignores stays ignored") {

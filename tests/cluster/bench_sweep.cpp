@@ -1,4 +1,5 @@
 // A sweep of a benchmark as ranks of MPI.
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,14 @@
 
 using program::run;
 using program::Scratch;
+
+TEST_CASE("ranks of a benchmark that have no parts are refused in one line") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "all.json").string();
+  ranks::refused_without_parts({"bench", "lm", "--sizes", "tiny", "--contexts", "16", "--json", output});
+  ranks::refused_without_parts({"bench", "attention", "--json", output});
+  CHECK(std::filesystem::is_empty(scratch.path()));
+}
 
 TEST_CASE("bench lm --shard auto of two ranks, merged, has the cases of the whole", "[mpi]") {
   const Scratch scratch;

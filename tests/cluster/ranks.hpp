@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include <catch2/catch.hpp>
 #include <support/thread_ranks.hpp>
 
 #include "cli/program.hpp"
@@ -20,5 +22,15 @@ inline std::string mpirun(int count) {
 /// What mpirun tells the second of two processes of a machine, for a run of it alone, and without devices.
 inline constexpr const char* second_of_two =
     "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 CUDA_VISIBLE_DEVICES=";
+
+/// Runs a command of a sweep as the first of three ranks, without --shard.
+inline void refused_without_parts(const std::vector<std::string>& command) {
+  const auto refused = program::run(command, "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3");
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("3 ranks were started (OMPI_COMM_WORLD_RANK)") &&
+                              Catch::Contains("give --shard auto for a part each, or start one process"));
+}
 
 }  // namespace ranks

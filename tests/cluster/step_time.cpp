@@ -186,6 +186,12 @@ TEST_CASE("train --predict-ranks says what a step takes on more ranks") {
   REQUIRE(crowded.code == 0);
   CHECK_THAT(crowded.out, Catch::Contains("cores, and take turns") && Catch::Contains("is not counted"));
 
+  const auto full = predict({"1,4096", "--link-latency", "5", "--link-bandwidth", "1GB",
+                             "--ranks-per-machine", std::to_string(json["machine"]["cores"].get<int>())});
+  INFO(full.err);
+  REQUIRE(full.code == 0);
+  CHECK_THAT(full.out, Catch::Contains("Not every rank has a core for sums"));
+
   const auto without = predict({"1,2"});
   CHECK(without.code == 2);
   CHECK(without.one_line_error());

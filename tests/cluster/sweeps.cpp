@@ -1,5 +1,6 @@
 // Which part of a sweep a process is, from what Slurm and mpirun say; and parts that are the whole.
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -27,7 +28,7 @@ class Environment {
          {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK",
           "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
           "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT",
-          "CUDA_VISIBLE_DEVICES"}) {
+          "OMPI_MCA_odls_base_sigkill_timeout", "CUDA_VISIBLE_DEVICES"}) {
       if (const char* old = std::getenv(name)) before_[name] = old;
       unsetenv(name);
     }
@@ -65,6 +66,11 @@ TEST_CASE("a process is the rank that mpirun or srun says") {
   CHECK(launch_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}) == Numbers{0, 1});  // a batch script itself
   CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}}), Catch::Contains("PMI_RANK is 2"));
   CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "-1"}, {"PMI_SIZE", "2"}}), Catch::Contains("'-1'"));
+  CHECK(launch_in({{"PMI_RANK", "5"}, {"PMI_SIZE", "2147483647"}}) == Numbers{5, 2147483647});
+  for (const char* size : {"2147483648", "9223372036854775807", "99999999999999999999"})
+    CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "1"}, {"PMI_SIZE", size}}),
+                      Catch::Contains(std::string("PMI_SIZE is '") + size) &&
+                          Catch::Contains("no whole number from 1 to 2147483647"));
 }
 
 TEST_CASE("of several ranks each takes the device of its place on its machine") {
@@ -133,6 +139,52 @@ TEST_CASE("a part of a sweep is the task of an array, and the rank in it") {
   CHECK(part_in(array) == Numbers{0, 1});
   CHECK(part_in({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == Numbers{1, 4});
   CHECK_THROWS_AS(part_in({}), precast::InputError);
+}
+
+TEST_CASE("a sweep has as many parts by its environment as by --shard I/N") {
+  const auto shard_in = [](const char* tasks, const char* ranks) {
+    const Environment environment({{"SLURM_ARRAY_TASK_ID", "1"},
+                                   {"SLURM_ARRAY_TASK_MIN", "1"},
+                                   {"SLURM_ARRAY_TASK_COUNT", tasks},
+                                   {"PMI_RANK", "1"},
+                                   {"PMI_SIZE", ranks}});
+    return precast::cli::parse_shard("auto").count;
+  };
+  CHECK(shard_in("2048", "2") == 4096);
+  CHECK_THROWS_WITH(shard_in("2049", "2"),
+                    Catch::Contains("one of 4098") && Catch::Contains("at most 4096 parts: start fewer"));
+  CHECK_THROWS_WITH(shard_in("2147483647", "2147483647"), Catch::Contains("one of 4611686014132420609"));
+}
+
+TEST_CASE("a rank that is to stop says why before mpirun kills it") {
+  const auto patience_in = [](const std::map<std::string, std::string>& set) {
+    const Environment environment(set);
+    return patience_with_others().count();
+  };
+  const std::string seconds = "OMPI_MCA_odls_base_sigkill_timeout";
+  CHECK(patience_in({}) == 400);
+  CHECK(patience_in({{seconds, "0"}}) == 400);
+  CHECK(patience_in({{seconds, "60"}}) == 24000);
+}
+
+TEST_CASE("ranks of a sweep that have no parts are refused in one line") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "all.png").string();
+  ranks::refused_without_parts({"cost", "--merge", output, "--output", output});
+  ranks::refused_without_parts({"compare", "--prompt", "a ring", "--output", output});
+  CHECK(std::filesystem::is_empty(scratch.path()));
+}
+
+TEST_CASE("more ranks than policies are refused before any of them works") {
+  const Scratch scratch;
+  const auto refused = run({"compare", "--model", "shapes", "--prompt", "a ring", "--policies", "f32,bf16",
+                            "--shard", "auto", "--output", (scratch.path() / "part.json").string()},
+                           "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=3");
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("3 parts of 2 policies: start no more ranks than policies"));
+  CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
 TEST_CASE("cost --shard auto of three ranks, merged, is the whole", "[mpi]") {

@@ -265,6 +265,29 @@ TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time
 }
 #endif
 
+TEST_CASE("ranks that are all told to stop come to the end of their step, however long one of them takes",
+          "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  std::string line = mpirun(2) + " " + program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word : words_of(out, 2, {"--checkpoint-every", "1000000", "--steps", "1000000"}))
+    line += " " + program::quoted(word);
+  // The second rank stands still for longer than one waits that mpirun stopped.
+  const std::string script =
+      "(exec env --default-signal=INT,TERM " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
+      " & job=$!; for i in $(seq 600); do [ -s " + program::quoted(out.string() + ".jsonl") +
+      " ] && break; sleep 0.1; done; ranks=$(pgrep -P $job); for rank in $ranks; do "
+      "grep -qzx OMPI_COMM_WORLD_RANK=1 /proc/$rank/environ && slow=$rank; done; kill -STOP $slow; "
+      "kill -TERM $ranks; sleep 2; kill -CONT $slow; wait $job";
+  const int status = std::system(script.c_str());
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 143));
+  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
+  CHECK(count_of(err, "precast: error:") == 1);
+  CHECK(fs::exists(out / "checkpoint.safetensors"));
+}
+
 TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint goes on with the same bits",
           "[mpi]") {
   for (const int victim : {1, 0}) {
@@ -333,6 +356,31 @@ TEST_CASE("what is wrong with all ranks is said once", "[mpi]") {
   INFO(no_device.err);
   CHECK(no_device.code == 2);
   CHECK(count_of(no_device.err, "there is no device 'tpu'") == 1);
+}
+
+TEST_CASE("ranks that were started with different options or data are refused", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const std::string text = scratch.file("text", "Alice was beginning to get very tired of sitting by her"),
+                    other = scratch.file("other", "Alice was beginning to get very tired of sitting by him");
+  // The second rank has one option more, or another.
+  const auto refusal = [&](const std::string& first, const std::string& second) {
+    std::string script = "exec " + program::quoted(PRECAST_PROGRAM);
+    for (const std::string& word : words_of(out, 2, {"--steps", "3"})) script += " " + program::quoted(word);
+    script += " $([ $OMPI_COMM_WORLD_RANK = 0 ] && echo '" + first + "' || echo '" + second + "')";
+    const std::string starter = mpirun(2) + " sh -c " + program::quoted(script) + " --";
+    const auto refused = run({}, starter);
+    INFO(refused.err);
+    CHECK(refused.code != 0);
+    CHECK(count_of(refused.err, "precast: error:") == 1);
+    CHECK(!fs::exists(out));
+    return refused.err;
+  };
+  CHECK_THAT(refusal("--eps 1e-6", "--eps 1e-7"), Catch::Contains("--eps is 1e-07 for rank 1, and 1e-06"));
+  CHECK_THAT(refusal("", "--clip 1"), Catch::Contains("--clip is 1 for rank 1, and not given for rank 0"));
+  CHECK_THAT(refusal("--data " + text, "--data " + other), Catch::Contains("data is another for rank 1"));
+  CHECK_THAT(refusal("--bucket-size 1KiB", ""), Catch::Contains("--bucket-size is 26214400 for rank 1"));
+  CHECK_THAT(refusal("", "--data none"), Catch::Contains("rank 1: none: cannot be opened"));
 }
 
 TEST_CASE("a program without its MPI says so", "[mpi]") {

@@ -57,6 +57,12 @@ struct Machine {
   double threads_per_core(std::int64_t all_ranks) const {
     return static_cast<double>(std::min(all_ranks, ranks) * threads) / static_cast<double>(cores);
   }
+  /// What part of a core a rank has for sums, beside those on which the ranks of its machine compute.
+  double free_core(std::int64_t all_ranks) const {
+    double of_one = static_cast<double>(cores) / static_cast<double>(std::min(all_ranks, ranks));
+    if (cores_of_rank > 0) of_one = std::min(of_one, static_cast<double>(cores_of_rank));
+    return std::clamp(of_one - static_cast<double>(threads), 0.0, 1.0);
+  }
   /// By what computing takes longer than that of one rank alone.
   double slower(std::int64_t all_ranks) const {
     const double at_once = std::max(1.0, std::min(static_cast<double>(std::min(all_ranks, ranks)),
@@ -95,11 +101,7 @@ inline PredictedStep predicted_step(const StepParts& parts, std::int64_t ranks, 
     throw InputError("a step is predicted for at least 1 rank, thread and core");
   if (ranks > 1 && !(link.bandwidth > 0 && link.latency >= 0))
     throw InputError("a link has a bandwidth above 0, and a latency of 0 or more");
-  const auto together = static_cast<double>(std::min(ranks, machine.ranks));
-  const double slower = machine.slower(ranks);
-  double cores = static_cast<double>(machine.cores) / together;
-  if (machine.cores_of_rank > 0) cores = std::min(cores, static_cast<double>(machine.cores_of_rank));
-  const double free_core = std::clamp(cores - static_cast<double>(machine.threads), 0.0, 1.0);
+  const double slower = machine.slower(ranks), free_core = machine.free_core(ranks);
   PredictedStep step{.ranks = ranks, .compute = parts.seconds * slower};
   double carried_until = 0;  // when the sums so far are done
   for (const StepSum& sum : parts.sums) {

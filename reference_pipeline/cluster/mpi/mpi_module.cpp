@@ -69,7 +69,8 @@ struct Types {
 
 class Job final : public MpiJob {
  public:
-  explicit Job(std::function<bool()> is_told_to_stop) : is_told_to_stop_(std::move(is_told_to_stop)) {
+  Job(std::function<bool()> is_told_to_stop, std::chrono::milliseconds patience)
+      : is_told_to_stop_(std::move(is_told_to_stop)), patience_(patience) {
     thread_ = std::thread([this] { run(); });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return has_joined_ || failure_; });
@@ -99,13 +100,12 @@ class Job final : public MpiJob {
   void wait(Ticket ticket) override {
     std::unique_lock lock(mutex_);
     const auto is_done = [&] { return done_ >= ticket || failure_; };
-    // mpirun kills those that it stopped after a second: until then this one has to have said why.
-    constexpr std::chrono::milliseconds pause(50), patience(400);
+    constexpr std::chrono::milliseconds pause(50);
     std::optional<Clock::time_point> told;
     while (!changed_.wait_for(lock, pause, is_done)) {
       if (!is_told_to_stop_ || !is_told_to_stop_()) continue;
       if (!told) told = Clock::now();
-      gave_up_ = gave_up_ || Clock::now() - *told >= patience;
+      gave_up_ = gave_up_ || Clock::now() - *told >= patience_;
       if (gave_up_)
         throw CommunicationError(
             "the job was stopped while this rank waited for the others; where nobody stopped it, another "
@@ -252,6 +252,7 @@ class Job final : public MpiJob {
   }
 
   std::function<bool()> is_told_to_stop_;
+  std::chrono::milliseconds patience_;
   MPI_Comm ranks_ = MPI_COMM_NULL;
   Types types_;
   int rank_ = 0, size_ = 1;
@@ -273,6 +274,7 @@ class Job final : public MpiJob {
 }  // namespace precast::cluster
 
 extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
-                                 const std::function<bool()>* is_told_to_stop) {
-  *job = std::make_unique<precast::cluster::Job>(*is_told_to_stop);
+                                 const std::function<bool()>* is_told_to_stop,
+                                 std::chrono::milliseconds patience) {
+  *job = std::make_unique<precast::cluster::Job>(*is_told_to_stop, patience);
 }

@@ -1,6 +1,7 @@
 // What the program finds in precast_mpi.so, the only part of Precast that is linked with MPI.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -18,7 +19,8 @@ class MpiJob : public Communicator {
 }  // namespace precast::cluster
 
 /// The module's only function: joins the MPI job that this process was started in, which MPI allows once. A
-/// rank that waits for others gives up with CommunicationError soon after `is_told_to_stop` says so. Throws
-/// CommunicationError.
+/// rank that waits for others gives up with CommunicationError once `is_told_to_stop` has said so for
+/// `patience`. Throws CommunicationError.
 extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
-                                 const std::function<bool()>* is_told_to_stop);
+                                 const std::function<bool()>* is_told_to_stop,
+                                 std::chrono::milliseconds patience);
