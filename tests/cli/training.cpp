@@ -465,7 +465,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--betas", "0.9,1"}, 2, "the second of --betas is '1': it takes a number from 0 to below 1");
   refused({"--betas", "0.9,"}, 2, "the second of --betas is ''");
   refused({"--betas", "0.9,0.99,0.999"}, 2, "--betas is '0.9,0.99,0.999': it must read B1,B2");
-  refused({"--eps", "-1e-8"}, 2, "--eps is '-1e-8': it takes a number from 0 to 1");
+  refused({"--eps", "-1e-8"}, 2, "--eps is '-1e-8': it takes a number from 0 to 3.4e+38");
   refused({"--weight-decay", "-1"}, 2, "--weight-decay is '-1': it takes a number from 0 to 1000");
   refused({"--clip", "0"}, 2, "--clip is '0': it takes a number above 0 and up to 3.4e+38");
   refused({"--clip", "7e-46"}, 2, "--clip is '7e-46', which f32 rounds to 0");
