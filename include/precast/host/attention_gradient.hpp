@@ -103,23 +103,22 @@ class HeadGradient {
       score_block<Types>(problem_, packed_.keys, queries_.data(), batch, head, first, rows, block,
                          weights_.data());
       multiply_tile<Tile, Accumulate>(douts_.data(), packed_.values.depth(),
-                                      packed_.values.keys(batch, kv_head, block),
-                                      keys_per_block * depth_step<Tile>, packed_.values.depth(),
+                                      packed_.values.keys(batch, kv_head, block), packed_.values.depth(),
                                       products_.data(), keys_per_block, nullptr, rows, keys_per_block);
       for (std::int64_t i = 0; i < rows; ++i) weigh(i, log_sums[first + i]);
       transpose_tiles(rows);
       const std::int64_t columns = packed_.keys.columns(), columns_v = packed_.douts.columns();
       multiply_tile<Tile, Accumulate>(gradients_.data(), keys_per_block,
-                                      packed_.keys.values(batch, kv_head, block), columns * depth_step<Tile>,
-                                      keys_per_block, dq_.data(), columns, keep_.data(), rows, columns);
-      multiply_tile<Tile, Accumulate>(
-          transposed_gradients_.data(), queries_per_block, packed_.queries.values(batch, head, query_block),
-          columns * depth_step<Tile>, queries_per_block, dk_.data() + block * block_rows * columns, columns,
-          keep_.data(), keys_per_block, columns);
-      multiply_tile<Tile, Accumulate>(
-          transposed_weights_.data(), queries_per_block, packed_.douts.values(batch, head, query_block),
-          columns_v * depth_step<Tile>, queries_per_block, dv_.data() + block * block_rows * columns_v,
-          columns_v, keep_.data(), keys_per_block, columns_v);
+                                      packed_.keys.values(batch, kv_head, block), keys_per_block, dq_.data(),
+                                      columns, keep_.data(), rows, columns);
+      multiply_tile<Tile, Accumulate>(transposed_gradients_.data(), queries_per_block,
+                                      packed_.queries.values(batch, head, query_block), queries_per_block,
+                                      dk_.data() + block * block_rows * columns, columns, keep_.data(),
+                                      keys_per_block, columns);
+      multiply_tile<Tile, Accumulate>(transposed_weights_.data(), queries_per_block,
+                                      packed_.douts.values(batch, head, query_block), queries_per_block,
+                                      dv_.data() + block * block_rows * columns_v, columns_v, keep_.data(),
+                                      keys_per_block, columns_v);
     }
     for (std::int64_t i = 0; i < rows; ++i)
       store(dq_.data() + i * packed_.keys.columns(), problem_.scale, dq.row(batch, head, first + i));

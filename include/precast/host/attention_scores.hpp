@@ -39,10 +39,9 @@ void score_block(const AttentionProblem& problem, const PackedKeysAndValues<Tile
                  std::int64_t rows, std::int64_t block, f32* scores) {
   constexpr f32 none = -std::numeric_limits<f32>::infinity();
   const std::int64_t key = block * keys_per_block;
-  multiply_tile<Tile, typename Types::accumulate>(queries, packed.depth(),
-                                                  packed.keys(batch, problem.kv_head(head), block),
-                                                  keys_per_block * depth_step<Tile>, packed.depth(), scores,
-                                                  keys_per_block, nullptr, rows, keys_per_block);
+  multiply_tile<Tile, typename Types::accumulate>(
+      queries, packed.depth(), packed.keys(batch, problem.kv_head(head), block), packed.depth(), scores,
+      keys_per_block, nullptr, rows, keys_per_block);
   for (std::int64_t i = 0; i < rows; ++i) {
     const std::span<f32> row(scores + i * keys_per_block, static_cast<std::size_t>(keys_per_block));
     const std::int64_t seen =

@@ -46,6 +46,30 @@ inline constexpr std::int64_t rows_at_once = 6;
 static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0 &&
               keys_per_block % tile_depth == 0);
 
+/// Columns of a packed operand that lie together: those that the multiplier takes at once, so that a column
+/// of registers reads memory in one run; where tile registers take it, all.
+template <class Tile>
+std::int64_t panel_columns(std::int64_t columns) {
+  constexpr std::int64_t at_once = std::max<std::int64_t>(16, Lanes::width * Lanes::columns_at_once);
+  static_assert(keys_per_block % at_once == 0 && at_once % Lanes::width == 0);
+  if constexpr (fits_tile_registers<Tile>)
+    if (tile_registers_usable()) return columns;
+  return at_once;
+}
+
+/// The right operand of a product: panels [depth / depth_step][panel][depth_step], one after another.
+template <class Tile>
+struct PackedOperand {
+  const Tile* values;
+  std::int64_t depth, panel;
+
+  /// From one step of the depth to the next.
+  std::int64_t stride() const { return panel * depth_step<Tile>; }
+  const Tile* from_column(std::int64_t column) const {
+    return values + column / panel * panel * depth + column % panel * depth_step<Tile>;
+  }
+};
+
 /// A row of any dtype as tile values: rounded to the operand dtype, then widened exactly where tiles are f32.
 template <class Operand, bool Saturates, class Tile, class From>
 void load_operands(std::span<const From> row, Tile* to) {
@@ -125,28 +149,38 @@ inline void scale_rows(f32* c, std::int64_t c_stride, const f32* factors, std::i
   }
 }
 
-/// c = a b, or with `factors` c = factor(row) c + a b. `columns` is a multiple of Lanes::width, `depth` of
-/// depth_multiple(); `rows` are rounded up to rows_at_once: a, c and factors have room for that.
+/// c = a b, or with `factors` c = factor(row) c + a b. `columns` is a multiple of Lanes::width, `depth`, as
+/// much of the operands' as is summed, of depth_multiple(); `rows` are rounded up to rows_at_once: a, c and
+/// factors have room for that.
 template <class Tile, class Accumulate>
-void multiply_tile(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride,
-                   std::int64_t depth, f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
+void multiply_tile(const Tile* a, std::int64_t a_stride, const PackedOperand<Tile>& b, std::int64_t depth,
+                   f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
                    std::int64_t columns) {
   if constexpr (!std::same_as<Accumulate, f32>) {
-    multiply_rounding<Accumulate>(a, a_stride, b, b_stride, depth, c, c_stride, factors != nullptr, rows,
-                                  columns);
+    for (std::int64_t column = 0; column < columns; column += b.panel)
+      multiply_rounding<Accumulate>(a, a_stride, b.from_column(column), b.stride(), depth, c + column,
+                                    c_stride, factors != nullptr, rows, std::min(b.panel, columns - column));
   } else {
     if constexpr (fits_tile_registers<Tile>)
       if (tile_registers_usable()) {
         if (factors) scale_rows(c, c_stride, factors, rows, columns);
-        return multiply_in_tile_registers(a, TileLayout::rows(a_stride), b, b_stride, depth, c, c_stride,
-                                          factors != nullptr, rows, columns);
+        return multiply_in_tile_registers(a, TileLayout::rows(a_stride), b.values, b.stride(), depth, c,
+                                          c_stride, factors != nullptr, rows, columns);
       }
     constexpr int most = Lanes::columns_at_once;
+    const std::int64_t end = rounded_up(rows, rows_at_once);
+    const auto multiply = [&](auto row_count, auto vectors, std::int64_t r, std::int64_t column) {
+      multiply_registers<Tile, row_count(), vectors()>(a + r * a_stride, a_stride, b.from_column(column),
+                                                       b.stride(), depth, c + r * c_stride + column, c_stride,
+                                                       factors ? factors + r : nullptr);
+    };
     const auto panel = [&](auto vectors, std::int64_t column) {
-      for (std::int64_t r = 0; r < rows; r += rows_at_once)
-        multiply_registers<Tile, rows_at_once, vectors()>(
-            a + r * a_stride, a_stride, b + column * depth_step<Tile>, b_stride, depth,
-            c + r * c_stride + column, c_stride, factors ? factors + r : nullptr);
+      using Rows = std::integral_constant<int, rows_at_once>;
+      std::int64_t r = 0;
+      if constexpr (vectors() == 1)  // sums enough to wait for none
+        for (; r + 2 * rows_at_once <= end; r += 2 * rows_at_once)
+          multiply(std::integral_constant<int, 2 * rows_at_once>{}, vectors, r, column);
+      for (; r < end; r += rows_at_once) multiply(Rows{}, vectors, r, column);
     };
     std::int64_t column = 0;
     for (; column + most * Lanes::width <= columns; column += most * Lanes::width)
@@ -190,13 +224,15 @@ class PackedKeysAndValues {
   std::int64_t depth() const { return depth_; }
   std::int64_t columns() const { return columns_; }
   std::int64_t blocks() const { return blocks_; }
-  /// [depth / step][keys_per_block][step]
-  const Tile* keys(std::int64_t batch, std::int64_t kv_head, std::int64_t block) const {
-    return keys_.data() + ((batch * heads_ + kv_head) * blocks_ + block) * key_block_;
+  /// [depth, keys_per_block]
+  PackedOperand<Tile> keys(std::int64_t batch, std::int64_t kv_head, std::int64_t block) const {
+    return {keys_.data() + ((batch * heads_ + kv_head) * blocks_ + block) * key_block_, depth_,
+            panel_columns<Tile>(keys_per_block)};
   }
-  /// [keys_per_block / step][columns][step]
-  const Tile* values(std::int64_t batch, std::int64_t kv_head, std::int64_t block) const {
-    return values_.data() + ((batch * heads_ + kv_head) * blocks_ + block) * value_block_;
+  /// [keys_per_block, columns]
+  PackedOperand<Tile> values(std::int64_t batch, std::int64_t kv_head, std::int64_t block) const {
+    return {values_.data() + ((batch * heads_ + kv_head) * blocks_ + block) * value_block_, keys_per_block,
+            panel_columns<Tile>(columns_)};
   }
 
  private:
@@ -206,7 +242,7 @@ class PackedKeysAndValues {
         columns_(rounded_up(problem.width_v, Lanes::width)),
         blocks_(ceil_divide(problem.keys, keys_per_block)),
         key_block_(depth_ * keys_per_block),
-        value_block_(columns_ * keys_per_block),
+        value_block_(rounded_up(columns_, panel_columns<Tile>(columns_)) * keys_per_block),
         keys_(Shape{problem.batch * heads_, blocks_, key_block_}),
         values_(Shape{problem.batch * heads_, blocks_, value_block_}) {}
 
@@ -222,13 +258,21 @@ class PackedKeysAndValues {
         load_operands<Operand, Saturates>(row(i), rows.data() + i * stride);
     };
     load(key_row);
-    transpose_columns<step, Tile>(rows.view(), 0, depth_, keys_per_block, packed_keys);
+    const std::int64_t keys_at_once = panel_columns<Tile>(keys_per_block);
+    for (std::int64_t key = 0; key < keys_per_block; key += keys_at_once)
+      transpose_columns<step>(
+          HostView<const Tile>(rows.data() + key * stride, Shape{keys_at_once, stride}, stride), 0, depth_,
+          keys_at_once, packed_keys + key * depth_);
     load(value_row);
-    for (std::int64_t i = 0; i < keys_per_block; i += step) {
-      const Tile* const from = rows.data() + i * stride;
-      Tile* const to = packed_values + i * columns_;
-      for (std::int64_t d = 0; d < columns_; ++d)
-        for (std::int64_t s = 0; s < step; ++s) to[d * step + s] = from[s * stride + d];
+    const std::int64_t panel = panel_columns<Tile>(columns_);
+    for (std::int64_t first = 0; first < columns_; first += panel) {
+      const std::int64_t width = std::min(panel, columns_ - first);
+      for (std::int64_t i = 0; i < keys_per_block; i += step) {
+        const Tile* const from = rows.data() + i * stride + first;
+        Tile* const to = packed_values + first * keys_per_block + i * panel;
+        for (std::int64_t d = 0; d < width; ++d)
+          for (std::int64_t s = 0; s < step; ++s) to[d * step + s] = from[s * stride + d];
+      }
     }
   }
 

@@ -61,9 +61,9 @@ class FlashTile {
       for (std::int64_t from = 0; from < rows; from += strip) {
         const std::int64_t end = std::min(rows, from + strip);
         multiply_tile<Tile, f32>(queries_.data() + from * packed_.depth(), packed_.depth(),
-                                 packed_.keys(batch, kv_head, block), keys_per_block * depth_step<Tile>,
-                                 packed_.depth(), scores_.data() + from * keys_per_block, keys_per_block,
-                                 nullptr, end - from, keys);
+                                 packed_.keys(batch, kv_head, block), packed_.depth(),
+                                 scores_.data() + from * keys_per_block, keys_per_block, nullptr, end - from,
+                                 keys);
         // Row by row, each would wait for the maximum of the one before it.
         for (std::int64_t few = from; few < end; few += rows_at_once) {
           const std::int64_t few_end = std::min(end, few + rows_at_once);
@@ -74,8 +74,8 @@ class FlashTile {
           for (std::int64_t i = few; i < few_end; ++i) weigh(i, keys);
         }
         multiply_tile<Tile, f32>(weights() + from * keys_per_block, keys_per_block,
-                                 packed_.values(batch, kv_head, block), packed_.columns() * depth_step<Tile>,
-                                 keys, result_.data() + from * packed_.columns(), packed_.columns(),
+                                 packed_.values(batch, kv_head, block), keys,
+                                 result_.data() + from * packed_.columns(), packed_.columns(),
                                  factors_.data() + from, end - from, packed_.columns());
       }
     }

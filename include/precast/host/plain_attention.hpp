@@ -68,7 +68,7 @@ void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
       load_operands<Operand, Types::saturate>(q.row(batch, head, first + i), queries.data() + i * depth);
     for (std::int64_t block = 0; block < blocks; ++block)
       multiply_tile<Tile, typename Types::accumulate>(
-          queries.data(), depth, packed.keys(batch, kv_head, block), keys_per_block * depth_step<Tile>, depth,
+          queries.data(), depth, packed.keys(batch, kv_head, block), depth,
           scores.data() + block * keys_per_block, stride, nullptr, rows, keys_per_block);
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::span<f32> row(scores.data() + i * stride, static_cast<std::size_t>(stride));
@@ -93,9 +93,9 @@ void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
     std::array<f32, plain_rows> keep;
     keep.fill(1.0f);
     for (std::int64_t block = 0; block < blocks; ++block)
-      multiply_tile<Tile, typename Types::accumulate>(
-          weights + block * keys_per_block, stride, packed.values(batch, kv_head, block),
-          columns * depth_step<Tile>, keys_per_block, result.data(), columns, keep.data(), rows, columns);
+      multiply_tile<Tile, typename Types::accumulate>(weights + block * keys_per_block, stride,
+                                                      packed.values(batch, kv_head, block), keys_per_block,
+                                                      result.data(), columns, keep.data(), rows, columns);
     for (std::int64_t i = 0; i < rows; ++i)
       store_row<Types::saturate>(
           std::span<const f32>(result.data() + i * columns, static_cast<std::size_t>(problem.width_v)),
