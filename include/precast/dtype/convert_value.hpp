@@ -46,10 +46,10 @@ template <ScalarDtype From>
     std::uint32_t word = bit_cast<std::uint32_t>(
         product_with_subnormals(bit_cast<f32>(magnitude << mantissa_shift<From>), rescale));
     if constexpr (format.specials == Specials::infinity_and_nan) {
-      word = magnitude >= format.infinity_code() ? 0x7f800000u : word;
-      word = magnitude > format.infinity_code() ? 0x7fc00000u : word;
+      word = select(magnitude >= format.infinity_code(), 0x7f800000u, word);
+      word = select(magnitude > format.infinity_code(), 0x7fc00000u, word);
     } else if constexpr (format.specials == Specials::nan_only) {
-      word = magnitude == magnitude_mask ? 0x7fc00000u : word;
+      word = select(magnitude == magnitude_mask, 0x7fc00000u, word);
     }
     return bit_cast<f32>(word | sign);
   }
@@ -77,8 +77,8 @@ template <ScalarDtype To>
     const std::uint32_t normal = (magnitude - exponent_offset + rounding) >> shift;
     const std::uint32_t subnormal =
         bit_cast<std::uint32_t>(bit_cast<f32>(magnitude) + unit_sum) - bit_cast<std::uint32_t>(unit_sum);
-    std::uint32_t code = magnitude < first_normal ? subnormal : min_of(normal, overflow);
-    code = magnitude > 0x7f800000u ? format.nan_code() : code;
+    std::uint32_t code = select(magnitude < first_normal, subnormal, min_of(normal, overflow));
+    code = select(magnitude > 0x7f800000u, format.nan_code(), code);
     return To{static_cast<code_of<To>>(code | sign)};
   }
 }

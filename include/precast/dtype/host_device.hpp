@@ -1,5 +1,6 @@
-// What functions of both sides of a CUDA program are declared with, and the three of the standard library's
-// that its device code cannot call: users compile these headers without nvcc's experimental flags.
+// What functions of both sides of a CUDA program are declared with, and what stands for functions of the
+// standard library that its device code cannot call: users compile these headers without nvcc's experimental
+// flags.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -38,6 +39,17 @@ PRECAST_HOST_DEVICE_CONSTEXPR T min_of(T a, T b) {
 template <class T>
 PRECAST_HOST_DEVICE_CONSTEXPR T max_of(T a, T b) {
   return a < b ? b : a;
+}
+/// One of two values of four bytes. On a host by a mask: of a condition compilers may make branches, and then
+/// no vectors.
+template <class T>
+[[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR T select(bool condition, T yes, T no) {
+#if defined(__CUDA_ARCH__)
+  return condition ? yes : no;
+#else
+  const unsigned mask = -static_cast<unsigned>(condition);
+  return bit_cast<T>((bit_cast<unsigned>(yes) & mask) | (bit_cast<unsigned>(no) & ~mask));
+#endif
 }
 
 }  // namespace precast

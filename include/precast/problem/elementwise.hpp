@@ -36,12 +36,12 @@ struct GeluTanh {
 struct GeluErf {
   PRECAST_HOST_DEVICE f32 operator()(f32 x) const {
     const f32 tail = math::erfc_of_positive(std::fabs(x) * 0.707106781f);
-    return 0.5f * x * (x < 0 ? tail : 2.0f - tail);
+    return 0.5f * x * select(x < 0, tail, 2.0f - tail);
   }
   template <class Inside>
   PRECAST_HOST_DEVICE f32 in(f32 x) const {
     const f32 tail = math::erfc_of_positive(rounded_to<Inside>(std::fabs(x) * 0.707106781f));
-    return rounded_to<Inside>(0.5f * x) * rounded_to<Inside>(x < 0 ? tail : 2.0f - tail);
+    return rounded_to<Inside>(0.5f * x) * rounded_to<Inside>(select(x < 0, tail, 2.0f - tail));
   }
 };
 

@@ -24,7 +24,7 @@ PRECAST_HOST_DEVICE f32 slope_of_sigmoid_product(f32 x, f32 z, f32 slope_of_z) {
   const f32 rest = kept(math::sigmoid(-kept(z)));
   const f32 steep = kept(s * rest);
   // Far from 0 x z' may not fit Inside, and inf times this 0 would be NaN, which only x itself may bring.
-  return steep == 0 ? s + 0.0f * x : kept(s + kept(kept(x * kept(slope_of_z)) * steep));
+  return select(steep == 0, s + 0.0f * x, kept(s + kept(kept(x * kept(slope_of_z)) * steep)));
 }
 
 }  // namespace detail
@@ -58,12 +58,12 @@ struct Slope<GeluErf> {
   static PRECAST_HOST_DEVICE f32 of(f32 x) {
     const auto kept = [](f32 value) { return rounded_to<Inside>(value); };
     const f32 tail = kept(0.5f * math::erfc_of_positive(kept(std::fabs(x) * 0.707106781f)));
-    const f32 below = x < 0 ? tail : kept(1.0f - tail);
+    const f32 below = select(x < 0, tail, kept(1.0f - tail));
     // What rounding the square loses would be multiplied by it: e^(-x^2 / 2) of large x feels it.
     const f32 square = x * x, lost = std::fma(x, x, -square);
     const f32 gauss = math::exp(-0.5f * square);
     const f32 density = kept(0.398942280f * std::fma(gauss, -0.5f * lost, gauss));
-    return kept(below + kept(square < 400.0f ? x * density : 0.0f * x));
+    return kept(below + kept(select(square < 400.0f, x * density, 0.0f * x)));
   }
 };
 
@@ -87,7 +87,7 @@ template <>
 struct Slope<Relu> {
   template <class Inside>
   static PRECAST_HOST_DEVICE f32 of(f32 x) {
-    return x <= 0 ? 0.0f : 1.0f;
+    return select(x <= 0, 0.0f, 1.0f);
   }
 };
 

@@ -20,12 +20,6 @@ PRECAST_HOST_DEVICE f32 two_to(std::int32_t exponent) {
   return bit_cast<f32>(static_cast<std::uint32_t>(exponent + 127) << 23);
 }
 
-/// One of two numbers, by a mask: of a condition compilers may make branches, and then no vectors.
-PRECAST_HOST_DEVICE f32 select(bool condition, f32 yes, f32 no) {
-  const std::uint32_t mask = -static_cast<std::uint32_t>(condition);
-  return bit_cast<f32>((bit_cast<std::uint32_t>(yes) & mask) | (bit_cast<std::uint32_t>(no) & ~mask));
-}
-
 /// x = exponent ln 2 + r with |r| <= ln 2 / 2, and e^r - 1.
 struct ReducedExp {
   f32 expm1;
@@ -60,8 +54,8 @@ PRECAST_HOST_DEVICE f32 exp(f32 x) {
 #if defined(__CUDA_ARCH__)
   return expf(x);
 #else
-  x = detail::select(x < -104.0f, -104.0f, x);
-  x = detail::select(x > 89.0f, 89.0f, x);
+  x = select(x < -104.0f, -104.0f, x);
+  x = select(x > 89.0f, 89.0f, x);
   const detail::ReducedExp reduced = detail::reduce_exp(x);
   // In two steps, since 2^128 and 2^-149 are not normal numbers.
   const std::int32_t half = reduced.exponent >> 1;
@@ -74,11 +68,11 @@ PRECAST_HOST_DEVICE f32 exp_of_negative(f32 x) {
 #if defined(__CUDA_ARCH__)
   return expf(x);
 #else
-  const f32 in_range = detail::select(x < -86.0f, -86.0f, x);
+  const f32 in_range = select(x < -86.0f, -86.0f, x);
   const detail::ReducedExp reduced = detail::reduce_exp(in_range);
   const f32 scale = detail::two_to(reduced.exponent);
   const f32 value = std::fma(reduced.expm1, scale, scale);
-  return detail::select(x < -86.0f, 0.0f, value);
+  return select(x < -86.0f, 0.0f, value);
 #endif
 }
 
@@ -98,7 +92,7 @@ PRECAST_HOST_DEVICE f32 tanh(f32 x) {
   return tanhf(x);
 #else
   f32 magnitude = std::fabs(x);
-  magnitude = detail::select(magnitude > 10.0f, 10.0f, magnitude);
+  magnitude = select(magnitude > 10.0f, 10.0f, magnitude);
   const f32 e = detail::expm1_of_negative(-2.0f * magnitude);
   return std::copysign(e / (e + 2.0f), x);
 #endif
@@ -144,9 +138,9 @@ PRECAST_HOST_DEVICE f32 erfc_of_positive(f32 x) {
 #if defined(__CUDA_ARCH__)
   return erfcf(x);
 #else
-  x = detail::select(x > 11.0f, 11.0f, x);
+  x = select(x > 11.0f, 11.0f, x);
   const f32 near = 1.0f - detail::erf_near_zero(x), far = detail::erfc_far(x);
-  return detail::select(x < 0.5f, near, far);
+  return select(x < 0.5f, near, far);
 #endif
 }
 
@@ -155,9 +149,9 @@ PRECAST_HOST_DEVICE f32 erf(f32 x) {
   return erff(x);
 #else
   f32 magnitude = std::fabs(x);
-  magnitude = detail::select(magnitude > 11.0f, 11.0f, magnitude);
+  magnitude = select(magnitude > 11.0f, 11.0f, magnitude);
   const f32 near = detail::erf_near_zero(magnitude), far = 1.0f - detail::erfc_far(magnitude);
-  return std::copysign(detail::select(magnitude < 0.9f, near, far), x);
+  return std::copysign(select(magnitude < 0.9f, near, far), x);
 #endif
 }
 
