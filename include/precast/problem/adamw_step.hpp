@@ -48,10 +48,11 @@ struct AdamWStep {
   PRECAST_HOST_DEVICE AdamWValues operator()(const AdamWValues& at, f32 gradient,
                                              bool parameter_decays) const {
     using math::rounded_product;
-    const f32 value = parameter_decays ? rounded_to<T>(rounded_product(at.parameter, decay)) : at.parameter;
+    const f32 value =
+        select(parameter_decays, rounded_to<T>(rounded_product(at.parameter, decay)), at.parameter);
     const f32 change = gradient - at.mean;
-    const f32 average = rounded_to<T>(weight1 < 0.5f ? at.mean + rounded_product(weight1, change)
-                                                     : gradient - rounded_product(change, 1.0f - weight1));
+    const f32 average = rounded_to<T>(select(weight1 < 0.5f, at.mean + rounded_product(weight1, change),
+                                             gradient - rounded_product(change, 1.0f - weight1)));
     const f32 second = rounded_to<T>(rounded_to<T>(rounded_product(at.square, beta2)) +
                                      rounded_product(rest2 * gradient, gradient));
     const f32 denominator =
