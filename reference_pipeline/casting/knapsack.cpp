@@ -90,12 +90,12 @@ class Search {
   }
 
   /// Groups by how far their second-best alternative is from the relaxation.
-  void order_by_distance(double slope) {
-    std::vector<std::pair<double, std::size_t>> distances;
+  void order_by_distance(WideRange slope) {
+    std::vector<std::pair<WideRange, std::size_t>> distances;
     for (std::size_t group = 0; group < fronts_.size(); ++group) {
-      double best = infinity, second = infinity;
+      WideRange best = infinity, second = infinity;
       for (const Undominated& one : fronts_[group]) {
-        const double reduced = one.value + slope * one.weight;
+        const WideRange reduced = one.value + slope * one.weight;
         if (reduced < best)
           second = best, best = reduced;
         else
@@ -213,12 +213,12 @@ class GreedySteps {
 
   /// Takes the step that adds the least value for the weight that it saves; false where there is none.
   bool advance() {
-    double least = infinity;
+    WideRange least = infinity;
     std::size_t group_of_step = 0, place_of_step = 0;
     for (std::size_t group = 0; group < fronts_.size(); ++group)
       for (std::size_t place = 0; place < places_[group]; ++place) {
         const Undominated &from = fronts_[group][places_[group]], &to = fronts_[group][place];
-        const double price = (to.value - from.value) / (from.weight - to.weight);
+        const WideRange price = WideRange{to.value - from.value} / (from.weight - to.weight);
         if (price < least) least = price, group_of_step = group, place_of_step = place;
       }
     if (least == infinity) return false;

@@ -22,8 +22,8 @@ namespace {
 std::vector<std::size_t> hull_of(const std::vector<Undominated>& front) {
   std::vector<std::size_t> hull;
   const auto above = [&](std::size_t a, std::size_t b, std::size_t c) {
-    return (front[a].value - front[b].value) * (front[c].weight - front[b].weight) <=
-           (front[b].value - front[c].value) * (front[b].weight - front[a].weight);
+    return WideRange{front[a].value - front[b].value} * (front[c].weight - front[b].weight) <=
+           WideRange{front[b].value - front[c].value} * (front[b].weight - front[a].weight);
   };
   for (std::size_t i = 0; i < front.size(); ++i) {
     while (hull.size() >= 2 && above(hull[hull.size() - 2], hull.back(), i)) hull.pop_back();
@@ -31,6 +31,8 @@ std::vector<std::size_t> hull_of(const std::vector<Undominated>& front) {
   }
   return hull;
 }
+
+WideRange slope_of(const HullStep& step) { return WideRange{step.value} / step.weight; }
 
 }  // namespace
 
@@ -40,19 +42,17 @@ Relaxation::Relaxation(const std::vector<std::vector<Undominated>>& fronts,
     const std::vector<Undominated>& front = fronts[group];
     const std::vector<std::size_t> hull = hull_of(front);
     base_weight_ += front.front().weight;
-    base_value_ += front.front().value;
+    least_value_ += front.back().value;
     for (std::size_t i = 1; i < hull.size(); ++i) {
       const Undominated &from = front[hull[i - 1]], &to = front[hull[i]];
       steps_.push_back({group, hull[i], to.weight - from.weight, from.value - to.value});
     }
   }
   // Stable, so that the steps of a group stay in their order where rounding makes their slopes equal.
-  std::ranges::stable_sort(
-      steps_, [](const HullStep& a, const HullStep& b) { return a.value / a.weight > b.value / b.weight; });
-  for (const HullStep& step : steps_) {
-    added_.push_back(added_.back() + step.weight);
-    saved_.push_back(saved_.back() + step.value);
-  }
+  std::ranges::stable_sort(steps_, std::ranges::greater{}, slope_of);
+  for (const HullStep& step : steps_) added_.push_back(added_.back() + step.weight);
+  to_save_.resize(added_.size());
+  for (std::size_t i = steps_.size(); i-- > 0;) to_save_[i] = to_save_[i + 1] + steps_[i].value;
 }
 
 std::size_t Relaxation::whole_steps(double limit) const {
@@ -63,11 +63,11 @@ std::size_t Relaxation::whole_steps(double limit) const {
 double Relaxation::bound(double limit, std::size_t whole) const {
   if (whole == steps_.size()) return value_after(whole);
   const double part = (limit - weight_after(whole)) / steps_[whole].weight;
-  return value_after(whole) - std::clamp(part, 0.0, 1.0) * steps_[whole].value;
+  return value_after(whole + 1) + (1 - std::clamp(part, 0.0, 1.0)) * steps_[whole].value;
 }
 
-double Relaxation::slope(std::size_t whole) const {
-  return whole == steps_.size() ? 0 : steps_[whole].value / steps_[whole].weight;
+WideRange Relaxation::slope(std::size_t whole) const {
+  return whole == steps_.size() ? 0 : slope_of(steps_[whole]);
 }
 
 }  // namespace precast::casting

@@ -9,6 +9,10 @@
 
 namespace precast::casting {
 
+/// Products and quotients of two doubles, whatever they are: an error of 1e-320 over a size is 0 in double,
+/// and one of 1e300 times a size is inf.
+using WideRange = long double;
+
 /// An alternative that no other one of its group beats in both weight and value.
 struct Undominated {
   std::size_t place = 0;  ///< in its group
@@ -37,19 +41,23 @@ class Relaxation {
   /// Whole steps, the best ones first, that a limit has room for; the limit is at least least_weight().
   std::size_t whole_steps(double limit) const;
   /// The value after so many steps: of a choice that there is.
-  double value_after(std::size_t steps) const { return base_value_ - saved_[steps]; }
+  double value_after(std::size_t steps) const { return least_value_ + to_save_[steps]; }
   double weight_after(std::size_t steps) const { return base_weight_ + added_[steps]; }
   /// The value with the part of the next step that the limit has room for: no choice has less.
   double bound(double limit, std::size_t whole) const;
   /// Value saved for each unit of weight at that place; 0 where every step is taken.
-  double slope(std::size_t whole) const;
+  WideRange slope(std::size_t whole) const;
 
   std::span<const HullStep> steps() const { return steps_; }
 
  private:
-  double base_weight_ = 0, base_value_ = 0;
+  double base_weight_ = 0;
+  double least_value_ = 0;  ///< after all steps
   std::vector<HullStep> steps_;
-  std::vector<double> added_{0}, saved_{0};  ///< sums of the steps before each
+  std::vector<double> added_{0};  ///< weights of the steps before each
+  /// Values of the steps from each on. Those before it are not taken from a sum of all: one of 1e20 would
+  /// leave nothing of the others.
+  std::vector<double> to_save_;
 };
 
 }  // namespace precast::casting

@@ -6,7 +6,6 @@
 #include <tuple>
 #include <vector>
 
-#include <casting/type_names.hpp>
 #include <cli/convert_report.hpp>
 #include <cli/format.hpp>
 #include <convert/value_type.hpp>
@@ -51,14 +50,6 @@ void count(Group& group, const std::string& name) {
   if (group.tensors++ == 0) group.example = io::printable(name);
 }
 
-/// The columns of a tensor that got another type than the wanted one, where that one's blocks do not divide
-/// them.
-std::int64_t undivided_columns(const OutputTensor& tensor) {
-  const DtypeInfo& wanted = *tensor.chosen.instead_of;
-  const auto fitting = casting::fitting_type(wanted, tensor.shape.back());
-  return fitting && fitting->name == wanted.name ? 0 : tensor.shape.back();
-}
-
 Sums sums_of(const conversion::ModelConversion& done) {
   Sums sums;
   for (const conversion::ModelPart& part : done.parts()) {
@@ -67,7 +58,7 @@ Sums sums_of(const conversion::ModelConversion& done) {
     for (const OutputTensor& tensor : part.conversion->tensors()) {
       if (tensor.chosen.instead_of)
         count(sums.others[{std::string(tensor.chosen.type.name), std::string(tensor.chosen.instead_of->name),
-                           undivided_columns(tensor)}],
+                           tensor.chosen.divides_rows ? 0 : tensor.shape.back()}],
               tensor.name);
       else if (!tensor.chosen.kept_because.empty())
         count(sums.kept[std::string(tensor.chosen.kept_because)], tensor.name);

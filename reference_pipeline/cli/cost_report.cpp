@@ -14,6 +14,7 @@
 #include <cli/svg.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/message.hpp>
 
 namespace precast::cli {
 
@@ -160,7 +161,7 @@ std::string report_facts(const CostReport& report) {
 }
 
 std::string title_of(const CostReport& report) {
-  return "What casting " + report.file.model.value_or("a model") + " costs";
+  return "What casting " + io::printable(report.file.model.value_or("a model")) + " costs";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Looks at a file's parts through what loading sees.
 #include <cli/inspect_file.hpp>
+#include <convert/importance.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <weights/layouts.hpp>
 #include <weights/weight_tensors.hpp>
@@ -22,8 +23,8 @@ std::string kind_of(const io::TensorFile& file) {
 
 /// Whether it holds what convert --importance reads, and no weights.
 bool is_importance(const io::TensorFile& file) {
-  const io::GgufValue* const type = file.gguf() ? file.gguf()->value("general.type") : nullptr;
-  return type && type->type() == io::GgufValueType::string && type->text() == "imatrix";
+  const io::GgufValue* const type = file.gguf() ? file.gguf()->value(conversion::type_key) : nullptr;
+  return type && type->type() == io::GgufValueType::string && type->text() == conversion::importance_type;
 }
 
 PartFacts facts_of_part(const io::ComponentSource& file, std::string_view part, std::string_view naming,

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <precast/io/atomic_file.hpp>
 #include <precast/io/temporary_name.hpp>
 
 namespace precast::conversion {
@@ -373,6 +374,18 @@ void ModelConversion::write_parts(const fs::path& folder, const WrittenCallback&
   }
 }
 
+void ModelConversion::copy_others_to(const fs::path& folder) const {
+  const io::FileSizeSignalHeld held;
+  for (const fs::path& file : copies_) {
+    std::error_code failed;
+    fs::create_directories((folder / file).parent_path(), failed);
+    if (!failed) fs::copy_file(in_ / file, folder / file, failed);
+    if (failed)
+      throw io::system_error(out_ / file, "could not be written", failed.value(),
+                             "free some space, or check the permissions of " + io::shown(in_ / file));
+  }
+}
+
 void ModelConversion::write(const WrittenCallback& written) const {
   if (!to_folder_) return write_parts("", written);
   FolderInProgress folder(out_);
@@ -384,14 +397,7 @@ void ModelConversion::write(const WrittenCallback& written) const {
         !part.component.empty() && !fs::create_directory(folder.path() / part.component, failed) && failed)
       throw io::system_error(out_ / part.component, "could not be written", failed.value(),
                              "free some space, or choose another place");
-  for (const fs::path& file : copies_) {
-    std::error_code failed;
-    fs::create_directories((folder.path() / file).parent_path(), failed);
-    if (!failed) fs::copy_file(in_ / file, folder.path() / file, failed);
-    if (failed)
-      throw io::system_error(out_ / file, "could not be written", failed.value(),
-                             "free some space, or check the permissions of " + io::shown(in_ / file));
-  }
+  copy_others_to(folder.path());
   try {
     write_parts(folder.path(), written);
   } catch (const InputError& failed) {

@@ -44,6 +44,7 @@ class ModelConversion {
   void add_folder(TypeChooser& chooser);
   void add_warnings(const TypeChooser& chooser);
   void warn_of_importance();
+  void copy_others_to(const std::filesystem::path& folder) const;
   void write_parts(const std::filesystem::path& folder, const WrittenCallback& written) const;
 
   std::filesystem::path in_, out_;

@@ -179,11 +179,12 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
   // What takes the place of a type that was added may be one that its kind of file does not have.
   if (const auto type = casting::fitting_type(*wish.type, facts.shape.back());
       type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type))) {
+    const bool divides_rows = type->name == wish.type->name;
     if (is_scaled(*type, container) && !can_be_scaled(*type, facts.names.front(), facts.shape))
-      return {kept, "no matrix of a layer", wish.type};
-    return {*type, {}, type->name == wish.type->name ? std::nullopt : wish.type};
+      return {kept, "no matrix of a layer", wish.type, divides_rows};
+    return {*type, {}, divides_rows ? std::nullopt : wish.type, divides_rows};
   }
-  return {kept, "no block divides its rows", wish.type};
+  return {kept, "no block divides its rows", wish.type, false};
 }
 
 std::vector<std::string> TypeChooser::unmatched_rules() const {

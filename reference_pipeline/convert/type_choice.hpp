@@ -61,7 +61,8 @@ struct TensorFacts {
 struct ChosenType {
   DtypeInfo type;
   std::string_view kept_because;        ///< "" where the tensor has the type that was asked for
-  std::optional<DtypeInfo> instead_of;  ///< the type whose blocks do not divide its rows
+  std::optional<DtypeInfo> instead_of;  ///< the type that was asked for, where it has another one
+  bool divides_rows = true;             ///< whether that type's blocks divide its rows
 };
 
 /// Chooses types, and counts what rules and the plan matched.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include <convert/importance.hpp>
 #include <convert/write_importance.hpp>
 #include <flux/bfl_names.hpp>
 
@@ -64,7 +65,7 @@ std::size_t write_importance(const std::filesystem::path& path, const watch::Inp
   }
   const auto entries = by_all_names(matrices);
   io::GgufWriter writer(path);
-  writer.set("general.type", "imatrix");
+  writer.set(type_key, importance_type);
   writer.set("imatrix.datasets", std::span(&dataset, 1));
   writer.set("imatrix.chunk_count", static_cast<std::uint32_t>(calls));
   writer.set("imatrix.chunk_size", static_cast<std::uint32_t>(rows_of_call));

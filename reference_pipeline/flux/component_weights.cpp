@@ -125,6 +125,14 @@ std::vector<std::string> ComponentWeights::unread() const {
   std::vector<std::string> names;
   for (const auto& [name, weight] : tensors_.all())
     if (!known(name)) names.push_back(found_.prefix + name);
+  // Of a file of several parts the transformer speaks for what is in none of them.
+  if (part_ != Part::transformer) return names;
+  const auto parts = weights::parts_of(file_);
+  for (const io::TensorEntry* entry : file_.tensors())
+    if (!entry->name.starts_with(found_.prefix) && !entry->name.ends_with("logit_scale") &&
+        std::ranges::none_of(parts,
+                             [&](const FoundPart& part) { return entry->name.starts_with(part.prefix); }))
+      names.push_back(entry->name);
   return names;
 }
 

@@ -41,7 +41,7 @@ class ComponentWeights final : public nn::ParameterSource {
   std::filesystem::path path() const { return path_; }
   /// What progress counts to.
   std::size_t bytes_to_take() const { return tensors_.bytes_to_take(); }
-  /// Tensors with the component's prefix that no module reads.
+  /// Tensors with the component's prefix that no module reads; of a transformer those of no component too.
   std::vector<std::string> unread() const;
 
   /// The shape of the weight that we call `name`, where it is a tensor of its own; nothing where it is not
@@ -83,5 +83,16 @@ void check_agreement(const ComponentWeights& weights, const text::T5Config& conf
                      const std::filesystem::path& config_file);
 void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
                      const std::filesystem::path& config_file);
+
+/// Throws InputError where a folder's tensors have blocks that the config beside them does not, which would
+/// be left out of pictures without a word.
+void refuse_more_blocks(const ComponentWeights& weights, const TransformerConfig& config,
+                        const std::filesystem::path& config_file);
+void refuse_more_blocks(const ComponentWeights& weights, const text::ClipConfig& config,
+                        const std::filesystem::path& config_file);
+void refuse_more_blocks(const ComponentWeights& weights, const text::T5Config& config,
+                        const std::filesystem::path& config_file);
+void refuse_more_blocks(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
+                        const std::filesystem::path& config_file);
 
 }  // namespace precast::flux

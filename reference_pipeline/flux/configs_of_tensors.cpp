@@ -10,13 +10,20 @@ namespace precast::flux {
 namespace {
 
 constexpr std::string_view double_stem = "transformer_blocks.", single_stem = "single_transformer_blocks.",
-                           clip_stem = "encoder.layers.", t5_stem = "encoder.block.";
+                           clip_stem = "encoder.layers.", t5_stem = "encoder.block.",
+                           up_stem = "decoder.up_blocks.";
 
 using weights::required_shape;
 
 weights::Agreement<ComponentWeights> agreement(const ComponentWeights& weights,
                                                const std::filesystem::path& config) {
-  return {weights, config, "a --model"};
+  return {weights, config, "give a file and a --model that are"};
+}
+
+/// Of the weights and the config in one folder.
+weights::Agreement<ComponentWeights> agreement_in_folder(const ComponentWeights& weights,
+                                                         const std::filesystem::path& config) {
+  return {weights, config, "get both anew"};
 }
 
 /// All but the axes of positions, of which tensors say nothing.
@@ -127,20 +134,43 @@ void check_agreement(const ComponentWeights& weights, const TransformerConfig& c
             config.guidance_embeds);
 }
 
+void refuse_more_blocks(const ComponentWeights& weights, const TransformerConfig& config,
+                        const std::filesystem::path& config_file) {
+  agreement_in_folder(weights, config_file)
+      .no_more("a number of double blocks of", weights.blocks(double_stem), config.num_layers)
+      .no_more("a number of single blocks of", weights.blocks(single_stem), config.num_single_layers);
+}
+
 void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
                      const std::filesystem::path& config_file) {
   agreement(weights, config_file)
       .same("a number of layers of", clip_layers(weights), config.num_hidden_layers);
 }
+void refuse_more_blocks(const ComponentWeights& weights, const text::ClipConfig& config,
+                        const std::filesystem::path& config_file) {
+  agreement_in_folder(weights, config_file)
+      .no_more("a number of layers of", clip_layers(weights), config.num_hidden_layers);
+}
 void check_agreement(const ComponentWeights& weights, const text::T5Config& config,
                      const std::filesystem::path& config_file) {
   agreement(weights, config_file).same("a number of layers of", weights.blocks(t5_stem), config.num_layers);
 }
+void refuse_more_blocks(const ComponentWeights& weights, const text::T5Config& config,
+                        const std::filesystem::path& config_file) {
+  agreement_in_folder(weights, config_file)
+      .no_more("a number of layers of", weights.blocks(t5_stem), config.num_layers);
+}
 void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
                      const std::filesystem::path& config_file) {
   agreement(weights, config_file)
-      .same("a number of levels of", weights.blocks("decoder.up_blocks."),
-            std::ssize(config.block_out_channels));
+      .same("a number of levels of", weights.blocks(up_stem), std::ssize(config.block_out_channels));
+}
+void refuse_more_blocks(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
+                        const std::filesystem::path& config_file) {
+  agreement_in_folder(weights, config_file)
+      .no_more("a number of levels of", weights.blocks(up_stem), std::ssize(config.block_out_channels))
+      .no_more("a number of layers in a level of", weights.blocks(std::string(up_stem) + "0.resnets."),
+               config.layers_per_block + 1);
 }
 
 }  // namespace precast::flux

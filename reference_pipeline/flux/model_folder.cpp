@@ -136,7 +136,16 @@ template <class Config, class FromTensors>
 Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tensors) {
   const std::string name(weights::folder_of(part));
   const std::filesystem::path usual = model.path / name / "config.json";
-  if (!model.files.contains(name)) return Config::load(usual);
+  if (!model.files.contains(name)) {
+    Config config = Config::load(usual);
+    // What a run takes is told of configs alone too.
+    if (io::ComponentSource::find_weights(model.path / name)) {
+      const ComponentWeights weights(model.path / name, part);
+      note_unread(model, weights);
+      refuse_more_blocks(weights, config, usual);
+    }
+    return config;
+  }
   const std::filesystem::path file = model.component(name);
   const ComponentWeights weights(file, part);
   note_unread(model, weights);

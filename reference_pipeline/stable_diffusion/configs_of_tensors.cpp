@@ -71,7 +71,7 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
 
 weights::Agreement<ComponentWeights> agreement_of(const ComponentWeights& weights,
                                                   const std::filesystem::path& config) {
-  return {weights, config, "a folder"};
+  return {weights, config, "give a file and a folder that are"};
 }
 
 /// The layers that are run: of 2.x one less than the file has.

@@ -73,6 +73,14 @@ Announced in_header(Companions& companions, const std::string& layer) {
   return {};
 }
 
+/// The type of the codes of a format that has scales beside them, of a tensor or a row each.
+std::optional<std::string_view> dtype_announced_as(std::string_view format) {
+  if (format == "float8_e4m3fn") return dtype_info<fp8_e4m3>.name;
+  if (format == "float8_e5m2") return dtype_info<fp8_e5m2>.name;
+  if (format == "int8_tensorwise") return "i8";
+  return std::nullopt;
+}
+
 bool is_fp8(const io::TensorEntry& entry) { return entry.dtype.info.name.starts_with("fp8"); }
 
 /// A scale under either of its names.
@@ -330,13 +338,12 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
 
   if (announced.format == "mxfp8") return mxfp8_weight(companions, layer, stored);
   if (announced.format == "nvfp4") return nvfp4_weight(companions, layer, stored);
-  const bool to_fp8 = announced.format == "float8_e4m3fn" || announced.format == "float8_e5m2";
-  const bool to_int8 = announced.format == "int8_tensorwise";
-  if (!announced.format.empty() && !to_fp8 && !to_int8)
+  const auto announced_dtype = dtype_announced_as(announced.format);
+  if (!announced.format.empty() && !announced_dtype)
     throw companions.error(name, "is announced as '" + io::printable(announced.format, 40) +
                                      "', which is not read: get a GGUF, fp8 or 16-bit file of this model");
   const bool is_int8 = stored.dtype.info.name == "i8";
-  if ((to_fp8 && !is_fp8(stored)) || (to_int8 && !is_int8))
+  if (announced_dtype && stored.dtype.info.name != *announced_dtype)
     throw companions.error(name, "is announced as " + announced.format + " and is " +
                                      std::string(stored.dtype.file_name) + ": get the file anew");
 
@@ -344,10 +351,11 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
   const bool marked = is_fp8(stored) && std::ranges::any_of(companions.scaled_under, [&](const auto& before) {
                         return layer.starts_with(before);
                       });
-  if (!scale && (to_fp8 || to_int8 || marked || is_int8))
-    throw companions.error(name, std::string("has no scale, which ") +
-                                     (marked && !to_fp8 ? "the file's tensor scaled_fp8" : "its format") +
-                                     " announces: get the file anew");
+  if (!scale && (announced_dtype || marked || is_int8))
+    throw companions.error(name,
+                           std::string("has no scale, which ") +
+                               (marked && !announced_dtype ? "the file's tensor scaled_fp8" : "its format") +
+                               " announces: get the file anew");
   if (!scale) return std::nullopt;
   if (stored.dtype.info.values_per_block != 1)
     throw companions.error(name, "has a scale beside blocks that have their own: get the file anew");

@@ -2,6 +2,7 @@
 // config says the same. `Weights` is a family's ComponentWeights: shape(name) and error(problem).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -43,24 +44,27 @@ Shape required_shape(const Weights& weights, const std::string& name, std::size_
 template <class Weights>
 class Agreement {
  public:
-  /// `give`: what to give with another file, "a folder".
-  Agreement(const Weights& weights, const std::filesystem::path& config, std::string_view give)
-      : weights_(weights), config_(config), give_(give) {}
+  /// `cure`: what to do where they differ, "give a file and a folder that are".
+  Agreement(const Weights& weights, const std::filesystem::path& config, std::string_view cure)
+      : weights_(weights), config_(config), cure_(cure) {}
 
   /// Throws InputError where they differ.
   const Agreement& same(const std::string& what, std::int64_t in_file, std::int64_t in_config) const {
     if (in_file != in_config)
       throw weights_.error("has " + what + " " + std::to_string(in_file) + " where " + io::shown(config_) +
-                           " says " + std::to_string(in_config) +
-                           ": they are not of one model; give a file and " + std::string(give_) +
-                           " that are");
+                           " says " + std::to_string(in_config) + ": they are not of one model; " +
+                           std::string(cure_));
     return *this;
+  }
+  /// The same where the file has more. What it lacks is named when a module asks for it.
+  const Agreement& no_more(const std::string& what, std::int64_t in_file, std::int64_t in_config) const {
+    return same(what, std::max(in_file, in_config), in_config);
   }
 
  private:
   const Weights& weights_;
   const std::filesystem::path& config_;
-  std::string_view give_;
+  std::string_view cure_;
 };
 
 }  // namespace precast::weights

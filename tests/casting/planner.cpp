@@ -143,6 +143,43 @@ TEST_CASE("the knapsack is solved exactly, as trying every choice says") {
   CHECK(impossible > 10);
 }
 
+TEST_CASE("errors of any size are planned exactly: from the least double there is to nearly the largest") {
+  std::mt19937 random(23);
+  for (int instance = 0; instance < 6000; ++instance) {
+    const int least_power = instance % 4 == 0 ? -323 : -20, most_power = instance % 4 == 1 ? 306 : 20;
+    std::uniform_real_distribution<double> power(least_power,
+                                                 instance % 4 == 2 ? least_power + 3 : most_power);
+    Groups groups = any_groups(random, 1 + random() % 6, 5, 1'000'000'000);
+    for (auto& group : groups)
+      for (Alternative& one : group) {
+        one.weight += 1;
+        one.value = random() % 8 ? std::pow(10.0, power(random)) : 0;
+      }
+    const double least = least_weight(groups);
+    const double limit =
+        std::floor(least + (heaviest(groups) - least) * static_cast<double>(random() % 1000) / 999);
+    INFO("instance " << instance << ", limit " << limit);
+    const double expected = least_value_by_trying(groups, limit);
+    const auto choice = solve_knapsack(groups, limit);
+    REQUIRE(choice);
+    check_sums(groups, *choice, limit);
+    CHECK(choice->value <= expected * (1 + 1e-12));
+    CHECK(choice->bound == choice->value);
+    CHECK(relaxed_value(groups, limit) <= choice->value * (1 + 1e-12));
+    const auto greedy = greedy_choice(groups, limit);
+    REQUIRE(greedy);
+    check_sums(groups, *greedy, limit);
+
+    for (auto& group : groups)
+      for (Alternative& one : group) std::swap(one.weight, one.value);
+    const double most_error = expected * (1 + 1e-12);
+    const auto smallest = solve_knapsack(groups, most_error);
+    REQUIRE(smallest);
+    CHECK(smallest->weight <= most_error);
+    CHECK(smallest->value == least_value_by_trying(groups, most_error));
+  }
+}
+
 TEST_CASE("sums of errors may be the limit as well as sums of bytes") {
   std::mt19937 random(11);
   for (int instance = 0; instance < 500; ++instance) {

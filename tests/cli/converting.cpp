@@ -228,6 +228,14 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
   CHECK_THAT(folder.err,
              Catch::Contains((out.parent_path() / "model" / "t").string()) && !Catch::Contains(".tmp"));
   CHECK(names_in(out.parent_path()).empty());
+  // What is only copied, such as a tokenizer, is beyond the limit before any weight is.
+  const auto copied =
+      run({"convert", small_flux, out.parent_path() / "model", "--type", "f32"}, "ulimit -f 1;");
+  INFO(copied.err);
+  CHECK(copied.code == 1);
+  CHECK(copied.one_line_error());
+  CHECK_THAT(copied.err, Catch::Contains("could not be written: File too large") && !Catch::Contains(".tmp"));
+  CHECK(names_in(out.parent_path()).empty());
 }
 
 TEST_CASE("convert: what a killed conversion left of a folder is swept away, and nothing else") {

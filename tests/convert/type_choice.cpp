@@ -117,7 +117,16 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
   CHECK(instead("q4_k", 48) == "bf16");
   CHECK(instead("q8_0", 16) == "bf16");
   CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).instead_of == find_type("q4_k"));
+  CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 640}).divides_rows);
   CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).instead_of);
+  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 512}).divides_rows);
+  // Its blocks divide the rows; that 8 of them are no whole tiles is another reason.
+  const ChosenType in_tiles = chosen(wishes("mxfp8"), "a.weight", {8, 512}, Container::safetensors);
+  CHECK(in_tiles.instead_of == find_type("mxfp8"));
+  CHECK(in_tiles.divides_rows);
+  const ChosenType odd = chosen(wishes("mxfp8"), "a.weight", {32, 100}, Container::safetensors);
+  CHECK(odd.instead_of == find_type("mxfp8"));
+  CHECK(!odd.divides_rows);
   for (const BlockFormat& format : block_formats)
     for (const std::int64_t columns : {32, 64, 96, 128, 224, 256, 640}) {
       if (columns % format.info.values_per_block == 0) continue;

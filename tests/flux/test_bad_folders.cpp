@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <flux/model_folder.hpp>
 #include <support/damaged_folder.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
@@ -377,7 +378,38 @@ TEST_CASE("more layers than there are weights for are missed, and configs of ano
   const DamagedFolder weights(golden_model("dev_f32"));
   std::filesystem::copy_file(golden_model("dev_f16") / vae_weights, weights.path() / vae_weights,
                              std::filesystem::copy_options::overwrite_existing);
-  check_complaint(weights.path(), {"vae", "tensor '"});
+  check_complaint(weights.path(), {"vae", "a number of levels of 4 where"});
+}
+
+TEST_CASE(
+    "layers that a folder has weights for and its config lacks are refused, and what nobody reads is told") {
+  for (const auto& [config, key, what] :
+       {std::tuple{transformer_config, "num_layers", "a number of double blocks of 2 where"},
+        {transformer_config, "num_single_layers", "a number of single blocks of 1 where"},
+        {clip_config, "num_hidden_layers", "a number of layers of 2 where"},
+        {t5_config, "num_layers", "a number of layers of 2 where"}}) {
+    INFO(config << " " << key);
+    const DamagedFolder folder(golden_model("dev_f32"));
+    folder.edit(config, [&, key = key](nlohmann::json& json) { json[key] = json[key].get<int>() - 1; });
+    check_complaint(folder.path(), {what, config, "they are not of one model; get both anew"});
+  }
+  const DamagedFolder more(golden_model("dev_f32"));
+  more.change_tensors(vae_weights, [](RawTensors& tensors) {
+    tensors["decoder.up_blocks.0.resnets.2.conv2.weight"] =
+        tensors.at("decoder.up_blocks.0.resnets.1.conv2.weight");
+  });
+  check_complaint(more.path(), {"a number of layers in a level of 3 where", vae_config, "says 2"});
+
+  const DamagedFolder unread(golden_model("dev_f32"));
+  CHECK(flux::ModelFolder::open(unread.path()).notes.empty());
+  for (const char* weights : {transformer_weights, clip_weights, t5_weights, vae_weights})
+    unread.change_tensors(weights, [](RawTensors& tensors) {
+      tensors["nobody.knows.weight"] = {"F32", {1}, std::string(4, '\0')};
+    });
+  const std::vector<std::string> notes = flux::ModelFolder::open(unread.path()).notes;
+  REQUIRE(notes.size() == 4);
+  for (const std::string& note : notes)
+    CHECK_THAT(note, Catch::Contains("1 tensor is not read: 'nobody.knows.weight'"));
 }
 
 TEST_CASE("a token that its encoder has no row for is refused before anything is loaded") {
@@ -437,10 +469,12 @@ TEST_CASE("files that are not what they claim to be are found before anything is
     flux::Request request;
     request.prompts = {"a circle"};
     request.width = request.height = 16;
-    const flux::FluxPipeline pipeline(folder.path(), flux::ComponentChoices::all(compiled_choices().front()));
     int calls = 0;
-    CHECK_THROWS_WITH(pipeline.generate(request, [&](const flux::Progress&) { ++calls; }),
-                      Catch::Contains(file));
+    const auto run = [&] {
+      flux::FluxPipeline(folder.path(), flux::ComponentChoices::all(compiled_choices().front()))
+          .generate(request, [&](const flux::Progress&) { ++calls; });
+    };
+    CHECK_THROWS_WITH(run(), Catch::Contains(file));
     CHECK(calls == 0);
   }
 }

@@ -212,6 +212,17 @@ TEST_CASE("layouts: keys that nothing reads are named") {
   write_tensors(file, more);
   CHECK(ComponentWeights(file, Part::transformer).unread() ==
         std::vector<std::string>{"control_in.weight", "double_blocks.0.img_attn.extra"});
+
+  // In a file of several parts, what is in none of them; scales of logits lie in every one that ComfyUI
+  // wrote.
+  FileTensors parts;
+  for (const auto& [name, tensor] : bfl_transformer()) parts["model.diffusion_model." + name] = tensor;
+  for (const char* name :
+       {"model_ema.decay", "model.diffusion_model.extra", "text_encoders.t5xxl.logit_scale"})
+    parts[name] = more.at("img_in.bias");
+  write_tensors(file, parts);
+  CHECK(ComponentWeights(file, Part::transformer).unread() ==
+        std::vector<std::string>{"model.diffusion_model.extra", "model_ema.decay"});
 }
 
 TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line") {

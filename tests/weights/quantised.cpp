@@ -158,6 +158,8 @@ TEST_CASE("quantised: announcements that are no JSON, or of formats that are not
   for (const std::string format : {"convrot_w4a4", "awq_w4a16", "asym_w4a8_int8", "new"})
     CHECK(says(refused(json_tensor("{\"format\": \"" + format + "\"}")),
                "is announced as '" + format + "', which is not read"));
+  CHECK(says(refused(json_tensor(R"({"format": "float8_e5m2"})")),
+             "is announced as float8_e5m2 and is F8_E4M3"));
   // In a file whose names have a prefix, which the header's do not, read with the prefix or as it lies.
   const std::map<std::string, std::string> rare{
       {"_quantization_metadata", R"({"layers": {"a.b": {"format": "awq_w4a16"}}})"}};

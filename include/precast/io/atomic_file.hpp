@@ -22,8 +22,6 @@
 
 namespace precast::io {
 
-namespace detail {
-
 /// While it lives, a write beyond the limit on file sizes fails with EFBIG in this thread, like one to a full
 /// disk, instead of ending the process with SIGXFSZ.
 class FileSizeSignalHeld {
@@ -49,8 +47,6 @@ class FileSizeSignalHeld {
   sigset_t signal_{};
   sigset_t previous_{};
 };
-
-}  // namespace detail
 
 /// The file that a name stands for: what links lead to, whether it is there or not. Throws InputError for
 /// links that lead in a circle.
@@ -121,7 +117,7 @@ class AtomicFile {
   const std::filesystem::path& target() const { return target_; }
 
   void write(std::span<const std::byte> bytes) {
-    const detail::FileSizeSignalHeld held;
+    const FileSizeSignalHeld held;
     while (!bytes.empty()) {
       const ssize_t written = ::write(file_.get(), bytes.data(), std::min(bytes.size(), largest_write));
       if (written < 0 && errno == EINTR) continue;

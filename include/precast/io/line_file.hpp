@@ -29,7 +29,7 @@ class LineFile {
   /// Adds a line, which has no newline of its own.
   void append(std::string_view line) {
     const std::string text = std::string(line) + "\n";
-    const detail::FileSizeSignalHeld held;
+    const FileSizeSignalHeld held;
     std::size_t written = 0;
     while (written < text.size()) {
       const ssize_t count = ::write(file_.get(), text.data() + written, text.size() - written);
