@@ -75,8 +75,7 @@ std::string machine_text(const Scaling& scaling) {
   else if (most > 1 && machine.free_core(most) < 1)
     text +=
         " Not every rank has a core for sums beside those on which it computes: what sums then wait for one "
-        "is "
-        "not counted.";
+        "is not counted.";
   return text;
 }
 

@@ -218,17 +218,13 @@ class Layers {
     if (tape_) tape_->record(std::forward<Step>(step));
   }
 
-  /// Rounds what a product gives as its operands are, where they are what it leaves between ops and their
-  /// range is narrower than Activation's: autocast's products give f16, and what is beyond it is inf,
-  /// whatever the loss scale.
+  /// Rounds what a product gives to what its operands leave between ops, where that has a narrower range than
+  /// Activation: autocast's products give f16, and what is beyond it is inf, whatever the loss scale.
   static void round_as_product(Tensor<Activation>& result) {
-    using Operand = typename precisions<P, Matmul>::operand;
-    constexpr bool leaves_another = requires {
-      requires !std::is_same_v<typename dtype_traits<Operand>::between_ops, Operand>;
-    };
-    if constexpr (!leaves_another && dtype_traits<Operand>::format.exponent_bits <
-                                         dtype_traits<Activation>::format.exponent_bits)
-      train::round_in_place<Operand, Activation>(result.view());
+    using Product = activation_for<typename precisions<P, Matmul>::operand>;
+    if constexpr (dtype_traits<Product>::format.exponent_bits <
+                  dtype_traits<Activation>::format.exponent_bits)
+      train::round_in_place<Product, Activation>(result.view());
   }
 
   void reads(Parameter& parameter) const {

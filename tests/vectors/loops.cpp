@@ -1,7 +1,5 @@
 // Loops over what kernels compute of each value. Each is one line, by which the compiler names what it makes
 // no vectors of.
-#include <cstdint>
-
 #include <precast/dtype/convert_value.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/problem/elementwise_gradient.hpp>

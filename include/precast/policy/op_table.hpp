@@ -57,7 +57,6 @@ struct OpDtypes {
 
 namespace detail {
 
-/// The dtype that an operand format leaves between ops: what it says, or itself.
 template <class T>
 struct between_ops_of {
   using type = T;
@@ -67,8 +66,14 @@ template <class T>
 struct between_ops_of<T> {
   using type = typename dtype_traits<T>::between_ops;
 };
+
+}  // namespace detail
+
+/// The dtype that products of an operand format leave between ops: what it says, or itself.
 template <class T>
-using activation_for = typename between_ops_of<T>::type;
+using activation_for = typename detail::between_ops_of<T>::type;
+
+namespace detail {
 
 /// The table itself. `Options` has a policy's dtypes and says which op classes it casts up and down.
 template <class Options, class Op>
