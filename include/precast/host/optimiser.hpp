@@ -47,7 +47,7 @@ template <ScalarDtype Rounded, ScalarDtype T>
 void round_in_place(HostView<T> values) {
   const std::span<T> all = values.values();
   for_each_chunk(all.size(), [&](std::size_t, std::size_t first, std::size_t end) {
-    for (T& value : all.subspan(first, end - first)) value = convert<T>(convert<Rounded>(value));
+    for (T& value : all.subspan(first, end - first)) value = convert_value<T>(convert_value<Rounded>(value));
   });
 }
 
@@ -56,7 +56,7 @@ template <ScalarDtype T>
 void clear_values(HostView<T> values) {
   const std::span<T> all = values.values();
   for_each_chunk(all.size(), [&](std::size_t, std::size_t first, std::size_t end) {
-    std::ranges::fill(all.subspan(first, end - first), convert<T>(0.0f));
+    std::ranges::fill(all.subspan(first, end - first), convert_value<T>(0.0f));
   });
 }
 

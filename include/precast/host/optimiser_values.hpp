@@ -19,7 +19,8 @@ namespace precast::host {
 template <ScalarDtype T>
 void scale_values(std::span<T> values, f32 factor) {
   for_each_chunk(values.size(), [&](std::size_t, std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i) values[i] = convert<T>(convert<f32>(values[i]) * factor);
+    for (std::size_t i = first; i < end; ++i)
+      values[i] = convert_value<T>(convert_value<f32>(values[i]) * factor);
   });
 }
 
@@ -29,11 +30,10 @@ std::int64_t unscale_values(std::span<T> values, f32 inverse) {
   std::atomic<std::int64_t> non_finite{0};
   for_each_chunk(values.size(), [&](std::size_t, std::size_t first, std::size_t end) {
     std::int64_t found = 0;
-    for (std::size_t i = first; i < end; ++i) {
-      const f32 value = convert<f32>(values[i]);
-      found += !std::isfinite(value);
-      if (inverse != 1.0f) values[i] = convert<T>(value * inverse);
-    }
+    for (std::size_t i = first; i < end; ++i) found += !std::isfinite(convert_value<f32>(values[i]));
+    if (inverse != 1.0f)
+      for (std::size_t i = first; i < end; ++i)
+        values[i] = convert_value<T>(convert_value<f32>(values[i]) * inverse);
     non_finite.fetch_add(found, std::memory_order_relaxed);
   });
   return non_finite.load();
@@ -46,7 +46,7 @@ double sum_of_squares(std::span<const T> values) {
   for_each_chunk(values.size(), [&](std::size_t chunk, std::size_t first, std::size_t end) {
     double sum = 0;
     for (std::size_t i = first; i < end; ++i) {
-      const double value = convert<f32>(values[i]);
+      const double value = convert_value<f32>(values[i]);
       sum += value * value;
     }
     sums[chunk] = sum;
@@ -63,11 +63,11 @@ void adamw_values(std::span<T> parameter, std::span<const T> gradient, std::span
   for_each_chunk(parameter.size(), [&](std::size_t, std::size_t first, std::size_t end) {
     for (std::size_t i = first; i < end; ++i) {
       const AdamWValues next =
-          step({convert<f32>(parameter[i]), convert<f32>(mean[i]), convert<f32>(square[i])},
-               convert<f32>(gradient[i]), decays);
-      parameter[i] = convert<T>(next.parameter);
-      mean[i] = convert<T>(next.mean);
-      square[i] = convert<T>(next.square);
+          step({convert_value<f32>(parameter[i]), convert_value<f32>(mean[i]), convert_value<f32>(square[i])},
+               convert_value<f32>(gradient[i]), decays);
+      parameter[i] = convert_value<T>(next.parameter);
+      mean[i] = convert_value<T>(next.mean);
+      square[i] = convert_value<T>(next.square);
     }
   });
 }

@@ -40,7 +40,8 @@ template <ScalarDtype T>
 void add_values(void* from, void* to, int* count, MPI_Datatype*) {
   const T* const a = static_cast<const T*>(from);
   T* const b = static_cast<T*>(to);
-  for (int i = 0; i < *count; ++i) b[i] = convert<T>(convert<f32>(a[i]) + convert<f32>(b[i]));
+  for (int i = 0; i < *count; ++i)
+    b[i] = convert_value<T>(convert_value<f32>(a[i]) + convert_value<f32>(b[i]));
 }
 
 /// The types and sums of MPI, made once it is joined.
