@@ -74,6 +74,14 @@ void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& 
   });
 }
 
+/// Rows of `depth` values that are transposed together: as many blocks as fit 32 MiB. Of a vocabulary all
+/// would take as much memory as the logits.
+template <OneDnnOperand Multiplied>
+std::int64_t rows_transposed_at_once(std::int64_t depth) {
+  constexpr std::int64_t most_bytes = std::int64_t{32} << 20, fewest = 1024, multiple = 256;
+  return std::max(fewest, most_bytes / (depth * std::int64_t{sizeof(Multiplied)}) / multiple * multiple);
+}
+
 }  // namespace detail
 
 /// out [M, N] = a [M, K] b [K, N]. Operands are rounded to Types::operand, products are summed in
@@ -107,10 +115,16 @@ void multiply_over_rows(HostView<const A> a, HostView<const B> b, const Gradient
   using Operand = typename Types::operand;
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     const RowPanels<Multiplied> panels = RowPanels<Multiplied>::template of<Operand, Types::saturate>(b);
-    const HostTensor<Multiplied> transposed =
-        detail::transposed_operands<Operand, Types::saturate, Multiplied>(
-            a, RowPanels<Multiplied>::padded(a.rows()));
-    detail::multiply_panels<Types, Multiplied>(transposed.view(), panels, options.accumulate, out);
+    const std::int64_t depth = RowPanels<Multiplied>::padded(a.rows()),
+                       at_once = detail::rows_transposed_at_once<Multiplied>(depth);
+    for (std::int64_t first = 0; first < a.columns(); first += at_once) {
+      const std::int64_t count = std::min(at_once, a.columns() - first);
+      const HostTensor<Multiplied> transposed =
+          detail::transposed_operands<Operand, Types::saturate, Multiplied>(a.columns_between(first, count),
+                                                                            depth);
+      detail::multiply_panels<Types, Multiplied>(transposed.view(), panels, options.accumulate,
+                                                 out.rows_between(first, count));
+    }
   });
 }
 
