@@ -22,13 +22,15 @@ Verdict verdict_of(const Examination& examination, const Examination& reference)
 
 const Examination& reference_of(std::span<const Examined> policies) {
   const Examination* best = nullptr;
-  for (const Examined& policy : policies) {
-    const Examination& run = *policy.found;
+  const auto consider = [&](const Examination* run) {
     const auto width = [](const Examination& of) {
       return families::bytes_per_value(of.choices.transformer);
     };
-    if (run.finite && (!best || width(run) > width(*best))) best = &run;
-  }
+    if (run && run->finite && (!best || width(*run) > width(*best))) best = run;
+  };
+  for (const Examined& policy : policies) consider(policy.found);
+  if (!best)
+    for (const Examined& policy : policies) consider(policy.treated);
   return best ? *best : *policies.front().found;
 }
 

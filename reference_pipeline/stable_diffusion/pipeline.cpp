@@ -50,7 +50,7 @@ void check_start(const ModelFolder& folder, const Request& given) {
   if (folder.takes_mask() && !given.mask)
     throw RequestError(
         io::shown(folder.path) +
-        " was trained to paint into a picture: give generate one (--image), and where (--mask)");
+        " was trained to paint into a picture: give it one (--image), and where (--mask)");
 }
 
 }  // namespace
