@@ -48,9 +48,8 @@ void check_start(const ModelFolder& folder, const Request& given) {
   if (given.mask && !given.image)
     throw RequestError("a mask is given without the image that it is for: give that as well (--image)");
   if (folder.takes_mask() && !given.mask)
-    throw RequestError(
-        io::shown(folder.path) +
-        " was trained to paint into a picture: give it one (--image), and where (--mask)");
+    throw RequestError(io::shown(folder.path) +
+                       " was trained to paint into a picture: give it one (--image), and where (--mask)");
 }
 
 }  // namespace
@@ -61,7 +60,8 @@ StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& mod
   families::ComponentChoices used = choices;
   used.second_text_encoder.reset();  // that is T5's, and CLIP's two have one policy
   for (const families::Role role : families::all_roles) families::require_policy(used.of(role));
-  parts_ = std::make_unique<Parts>(Parts{Model::open(model), used, backend});
+  parts_ =
+      std::make_unique<Parts>(Parts{Model::open(model), used, backend, model.components.contains("vae")});
   families::require_policy(parts_->vae_choice(parts_->model, VaeHalf::decoder));
 }
 StableDiffusionPipeline::~StableDiffusionPipeline() = default;
