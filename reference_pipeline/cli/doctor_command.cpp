@@ -140,7 +140,7 @@ void write_header(const DoctorOptions& options, const DoctorReport& report, cons
       "As seen at " + std::to_string(report.width) + "x" + std::to_string(report.height) + ", " +
           std::to_string(report.steps) + " steps, on " + report.device + "; the same on the command line:",
       command};
-  io::write_file(options.output, policy_header(report.recommendation->choices, comment));
+  io::write_file(options.output, policy_header(report.recommendation->in_effect, comment));
 }
 
 void doctor(const DoctorOptions& options) {

@@ -237,8 +237,8 @@ Json doctor_json(const DoctorReport& report) {
   }
   Json recommended;
   if (report.recommendation) {
-    const families::ComponentChoices& choices = report.recommendation->choices;
-    recommended = {{"name", policy_text(choices)},
+    const families::ComponentChoices& choices = report.recommendation->in_effect;
+    recommended = {{"name", policy_text(report.recommendation->choices)},
                    {"verdict", to_string(report.recommendation->verdict)},
                    {"reason", report.recommendation->reason},
                    {"policies",

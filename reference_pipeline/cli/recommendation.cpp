@@ -46,7 +46,8 @@ std::optional<Recommendation> recommend(std::span<const Examined> policies, cons
     if (candidates.empty()) continue;
     const AutoChoice chosen = choose_preset(machine, candidates);
     const auto policy = std::ranges::find(policies, chosen.preset.name, &Examined::name);
-    Recommendation recommendation{policy->name, policy->final_run().choices, wanted, chosen.reason};
+    Recommendation recommendation{policy->name, policy->final_run().choices, policy->final_run().in_effect,
+                                  wanted, chosen.reason};
     if (candidates.size() == 1)
       recommendation.reason =
           "no other was " + std::string(wanted == Verdict::safe ? "safe" : "finite") + " here";

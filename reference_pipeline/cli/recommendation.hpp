@@ -45,8 +45,9 @@ struct Examined {
 const Examination& reference_of(std::span<const Examined> policies);
 
 struct Recommendation {
-  std::string name;  ///< of the policy, before its cure
-  families::ComponentChoices choices;
+  std::string name;                      ///< of the policy, before its cure
+  families::ComponentChoices choices;    ///< to ask for
+  families::ComponentChoices in_effect;  ///< what comes of them
   Verdict verdict = Verdict::safe;
   std::string reason;  ///< one line
 };

@@ -260,6 +260,31 @@ TEST_CASE("doctor: what is recommended is a header that compiles and a command t
   CHECK(drawn.json()["precision"] == report["recommended"]["name"]);
 }
 
+TEST_CASE(
+    "doctor: the header of an XL model has the VAE's policy that its force_upcast makes, and so has a "
+    "picture") {
+  const Scratch scratch;
+  const std::string header = (scratch.path() / "policy.hpp").string();
+  const nlohmann::json report =
+      examined(program::stable_diffusion_models + "sdxl", {"--policies", "memory", "--output", header});
+  CHECK(report["recommended"]["name"] == "memory");
+  CHECK(report["recommended"]["policies"]["vae"] == "Policy<Storage<f32>>");
+  CHECK_THAT(program::content(header),
+             Catch::Contains("Vae<Policy<Storage<f32>>>") &&
+                 Catch::Contains("TextEncoder<Policy<Storage<f16>, Upcast<Attention>>>"));
+  const std::string picture = (scratch.path() / "a.png").string();
+  const auto drawn = run({"generate", "--model", program::stable_diffusion_models + "sdxl", "--prompt", "a",
+                          "--steps", "1", "--preset", "memory", "--output", picture, "--json"});
+  REQUIRE(drawn.code == 0);
+  CHECK(drawn.json()["policies"]["vae"] == "Policy<Storage<f32>>");
+  CHECK(drawn.json()["policies"]["unet"] == "Policy<Storage<f16>, Upcast<Attention>>");
+  // The command that info gives names the same policies.
+  const Words again = run({"info", picture, "--json"}).json()["command"];
+  const auto place = std::ranges::find(again, "--vae-precision");
+  REQUIRE(std::distance(place, again.end()) > 1);
+  CHECK(*std::next(place) == "f32");
+}
+
 TEST_CASE("doctor: a model that no policy keeps finite is told, and no header is written") {
   const Scratch scratch;
   const std::string model = (scratch.path() / "broken").string();
