@@ -23,6 +23,7 @@
 #include <families/request_error.hpp>
 
 #include <precast/io/memory_reserve.hpp>
+#include <precast/io/message.hpp>
 
 namespace precast::cli {
 
@@ -80,7 +81,8 @@ int fail(const std::string& message, int code) {
   }
   // In one piece: mpirun puts lines of its own between those that come to it apart.
   const std::string rank = launch.rank > 0 ? "rank " + std::to_string(launch.rank) + ": " : "";
-  if (!is_silent(launch)) std::cerr << "precast: error: " + rank + message + "\n" << std::flush;
+  const std::string line = io::printable(message, message.size());  // words of the command line among it
+  if (!is_silent(launch)) std::cerr << "precast: error: " + rank + line + "\n" << std::flush;
   cluster::end_job(code);
   return code;
 }

@@ -26,6 +26,7 @@
 #include <cli/report_page.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
+#include <cli/start_options.hpp>
 #include <cli/sweep_options.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
@@ -40,6 +41,7 @@ namespace {
 
 struct CompareOptions {
   RunOptions run;
+  StartOptions start;
   SweepPart part;
   CLI::Option* policies = nullptr;
   CLI::Option* output_option = nullptr;
@@ -90,6 +92,7 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
 /// Opens the model under each of the policies that are run.
 Comparison checked(const CompareOptions& options) {
   families::Request given = options.run.request();
+  options.start.apply(given);
   if (given.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
@@ -106,10 +109,13 @@ Comparison checked(const CompareOptions& options) {
   families::Request& request = all.request;
   for (const std::int64_t place : places) all.policies.push_back(policies[static_cast<std::size_t>(place)]);
   check_inputs_stay(files, all.model);
+  options.start.read(all.request, files);
   all.device = families::choose_device(options.part.device(options.run.device));
   const std::string prompt = request.prompts.front(), name = model_name(all.model.model, options.run.model);
   all.picture = {prompt, name, policy_text(policies.front())};
   all.picture.given = given_files(all.model);
+  all.picture.from_image = !options.start.image.empty();
+  if (!options.start.mask.empty()) all.picture.given.emplace_back("Mask", given_name(options.start.mask));
   for (const PolicyChoice& choice : all.policies) {
     const auto pipeline =
         families::open(all.model, families::ComponentChoices::all(choice), *all.device.backend);
@@ -135,6 +141,9 @@ Comparison checked(const CompareOptions& options) {
 void tell(const CompareOptions& options, const Comparison& comparison) {
   options.run.tell_device(comparison.device);
   tell_warnings(comparison.warnings);
+  if (const auto& image = comparison.request.image)
+    tell_fit(options.start.image, *image, *comparison.used.width, *comparison.used.height,
+             comparison.request.fit);
 }
 void tell_quality(const CompareOptions& options) {
   const std::array sheet_file{std::filesystem::path(options.output)};
@@ -254,6 +263,7 @@ void add_compare_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "compare", "One prompt and seed under several policies: a contact sheet and a table");
   add_run_options(*command, options->run);
+  add_image_options(*command, options->start);
   options->run.prompts->description("What to paint; - for a line of stdin")->type_name("TEXT");
   // Bound to no variable, as --prompt is.
   options->policies =
@@ -306,6 +316,7 @@ void add_compare_command(CLI::App& app) {
       "  precast compare --prompt \"a small green star on a black background\"\n"
       "  precast compare --model shapes-sd --prompt \"a large red star on a black background, at the top\"\n"
       "  precast compare --prompt \"a ring\" --policies quality,fast,f16,f16+upcast-attention --markdown\n"
+      "  precast compare --model ~/sd-1.5-inpainting --prompt \"a hat\" --image cat.png --mask head.png\n"
       "  precast compare --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --width 512 --height 512 --json\n"
       "  mpirun -n 4 precast compare --prompt \"a ring\" --threads 1 --shard auto\n"
       "  precast compare --merge compare-1-of-4.json compare-2-of-4.json compare-3-of-4.json "

@@ -18,11 +18,13 @@
 #include <cli/notes.hpp>
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
+#include <cli/picture_options.hpp>
 #include <cli/picture_settings.hpp>
 #include <cli/policy_options.hpp>
 #include <cli/policy_table.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
+#include <cli/start_options.hpp>
 #include <families/presets.hpp>
 #include <families/registry.hpp>
 
@@ -40,6 +42,7 @@ constexpr int usual_steps = 4;
 
 struct DoctorOptions {
   RunOptions run;
+  StartOptions start;
   CLI::Option* policies = nullptr;
   CLI::Option* output_option = nullptr;
   std::string output;
@@ -114,6 +117,10 @@ std::vector<std::string> generate_command(const DoctorOptions& options, const fa
   add_real("--cfg-scale", options.run.cfg_scale);
   add_number("--max-sequence-length", options.run.max_sequence_length);
   add_number("--t5-padding", options.run.t5_padding);
+  if (!options.start.image.empty()) add("--image", options.start.image);
+  add_real("--strength", options.start.strength);
+  if (options.start.fit != image::Fit::stretch) add("--fit", std::string(to_string(options.start.fit)));
+  if (!options.start.mask.empty()) add("--mask", options.start.mask);
   if (options.run.vae_tiling) command.emplace_back("--vae-tiling");
   if (options.run.sampler) add("--sampler", *options.run.sampler);
   add_real("--eta", options.run.eta);
@@ -133,7 +140,7 @@ void write_header(const DoctorOptions& options, const DoctorReport& report, cons
       "As seen at " + std::to_string(report.width) + "x" + std::to_string(report.height) + ", " +
           std::to_string(report.steps) + " steps, on " + report.device + "; the same on the command line:",
       command};
-  io::write_file(options.output, policy_header(report.recommendation->choices, comment));
+  io::write_file(options.output, policy_header(report.recommendation->in_effect, comment));
 }
 
 void doctor(const DoctorOptions& options) {
@@ -144,6 +151,7 @@ void doctor(const DoctorOptions& options) {
   families::Request request = options.run.request(usual_prompt);
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: doctor takes one prompt");
+  options.start.apply(request);
   std::vector<PolicyChoice> choices;
   std::vector<Examined> policies = wanted_policies(options.policies->results(), choices);
   std::vector<std::filesystem::path> files;
@@ -153,6 +161,7 @@ void doctor(const DoctorOptions& options) {
   options.run.set_threads();
   const families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
+  options.start.read(request, files);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   const auto pipeline =
       families::open(model, families::ComponentChoices::all(choices.front()), *device.backend);
@@ -169,6 +178,7 @@ void doctor(const DoctorOptions& options) {
   report.warnings = run_warnings(*pipeline, request);
   options.run.tell_device(device);
   tell_warnings(report.warnings);
+  if (request.image) tell_fit(options.start.image, *request.image, *used.width, *used.height, request.fit);
   Examiner examiner(model, request, *device.backend);
   examine(examiner, policies, choices);
 
@@ -210,6 +220,7 @@ void add_doctor_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("doctor", "Under which policies a model stays finite, and what cures the others");
   add_run_options(*command, options->run);
+  add_image_options(*command, options->start);
   options->run.prompts->description(std::string("What to paint; default: \"") + usual_prompt + "\"")
       ->type_name("TEXT");
   command->get_option("--steps")->description("Denoising steps; default: the model's, at most " +
@@ -244,6 +255,7 @@ void add_doctor_command(CLI::App& app) {
       "Examples:\n"
       "  precast doctor\n"
       "  precast doctor --model ~/sd-1.5 --prompt \"a cat\" --output policy.hpp\n"
+      "  precast doctor --model ~/sd-1.5-inpainting --prompt \"a hat\" --image cat.png --mask head.png\n"
       "  precast doctor --model ~/FLUX.1-dev --policies fast,memory --width 512 --height 512 --json");
   command->callback([options] { doctor(*options); });
 }

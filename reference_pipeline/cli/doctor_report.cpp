@@ -47,7 +47,7 @@ std::optional<double> share_below_normal(const watch::Magnitudes& magnitudes, Pr
 
 /// What a run's picture is apart from the reference's; nothing where one of them is not there.
 std::optional<double> psnr_of(const Examination& run, const Examination& reference) {
-  if (&run == &reference || run.picture.rgb.empty() || reference.picture.rgb.empty()) return std::nullopt;
+  if (&run == &reference || !reference.finite || run.picture.rgb.empty()) return std::nullopt;
   return image::difference(reference.picture, run.picture).psnr;
 }
 
@@ -151,7 +151,8 @@ std::string components_text(const Examination& reference) {
                     component.largest_inside > 0 ? watch::digits(component.largest_inside) : "–"});
     for (const Precision precision : all_precisions) {
       if (precision == precision_of<f32>) continue;
-      rows.back().push_back(times(format_of(precision).max() / component.largest));
+      rows.back().push_back(component.non_finite ? "–"
+                                                 : times(format_of(precision).max() / component.largest));
       rows.back().push_back(percent(share_below_normal(component.magnitudes, precision)));
     }
   }
@@ -236,8 +237,8 @@ Json doctor_json(const DoctorReport& report) {
   }
   Json recommended;
   if (report.recommendation) {
-    const families::ComponentChoices& choices = report.recommendation->choices;
-    recommended = {{"name", policy_text(choices)},
+    const families::ComponentChoices& choices = report.recommendation->in_effect;
+    recommended = {{"name", policy_text(report.recommendation->choices)},
                    {"verdict", to_string(report.recommendation->verdict)},
                    {"reason", report.recommendation->reason},
                    {"policies",

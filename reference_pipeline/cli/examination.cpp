@@ -174,9 +174,10 @@ const Examination& Examiner::examine(const families::ComponentChoices& choices) 
   for (const Examination& known : examinations_)
     if (known.choices == choices) return known;
   Examination examination;
-  examination.choices = choices;
+  examination.choices = examination.in_effect = choices;
   try {
     const auto pipeline = families::open(model_, choices, backend_);
+    examination.in_effect = pipeline->choices();
     examination.needed_bytes = pipeline->estimate(request_).needed();
     {
       watch::Magnitudes of_result;

@@ -46,6 +46,7 @@ struct ComponentExtremes {
 /// One policy's run.
 struct Examination {
   families::ComponentChoices choices;
+  families::ComponentChoices in_effect;       ///< as the pipeline runs them: a model may ask for a wider VAE
   std::vector<LayerPeak> layers;              ///< every op, in the order of their first runs
   std::vector<ComponentExtremes> components;  ///< in the order in which they ran
   std::optional<watch::NonFinite> first_non_finite;

@@ -127,7 +127,7 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
                 {"guidance_rescale", optional(result.used.guidance_rescale)},
                 {"aesthetic_score", optional(result.used.aesthetic_score)},
                 {"negative_aesthetic_score", optional(result.used.negative_aesthetic_score)},
-                {"mask", options.mask.empty() ? Json() : Json(options.mask)},
+                {"mask", options.start.mask.empty() ? Json() : Json(options.start.mask)},
                 {"refiner", options.refiner ? Json(*options.refiner) : Json()},
                 {"refiner_start", optional(result.used.refiner_start)}};
   if (!options.start.image.empty()) {
@@ -214,7 +214,7 @@ void generate(const GenerateOptions& options) {
   check_outputs(options, files);
   options.run.set_threads();
   if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
-  if (!options.mask.empty()) request.mask = image::read_image(options.mask).image;
+  if (!options.start.mask.empty()) request.mask = image::read_image(options.start.mask).image;
   if (options.refiner) request.refiner = model_path(options.refiner);
   request.refiner_start = options.refiner_start;
   if (!options.latents.empty()) {
@@ -228,11 +228,11 @@ void generate(const GenerateOptions& options) {
   const families::ModelFiles model = options.run.files();
   const std::vector<std::filesystem::path> outputs = outputs_of(options, files);
   check_inputs_stay(outputs, model);
-  check_inputs_stay(outputs, std::array<std::filesystem::path, 3>{options.plan, options.mask,
+  check_inputs_stay(outputs, std::array<std::filesystem::path, 3>{options.plan, options.start.mask,
                                                                   options.run.prompts_file.value_or("")});
   auto given = given_files(model);
   if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
-  if (!options.mask.empty()) given.emplace_back("Mask", given_name(options.mask));
+  if (!options.start.mask.empty()) given.emplace_back("Mask", given_name(options.start.mask));
   if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, options.refiner));
   const std::string name = model_name(model.model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);

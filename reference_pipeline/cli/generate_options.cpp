@@ -7,15 +7,8 @@ namespace precast::cli {
 
 void add_generate_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
-  CLI::Option* image = add_start_options(command, options.run, options.start);
-  command
-      .add_option(
-          "--mask", options.mask,
-          "Inpainting: a picture that is white where --image is painted anew, black where it stays; of\n"
-          "models that were trained for it, and of all others too")
-      ->type_name("FILE")
-      ->needs(image)
-      ->group("Stable Diffusion");
+  add_count_options(command, options.run, options.start);
+  CLI::Option* image = add_image_options(command, options.start);
   CLI::Option* refiner =
       command
           .add_option("--refiner", options.refiner,

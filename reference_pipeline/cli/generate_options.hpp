@@ -17,7 +17,7 @@ struct GenerateOptions {
   PolicyOptions policy;
   PreviewOptions preview;
   StartOptions start;
-  std::string latents, save_latents, trace, plan, mask;
+  std::string latents, save_latents, trace, plan;
   std::optional<std::string> refiner;
   std::optional<double> refiner_start;
   std::string output = "out.png";

@@ -83,13 +83,17 @@ void add_component_options(CLI::App& command, ComponentFiles& files) {
         ->type_name("PATH");
   };
   add("--transformer", "transformer",
-      "Take the transformer from a safetensors or GGUF file, in diffusers' or BFL's names, or from a folder; "
-      "default: --model's");
+      "Take the transformer, of Stable Diffusion the UNet, from a safetensors or GGUF file, in diffusers' or "
+      "its authors' names, or from a component's folder with its config; default: --model's");
   add("--text-encoder", "text_encoder",
-      "Take CLIP from a file such as clip_l.safetensors; default: --model's");
+      "Take CLIP from a file such as clip_l.safetensors, or from a folder; default: --model's");
   add("--text-encoder-2", "text_encoder_2",
-      "Take T5's encoder from a file such as t5xxl_fp16.safetensors or a GGUF file; default: --model's");
-  add("--vae", "vae", "Take the VAE from a file such as ae.safetensors; default: --model's");
+      "Take T5's encoder, of Stable Diffusion XL OpenCLIP, from a file such as t5xxl_fp16.safetensors or a "
+      "GGUF "
+      "file, or from a folder; default: --model's");
+  add("--vae", "vae",
+      "Take the VAE from a file such as ae.safetensors, or from a folder with its config; default: "
+      "--model's");
 }
 
 families::ModelFiles model_files(const std::optional<std::string>& given, const ComponentFiles& files) {

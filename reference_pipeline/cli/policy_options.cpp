@@ -129,12 +129,13 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
 void add_component_options(CLI::App& command, PolicyOptions& options) {
   const std::string group = "Precision";
   add_precision(command, "--transformer-precision,--unet-precision", options.transformer,
-                "Precision of the transformer alone")
+                "Precision of the transformer, of Stable Diffusion the UNet, alone")
       ->group(group);
   add_precision(command, "--vae-precision", options.vae, "Precision of the VAE alone")->group(group);
   add_precision(command, "--text-precision", options.text, "Precision of the text encoders alone")
       ->group(group);
-  add_precision(command, "--clip-precision", options.clip, "Precision of CLIP alone")->group(group);
+  add_precision(command, "--clip-precision", options.clip, "Precision of CLIP alone, of OpenCLIP too")
+      ->group(group);
   add_precision(command, "--t5-precision", options.t5, "Precision of T5 alone")->group(group);
 }
 

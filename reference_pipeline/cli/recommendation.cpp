@@ -22,13 +22,15 @@ Verdict verdict_of(const Examination& examination, const Examination& reference)
 
 const Examination& reference_of(std::span<const Examined> policies) {
   const Examination* best = nullptr;
-  for (const Examined& policy : policies) {
-    const Examination& run = *policy.found;
+  const auto consider = [&](const Examination* run) {
     const auto width = [](const Examination& of) {
       return families::bytes_per_value(of.choices.transformer);
     };
-    if (run.finite && (!best || width(run) > width(*best))) best = &run;
-  }
+    if (run && run->finite && (!best || width(*run) > width(*best))) best = run;
+  };
+  for (const Examined& policy : policies) consider(policy.found);
+  if (!best)
+    for (const Examined& policy : policies) consider(policy.treated);
   return best ? *best : *policies.front().found;
 }
 
@@ -44,7 +46,8 @@ std::optional<Recommendation> recommend(std::span<const Examined> policies, cons
     if (candidates.empty()) continue;
     const AutoChoice chosen = choose_preset(machine, candidates);
     const auto policy = std::ranges::find(policies, chosen.preset.name, &Examined::name);
-    Recommendation recommendation{policy->name, policy->final_run().choices, wanted, chosen.reason};
+    Recommendation recommendation{policy->name, policy->final_run().choices, policy->final_run().in_effect,
+                                  wanted, chosen.reason};
     if (candidates.size() == 1)
       recommendation.reason =
           "no other was " + std::string(wanted == Verdict::safe ? "safe" : "finite") + " here";

@@ -40,13 +40,14 @@ struct Examined {
   const Examination& final_run() const { return treated ? *treated : *found; }
 };
 
-/// The widest precision's finite run, in the order of the list, with which pictures are compared; the first
-/// run where none is finite.
+/// The widest precision's finite run, in the order of the list, with which pictures are compared; of cured
+/// runs where none is finite by itself; the first run where none is finite at all.
 const Examination& reference_of(std::span<const Examined> policies);
 
 struct Recommendation {
-  std::string name;  ///< of the policy, before its cure
-  families::ComponentChoices choices;
+  std::string name;                      ///< of the policy, before its cure
+  families::ComponentChoices choices;    ///< to ask for
+  families::ComponentChoices in_effect;  ///< what comes of them
   Verdict verdict = Verdict::safe;
   std::string reason;  ///< one line
 };

@@ -23,7 +23,6 @@
 #include <cli/start_options.hpp>
 #include <convert/write_importance.hpp>
 #include <families/registry.hpp>
-#include <image/picture_file.hpp>
 
 #include <precast/io/message.hpp>
 #include <precast/io/suffix.hpp>
@@ -67,6 +66,7 @@ std::map<std::string, std::string> facts_of(const RecordOptions& options, const 
     facts["image"] = options.start.image;
     facts["strength"] = shortest(full.strength);
   }
+  if (!options.start.mask.empty()) facts["mask"] = options.start.mask;
   return facts;
 }
 
@@ -119,11 +119,10 @@ void record(const RecordOptions& options) {
   options.start.pictures(request);
   std::vector<std::filesystem::path> files = outputs_of(options);
   options.run.set_threads();
-  if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
   const families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
-  check_inputs_stay(files, std::array<std::filesystem::path, 2>{options.run.prompts_file.value_or(""),
-                                                                options.start.image});
+  check_inputs_stay(files, std::array<std::filesystem::path, 1>{options.run.prompts_file.value_or("")});
+  options.start.read(request, files);
   const std::string name = cast_model_name(model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;
@@ -195,7 +194,8 @@ void add_record_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("record", "Saves what a model's blocks start from while pictures form, for cost");
   add_run_options(*command, options->run);
-  add_start_options(*command, options->run, options->start);
+  add_count_options(*command, options->run, options->start);
+  add_image_options(*command, options->start);
   add_policy_options(*command, options->policy);
   add_component_options(*command, options->policy);
   add_integer(*command, "--every", options->every, 1, 10000,

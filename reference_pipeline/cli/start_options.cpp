@@ -1,6 +1,10 @@
+#include <array>
+
 #include <cli/arguments.hpp>
+#include <cli/given_files.hpp>
 #include <cli/picture_options.hpp>
 #include <cli/start_options.hpp>
+#include <image/picture_file.hpp>
 
 namespace precast::cli {
 
@@ -11,6 +15,12 @@ void StartOptions::apply(families::Request& request) const {
   request.seed_step = seed_step;
 }
 
+void StartOptions::read(families::Request& request, std::span<const std::filesystem::path> outputs) const {
+  check_inputs_stay(outputs, std::array<std::filesystem::path, 2>{image, mask});
+  if (!image.empty()) request.image = image::read_image(image).image;
+  if (!mask.empty()) request.mask = image::read_image(mask).image;
+}
+
 std::size_t StartOptions::pictures(const families::Request& request) const {
   const std::size_t pictures = request.prompts.size() * static_cast<std::size_t>(request.batch);
   if (pictures > most_pictures)
@@ -19,7 +29,7 @@ std::size_t StartOptions::pictures(const families::Request& request) const {
   return pictures;
 }
 
-CLI::Option* add_start_options(CLI::App& command, RunOptions& run, StartOptions& options) {
+void add_count_options(CLI::App& command, RunOptions& run, StartOptions& options) {
   add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures),
               "Pictures for each prompt; default 1");
   command.add_option("--prompts-file", run.prompts_file, "Prompts, one a line; - for stdin")
@@ -32,6 +42,9 @@ CLI::Option* add_start_options(CLI::App& command, RunOptions& run, StartOptions&
           "noise "
           "for all, as diffusers draws it")
       ->type_name("N");
+}
+
+CLI::Option* add_image_options(CLI::App& command, StartOptions& options) {
   CLI::Option* image =
       command.add_option("--image", options.image, "PNG, JPEG or WebP to start from (image to image)");
   image->type_name("FILE");
@@ -44,6 +57,14 @@ CLI::Option* add_start_options(CLI::App& command, RunOptions& run, StartOptions&
       ->type_name("S")
       ->needs(image);
   add_fit_option(command, options.fit)->needs(image);
+  command
+      .add_option(
+          "--mask", options.mask,
+          "Inpainting: a picture that is white where --image is painted anew, black where it stays; of\n"
+          "models that were trained for it, and of all others too")
+      ->type_name("FILE")
+      ->needs(image)
+      ->group("Stable Diffusion");
   return image;
 }
 

@@ -66,6 +66,7 @@ class Pipeline {
     throw without_blocks();
   }
 
+  /// The policies that its components run under, which may not be those that were asked for.
   virtual const ComponentChoices& choices() const = 0;
   virtual const Family& family() const = 0;
   /// Whether `record`, `load_blocks` and `other_weights` are there: the denoiser's blocks run one by one.

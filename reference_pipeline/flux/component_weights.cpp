@@ -5,6 +5,7 @@
 
 #include <flux/bfl_names.hpp>
 #include <flux/component_weights.hpp>
+#include <text/clip_names.hpp>
 #include <text/t5_gguf_names.hpp>
 #include <vae/original_names.hpp>
 #include <weights/component_facts.hpp>
@@ -15,30 +16,12 @@ namespace {
 
 using weights::FoundPart, weights::Naming, weights::Part;
 
-/// Names (ours) that a text encoder's modules ask for, or that stand beside them and mean nothing here.
-constexpr std::array clip_names = {
-    io::NameLine{"", "embeddings.token_embedding.weight"},
-    io::NameLine{"", "embeddings.position_embedding.weight"},
-    io::NameLine{"", "embeddings.position_ids"},
-    io::NameLine{"", "encoder.layers.#.layer_norm1.*"},
-    io::NameLine{"", "encoder.layers.#.layer_norm2.*"},
-    io::NameLine{"", "encoder.layers.#.self_attn.q_proj.*"},
-    io::NameLine{"", "encoder.layers.#.self_attn.k_proj.*"},
-    io::NameLine{"", "encoder.layers.#.self_attn.v_proj.*"},
-    io::NameLine{"", "encoder.layers.#.self_attn.out_proj.*"},
-    io::NameLine{"", "encoder.layers.#.mlp.fc1.*"},
-    io::NameLine{"", "encoder.layers.#.mlp.fc2.*"},
-    io::NameLine{"", "final_layer_norm.*"},
-    io::NameLine{"", "text_projection.weight"},
-    io::NameLine{"", "logit_scale"},
-};
-
 std::span<const io::NameLine> table_of(Part part) {
   switch (part) {
     case Part::transformer:
       return bfl_names;
     case Part::clip:
-      return clip_names;
+      return text::clip_names;
     case Part::t5:
       return text::t5_gguf_names;
     default:

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include <families/shortest.hpp>
 #include <sampling/flow_match_euler.hpp>
 
 #include <precast/error.hpp>
@@ -114,7 +115,8 @@ f32 timestep(const FlowMatchSettings& settings, f32 sigma) {
 
 int img2img_start(int steps, double strength) {
   if (!(strength >= 0 && strength <= 1))
-    throw InputError("strength " + std::to_string(strength) + " is not between 0 (keep the picture) and 1");
+    throw InputError("strength " + families::shortest(strength) +
+                     " is not between 0 (keep the picture) and 1");
   const double kept = std::min(steps * strength, static_cast<double>(steps));
   return static_cast<int>(std::max(steps - kept, 0.0));
 }

@@ -3,6 +3,7 @@
 #include <numbers>
 #include <string>
 
+#include <families/shortest.hpp>
 #include <sampling/linspace.hpp>
 #include <sampling/noise_schedule.hpp>
 
@@ -162,7 +163,7 @@ std::vector<double> lcm_timesteps(const SamplerSettings& settings, std::int64_t 
   const auto available = static_cast<std::int64_t>(static_cast<double>(original) * strength);
   if (available < steps)
     throw InputError("lcm has " + std::to_string(available) + " timesteps (original_inference_steps " +
-                     std::to_string(original) + ", strength " + std::to_string(strength) + ") for " +
+                     std::to_string(original) + ", strength " + families::shortest(strength) + ") for " +
                      std::to_string(steps) + " steps: take no more steps than that");
   std::vector<double> timesteps;
   const double gap = static_cast<double>(available) / static_cast<double>(steps);

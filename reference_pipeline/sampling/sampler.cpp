@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include <families/shortest.hpp>
 #include <sampling/noise_schedule.hpp>
 #include <sampling/sampler.hpp>
 #include <sampling/sampler_plan.hpp>
@@ -12,23 +13,27 @@
 namespace precast::sampling {
 namespace {
 
+using families::shortest;
+
 void check(const SamplerSettings& settings, const SamplerRun& run) {
   if (run.steps < 1 || run.steps > settings.num_train_timesteps)
     throw InputError("the number of steps is " + std::to_string(run.steps) + ": give 1 to " +
                      std::to_string(settings.num_train_timesteps));
   if (!(run.eta >= 0 && run.eta <= 1))
-    throw InputError("eta " + std::to_string(run.eta) + " is not between 0 (no noise) and 1");
+    throw InputError("eta " + shortest(run.eta) + " is not between 0 (no noise) and 1");
   if (run.eta > 0 && settings.kind != SamplerKind::ddim)
-    throw InputError("eta " + std::to_string(run.eta) + " is ddim's, and the sampler is " +
+    throw InputError("eta " + shortest(run.eta) + " is ddim's, and the sampler is " +
                      std::string(sampler_name(settings.kind)) + ": leave it out, or choose ddim");
   if (!(run.strength >= 0 && run.strength <= 1))
-    throw InputError("strength " + std::to_string(run.strength) +
-                     " is not between 0 (keep the picture) and 1");
+    throw InputError("strength " + shortest(run.strength) + " is not between 0 (keep the picture) and 1");
   const double start = run.denoising_start.value_or(0), end = run.denoising_end.value_or(1);
   if (!(start >= 0 && end <= 1 && start < end))
-    throw InputError("a run from " + std::to_string(start) + " to " + std::to_string(end) +
+    throw InputError("a run from " + shortest(start) + " to " + shortest(end) +
                      " of the noise is none: begin at 0 or later, end later than that and at 1 at most");
 }
+
+/// "1 step", "4 steps"
+std::string counted(std::int64_t steps) { return std::to_string(steps) + (steps == 1 ? " step" : " steps"); }
 
 SamplerPlan plan(const SamplerSettings& settings, const SamplerRun& run) {
   check(settings, run);
@@ -86,23 +91,23 @@ CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
     const std::int64_t kept =
         already_narrowed ? run.steps : static_cast<std::int64_t>(std::min(steps * run.strength, steps));
     if (kept == 0)
-      throw InputError("strength " + std::to_string(run.strength) + " of " + std::to_string(run.steps) +
-                       " steps leaves none: raise one of them");
+      throw InputError("strength " + shortest(run.strength) + " of " + counted(run.steps) +
+                       " leaves none: raise one of them");
     range.first = static_cast<std::size_t>(run.steps - kept);
   }
   if (run.denoising_end && *run.denoising_end > 0 && *run.denoising_end < 1)
     range.end = timesteps.size() - count_below(*run.denoising_end);
-  if (range.first >= range.end)
+  if (range.first >= range.end) {
+    const bool all = run.strength == 1;  // of a picture that is drawn from noise too
     throw InputError(
         run.denoising_start
-            ? "none of the " + std::to_string(run.steps) + " steps lies behind " +
-                  std::to_string(*run.denoising_start) +
+            ? "of " + counted(run.steps) + " none lies behind " + shortest(*run.denoising_start) +
                   " of the noise, where a refiner starts: take more steps, or start it earlier"
-            : "none of the " + std::to_string(run.steps) + " steps at strength " +
-                  std::to_string(run.strength) + " lies before " +
-                  std::to_string(run.denoising_end.value_or(1)) +
-                  " of the noise, where a refiner starts: take more steps or a larger strength, or start it "
-                  "later");
+            : "of " + counted(run.steps) + (all ? "" : " at strength " + shortest(run.strength)) +
+                  " none lies before " + shortest(run.denoising_end.value_or(1)) +
+                  " of the noise, where a refiner starts: take more steps" +
+                  (all ? "" : " or a larger strength") + ", or start it later");
+  }
   return range;
 }
 

@@ -165,6 +165,10 @@ std::vector<std::string> ComponentWeights::names() const {
   return all;
 }
 
+std::string ComponentWeights::stored_name(std::string_view name) const {
+  return found_.prefix + places_.find(name)->second.rows.name;
+}
+
 std::optional<Shape> ComponentWeights::shape(std::string_view name) const {
   const auto found = places_.find(name);
   if (found == places_.end()) return std::nullopt;

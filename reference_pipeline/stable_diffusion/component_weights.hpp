@@ -41,11 +41,14 @@ class ComponentWeights final : public nn::ParameterSource {
   const std::string& component() const { return found_.component; }
   /// What of a model the file holds; nothing of a folder.
   const std::optional<WeightFile>& file() const { return whole_; }
+  const std::filesystem::path& path() const { return path_; }
   /// The names of all that `find` gives.
   std::vector<std::string> names() const;
+  /// What one of them is called in the file.
+  std::string stored_name(std::string_view name) const;
   /// What progress counts to.
   std::size_t bytes_to_take() const { return tensors_.bytes_to_take(); }
-  /// Tensors of a file with the component's prefix that no module reads.
+  /// Tensors in their authors' names, with the component's prefix, that have no name here.
   const std::vector<std::string>& unread() const { return unread_; }
   /// The shape of a parameter, nothing where it is not there.
   std::optional<Shape> shape(std::string_view name) const;

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include <families/request_error.hpp>
+#include <stable_diffusion/component_configs.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/configs_of_tensors.hpp>
 #include <stable_diffusion/model_folder.hpp>
-#include <weights/component_facts.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -42,34 +42,6 @@ std::vector<std::pair<std::string, std::string>> encoders_of(Kind kind) {
   if (kind != Kind::xl_refiner) encoders.emplace_back("text_encoder", "tokenizer");
   if (kind == Kind::xl || kind == Kind::xl_refiner) encoders.emplace_back("text_encoder_2", "tokenizer_2");
   return encoders;
-}
-
-/// "FILE: 2 tensors are not read: 'a', 'b'"
-void note_unread(std::vector<std::string>& notes, const std::filesystem::path& file,
-                 const ComponentWeights& weights) {
-  const std::vector<std::string>& names = weights.unread();
-  if (!names.empty()) notes.push_back(weights::unread_note(file, names));
-}
-
-/// A component's config: a file in the model folder, with which tensors must agree, or what they tell.
-template <class Config, class FromTensors>
-Config config_of(const ModelFolder& model, std::vector<std::string>& notes, const std::string& name,
-                 FromTensors&& from_tensors) {
-  const std::filesystem::path usual = model.path / name / "config.json";
-  const auto file = model.files.find(name);
-  if (file == model.files.end()) return Config::load(usual);
-  const ComponentWeights weights(file->second, name);
-  note_unread(notes, file->second, weights);
-  for (const std::filesystem::path& config_file : {file->second / "config.json", usual})
-    if (io::is_there(config_file)) {
-      Config config = Config::load(config_file);
-      check_agreement(weights, config, config_file);
-      return config;
-    }
-  if (!weights.file())
-    throw weights.error("has no config.json beside it, nor " + io::shown(usual) +
-                        ": give --model a folder that has it");
-  return from_tensors(weights);
 }
 
 /// Throws InputError that says which folder is lacking.
@@ -105,13 +77,11 @@ void check_given(const ModelFolder& model, const families::ModelFiles& given) {
   }
 }
 
-/// What a scheduler's file says of the model, which is the same for every sampler.
-sampling::PredictionType prediction_of(const ModelFolder& model) {
-  return model.scheduler.settings(sampling::SamplerKind::ddim).prediction_type;
-}
-
 /// Throws InputError where a scheduler's file contradicts what a tensor says of the UNet.
-void check_prediction(const ComponentWeights& unet, const ModelFolder& model) {
+void check_prediction(const ModelFolder& model) {
+  const auto given = model.files.find("unet");
+  if (given == model.files.end()) return;
+  const ComponentWeights unet(given->second, "unet");
   if (!unet.file() || !unet.file()->predicts_v) return;
   if (prediction_of(model) != sampling::PredictionType::v_prediction)
     throw unet.error("has a tensor 'v_pred', so its UNet predicts v, and " +
@@ -148,26 +118,18 @@ ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files f
   model.files = std::move(files);
   model.force_zeros_for_empty_prompt = whole.kind == Kind::xl;
   model.requires_aesthetics_score = whole.kind == Kind::xl_refiner;
-  model.unet = config_of<UNetConfig>(model, model.notes, "unet", [&](const ComponentWeights& weights) {
-    UNetConfig config = unet_config(weights);
-    config.sample_size = sample_size(whole.kind, prediction_of(model));
-    return config;
-  });
-  check_prediction(unet_weights, model);
-  for (const auto& [name, tokenizer] : encoders_of(whole.kind)) {
-    text::ClipConfig config = config_of<text::ClipConfig>(model, model.notes, name, clip_config);
-    config.scope = name;
-    config.projects = name == "text_encoder_2";
-    (name == "text_encoder" ? model.text_encoder : model.text_encoder_2) = config;
-  }
-  model.vae = config_of<vae::AutoencoderConfig>(model, model.notes, "vae", autoencoder_config);
+  model.unet = unet_config_of(model);
+  check_prediction(model);
+  for (const auto& [name, tokenizer] : encoders_of(whole.kind))
+    (name == "text_encoder" ? model.text_encoder : model.text_encoder_2) = clip_config_of(model, name);
+  model.vae = vae_config_of(model);
   model.defaults = families::ModelDefaults::load(folder / "precast.json");
   model.check_fit();
   return model;
 }
 
 ModelFolder ModelFolder::open(const families::ModelFiles& given) {
-  if (given.is_folder_alone()) return open_folder(given.model);
+  if (given.is_folder_alone()) return open_folder(given.model, {});
   Files files = is_file(given.model) ? files_in(given.model) : Files{};
   for (const auto& [name, path] : given.components)
     files.insert_or_assign(name == other_name_of_unet ? std::string("unet") : name, path);
@@ -179,21 +141,9 @@ ModelFolder ModelFolder::open(const families::ModelFiles& given) {
     return model;
   }
 
-  ModelFolder model = open_folder(folder);
+  ModelFolder model = open_folder(folder, std::move(files));
   check_given(model, given);
-  const auto check = [&](const std::string& name, const auto& config) {
-    const auto file = files.find(name);
-    if (file == files.end()) return;
-    const ComponentWeights weights(file->second, name);
-    note_unread(model.notes, file->second, weights);
-    check_agreement(weights, config, folder / name / "config.json");
-    if (name == "unet") check_prediction(weights, model);
-  };
-  check("unet", model.unet);
-  check("vae", model.vae);
-  if (model.text_encoder) check("text_encoder", *model.text_encoder);
-  if (model.text_encoder_2) check("text_encoder_2", *model.text_encoder_2);
-  model.files = std::move(files);
+  check_prediction(model);
   return model;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <families/registry.hpp>
+#include <stable_diffusion/component_configs.hpp>
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/model_folder.hpp>
 
@@ -157,7 +158,8 @@ void ModelFolder::check_fit() const {
                  : ""));
 }
 
-ModelFolder ModelFolder::open_folder(const std::filesystem::path& path) {
+ModelFolder ModelFolder::open_folder(const std::filesystem::path& path,
+                                     std::map<std::string, std::filesystem::path, std::less<>> files) {
   const io::Config index = families::model_index(path);
   if (!family().recognises(index.string("_class_name"))) throw families::no_family(index);
   for (const auto& [component, known] : component_classes) check_class(index, component, known);
@@ -171,24 +173,25 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path) {
   model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
   model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);
   model.requires_aesthetics_score = index.boolean_or("requires_aesthetics_score", false);
-  model.unet = UNetConfig::load(model.component("unet") / "config.json");
+  model.files = std::move(files);
+  model.unet = unet_config_of(model);
   const auto encoder = [&](std::string_view name, std::string_view tokenizer) {
     require(index, tokenizer, "its " + std::string(name) + " takes its tokens");
-    text::ClipConfig config = text::ClipConfig::load(model.component(name) / "config.json");
-    config.scope = name;
-    return config;
+    return clip_config_of(model, std::string(name));
   };
   if (model.is_xl()) {
+    if (model.files.contains("unet") && !is_listed(index, "text_encoder_2"))
+      throw io::file_error(model.component("unet"), "is a UNet of the XL kind, and " + io::shown(path) +
+                                                        " has no text_encoder_2 for it: give another UNet");
     require(index, "text_encoder_2", "a model of the XL kind takes its pooled text");
     model.text_encoder_2 = encoder("text_encoder_2", "tokenizer_2");
-    model.text_encoder_2->projects = true;
   } else {
     require(index, "text_encoder", "a model without addition_embed_type in unet/config.json has no other");
   }
   if (is_listed(index, "text_encoder")) model.text_encoder = encoder("text_encoder", "tokenizer");
   if (!model.is_xl() && is_listed(index, "text_encoder_2"))
     model.notes.push_back(io::shown(index.path()) + ": its text_encoder_2 is not used by its unet");
-  model.vae = vae::AutoencoderConfig::load(model.component("vae") / "config.json");
+  model.vae = vae_config_of(model);
   model.defaults = families::ModelDefaults::load(path / "precast.json");
   model.check_fit();
   return model;

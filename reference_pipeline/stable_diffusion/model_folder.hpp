@@ -35,11 +35,11 @@ struct ModelFolder {
   std::map<std::string, std::filesystem::path, std::less<>> files;  ///< components that lie elsewhere
   std::vector<std::string> notes;  ///< what of the folder, and of files, is not used
 
-  /// Reads and checks every config, and that the components fit together. What is given as a file takes the
-  /// place of a folder's component; a file's tensors and the folder's config must agree. A model that is a
-  /// file brings what is in it, and has the rest from its own folder: tokenizers at least. What no config
-  /// says is as its tensors say, and as in the published models of its kind. Throws InputError that names the
-  /// file.
+  /// Reads and checks every config, and that the components fit together. What is given as a file or a
+  /// component's folder takes the place of the model folder's component, with its own config.json where it
+  /// has one; its tensors must agree with that, else with the folder's. A model that is a file brings what is
+  /// in it, and has the rest from its own folder: tokenizers at least. What no config says is as its tensors
+  /// say, and as in the published models of its kind. Throws InputError that names the file.
   static ModelFolder open(const families::ModelFiles& given);
 
   /// Two text encoders side by side, and sizes as conditioning.
@@ -64,8 +64,9 @@ struct ModelFolder {
  private:
   ModelFolder(std::filesystem::path folder, sampling::SchedulerConfig settings)
       : path(std::move(folder)), scheduler(std::move(settings)) {}
-  /// A folder that diffusers saved, all of it.
-  static ModelFolder open_folder(const std::filesystem::path& path);
+  /// A folder that diffusers saved, with files in place of some of its components.
+  static ModelFolder open_folder(const std::filesystem::path& path,
+                                 std::map<std::string, std::filesystem::path, std::less<>> files);
   /// A model without a model_index.json, out of files and what lies beside them.
   static ModelFolder open_parts(const std::filesystem::path& folder,
                                 std::map<std::string, std::filesystem::path, std::less<>> files);

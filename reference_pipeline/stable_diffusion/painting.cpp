@@ -180,7 +180,7 @@ Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, c
   result.sampler = sampling::sampler_title(sampling::sampler_named(*result.used.sampler));
   const Prepared all = prepared(given, refiner, progress, result);
   const std::int64_t count = families::pictures(result.used);
-  const Model& last = refiner ? *refiner : model;
+  const Model& last = refiner && !vae_is_given ? *refiner : model;
   const bool previews = given.preview && given.preview->vae;
   const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
   std::unique_ptr<vae::Decoder> decoder;

@@ -48,9 +48,8 @@ void check_start(const ModelFolder& folder, const Request& given) {
   if (given.mask && !given.image)
     throw RequestError("a mask is given without the image that it is for: give that as well (--image)");
   if (folder.takes_mask() && !given.mask)
-    throw RequestError(
-        io::shown(folder.path) +
-        " was trained to paint into a picture: give generate one (--image), and where (--mask)");
+    throw RequestError(io::shown(folder.path) +
+                       " was trained to paint into a picture: give it one (--image), and where (--mask)");
 }
 
 }  // namespace
@@ -61,19 +60,21 @@ StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& mod
   families::ComponentChoices used = choices;
   used.second_text_encoder.reset();  // that is T5's, and CLIP's two have one policy
   for (const families::Role role : families::all_roles) families::require_policy(used.of(role));
-  parts_ = std::make_unique<Parts>(Parts{Model::open(model), used, backend});
-  families::require_policy(parts_->vae_choice(parts_->model, VaeHalf::decoder));
+  parts_ = std::make_unique<Parts>(
+      Parts{Model::open(model), used, backend, used, model.components.contains("vae")});
+  parts_->in_effect.vae = parts_->vae_choice(parts_->model, VaeHalf::decoder);
+  families::require_policy(parts_->in_effect.vae);
 }
 StableDiffusionPipeline::~StableDiffusionPipeline() = default;
 
 std::vector<std::string> StableDiffusionPipeline::notes() const {
   std::vector<std::string> notes = parts_->model.folder.notes;
-  if (parts_->vae_choice(parts_->model, VaeHalf::decoder) != parts_->choices.vae)
+  if (parts_->in_effect.vae != parts_->choices.vae)
     notes.push_back(io::shown(parts_->model.folder.component("vae")) +
                     ": force_upcast: the VAE runs in f32, for its f16 overflows");
   return notes;
 }
-const families::ComponentChoices& StableDiffusionPipeline::choices() const { return parts_->choices; }
+const families::ComponentChoices& StableDiffusionPipeline::choices() const { return parts_->in_effect; }
 const families::Family& StableDiffusionPipeline::family() const { return stable_diffusion::family(); }
 
 std::vector<families::NamedTokens> StableDiffusionPipeline::tokens(const std::string& text) const {

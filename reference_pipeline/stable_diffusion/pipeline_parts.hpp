@@ -49,6 +49,8 @@ struct StableDiffusionPipeline::Parts {
   Model model;
   families::ComponentChoices choices;
   const families::Backend& backend;
+  families::ComponentChoices in_effect;  ///< with the VAE's as it decodes
+  bool vae_is_given = false;             ///< by itself: then it decodes what a refiner ends with too
 
   LatentSize size(const Request& request) const {
     const std::int64_t factor = model.folder.vae.factor();

@@ -260,6 +260,31 @@ TEST_CASE("doctor: what is recommended is a header that compiles and a command t
   CHECK(drawn.json()["precision"] == report["recommended"]["name"]);
 }
 
+TEST_CASE(
+    "doctor: the header of an XL model has the VAE's policy that its force_upcast makes, and so has a "
+    "picture") {
+  const Scratch scratch;
+  const std::string header = (scratch.path() / "policy.hpp").string();
+  const nlohmann::json report =
+      examined(program::stable_diffusion_models + "sdxl", {"--policies", "memory", "--output", header});
+  CHECK(report["recommended"]["name"] == "memory");
+  CHECK(report["recommended"]["policies"]["vae"] == "Policy<Storage<f32>>");
+  CHECK_THAT(program::content(header),
+             Catch::Contains("Vae<Policy<Storage<f32>>>") &&
+                 Catch::Contains("TextEncoder<Policy<Storage<f16>, Upcast<Attention>>>"));
+  const std::string picture = (scratch.path() / "a.png").string();
+  const auto drawn = run({"generate", "--model", program::stable_diffusion_models + "sdxl", "--prompt", "a",
+                          "--steps", "1", "--preset", "memory", "--output", picture, "--json"});
+  REQUIRE(drawn.code == 0);
+  CHECK(drawn.json()["policies"]["vae"] == "Policy<Storage<f32>>");
+  CHECK(drawn.json()["policies"]["unet"] == "Policy<Storage<f16>, Upcast<Attention>>");
+  // The command that info gives names the same policies.
+  const Words again = run({"info", picture, "--json"}).json()["command"];
+  const auto place = std::ranges::find(again, "--vae-precision");
+  REQUIRE(std::distance(place, again.end()) > 1);
+  CHECK(*std::next(place) == "f32");
+}
+
 TEST_CASE("doctor: a model that no policy keeps finite is told, and no header is written") {
   const Scratch scratch;
   const std::string model = (scratch.path() / "broken").string();
@@ -301,6 +326,41 @@ TEST_CASE("doctor: the recommended command has every option of the run") {
   CHECK(std::ranges::count(words, "--vae-tiling") == 1);
 }
 
+TEST_CASE("doctor: where no policy is finite by itself, what is cured is what others are compared with") {
+  const Scratch scratch;
+  const std::string model =
+      program::overflow_variant(scratch, program::stable_diffusion_models + "sd15", "decoder");
+  const nlohmann::json report = examined(model, {"--policies", "memory,f16"});
+  CHECK(report["reference"] == "transformer memory, text memory, vae bf16+upcast-attention");
+  CHECK(policy_of(report, "memory")["treatment"]["run"]["psnr"].is_null());
+  CHECK(policy_of(report, "f16")["treatment"]["run"]["psnr"] > 30);
+  CHECK(policy_of(report, "f16")["psnr"] < 10);
+  CHECK(policy_of(report, "f16")["verdict"] == "overflows");
+}
+
+TEST_CASE("doctor: a model that paints into pictures is examined at it, and the command does the same") {
+  const Scratch scratch;
+  const std::string picture = (scratch.path() / "a.png").string(), model = program::stable_diffusion_models;
+  REQUIRE(run({"generate", "--model", model + "sd15", "--prompt", "a", "--steps", "1", "--output", picture})
+              .code == 0);
+  const nlohmann::json report = examined(model + "inpaint", {"--policies", "quality,f16", "--image", picture,
+                                                             "--mask", picture, "--strength", "0.9"});
+  for (const nlohmann::json& policy : report["policies"]) CHECK(policy["verdict"] == "safe");
+  const std::string ops = report["policies"][0]["ops"].dump();
+  CHECK_THAT(ops, Catch::Contains("vae.encoder.") && Catch::Contains("vae.decoder."));
+  const Words words = report["recommended"]["command"];
+  for (const auto& [option, value] :
+       {std::pair{"--image", picture}, {"--mask", picture}, {"--strength", std::string("0.9")}}) {
+    const auto place = std::ranges::find(words, option);
+    REQUIRE(std::distance(place, words.end()) > 1);
+    CHECK(*std::next(place) == value);
+  }
+  // Of any other model it sees the encoder too.
+  const nlohmann::json from =
+      examined(model + "sd15", {"--policies", "quality", "--image", picture, "--fit", "crop"});
+  CHECK_THAT(from["policies"][0]["ops"].dump(), Catch::Contains("vae.encoder."));
+}
+
 TEST_CASE("doctor: a picture that fits under no policy is told as such") {
 #if defined(__SANITIZE_ADDRESS__)
   return;  // it takes more addresses than any limit leaves
@@ -340,6 +400,10 @@ TEST_CASE("doctor: bad input is one line") {
            {{"--model", sd15, "--prompt", "a", "b"}, "doctor takes one prompt"},
            {{"--model", sd15, "--policies", "slow"}, "'slow' names no policy"},
            {{"--model", sd15, "--policies", "f16,f16"}, "twice"},
+           {{"--model", program::stable_diffusion_models + "inpaint"},
+            "give it one (--image), and where (--mask)"},
+           {{"--model", sd15, "--mask", "a.png"}, "--image"},
+           {{"--mask", "a.png", "--image", "a.png", "--output", "a.png"}, "a.png"},
            {{"--model", sd15, "--output", "-"}, "--output is '-'"},
            {{"--model", sd15, "--output", "/nowhere/policy.hpp"}, "/nowhere"},
            {{"--model", sd15, "--steps", "0"}, "--steps"},

@@ -283,6 +283,36 @@ TEST_CASE("compare: a sheet of Stable Diffusion keeps the sampler, and a guidanc
   CHECK_THAT(command, Catch::Contains("--sampler euler "));
 }
 
+TEST_CASE("compare: a model that paints into pictures is compared at it, and info says so") {
+  const Scratch scratch;
+  const std::string picture = (scratch.path() / "a.png").string(),
+                    sheet = (scratch.path() / "sheet.png").string();
+  REQUIRE(run({"generate", "--model", stable_diffusion_models + "sd15", "--prompt", "a", "--steps", "1",
+               "--output", picture})
+              .code == 0);
+  const auto compare = [&](const std::string& output, const Words& start) {
+    return run(program::with({"compare", "--model", stable_diffusion_models + "inpaint", "--prompt", "a",
+                              "--steps", "2", "--policies", "quality,fast", "--json", "--output", output},
+                             start));
+  };
+  const auto without = compare(sheet, {});
+  CHECK(without.code == 2);
+  CHECK_THAT(without.err, Catch::Contains("give it one (--image), and where (--mask)"));
+  const Words start{"--image", picture, "--mask", picture, "--strength", "0.8"};
+  const auto made = compare(sheet, start);
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  CHECK(made.json()["policies"][1]["psnr"] > 20);
+  const Words again = run({"info", sheet, "--json"}).json()["command"];
+  for (const auto& [option, value] :
+       {std::pair{"--image", "INPUT.png"}, {"--mask", "MASK.png"}, {"--strength", "0.8"}}) {
+    const auto place = std::ranges::find(again, option);
+    REQUIRE(std::distance(place, again.end()) > 1);
+    CHECK(*std::next(place) == value);
+  }
+  CHECK_THAT(compare(picture, start).err, Catch::Contains("is read by this command, and would be replaced"));
+}
+
 TEST_CASE("generate: --cfg-scale is --guidance of Stable Diffusion, also where it is 1 or said twice") {
   const Scratch scratch;
   const auto guidance = [&](const Words& options) {

@@ -286,15 +286,19 @@ TEST_CASE("runs that a sampler does not have are refused in one line") {
   CHECK_THAT(failure(bare, kind, {.steps = 5, .eta = std::nan("")}), Contains("eta"));
   CHECK_THAT(failure(bare, SamplerKind::euler, {.steps = 5, .eta = 0.5}), Contains("is ddim's"));
   CHECK_THAT(failure(bare, kind, {.steps = 5, .strength = 1.1}), Contains("strength 1.1"));
-  CHECK_THAT(failure(bare, kind, {.steps = 5, .strength = 0.1}), Contains("leaves none"));
+  CHECK_THAT(failure(bare, kind, {.steps = 5, .strength = 0.1}),
+             Contains("strength 0.1 of 5 steps leaves none"));
   CHECK_THAT(failure(bare, kind, {.steps = 5, .denoising_start = 0.9, .denoising_end = 0.5}),
              Contains("is none"));
   CHECK_THAT(
       failure(bare, kind, {.steps = 1, .denoising_start = 0.5}),
-      Contains("none of the 1 steps lies behind 0.5") && Contains("take more steps, or start it earlier"));
+      Contains("of 1 step none lies behind 0.5 of") && Contains("take more steps, or start it earlier"));
   CHECK_THAT(failure(bare, kind, {.steps = 4, .strength = 0.25, .denoising_end = 0.5}),
-             Contains("none of the 4 steps at strength 0.25") && Contains("lies before 0.5") &&
+             Contains("of 4 steps at strength 0.25 none lies before 0.5 of") &&
                  Contains("a larger strength, or start it later"));
+  // A picture that is drawn from noise has no strength.
+  CHECK_THAT(failure(R"({"_class_name": "DDIMScheduler"})", kind, {.steps = 1, .denoising_end = 0.5}),
+             Contains("of 1 step none lies before 0.5 of") && Contains("take more steps, or start it later"));
   CHECK_THAT(failure(bare, SamplerKind::lcm, {.steps = 51}), Contains("original_inference_steps 50"));
   CHECK_THAT(failure(bare, SamplerKind::lcm, {.steps = 8, .strength = 0.1, .strength_narrows_lcm = true}),
              Contains("8 steps"));

@@ -323,3 +323,48 @@ TEST_CASE("what of a Stable Diffusion folder is not used is told") {
   CHECK_THAT(all,
              Catch::Contains("safety_checker is not run") && Catch::Contains("image_encoder is not used"));
 }
+
+TEST_CASE(
+    "tensors of a Stable Diffusion folder that nothing reads are told, blocks that configs lack among them") {
+  const auto notes = [](const std::filesystem::path& folder) {
+    return stable_diffusion::StableDiffusionPipeline(
+               folder, families::ComponentChoices::all(choices_in<f32>().front()))
+        .notes();
+  };
+  for (const std::string folder : stable_diffusion_folders)
+    CHECK(notes(stable_diffusion_model(folder)).empty());
+
+  const DamagedFolder unread(stable_diffusion_model("sdxl"));
+  const std::vector<std::pair<std::string, std::string>> components{{"text_encoder", "model"},
+                                                                    {"text_encoder_2", "model"},
+                                                                    {"unet", "diffusion_pytorch_model"},
+                                                                    {"vae", "diffusion_pytorch_model"}};
+  for (const auto& [component, file] : components)
+    unread.change_tensors(component + "/" + file + ".safetensors", [](RawTensors& tensors) {
+      tensors["nobody.knows.weight"] = {"F32", {1}, std::string(4, '\0')};
+    });
+  const auto find = [&](const std::string& component, const std::string& says) {
+    const std::vector<std::string> all = notes(unread.path());
+    return std::ranges::any_of(
+        all, [&](const std::string& note) { return note.find("/" + component + ": " + says) != note.npos; });
+  };
+  CHECK(notes(unread.path()).size() == components.size());
+  for (const auto& [component, file] : components)
+    CHECK(find(component, "1 tensor is not read: 'nobody.knows.weight'"));
+
+  // diffusers draws with what the configs say, and warns too.
+  unread.set("text_encoder/config.json", "num_hidden_layers", 2);
+  unread.set("unet/config.json", "transformer_layers_per_block", {1, 1});
+  unread.set("vae/config.json", "use_quant_conv", false);
+  CHECK(find("text_encoder",
+             "17 tensors are not read: 'nobody.knows.weight', "
+             "'text_model.encoder.layers.2.layer_norm1.bias'"));
+  CHECK(find("unet", "81 tensors are not read: 'down_blocks.1.attentions.0.transformer_blocks.1."));
+  CHECK(find("vae", "3 tensors are not read: 'nobody.knows.weight', 'quant_conv.bias', 'quant_conv.weight'"));
+  CHECK(find("text_encoder_2", "1 tensor is"));
+  unread.change_tensors("vae/diffusion_pytorch_model.safetensors", [](RawTensors& tensors) {
+    tensors["decoder.up_blocks.0.resnets.2.conv2.weight"] =
+        tensors.at("decoder.up_blocks.0.resnets.1.conv2.weight");
+  });
+  CHECK(find("vae", "4 tensors are not read: 'decoder.up_blocks.0.resnets.2.conv2.weight', "));
+}

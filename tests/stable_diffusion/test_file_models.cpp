@@ -131,6 +131,42 @@ TEST_CASE("what tensors say of a file's noise is heeded, and no scheduler's file
   CHECK(says(problem(file), "was trained with EDM's levels of noise, which is not read"));
 }
 
+TEST_CASE("a folder that is given for a component brings its own config") {
+  const Golden golden("stable_diffusion");
+  const families::Request request = request_of(golden, stable_diffusion_cases().at("sd15_txt2img_own"));
+  const auto draw = [&](const families::ModelFiles& files) {
+    return families::open(files, plain(), families::cpu_backend())->generate(request).latents;
+  };
+  // The same shapes under other heads, which no tensor tells.
+  const DamagedFolder other(stable_diffusion_model("sd15"));
+  other.set("unet/config.json", "attention_head_dim", 4);
+  const Tensor<f32> expected = draw(other.path()), base = draw(stable_diffusion_model("sd15"));
+  REQUIRE(!std::ranges::equal(expected.values(), base.values()));
+  const families::ModelFiles replaced(stable_diffusion_model("sd15"),
+                                      {{"transformer", other.path() / "unet"}});
+  CHECK(std::ranges::equal(draw(replaced).values(), expected.values()));
+
+  // A VAE that needs no f32 any more, as those that were mended for f16 say; and a folder without one.
+  const auto notes = [](const families::ModelFiles& files) {
+    const auto f16_choice = families::ComponentChoices::all(choices_in<f16>().front());
+    return families::open(files, f16_choice, families::cpu_backend())->notes();
+  };
+  const fs::path xl = stable_diffusion_model("sdxl");
+  REQUIRE(notes(xl).size() == 1);
+  CHECK(says(notes(xl).front(), "force_upcast"));
+  const DamagedFolder mended(xl);
+  mended.set("vae/config.json", "force_upcast", false);
+  const DamagedFolder without(xl);
+  fs::remove_all(without.path() / "vae");
+  for (const fs::path& folder : {xl, without.path()})
+    CHECK(notes({folder, {{"vae", mended.path() / "vae"}}}).empty());
+
+  CHECK(says(problem({stable_diffusion_model("sd15"), {{"transformer", xl / "unet"}}}),
+             "is a UNet of the XL kind, and"));
+  CHECK(says(problem({xl, {{"transformer", stable_diffusion_model("sd15") / "unet"}}}),
+             "must equal the hidden_size of text_encoder/config.json"));
+}
+
 TEST_CASE("what a model that is a file needs beside it is one line") {
   const TemporaryFolder place;
   const fs::path file = place.path() / "file";

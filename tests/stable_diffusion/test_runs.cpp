@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <families/registry.hpp>
 #include <sampling/torch_random.hpp>
 #include <stable_diffusion/latents.hpp>
 #include <support/damaged_folder.hpp>
@@ -111,6 +112,27 @@ TEST_CASE("a refiner keeps the picture around a mask that the base's UNet took")
   }
   CHECK(around > 0);
   CHECK(inside > 0);
+}
+
+TEST_CASE("a VAE that is given by itself decodes what a refiner ends with, in place of the refiner's") {
+  const DamagedFolder other(stable_diffusion_model("sdxl"));
+  other.change_tensors("vae/diffusion_pytorch_model.safetensors", [](RawTensors& tensors) {
+    std::ranges::fill(tensors.at("decoder.conv_out.weight").bytes, '\0');
+    std::ranges::fill(tensors.at("decoder.conv_out.bias").bytes, '\0');
+  });
+  families::Request request = request_of_case("sdxl_txt2img_own");
+  request.refiner = stable_diffusion_model("refiner");
+  const auto draw = [&](const families::ModelFiles& files) {
+    return families::open(files, families::ComponentChoices::all(choices_in<f32>().front()),
+                          families::cpu_backend())
+        ->generate(request);
+  };
+  const families::ModelFiles replaced(stable_diffusion_model("sdxl"), {{"vae", other.path() / "vae"}});
+  const families::Result without = draw(stable_diffusion_model("sdxl")), with = draw(replaced);
+  CHECK(std::ranges::equal(with.latents.values(), without.latents.values()));
+  const auto is_grey = [](std::uint8_t value) { return value == 128; };
+  CHECK(std::ranges::all_of(with.images.front().rgb, is_grey));
+  CHECK(!std::ranges::all_of(without.images.front().rgb, is_grey));
 }
 
 TEST_CASE("a mask whose pixels are too few to paint a latent is refused") {

@@ -93,6 +93,10 @@ _precast() {
         --aesthetic-score) :; return ;;
         --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
+        --image) _precast_offer -f; return ;;
+        --strength) :; return ;;
+        --fit) _precast_offer -W 'stretch crop pad'; return ;;
+        --mask) _precast_offer -f; return ;;
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
         --report) _precast_offer -f; return ;;
@@ -100,7 +104,7 @@ _precast() {
         --merge) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --report --shard --layers --merge --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --policies --output -o --report --shard --layers --merge --quality --markdown --json'
       fi ;;
     doctor)
       case "$before" in
@@ -126,10 +130,14 @@ _precast() {
         --aesthetic-score) :; return ;;
         --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
+        --image) _precast_offer -f; return ;;
+        --strength) :; return ;;
+        --fit) _precast_offer -W 'stretch crop pad'; return ;;
+        --mask) _precast_offer -f; return ;;
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --policies --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --policies --output -o --json'
       fi ;;
     record)
       case "$before" in
@@ -161,6 +169,7 @@ _precast() {
         --image) _precast_offer -f; return ;;
         --strength) :; return ;;
         --fit) _precast_offer -W 'stretch crop pad'; return ;;
+        --mask) _precast_offer -f; return ;;
         --preset) _precast_offer -W 'quality balanced fast memory auto'; return ;;
         --precision) _precast_offer -W 'f32 bf16 f16'; return ;;
         --transformer-precision|--unet-precision) _precast_offer -W 'f32 bf16 f16'; return ;;
@@ -172,7 +181,7 @@ _precast() {
         --output|-o) _precast_offer -f; return ;;
         --importance) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --importance --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --importance --json'
       fi ;;
     cost)
       case "$before" in

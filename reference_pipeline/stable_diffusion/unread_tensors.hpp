@@ -1,0 +1,22 @@
+// Which tensors of a component no module reads: what a file has beside the model that its config describes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/unet.hpp>
+#include <text/clip_text_model.hpp>
+#include <vae/autoencoder.hpp>
+
+namespace precast::stable_diffusion {
+
+/// Their names as they are stored, blocks that the config does not have among them. Of weights in their
+/// authors' names blocks are compared elsewhere (check_agreement), and those that have no name here are
+/// listed.
+std::vector<std::string> unread_tensors(const ComponentWeights& weights, const UNetConfig& config);
+std::vector<std::string> unread_tensors(const ComponentWeights& weights, const text::ClipConfig& config);
+std::vector<std::string> unread_tensors(const ComponentWeights& weights,
+                                        const vae::AutoencoderConfig& config);
+
+}  // namespace precast::stable_diffusion
