@@ -76,12 +76,14 @@ inline void guide_into(View<const f32> negative, View<const f32> positive, f32 s
 
 /// Guidance rescale (Lin et al. 2023, section 3.4) of guided [images, ...]:
 /// out = share guided std(positive) / std(guided) + (1 - share) guided, with the standard deviations (over
-/// n - 1) of each image. `out` may be `guided`; all are contiguous. Throws ShapeError where
-/// the shapes differ, InputError where `share` is outside [0, 1] or an image has fewer than two values.
+/// n - 1) of each image. `out` may be `guided`; all are contiguous. Throws ShapeError where the shapes differ
+/// or have no dimensions, InputError where `share` is outside [0, 1] or an image has fewer than two values.
 inline void rescale_guidance_into(View<const f32> guided, View<const f32> positive, f32 share,
                                   View<f32> out) {
   detail::require_same_shape("rescale_guidance", guided.shape(), positive.shape());
   detail::require_same_shape("rescale_guidance", guided.shape(), out.shape());
+  if (guided.shape().rank() == 0)
+    throw ShapeError("rescale_guidance: " + to_string(guided.shape()) + " is not [images, ...]");
   if (!(share >= 0 && share <= 1))
     throw InputError("rescale_guidance: a share of " + std::to_string(share) + " is not between 0 and 1");
   if (share == 0) return combine_into(guided, {}, out);
