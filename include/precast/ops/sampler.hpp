@@ -112,9 +112,21 @@ inline void euler_step_into(View<const f32> state, View<const f32> velocity, f32
 }
 
 // The same on a Context, the first argument (problem/context.hpp).
-template <class... Arguments>
-void combine_into(const Context& context, const Arguments&... arguments) {
-  with_context(context, [&] { combine_into(arguments...); });
+inline void combine_into(const Context& context, View<const f32> x0, const elementwise::Combination& how,
+                         View<f32> out) {
+  with_context(context, [&] { combine_into(x0, how, out); });
+}
+inline void combine_into(const Context& context, View<const f32> x0, View<const f32> x1,
+                         const elementwise::Combination& how, View<f32> out) {
+  with_context(context, [&] { combine_into(x0, x1, how, out); });
+}
+inline void combine_into(const Context& context, View<const f32> x0, View<const f32> x1, View<const f32> x2,
+                         const elementwise::Combination& how, View<f32> out) {
+  with_context(context, [&] { combine_into(x0, x1, x2, how, out); });
+}
+inline void combine_into(const Context& context, View<const f32> x0, View<const f32> x1, View<const f32> x2,
+                         View<const f32> x3, const elementwise::Combination& how, View<f32> out) {
+  with_context(context, [&] { combine_into(x0, x1, x2, x3, how, out); });
 }
 inline void guide_into(const Context& context, View<const f32> negative, View<const f32> positive, f32 scale,
                        View<f32> out) {
