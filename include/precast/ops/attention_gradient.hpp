@@ -110,9 +110,9 @@ void attention_with_log_sums_into(const Context& context, const Q& q, const K& k
   with_context(context, [&] { attention_with_log_sums_into<P, Chosen...>(q, k, v, options, out, log_sums); });
 }
 template <PolicyType P, AttentionOption... Chosen, ScalarArray DO, AttentionArray Q, AttentionArray K,
-          AttentionArray V, ScalarArray O>
+          AttentionArray V, ScalarArray O, ArrayOf<f32> L>
 void attention_gradient_into(const Context& context, const DO& dout, const Q& q, const K& k, const V& v,
-                             const O& out, const View<const f32>& log_sums, const AttentionOptions& options,
+                             const O& out, const L& log_sums, const AttentionOptions& options,
                              View<typename training<P>::gradient> dq, View<typename training<P>::gradient> dk,
                              View<typename training<P>::gradient> dv) {
   with_context(context, [&] {

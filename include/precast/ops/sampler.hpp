@@ -111,38 +111,43 @@ inline void euler_step_into(View<const f32> state, View<const f32> velocity, f32
   detail::sampler_op("euler_step", out, elementwise::EulerStep{distance}, state, velocity);
 }
 
-// The same on a Context, the first argument (problem/context.hpp).
-inline void combine_into(const Context& context, View<const f32> x0, const elementwise::Combination& how,
-                         View<f32> out) {
+// The same on a Context, the first argument (problem/context.hpp). Tensors become views in it, where they
+// wait for what was uploaded to them.
+template <ArrayOf<f32> X0>
+void combine_into(const Context& context, const X0& x0, const elementwise::Combination& how, View<f32> out) {
   with_context(context, [&] { combine_into(x0, how, out); });
 }
-inline void combine_into(const Context& context, View<const f32> x0, View<const f32> x1,
-                         const elementwise::Combination& how, View<f32> out) {
+template <ArrayOf<f32> X0, ArrayOf<f32> X1>
+void combine_into(const Context& context, const X0& x0, const X1& x1, const elementwise::Combination& how,
+                  View<f32> out) {
   with_context(context, [&] { combine_into(x0, x1, how, out); });
 }
-inline void combine_into(const Context& context, View<const f32> x0, View<const f32> x1, View<const f32> x2,
-                         const elementwise::Combination& how, View<f32> out) {
+template <ArrayOf<f32> X0, ArrayOf<f32> X1, ArrayOf<f32> X2>
+void combine_into(const Context& context, const X0& x0, const X1& x1, const X2& x2,
+                  const elementwise::Combination& how, View<f32> out) {
   with_context(context, [&] { combine_into(x0, x1, x2, how, out); });
 }
-inline void combine_into(const Context& context, View<const f32> x0, View<const f32> x1, View<const f32> x2,
-                         View<const f32> x3, const elementwise::Combination& how, View<f32> out) {
+template <ArrayOf<f32> X0, ArrayOf<f32> X1, ArrayOf<f32> X2, ArrayOf<f32> X3>
+void combine_into(const Context& context, const X0& x0, const X1& x1, const X2& x2, const X3& x3,
+                  const elementwise::Combination& how, View<f32> out) {
   with_context(context, [&] { combine_into(x0, x1, x2, x3, how, out); });
 }
-inline void guide_into(const Context& context, View<const f32> negative, View<const f32> positive, f32 scale,
-                       View<f32> out) {
+template <ArrayOf<f32> N, ArrayOf<f32> Q>
+void guide_into(const Context& context, const N& negative, const Q& positive, f32 scale, View<f32> out) {
   with_context(context, [&] { guide_into(negative, positive, scale, out); });
 }
-inline void rescale_guidance_into(const Context& context, View<const f32> guided, View<const f32> positive,
-                                  f32 share, View<f32> out) {
+template <ArrayOf<f32> G, ArrayOf<f32> Q>
+void rescale_guidance_into(const Context& context, const G& guided, const Q& positive, f32 share,
+                           View<f32> out) {
   with_context(context, [&] { rescale_guidance_into(guided, positive, share, out); });
 }
-inline void repaint_into(const Context& context, View<const f32> latents, View<const f32> clean,
-                         View<const f32> noise, View<const f32> mask, const elementwise::Repainted& how,
-                         View<f32> out) {
+template <ArrayOf<f32> L, ArrayOf<f32> C, ArrayOf<f32> N, ArrayOf<f32> M>
+void repaint_into(const Context& context, const L& latents, const C& clean, const N& noise, const M& mask,
+                  const elementwise::Repainted& how, View<f32> out) {
   with_context(context, [&] { repaint_into(latents, clean, noise, mask, how, out); });
 }
-inline void euler_step_into(const Context& context, View<const f32> state, View<const f32> velocity,
-                            f32 distance, View<f32> out) {
+template <ArrayOf<f32> S, ArrayOf<f32> V>
+void euler_step_into(const Context& context, const S& state, const V& velocity, f32 distance, View<f32> out) {
   with_context(context, [&] { euler_step_into(state, velocity, distance, out); });
 }
 
