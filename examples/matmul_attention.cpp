@@ -6,6 +6,7 @@
 #include <random>
 
 #include <precast/ops/attention.hpp>
+#include <precast/ops/cast.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/policy/presets.hpp>
 
@@ -28,8 +29,7 @@ Tensor<f32> random_tensor(const Shape& shape, float size) {
 // A layer's weight at rest in the policy's storage.
 template <PolicyType P>
 LinearWeight<P> store(const Tensor<f32>& values) {
-  Tensor<typename P::storage> stored(values.shape());
-  host::convert_row(values.values(), stored.values());
+  const auto stored = cast<typename P::storage>(values);
   return LinearWeight<P>(stored.view());
 }
 

@@ -11,6 +11,8 @@
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/matmul.hpp>
+#include <precast/ops/position.hpp>
+#include <precast/ops/sampler.hpp>
 #include <precast/train/optimiser.hpp>
 
 using namespace precast;
@@ -89,6 +91,36 @@ TEST_CASE("products run in the context that they are given", "[context]") {
              turned = there(random_tensor<bf16>({8, 16}, 3));
   check_in_context([&](const auto&... context) { return matmul<Bf16>(context..., a, b); }, 2);
   check_in_context([&](const auto&... context) { return matmul_transposed<Bf16>(context..., a, turned); }, 1);
+}
+
+TEST_CASE("ops in a context wait there for tensors that were uploaded on another stream", "[context]") {
+  const auto fresh = [] { return there(random_tensor<f32>({3, 16}, 1)); };
+  // Each call reads tensors that no stream has waited for yet.
+  const auto check = [](auto&& op, const auto&... inputs) {
+    const Context context{simt::make_stream()};
+    Tensor<f32> out = with_context(context, [] { return Tensor<f32>(Shape{3, 16}); });
+    const View<f32> to = with_context(context, [&] { return out.view(); });
+    CHECK_NOTHROW(op(context, inputs..., to));
+    simt::wait_for_device();  // before the inputs end
+  };
+  check([](const auto& c, const auto& x, View<f32> to) { combine_into(c, x, {.divisor = 2}, to); }, fresh());
+  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { combine_into(c, x, y, {}, to); },
+        fresh(), fresh());
+  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { guide_into(c, x, y, 2, to); },
+        fresh(), fresh());
+  check([](const auto& c, const auto& x, const auto& y,
+           View<f32> to) { rescale_guidance_into(c, x, y, 0.5f, to); },
+        fresh(), fresh());
+  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { euler_step_into(c, x, y, 2, to); },
+        fresh(), fresh());
+  check(
+      [](const auto& c, const auto& x, const auto& y, const auto& z, const auto& mask, View<f32> to) {
+        repaint_into(c, x, y, z, mask, {0.5f, 0.25f}, to);
+      },
+      fresh(), fresh(), fresh(), fresh());
+  check(
+      [](const auto& c, const auto& times, View<f32> to) { timestep_embedding_into<F32>(c, times, {}, to); },
+      there(random_tensor<f32>({3}, 1)));
 }
 
 TEST_CASE("an op on a stream that is not ordered behind its input is found", "[context]") {

@@ -57,6 +57,22 @@ void run(const Context& context) {
   dropout_into<P>(context, x, DropoutOptions{}, y.view());
   add_per_sample_into<P>(context, image, Tensor<A>(Shape{1, 64}), of_image.view());
 }
+// Options in braces. (nvcc before 12.4 passes them wrongly out of a template.)
+void run_with_braces(const Context& context, View<bf16> x, View<f32> master, View<bf16> parameters,
+                     View<f32> log_sums, std::span<const std::int32_t> ids, const RotaryTable& table) {
+  using P = Policy<Storage<bf16>, Flash>;
+  linear_weight_gradient_into<P>(context, x, x, {.accumulate = true}, master);
+  bias_gradient_into<P>(context, x, {.accumulate = true}, master);
+  attention_with_log_sums_into<P>(context, x, x, x, {.heads = 2}, x, log_sums);
+  attention_gradient_into<P>(context, x, x, x, x, x, log_sums, {.heads = 2}, x, x, x);
+  layer_norm_gradient_into<P>(context, x, x, {.eps = 1e-6}, x);
+  layer_norm_gradient_into<P>(context, x, x, parameters, {.eps = 1e-6}, x, master, master);
+  rms_norm_gradient_into<P>(context, x, x, parameters, {.eps = 1e-6}, x, master);
+  rotate_into<P>(context, x, table, {RotaryPairs::halves}, x);
+  rotary_gradient_into<P>(context, x, table, {RotaryPairs::halves}, x);
+  embedding_gradient_into<P>(context, x, ids, {.accumulate = true}, master);
+  cross_entropy_gradient_into<P>(context, 1.0f, x, ids, {.ignore_index = 0}, x);
+}
 template void run<Policy<Storage<bf16>, Flash>>(const Context&);
 template void
 run<Policy<Storage<f16>, Downcast<Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, Pointwise>>>(

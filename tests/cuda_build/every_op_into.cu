@@ -81,7 +81,7 @@ void run(const Context& context) {
   const std::vector<f32> places(8);
   const std::vector<std::int64_t> axes{32};
   rotary_into<P>(context, x, rotary_table(axes, 1e4, places), y.view());
-  timestep_embedding_into<P>(context, total.view(), TimestepWaves{}, one.view());
+  timestep_embedding_into<P>(context, total.view(), {}, one.view());
   embedding_into<P>(context, square, ids, rows.view());
   upsample_nearest_into<P>(context, image, 2, larger.view());
   sum_into<P>(context, x, Over::last_axis, each.view());
@@ -89,7 +89,7 @@ void run(const Context& context) {
   mean_squared_error_into<P>(context, x, y, total.view());
   cross_entropy_into<P>(context, rows, ids, {}, total.view());
   euler_step_into(context, state.view(), state.view(), 0.1f, state.view());
-  combine_into(context, state.view(), elementwise::Combination{.divisor = 2}, state.view());
+  combine_into(context, state, {.divisor = 2}, state);
   guide_into(context, state.view(), state.view(), 7.5f, state.view());
   rescale_guidance_into(context, state.view(), state.view(), 0.7f, state.view());
   repaint_into(context, state.view(), state.view(), state.view(), state.view(), {1, 0}, state.view());

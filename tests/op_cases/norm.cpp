@@ -204,6 +204,24 @@ TEST_CASE("a patch unlike the rest of the picture costs group_norm no accuracy",
   }
 }
 
+TEST_CASE("norms take a weight as a tensor and a bias as a view", "[norm]") {
+  const auto x = sent(random_tensor<f32>({1, 2, 2, 8}, 1));
+  const Tensor<f32> weight = sent(random_tensor<f32>({8}, 2)), one = sent(random_tensor<f32>({1, 8}, 3));
+  Tensor<f32> bias = sent(random_tensor<f32>({8}, 4)), other = sent(random_tensor<f32>({1, 8}, 5));
+  const auto rows = x.view().reshaped({4, 8});
+  const auto same = [](const Tensor<f32>& a, const Tensor<f32>& b) {
+    return same_bits(to_host(a), to_host(b));
+  };
+  CHECK(same(layer_norm<F32>(rows, weight, bias.view(), {}), layer_norm<F32>(rows, weight, bias, {})));
+  CHECK(same(group_norm<F32>(x, weight, bias.view(), {.groups = 2}),
+             group_norm<F32>(x, weight, bias, {.groups = 2})));
+  const Tensor<f32> moments = group_moments(x, {.groups = 2});
+  CHECK(same(group_norm_with<F32>(x, moments, weight.view(), bias, {.groups = 2}),
+             group_norm_with<F32>(x, moments, weight, bias, {.groups = 2})));
+  CHECK(same(layer_norm_modulate<F32>(rows, one.view(), other.view(), {}),
+             layer_norm_modulate<F32>(rows, one, other, {})));
+}
+
 TEST_CASE("norms of constants are their shift", "[norm]") {
   const auto x = filled<f32>({2, 5, 5, 6}, 1234.567), ones = filled<f32>({6}, 1),
              shift = filled<f32>({6}, 0.25);

@@ -171,6 +171,8 @@ TEST_CASE("guidance is rescaled to the standard deviation of each image", "[samp
   Tensor<f32> two(Shape{2, 2});
   CHECK_THROWS_AS(rescale_guidance_into(two.view(), two.view(), 1.5f, two.view()), InputError);
   CHECK_THROWS_AS(rescale_guidance_into(two.view(), one.view(), 0.5f, two.view()), ShapeError);
+  Tensor<f32> single{Shape{}};
+  CHECK_THROWS_AS(rescale_guidance_into(single.view(), single.view(), 0.5f, single.view()), ShapeError);
 }
 
 TEST_CASE("samplers' ops on a Context are the ops without", "[sampler]") {

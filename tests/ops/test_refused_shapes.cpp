@@ -91,6 +91,11 @@ TEST_CASE("linear refuses shapes that do not fit", "[linear]") {
 TEST_CASE("matmul refuses shapes that do not fit", "[matmul]") {
   REQUIRE_THROWS_AS(matmul<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{4, 3})), ShapeError);
   REQUIRE_THROWS_AS(matmul_transposed<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{3, 4})), ShapeError);
+  // No columns fit as well as some.
+  CHECK(matmul<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{3, 0})).shape() == Shape{2, 0});
+  CHECK(matmul_transposed<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{0, 3})).shape() == Shape{2, 0});
+  CHECK_THROWS_WITH(matmul<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{4, 0})),
+                    Catch::Contains("[2, 3] and [4, 0]"));
 }
 
 TEST_CASE("conv2d refuses shapes that do not fit", "[conv]") {

@@ -3,6 +3,11 @@
 // flags.
 #pragma once
 
+// nvcc's and g++'s default is an older one: then this says what a hundred errors below do not.
+#if __cplusplus <= 201703L
+#error "Precast needs C++20: compile with -std=c++20"
+#endif
+
 #if defined(__CUDACC__)
 /// A small function that both backends call, inlined wherever it stands.
 #define PRECAST_HOST_DEVICE __host__ __device__ __forceinline__

@@ -41,9 +41,11 @@ void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, co
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto embedding_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return embedding_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray DY>
+void embedding_gradient_into(const Context& context, const DY& dy, std::span<const std::int32_t> ids,
+                             const GradientOptions& options,
+                             View<typename training<P>::parameter_gradient> out) {
+  with_context(context, [&] { embedding_gradient_into<P>(dy, ids, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -19,8 +19,8 @@ inline namespace PRECAST_BACKEND {
 
 /// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
 /// [C] plus bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
-template <PolicyType P, ScalarArray X, ScalarArray W>
-void group_norm_into(const X& x, const W& weight, const W& bias, const GroupNormOptions& options,
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+void group_norm_into(const X& x, const W& weight, const B& bias, const GroupNormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   const std::int64_t groups = options.groups;
@@ -39,21 +39,21 @@ void group_norm_into(const X& x, const W& weight, const W& bias, const GroupNorm
 }
 
 /// The same into a new tensor.
-template <PolicyType P, ScalarArray X, ScalarArray W>
-auto group_norm(const X& x, const W& weight, const W& bias, const GroupNormOptions& options) {
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+auto group_norm(const X& x, const W& weight, const B& bias, const GroupNormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   group_norm_into<P>(x, weight, bias, options, out.view());
   return out;
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, ScalarArray W>
-void group_norm_into(const Context& context, const X& x, const W& weight, const W& bias,
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+void group_norm_into(const Context& context, const X& x, const W& weight, const B& bias,
                      const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
   with_context(context, [&] { group_norm_into<P>(x, weight, bias, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray W>
-auto group_norm(const Context& context, const X& x, const W& weight, const W& bias,
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+auto group_norm(const Context& context, const X& x, const W& weight, const B& bias,
                 const GroupNormOptions& options) {
   return with_context(context, [&] { return group_norm<P>(x, weight, bias, options); });
 }

@@ -56,8 +56,8 @@ Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
 /// Group normalisation of x [B, H, W, C] with `moments` as group_moments gives them, times weight [C] plus
 /// bias [C], then an activation, rounded once, into out [B, H, W, C]. `eps` is in the moments. Throws
 /// ShapeError where shapes or groups do not fit.
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W>
-void group_norm_with_into(const X& x, const M& moments, const W& weight, const W& bias,
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
+void group_norm_with_into(const X& x, const M& moments, const W& weight, const B& bias,
                           const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   detail::require_one_per_column("group_norm_with", shape, weight.shape());
@@ -76,8 +76,8 @@ void group_norm_with_into(const X& x, const M& moments, const W& weight, const W
 }
 
 /// The same into a new tensor.
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W>
-auto group_norm_with(const X& x, const M& moments, const W& weight, const W& bias,
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
+auto group_norm_with(const X& x, const M& moments, const W& weight, const B& bias,
                      const GroupNormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   group_norm_with_into<P>(x, moments, weight, bias, options, out.view());
@@ -93,14 +93,14 @@ template <ScalarArray X>
 auto group_moments(const Context& context, const X& x, const GroupNormOptions& options) {
   return with_context(context, [&] { return group_moments(x, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void group_norm_with_into(const Context& context, const X& x, const M& moments, const W& weight,
-                          const W& bias, const GroupNormOptions& options,
+                          const B& bias, const GroupNormOptions& options,
                           View<typename precisions<P, Norm>::result> out) {
   with_context(context, [&] { group_norm_with_into<P>(x, moments, weight, bias, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W>
-auto group_norm_with(const Context& context, const X& x, const M& moments, const W& weight, const W& bias,
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
+auto group_norm_with(const Context& context, const X& x, const M& moments, const W& weight, const B& bias,
                      const GroupNormOptions& options) {
   return with_context(context, [&] { return group_norm_with<P>(x, moments, weight, bias, options); });
 }

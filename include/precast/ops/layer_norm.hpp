@@ -30,8 +30,8 @@ void layer_norm_into(const X& x, const NormOptions& options, View<typename preci
 }
 
 /// Layer normalisation with a weight and a bias, both [C]. Throws ShapeError where they are not.
-template <PolicyType P, ScalarArray X, ScalarArray W>
-void layer_norm_into(const X& x, const W& weight, const W& bias, const NormOptions& options,
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+void layer_norm_into(const X& x, const W& weight, const B& bias, const NormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
   detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
@@ -49,8 +49,8 @@ auto layer_norm(const X& x, const NormOptions& options) {
   layer_norm_into<P>(x, options, out.view());
   return out;
 }
-template <PolicyType P, ScalarArray X, ScalarArray W>
-auto layer_norm(const X& x, const W& weight, const W& bias, const NormOptions& options) {
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   layer_norm_into<P>(x, weight, bias, options, out.view());
   return out;
@@ -59,8 +59,8 @@ auto layer_norm(const X& x, const W& weight, const W& bias, const NormOptions& o
 /// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each
 /// sample of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
 /// one sample, [S, C]; scale and shift [B, C].
-template <PolicyType P, ScalarArray X, ScalarArray M>
-void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, const NormOptions& options,
+template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
+void layer_norm_modulate_into(const X& x, const M& scale, const S& shift, const NormOptions& options,
                               View<typename precisions<P, Norm>::result> out) {
   const std::int64_t rows_per_sample =
       detail::rows_per_sample("layer_norm_modulate", x.shape(), scale.shape());
@@ -73,8 +73,8 @@ void layer_norm_modulate_into(const X& x, const M& scale, const M& shift, const 
 }
 
 /// The same into a new tensor.
-template <PolicyType P, ScalarArray X, ScalarArray M>
-auto layer_norm_modulate(const X& x, const M& scale, const M& shift, const NormOptions& options) {
+template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
+auto layer_norm_modulate(const X& x, const M& scale, const S& shift, const NormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   layer_norm_modulate_into<P>(x, scale, shift, options, out.view());
   return out;
@@ -86,8 +86,8 @@ void layer_norm_into(const Context& context, const X& x, const NormOptions& opti
                      View<typename precisions<P, Norm>::result> out) {
   with_context(context, [&] { layer_norm_into<P>(x, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray W>
-void layer_norm_into(const Context& context, const X& x, const W& weight, const W& bias,
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+void layer_norm_into(const Context& context, const X& x, const W& weight, const B& bias,
                      const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
   with_context(context, [&] { layer_norm_into<P>(x, weight, bias, options, out); });
 }
@@ -95,18 +95,18 @@ template <PolicyType P, ScalarArray X>
 auto layer_norm(const Context& context, const X& x, const NormOptions& options) {
   return with_context(context, [&] { return layer_norm<P>(x, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray W>
-auto layer_norm(const Context& context, const X& x, const W& weight, const W& bias,
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+auto layer_norm(const Context& context, const X& x, const W& weight, const B& bias,
                 const NormOptions& options) {
   return with_context(context, [&] { return layer_norm<P>(x, weight, bias, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M>
-void layer_norm_modulate_into(const Context& context, const X& x, const M& scale, const M& shift,
+template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
+void layer_norm_modulate_into(const Context& context, const X& x, const M& scale, const S& shift,
                               const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
   with_context(context, [&] { layer_norm_modulate_into<P>(x, scale, shift, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M>
-auto layer_norm_modulate(const Context& context, const X& x, const M& scale, const M& shift,
+template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
+auto layer_norm_modulate(const Context& context, const X& x, const M& scale, const S& shift,
                          const NormOptions& options) {
   return with_context(context, [&] { return layer_norm_modulate<P>(x, scale, shift, options); });
 }

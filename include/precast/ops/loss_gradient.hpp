@@ -38,9 +38,11 @@ void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto cross_entropy_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return cross_entropy_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X, ClassNumbers T>
+void cross_entropy_gradient_into(const Context& context, f32 dloss, const X& logits, const T& targets,
+                                 const CrossEntropyOptions& options,
+                                 View<typename training<P>::gradient> out) {
+  with_context(context, [&] { cross_entropy_gradient_into<P>(dloss, logits, targets, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -63,9 +63,10 @@ template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
   const auto right = as_view(b);
-  if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
+  // A matrix [K, 0] has no rows that could be counted.
+  if (right.shape().rank() != 2 || left.columns() != right.shape()[0] || left.columns() == 0)
     detail::shapes_do_not_fit("matmul", left.shape(), right.shape(), "are not [..., M, K] and [K, N]");
-  Tensor<value_type_of<B>> transposed(Shape{right.columns(), right.rows()});
+  Tensor<value_type_of<B>> transposed(Shape{right.columns(), left.columns()});
   backend::transpose(right, transposed.view());
   matmul_transposed_into<P>(left, transposed, out);
 }

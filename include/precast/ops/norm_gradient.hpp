@@ -81,13 +81,23 @@ void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const Nor
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto layer_norm_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return layer_norm_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray DY, ScalarArray X>
+void layer_norm_gradient_into(const Context& context, const DY& dy, const X& x, const NormOptions& options,
+                              View<typename training<P>::gradient> dx) {
+  with_context(context, [&] { layer_norm_gradient_into<P>(dy, x, options, dx); });
 }
-template <PolicyType P, class... Arguments>
-auto rms_norm_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rms_norm_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
+void layer_norm_gradient_into(const Context& context, const DY& dy, const X& x, const W& weight,
+                              const NormGradientOptions& options, View<typename training<P>::gradient> dx,
+                              View<typename training<P>::parameter_gradient> dweight,
+                              View<typename training<P>::parameter_gradient> dbias) {
+  with_context(context, [&] { layer_norm_gradient_into<P>(dy, x, weight, options, dx, dweight, dbias); });
+}
+template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
+void rms_norm_gradient_into(const Context& context, const DY& dy, const X& x, const W& weight,
+                            const NormGradientOptions& options, View<typename training<P>::gradient> dx,
+                            View<typename training<P>::parameter_gradient> dweight) {
+  with_context(context, [&] { rms_norm_gradient_into<P>(dy, x, weight, options, dx, dweight); });
 }
 
 }  // namespace PRECAST_BACKEND

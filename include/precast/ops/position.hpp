@@ -72,13 +72,15 @@ template <PolicyType P, class... Arguments>
 auto rotary(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return rotary<P>(arguments...); });
 }
-template <PolicyType P, class... Arguments>
-auto timestep_embedding_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return timestep_embedding_into<P>(arguments...); });
+template <PolicyType P, ArrayOf<f32> T>
+void timestep_embedding_into(const Context& context, const T& times, const TimestepWaves& waves,
+                             View<typename precisions<P, Position>::result> out) {
+  with_context(context, [&] { timestep_embedding_into<P>(times, waves, out); });
 }
-template <PolicyType P, class... Arguments>
-auto timestep_embedding(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return timestep_embedding<P>(arguments...); });
+template <PolicyType P, ArrayOf<f32> T>
+auto timestep_embedding(const Context& context, const T& times, std::int64_t dim,
+                        const TimestepWaves& waves = {}) {
+  return with_context(context, [&] { return timestep_embedding<P>(times, dim, waves); });
 }
 
 }  // namespace PRECAST_BACKEND

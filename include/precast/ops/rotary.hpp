@@ -63,13 +63,15 @@ void rotary_gradient_into(const DY& dy, const RotaryTable& table, const Rotation
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto rotate_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rotate_into<P>(arguments...); });
+template <PolicyType P, ScalarArray X>
+void rotate_into(const Context& context, const X& x, const RotaryTable& table, const Rotation& rotation,
+                 View<typename precisions<P, Position>::result> out) {
+  with_context(context, [&] { rotate_into<P>(x, table, rotation, out); });
 }
-template <PolicyType P, class... Arguments>
-auto rotary_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rotary_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray DY>
+void rotary_gradient_into(const Context& context, const DY& dy, const RotaryTable& table,
+                          const Rotation& rotation, View<typename training<P>::gradient> out) {
+  with_context(context, [&] { rotary_gradient_into<P>(dy, table, rotation, out); });
 }
 
 }  // namespace PRECAST_BACKEND

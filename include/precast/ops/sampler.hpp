@@ -76,12 +76,14 @@ inline void guide_into(View<const f32> negative, View<const f32> positive, f32 s
 
 /// Guidance rescale (Lin et al. 2023, section 3.4) of guided [images, ...]:
 /// out = share guided std(positive) / std(guided) + (1 - share) guided, with the standard deviations (over
-/// n - 1) of each image. `out` may be `guided`; all are contiguous. Throws ShapeError where
-/// the shapes differ, InputError where `share` is outside [0, 1] or an image has fewer than two values.
+/// n - 1) of each image. `out` may be `guided`; all are contiguous. Throws ShapeError where the shapes differ
+/// or have no dimensions, InputError where `share` is outside [0, 1] or an image has fewer than two values.
 inline void rescale_guidance_into(View<const f32> guided, View<const f32> positive, f32 share,
                                   View<f32> out) {
   detail::require_same_shape("rescale_guidance", guided.shape(), positive.shape());
   detail::require_same_shape("rescale_guidance", guided.shape(), out.shape());
+  if (guided.shape().rank() == 0)
+    throw ShapeError("rescale_guidance: " + to_string(guided.shape()) + " is not [images, ...]");
   if (!(share >= 0 && share <= 1))
     throw InputError("rescale_guidance: a share of " + std::to_string(share) + " is not between 0 and 1");
   if (share == 0) return combine_into(guided, {}, out);
@@ -109,26 +111,43 @@ inline void euler_step_into(View<const f32> state, View<const f32> velocity, f32
   detail::sampler_op("euler_step", out, elementwise::EulerStep{distance}, state, velocity);
 }
 
-// The same on a Context, the first argument (problem/context.hpp).
-template <class... Arguments>
-void combine_into(const Context& context, const Arguments&... arguments) {
-  with_context(context, [&] { combine_into(arguments...); });
+// The same on a Context, the first argument (problem/context.hpp). Tensors become views in it, where they
+// wait for what was uploaded to them.
+template <ArrayOf<f32> X0>
+void combine_into(const Context& context, const X0& x0, const elementwise::Combination& how, View<f32> out) {
+  with_context(context, [&] { combine_into(x0, how, out); });
 }
-inline void guide_into(const Context& context, View<const f32> negative, View<const f32> positive, f32 scale,
-                       View<f32> out) {
+template <ArrayOf<f32> X0, ArrayOf<f32> X1>
+void combine_into(const Context& context, const X0& x0, const X1& x1, const elementwise::Combination& how,
+                  View<f32> out) {
+  with_context(context, [&] { combine_into(x0, x1, how, out); });
+}
+template <ArrayOf<f32> X0, ArrayOf<f32> X1, ArrayOf<f32> X2>
+void combine_into(const Context& context, const X0& x0, const X1& x1, const X2& x2,
+                  const elementwise::Combination& how, View<f32> out) {
+  with_context(context, [&] { combine_into(x0, x1, x2, how, out); });
+}
+template <ArrayOf<f32> X0, ArrayOf<f32> X1, ArrayOf<f32> X2, ArrayOf<f32> X3>
+void combine_into(const Context& context, const X0& x0, const X1& x1, const X2& x2, const X3& x3,
+                  const elementwise::Combination& how, View<f32> out) {
+  with_context(context, [&] { combine_into(x0, x1, x2, x3, how, out); });
+}
+template <ArrayOf<f32> N, ArrayOf<f32> Q>
+void guide_into(const Context& context, const N& negative, const Q& positive, f32 scale, View<f32> out) {
   with_context(context, [&] { guide_into(negative, positive, scale, out); });
 }
-inline void rescale_guidance_into(const Context& context, View<const f32> guided, View<const f32> positive,
-                                  f32 share, View<f32> out) {
+template <ArrayOf<f32> G, ArrayOf<f32> Q>
+void rescale_guidance_into(const Context& context, const G& guided, const Q& positive, f32 share,
+                           View<f32> out) {
   with_context(context, [&] { rescale_guidance_into(guided, positive, share, out); });
 }
-inline void repaint_into(const Context& context, View<const f32> latents, View<const f32> clean,
-                         View<const f32> noise, View<const f32> mask, const elementwise::Repainted& how,
-                         View<f32> out) {
+template <ArrayOf<f32> L, ArrayOf<f32> C, ArrayOf<f32> N, ArrayOf<f32> M>
+void repaint_into(const Context& context, const L& latents, const C& clean, const N& noise, const M& mask,
+                  const elementwise::Repainted& how, View<f32> out) {
   with_context(context, [&] { repaint_into(latents, clean, noise, mask, how, out); });
 }
-inline void euler_step_into(const Context& context, View<const f32> state, View<const f32> velocity,
-                            f32 distance, View<f32> out) {
+template <ArrayOf<f32> S, ArrayOf<f32> V>
+void euler_step_into(const Context& context, const S& state, const V& velocity, f32 distance, View<f32> out) {
   with_context(context, [&] { euler_step_into(state, velocity, distance, out); });
 }
 

@@ -122,13 +122,16 @@ template <PolicyType P, class... Arguments>
 auto linear_input_gradient_into(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return linear_input_gradient_into<P>(arguments...); });
 }
-template <PolicyType P, class... Arguments>
-auto linear_weight_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return linear_weight_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray DY, ScalarArray X>
+void linear_weight_gradient_into(const Context& context, const DY& dy, const X& x,
+                                 const GradientOptions& options,
+                                 View<typename training<P>::parameter_gradient> out) {
+  with_context(context, [&] { linear_weight_gradient_into<P>(dy, x, options, out); });
 }
-template <PolicyType P, class... Arguments>
-auto bias_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return bias_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray DY>
+void bias_gradient_into(const Context& context, const DY& dy, const GradientOptions& options,
+                        View<typename training<P>::parameter_gradient> out) {
+  with_context(context, [&] { bias_gradient_into<P>(dy, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

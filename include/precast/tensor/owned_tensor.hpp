@@ -132,4 +132,8 @@ concept ScalarArray = requires(const A& array) {
 template <ScalarArray A>
 using value_type_of = typename A::value_type;
 
+/// A ScalarArray of values of T.
+template <class A, class T>
+concept ArrayOf = ScalarArray<A> && std::is_same_v<value_type_of<A>, T>;
+
 }  // namespace precast

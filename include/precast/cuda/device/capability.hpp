@@ -18,6 +18,9 @@
 namespace precast::gpu {
 
 #if defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ < 800  // nvcc's default
+#error "Precast: CUDA kernels need compute capability 8.0 or more: compile with -arch=sm_80 or newer"
+#endif
 inline constexpr int compiled_capability = __CUDA_ARCH__ / 10;
 #else
 /// What code is being compiled for. nvcc's pass over the host's code compiles kernels for nothing, and sees
