@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
+#include <vector>
 
 #include <cli/inspect_model.hpp>
 #include <families/presets.hpp>
 #include <families/registry.hpp>
+#include <families/request_error.hpp>
 #include <unistd.h>
 
 #include <precast/io/component_source.hpp>
@@ -109,38 +112,67 @@ InspectedComponent read_folder(const fs::path& folder, const std::string& name) 
   return component;
 }
 
-/// Where some component is missing or has no weights: the transformer's matrices and the rest, at each
+/// "transformer", "unet"
+std::string denoiser_name(const families::Family& family) {
+  return std::string(
+      std::ranges::find(family.components(), families::Role::denoiser, &families::ComponentInfo::role)->name);
+}
+
+/// Where some component is missing or has no weights: the denoiser's matrices and the rest, at each
 /// precision.
-families::MemoryEstimate transformer_weights(const InspectedComponent& transformer,
-                                             const PolicyChoice& choice) {
-  const double bytes = static_cast<double>(transformer.parameters) * families::bytes_per_value(choice);
-  return {{{"transformer", static_cast<std::int64_t>(bytes), 0}}};
+families::MemoryEstimate denoiser_weights(const InspectedComponent& denoiser, const PolicyChoice& choice) {
+  const double bytes = static_cast<double>(denoiser.parameters) * families::bytes_per_value(choice);
+  return {{{denoiser_name(*denoiser.family), static_cast<std::int64_t>(bytes), 0}}};
+}
+
+/// Whether a folder has weights for every part that a model of the family needs: of several for one role,
+/// such as Stable Diffusion's text encoders, for those that it has.
+bool is_complete(const Inspection& inspection, const families::Family& family) {
+  if (inspection.kind != "model") return false;
+  const auto of_family = family.components();
+  return std::ranges::all_of(of_family, [&](const families::ComponentInfo& part) {
+    const auto stands_for_it = [&](const InspectedComponent& component) {
+      return std::ranges::any_of(of_family, [&](const families::ComponentInfo& other) {
+        return other.role == part.role && other.name == component.name && component.has_weights;
+      });
+    };
+    const auto lacks_it = [&](const InspectedComponent& component) {
+      return component.name == part.name && !component.has_weights;
+    };
+    return std::ranges::any_of(inspection.components, stands_for_it) &&
+           std::ranges::none_of(inspection.components, lacks_it) &&
+           std::ranges::find(inspection.missing, part.name) == inspection.missing.end();
+  });
+}
+
+/// What a picture of the model's own size takes.
+families::MemoryEstimate estimate_of(const families::Pipeline& pipeline) {
+  families::Request request;
+  request.prompts = {""};
+  try {
+    return pipeline.estimate(request);
+  } catch (const families::RequestError&) {  // a model that was trained to paint into a picture needs one
+    constexpr std::size_t bytes_of_a_pixel = 3;
+    request.image = request.mask = image::Image{1, 1, std::vector<std::uint8_t>(bytes_of_a_pixel)};
+    return pipeline.estimate(request);
+  }
 }
 
 void add_memory(Inspection& inspection) {
-  const auto transformer =
-      std::find_if(inspection.components.begin(), inspection.components.end(),
-                   [](const auto& component) { return component.accounting.has_value(); });
-  if (transformer == inspection.components.end()) return;
-  const bool complete =
-      inspection.kind == "model" &&
-      std::ranges::all_of(transformer->family->components(), [&](const families::ComponentInfo& part) {
-        return std::any_of(inspection.components.begin(), inspection.components.end(),
-                           [&](const auto& c) { return c.name == part.name && c.has_weights; });
-      });
+  const auto denoiser = std::find_if(inspection.components.begin(), inspection.components.end(),
+                                     [](const auto& component) { return component.accounting.has_value(); });
+  if (denoiser == inspection.components.end()) return;
+  const bool complete = is_complete(inspection, *denoiser->family);
   inspection.memory_note = complete
                                ? "weights and results of ops at the model's own size, one component at a time"
-                               : "the transformer's weights alone";
+                               : "the " + denoiser_name(*denoiser->family) + "'s weights alone";
   for (const NamedPreset& preset : families::all_presets()) {
     if (!complete) {
-      inspection.memory.push_back(
-          {std::string(preset.name), transformer_weights(*transformer, preset.choice)});
+      inspection.memory.push_back({std::string(preset.name), denoiser_weights(*denoiser, preset.choice)});
     } else if (families::added_preset(preset.choice) || path_compiled(preset.choice)) {
-      families::Request request;
-      request.prompts = {""};
-      const auto pipeline = transformer->family->open(
+      const auto pipeline = denoiser->family->open(
           inspection.path, families::ComponentChoices::all(preset.choice), families::cpu_backend());
-      inspection.memory.push_back({std::string(preset.name), pipeline->estimate(request)});
+      inspection.memory.push_back({std::string(preset.name), estimate_of(*pipeline)});
     }
   }
 }

@@ -379,6 +379,28 @@ TEST_CASE("generate: base and refiner in one command, whose parts inspect names"
              Catch::Contains("UNet2DConditionModel") && Catch::Contains("unet, by its config"));
 }
 
+TEST_CASE(
+    "inspect: every kind of Stable Diffusion model is told the memory of a whole run, inpainting's too") {
+  const Scratch scratch;
+  const auto memory_of = [](const std::string& model) {
+    const auto outcome = run({"inspect", model, "--json"});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return outcome.json()["memory"];
+  };
+  for (const char* name : {"sd15", "sd21", "sdxl", "refiner", "inpaint", "lcm"}) {
+    INFO(name);
+    const nlohmann::json memory = memory_of(stable_diffusion_models + name);
+    CHECK_THAT(memory.dump(), Catch::Contains("text_encoder") && Catch::Contains("vae"));
+  }
+  // A model without the weights of a text encoder has none to count but the UNet's.
+  const std::string without = (scratch.path() / "model").string();
+  std::filesystem::copy(stable_diffusion_models + "sd15", without, std::filesystem::copy_options::recursive);
+  std::filesystem::remove(without + "/text_encoder/model.safetensors");
+  const std::string memory = memory_of(without).dump();
+  CHECK_THAT(memory, Catch::Contains("unet") && !Catch::Contains("vae") && !Catch::Contains("transformer"));
+}
+
 TEST_CASE("inspect: a UNet in diffusers' names is a part of a model, and says which") {
   const Scratch scratch;
   const std::string unet = (scratch.path() / "u.gguf").string(),

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <cli/inspect_file.hpp>
 #include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/unread_tensors.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <support/stable_diffusion.hpp>
 #include <support/temporary_folder.hpp>
@@ -147,6 +148,29 @@ TEST_CASE("a UNet alone is known by its channels, its projections and its contex
   refiner[prefix + "input_blocks.4.1.transformer_blocks.0.attn2.to_k.weight"] = matrix(Shape{1, 1280});
   CHECK(found(prefix, 4, refiner) == "Stable Diffusion XL refiner");
   CHECK(found("some.other.prefix.", 4) == "nothing");
+}
+
+TEST_CASE("the last layer of a text encoder of 2.x, which is not run, is none that a warning names") {
+  const auto one = [](const Shape& shape) {
+    return file_tensor("F32", shape, std::vector<float>(static_cast<std::size_t>(shape.elements())));
+  };
+  const std::string unet = "model.diffusion_model.",
+                    layers = "cond_stage_model.transformer.text_model.encoder.layers.";
+  const TemporaryFolder place;
+  const std::filesystem::path file = place.path() / "file";
+  write_tensors(file, {{unet + "input_blocks.0.0.weight", one({1, 4})},
+                       {unet + "time_embed.0.weight", one({1})},
+                       {unet + "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight", one({1, 1024})},
+                       {"cond_stage_model.transformer.text_model.final_layer_norm.weight", one({1})},
+                       {layers + "0.mlp.fc1.weight", one({1, 1})},
+                       {layers + "1.mlp.fc1.weight", one({1, 1})},
+                       {layers + "2.mlp.fc1.weight", one({1, 1})}});
+  const ComponentWeights weights(file, "text_encoder");
+  text::ClipConfig config;
+  config.num_hidden_layers = 2;
+  CHECK(unread_tensors(weights, config).empty());
+  config.num_hidden_layers = 1;
+  CHECK(unread_tensors(weights, config) == std::vector<std::string>{layers + "2.mlp.fc1.weight"});
 }
 
 TEST_CASE("what a single file lacks, or is instead, is one line") {
