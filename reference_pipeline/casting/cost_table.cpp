@@ -7,9 +7,9 @@
 
 #include <casting/cost_table.hpp>
 #include <casting/rank_correlation.hpp>
-#include <families/shortest.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/io/shortest.hpp>
 
 namespace precast::casting {
 

@@ -2,9 +2,9 @@
 #include <limits>
 
 #include <casting/json_fields.hpp>
-#include <families/shortest.hpp>
 
 #include <precast/io/json_text.hpp>
+#include <precast/io/shortest.hpp>
 
 namespace precast::casting {
 
@@ -53,8 +53,8 @@ std::optional<double> JsonFields::number(const char* key, double least, double m
   const bool any = most == std::numeric_limits<double>::max();
   throw wrong(key,
               "must be a number " +
-                  (any ? "of at least " + families::shortest(least)
-                       : "from " + families::shortest(least) + " to " + families::shortest(most)) +
+                  (any ? "of at least " + io::shortest(least)
+                       : "from " + io::shortest(least) + " to " + io::shortest(most)) +
                   (not_finite ? ", \"inf\" or \"nan\"" : ""),
               *value);
 }

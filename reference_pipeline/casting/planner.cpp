@@ -5,10 +5,10 @@
 #include <casting/planner.hpp>
 #include <casting/type_names.hpp>
 #include <families/request_error.hpp>
-#include <families/shortest.hpp>
 #include <families/with_commas.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/io/shortest.hpp>
 
 namespace precast::casting {
 
@@ -123,9 +123,8 @@ Solved least_bytes(const Groups& groups, double error, const SearchLimits& limit
   const Groups turned = with_errors_as_weights(groups);
   const auto smallest = solve_knapsack(turned, error * error_rounding, limits);
   if (!smallest)
-    throw families::RequestError("no types keep the predicted error at or below " +
-                                 families::shortest(error) + ": the least possible is " +
-                                 families::shortest(least_weight(turned)));
+    throw families::RequestError("no types keep the predicted error at or below " + io::shortest(error) +
+                                 ": the least possible is " + io::shortest(least_weight(turned)));
   // Of the plans of this size, the best.
   const auto best = solve_knapsack(groups, sums_of(groups, *smallest).weight, limits);
   return {*best, relative_gap(*smallest)};

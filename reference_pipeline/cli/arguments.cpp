@@ -9,7 +9,8 @@
 #include <optional>
 
 #include <cli/arguments.hpp>
-#include <families/shortest.hpp>
+
+#include <precast/io/shortest.hpp>
 
 namespace precast::cli {
 
@@ -81,12 +82,12 @@ double parse_real(std::string_view option, const std::string& text, double low, 
   const auto value = real_number(text);
   if (!value || !(has_low ? *value >= low : *value > low) || !(has_high ? *value <= high : *value < high))
     throw UsageError(std::string(option) + " is '" + text + "': it takes a number " +
-                     (has_low ? "from " : "above ") + families::shortest(low) +
+                     (has_low ? "from " : "above ") + io::shortest(low) +
                      (has_low && has_high ? " to "
                       : has_high          ? " and up to "
                       : has_low           ? " to below "
                                           : " and below ") +
-                     families::shortest(high));
+                     io::shortest(high));
   return *value;
 }
 

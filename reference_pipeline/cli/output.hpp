@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <families/shortest.hpp>
 #include <families/with_commas.hpp>
 #include <nlohmann/json.hpp>
+
+#include <precast/io/shortest.hpp>
 
 namespace precast::cli {
 
@@ -17,8 +18,8 @@ using Json = nlohmann::ordered_json;
 /// A number, or "inf", "-inf" or "nan": JSON has no such numbers.
 Json json_number(double value);
 
-using families::shortest;
 using families::with_commas;
+using io::shortest;
 
 /// JSON as text; bytes that are no UTF-8 become U+FFFD.
 std::string to_text(const Json& json);

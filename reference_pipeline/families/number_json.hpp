@@ -3,15 +3,16 @@
 
 #include <cmath>
 
-#include <families/shortest.hpp>
 #include <nlohmann/json.hpp>
+
+#include <precast/io/shortest.hpp>
 
 namespace precast::families {
 
 /// A number, or "inf", "-inf" or "nan".
 inline nlohmann::ordered_json number_json(double value) {
   if (std::isfinite(value)) return value;
-  return shortest(value);
+  return io::shortest(value);
 }
 
 }  // namespace precast::families

@@ -2,8 +2,9 @@
 #include <utility>
 
 #include <families/request_limits.hpp>
-#include <families/shortest.hpp>
 #include <families/stages.hpp>
+
+#include <precast/io/shortest.hpp>
 
 namespace precast::families {
 
@@ -31,7 +32,7 @@ void check_counts(const Request& full) {
     throw out_of_range("batch", std::to_string(full.batch),
                        "at least 1, for at most " + std::to_string(most_pictures) + " pictures in all");
   if (!(full.strength >= 0 && full.strength <= 1))
-    throw out_of_range("strength", shortest(full.strength), "from 0 to 1");
+    throw out_of_range("strength", io::shortest(full.strength), "from 0 to 1");
   if (full.preview && full.preview->every < 1)
     throw out_of_range("steps between previews", std::to_string(full.preview->every), "at least 1");
 }

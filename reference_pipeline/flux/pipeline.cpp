@@ -11,7 +11,6 @@
 #include <families/presets.hpp>
 #include <families/request_error.hpp>
 #include <families/request_limits.hpp>
-#include <families/shortest.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/family.hpp>
 #include <flux/latents.hpp>
@@ -25,6 +24,7 @@
 #include <text/padded_tokens.hpp>
 #include <text/t5_tokenizer.hpp>
 
+#include <precast/io/shortest.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace precast::flux {
@@ -101,7 +101,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   families::check_counts(full);
   full.preview.reset();
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))
-    throw out_of_range("guidance", families::shortest(*full.guidance), "from 0 to 1000");
+    throw out_of_range("guidance", io::shortest(*full.guidance), "from 0 to 1000");
   if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
     throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
                        "from 1 to " + std::to_string(longest_t5));
@@ -120,7 +120,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   if (request.image && request.latents)
     throw families::RequestError("an image and latents are both given to start from: give one of them");
   if (request.image && full.strength > 0 && Parts::first_step(full, request) >= *full.steps)
-    throw out_of_range("strength", families::shortest(full.strength),
+    throw out_of_range("strength", io::shortest(full.strength),
                        "0, which keeps the picture, or large enough for one of the " +
                            std::to_string(*full.steps) + " steps: raise it, or the number of steps");
   return full;

@@ -3,11 +3,11 @@
 #include <functional>
 #include <string>
 
-#include <families/shortest.hpp>
 #include <sampling/flow_match_euler.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/config.hpp>
+#include <precast/io/shortest.hpp>
 
 namespace precast::sampling {
 namespace {
@@ -115,8 +115,7 @@ f32 timestep(const FlowMatchSettings& settings, f32 sigma) {
 
 int img2img_start(int steps, double strength) {
   if (!(strength >= 0 && strength <= 1))
-    throw InputError("strength " + families::shortest(strength) +
-                     " is not between 0 (keep the picture) and 1");
+    throw InputError("strength " + io::shortest(strength) + " is not between 0 (keep the picture) and 1");
   const double kept = std::min(steps * strength, static_cast<double>(steps));
   return static_cast<int>(std::max(steps - kept, 0.0));
 }

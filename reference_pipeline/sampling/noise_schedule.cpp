@@ -3,11 +3,11 @@
 #include <numbers>
 #include <string>
 
-#include <families/shortest.hpp>
 #include <sampling/linspace.hpp>
 #include <sampling/noise_schedule.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/shortest.hpp>
 
 namespace precast::sampling {
 namespace {
@@ -163,7 +163,7 @@ std::vector<double> lcm_timesteps(const SamplerSettings& settings, std::int64_t 
   const auto available = static_cast<std::int64_t>(static_cast<double>(original) * strength);
   if (available < steps)
     throw InputError("lcm has " + std::to_string(available) + " timesteps (original_inference_steps " +
-                     std::to_string(original) + ", strength " + families::shortest(strength) + ") for " +
+                     std::to_string(original) + ", strength " + io::shortest(strength) + ") for " +
                      std::to_string(steps) + " steps: take no more steps than that");
   std::vector<double> timesteps;
   const double gap = static_cast<double>(available) / static_cast<double>(steps);

@@ -3,17 +3,17 @@
 #include <string>
 #include <utility>
 
-#include <families/shortest.hpp>
 #include <sampling/noise_schedule.hpp>
 #include <sampling/sampler.hpp>
 #include <sampling/sampler_plan.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/shortest.hpp>
 
 namespace precast::sampling {
 namespace {
 
-using families::shortest;
+using io::shortest;
 
 void check(const SamplerSettings& settings, const SamplerRun& run) {
   if (run.steps < 1 || run.steps > settings.num_train_timesteps)

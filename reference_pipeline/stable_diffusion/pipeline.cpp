@@ -10,12 +10,12 @@
 #include <families/presets.hpp>
 #include <families/request_error.hpp>
 #include <families/request_limits.hpp>
-#include <families/shortest.hpp>
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 #include <text/lost_words.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/io/shortest.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -35,8 +35,7 @@ sampling::SamplerKind sampler_kind(const std::string& name) {
 }
 
 void check_part(std::string_view what, std::optional<double> value) {
-  if (value && !(*value >= 0 && *value <= 1))
-    throw out_of_range(what, families::shortest(*value), "from 0 to 1");
+  if (value && !(*value >= 0 && *value <= 1)) throw out_of_range(what, io::shortest(*value), "from 0 to 1");
 }
 
 /// That the mask, the image and the latents that are given are those that a run can begin with.
@@ -113,8 +112,8 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   full.steps = request.steps ? request.steps : folder.defaults.steps.value_or(embeds ? 4 : 50);
   // Other programs call it CFG scale, and so do pictures.
   if (request.cfg_scale != 1 && request.guidance && *request.guidance != request.cfg_scale)
-    throw RequestError("guidance " + families::shortest(*request.guidance) + " and CFG scale " +
-                       families::shortest(request.cfg_scale) +
+    throw RequestError("guidance " + io::shortest(*request.guidance) + " and CFG scale " +
+                       io::shortest(request.cfg_scale) +
                        " contradict each other: of Stable Diffusion they are one setting (--guidance)");
   if (request.cfg_scale != 1)
     full.guidance = request.cfg_scale;
@@ -130,13 +129,13 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   families::check_counts(full);
   full.preview.reset();
   if (!(*full.guidance >= 0 && *full.guidance <= 1000))
-    throw out_of_range("guidance", families::shortest(*full.guidance), "from 0 to 1000");
+    throw out_of_range("guidance", io::shortest(*full.guidance), "from 0 to 1000");
   families::check_sides(full, factor, "a latent of " + std::to_string(factor) + " pixels");
   check_part("eta", request.eta);
   check_part("guidance rescale", request.guidance_rescale);
   for (const auto& score : {request.aesthetic_score, request.negative_aesthetic_score})
     if (score && !(*score >= 0 && *score <= 100))
-      throw out_of_range("aesthetic score", families::shortest(*score), "from 0 to 100");
+      throw out_of_range("aesthetic score", io::shortest(*score), "from 0 to 100");
   if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
   if (Parts::guided(model, full)) {
     full.guidance_rescale = request.guidance_rescale;
@@ -149,7 +148,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   if (full.refiner) {
     full.refiner_start = request.refiner_start.value_or(0.8);
     if (!(*full.refiner_start > 0 && *full.refiner_start < 1))
-      throw out_of_range("refiner start", families::shortest(*full.refiner_start), "between 0 and 1");
+      throw out_of_range("refiner start", io::shortest(*full.refiner_start), "between 0 and 1");
   }
   if (request.preview && !request.preview->vae && !folder.preview_map())
     throw RequestError("there is no map from the latents of " + io::shown(folder.path) +

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-namespace precast::families {
+namespace precast::io {
 
 /// "0.6": the shortest decimal text that reads back as the same double; "inf", "-inf" or "nan".
 inline std::string shortest(double value) {
@@ -14,4 +14,4 @@ inline std::string shortest(double value) {
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
-}  // namespace precast::families
+}  // namespace precast::io
