@@ -86,6 +86,8 @@ TEST_CASE("linear refuses shapes that do not fit", "[linear]") {
   REQUIRE_THROWS_AS(ones<P>(4, 0), ShapeError);
   REQUIRE_THROWS_AS(ones<P>(-1, 4), ShapeError);
   REQUIRE_THROWS_AS(LinearWeight<P>(Tensor<f32>(Shape{5, 4}), std::vector<f32>(4)), ShapeError);
+  REQUIRE_THROWS_WITH(LinearWeight<P>(Tensor<f32>(Shape{5, 2, 4})), Catch::Contains("[5, 2, 4]"));
+  REQUIRE_THROWS_WITH(LinearWeight<P>(Tensor<f32>(Shape{4})), Catch::Contains("[4]"));
 }
 
 TEST_CASE("matmul refuses shapes that do not fit", "[matmul]") {

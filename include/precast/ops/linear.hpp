@@ -44,9 +44,9 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   LinearWeight(std::int64_t out_features, std::int64_t in_features, Fill&& fill,
                std::span<const BiasStorage> bias = {})
       : Base(Base::Packed::template filled<Types>(checked({out_features, in_features}), fill), bias) {}
-  /// Copies a weight [out_features, in_features].
+  /// Copies a weight [out_features, in_features]. Throws ShapeError for another number of dimensions too.
   explicit LinearWeight(HostStoredView<const Storage> weight, std::span<const BiasStorage> bias = {})
-      : LinearWeight(weight.rows(), weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
+      : LinearWeight(matrix(weight.shape())[0], weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
 
   /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
   /// multiplied: the same bits, in less memory.
@@ -89,6 +89,10 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   LinearWeight(typename Base::Packed weight, std::span<const BiasStorage> bias)
       : Base(std::move(weight), bias) {}
 
+  static const Shape& matrix(const Shape& shape) {
+    if (shape.rank() != 2) throw ShapeError("a linear weight has two dimensions, not " + to_string(shape));
+    return shape;
+  }
   static const Shape& checked(const Shape& shape) {
     if (shape.elements() == 0) throw ShapeError("a linear weight of shape " + to_string(shape) + " is empty");
     return shape;
