@@ -47,6 +47,20 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
   return types;
 }
 
+/// What to do about a layer that has no finite number of this measure. A file of estimates alone has others.
+std::string advice_without(const LayerCost& layer, Measure measure) {
+  const auto has = [&](Measure wanted) {
+    return std::ranges::any_of(layer.types,
+                               [&](const auto& type) { return value_of(type.second, wanted).has_value(); });
+  };
+  std::string others;
+  for (std::size_t i = 0; i < measure_names.size() && !has(measure); ++i)
+    if (has(static_cast<Measure>(i)))
+      others += (others.empty() ? "" : " or ") + std::string(measure_names[i]);
+  return others.empty() ? "leave the layer out, or give it a type that keeps it finite"
+                        : "plan by a number that it has, with --measure " + others;
+}
+
 LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std::filesystem::path& path,
                         std::span<const std::string> types, Measure measure) {
   if (!layer.parameters)
@@ -68,7 +82,7 @@ LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std:
   if (choices.types.empty())
     throw io::file_error(path, named_layer(layer) + "no type has a finite '" +
                                    std::string(measure_names[static_cast<std::size_t>(measure)]) +
-                                   "': leave the layer out, or give it a type that keeps it finite");
+                                   "': " + advice_without(layer, measure));
   return choices;
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include <cli/commands.hpp>
 #include <cli/help.hpp>
 #include <cli/interrupt.hpp>
+#include <cli/output.hpp>
 #include <cli/standard_streams.hpp>
 #include <cli/version_text.hpp>
 #include <cluster/job.hpp>
@@ -179,16 +181,18 @@ int run(const std::vector<std::string>& arguments) {
     try {
       parse(app, arguments);
     } catch (const CLI::Success& wanted) {
-      app.exit(wanted, std::cout, std::cerr);
+      std::ostringstream text;
+      app.exit(wanted, text, std::cerr);
+      print(text.str());
     }
-    errno = 0;
-    const bool all_said = static_cast<bool>(std::cout.flush());
+    const int problem = flush_standard_output();
+    const bool all_said = problem == 0;
     if (all_said) cluster::end_job(exit_code::ok);
     if (all_said && interrupting_signal())
       return fail("interrupted when all was done", exit_code::after_signal + interrupting_signal());
     if (all_said) return exit_code::ok;
-    if (errno == EPIPE) return exit_code::error;  // who reads has seen enough, as `head` does
-    throw Error(std::string("could not write to standard output: ") + std::strerror(errno ? errno : EIO));
+    if (problem == EPIPE) return exit_code::error;  // who reads has seen enough, as `head` does
+    throw Error(std::string("could not write to standard output: ") + std::strerror(problem));
   } catch (const UsageError& wrong) {
     return fail_with_help(wrong.what(), arguments);
   } catch (const families::RequestError& wrong) {

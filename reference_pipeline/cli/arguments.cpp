@@ -168,13 +168,16 @@ std::string listed(std::span<const std::string> names, std::string_view last_wor
 
 std::vector<std::string> plain_arguments(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments.front() == "formats") {
-    std::vector<std::string> options, numbers;
+    std::vector<std::string> options{arguments.front()}, numbers;
     bool only_numbers = false;
-    for (const std::string& argument : arguments) {
-      if (!only_numbers && argument == "--")
+    const auto is_option = [](const std::string& argument) {
+      return argument.size() > 1 && argument.front() == '-' && !real_number(argument);
+    };
+    for (auto argument = arguments.begin() + 1; argument != arguments.end(); ++argument) {
+      if (!only_numbers && *argument == "--")
         only_numbers = true;
       else
-        (only_numbers || real_number(argument) ? numbers : options).push_back(argument);
+        (!only_numbers && is_option(*argument) ? options : numbers).push_back(*argument);
     }
     if (numbers.empty()) return options;
     options.emplace_back("--");

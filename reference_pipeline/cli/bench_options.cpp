@@ -65,10 +65,7 @@ std::vector<std::string> BenchOptions::given_policies(const std::vector<std::str
 void BenchOptions::check_merge(const CLI::App& command) const {
   static constexpr std::string_view of_merging[] = {"name",  "--merge",  "--json",
                                                     "--csv", "--output", "--quiet"};
-  for (const CLI::Option* option : command.get_options())
-    if (const std::string& name = option->get_name();
-        option->count() > 0 && !std::ranges::count(of_merging, name))
-      throw UsageError(name + " is of measuring, which --merge does not do: leave one of them out");
+  check_merge_alone(command, of_merging);
   check_each_file_once(merge->results());
 }
 

@@ -321,7 +321,12 @@ void add_compare_command(CLI::App& app) {
       "  mpirun -n 4 precast compare --prompt \"a ring\" --threads 1 --shard auto\n"
       "  precast compare --merge compare-1-of-4.json compare-2-of-4.json compare-3-of-4.json "
       "compare-4-of-4.json");
-  command->callback([options] { compare(*options); });
+  command->callback([options, command] {
+    static constexpr std::string_view of_merging[] = {"--merge",   "--output",   "--report", "--json",
+                                                      "--quality", "--markdown", "--quiet"};
+    if (options->merge->count() > 0) check_merge_alone(*command, of_merging);
+    compare(*options);
+  });
 }
 
 }  // namespace precast::cli

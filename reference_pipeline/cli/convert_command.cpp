@@ -14,6 +14,7 @@
 #include <cli/given_files.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/model_path.hpp>
+#include <cli/output_files.hpp>
 #include <cli/progress.hpp>
 #include <cli/run_options.hpp>
 #include <cli/run_report.hpp>
@@ -73,6 +74,8 @@ conversion::Settings conversion_settings(const ConvertOptions& options) {
 void convert_model(const ConvertOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::filesystem::path out(options.out);
+  if (is_standard_output(out))
+    throw UsageError("OUT is '-', and weights are not written to standard output: name a file, or a folder");
   check_inputs_stay(std::array{out}, std::array<std::filesystem::path, 2>{options.plan, options.importance});
   const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
   bool told = false;  // an OUT that cannot be written is the only line: warnings come when it can

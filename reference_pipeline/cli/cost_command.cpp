@@ -200,7 +200,12 @@ void add_cost_command(CLI::App& app) {
       "  precast cost --samples samples.safetensors --jobs 8\n"
       "  mpirun -n 4 precast cost --samples dev.safetensors --shard auto --threads 1\n"
       "  precast cost --merge cost-1.json cost-2.json --output cost.json --weighted --markdown");
-  command->callback([options] { cost(*options); });
+  command->callback([options, command] {
+    static constexpr std::string_view of_merging[] = {"--merge",    "--output", "--measure", "--weighted",
+                                                      "--markdown", "--csv",    "--json",    "--quiet"};
+    if (options->merge->count() > 0) check_merge_alone(*command, of_merging);
+    cost(*options);
+  });
 }
 
 }  // namespace precast::cli

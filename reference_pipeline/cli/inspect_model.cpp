@@ -185,6 +185,9 @@ Inspection inspect_file(const fs::path& path) {
   if (file_name.ends_with(".json") && !file_name.ends_with(".safetensors.index.json")) {
     inspection.kind = "component";
     add_config(component, path);
+    if (component.class_name.empty())
+      throw io::file_error(
+          path, "names no class, as the config.json of a component does: give such a file, or weights");
     component.files.push_back(io::printable(file_name));
   } else {
     const io::ComponentSource source(path);

@@ -1,5 +1,6 @@
 // Prints JSON, numbers and columns.
 #include <algorithm>
+#include <cerrno>
 #include <iostream>
 
 #include <cli/output.hpp>
@@ -13,9 +14,26 @@ Json json_number(double value) { return families::number_json(value); }
 
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
-void print(const Json& json) { std::cout << to_text(json) << '\n'; }
+namespace {
 
-void print(const std::string& text) { std::cout << text; }
+int first_lost = 0;  ///< why standard output took no more
+
+}  // namespace
+
+void print(const Json& json) { print(to_text(json) + '\n'); }
+
+void print(const std::string& text) {
+  errno = 0;
+  std::cout << text;
+  if (!std::cout && !first_lost) first_lost = errno ? errno : EIO;
+}
+
+int flush_standard_output() {
+  errno = 0;
+  if (std::cout.flush()) return 0;
+  if (!first_lost) first_lost = errno ? errno : EIO;
+  return first_lost;
+}
 
 void write_and_show(const std::function<void()>& write_files, const std::function<void()>& show) {
   try {

@@ -30,6 +30,10 @@ void print(const Json& json);
 /// Writes text to stdout.
 void print(const std::string& text);
 
+/// Brings what was printed to stdout. Gives 0, or the errno of the first write that failed, however long ago:
+/// a stream that is bad does not say it again.
+int flush_standard_output();
+
 /// Calls `write_files` and then `show`, also where the first throws, as a full disk lets it, and throws that
 /// at the end: what took hours to compute is seen all the same.
 void write_and_show(const std::function<void()>& write_files, const std::function<void()>& show);

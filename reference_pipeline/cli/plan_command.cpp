@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <casting/measure_plan.hpp>
 #include <casting/planner.hpp>
@@ -181,14 +182,17 @@ void add_plan_command(CLI::App& app) {
       ->type_name("FILE")
       ->group("Verifying")
       ->needs(verify);
+  const std::vector<CLI::Option*> before = command->get_options();
   add_model_option(*command, options->model);
   add_component_options(*command, options->component_files);
+  add_device_option(*command, options->device);
+  for (CLI::Option* option : command->get_options())  // without a run they would do nothing
+    if (std::ranges::find(before, option) == before.end()) option->group("Verifying")->needs(verify);
   command->add_option("--policy", options->policy, "For --verify: the policy that the model runs under")
       ->type_name(policy_names())
       ->capture_default_str()
       ->group("Verifying")
       ->needs(verify);
-  add_device_option(*command, options->device);
   add_quiet_option(*command);
   command->footer(
       "The predicted error is the sum of the layers' numbers, as if they added up. The plan is the best "

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 
@@ -82,6 +83,13 @@ void check_each_file_once(std::span<const std::string> names) {
         throw UsageError("--merge has " + io::shown(names[k]) + " twice" +
                          (names[i] == names[k] ? "" : ", the second time as " + io::shown(names[i])) +
                          ": give each file once");
+}
+
+void check_merge_alone(const CLI::App& command, std::span<const std::string_view> of_merging) {
+  for (const CLI::Option* option : command.get_options())
+    if (const std::string& name = option->get_name();
+        option->count() > 0 && !std::ranges::count(of_merging, name))
+      throw UsageError(name + " is of measuring, which --merge does not do: leave one of them out");
 }
 
 }  // namespace precast::cli

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -40,5 +41,8 @@ std::string part_file(const std::string& file, const casting::Shard& shard);
 
 /// Throws UsageError where --merge has a file twice: it adds nothing beside itself, so another was meant.
 void check_each_file_once(std::span<const std::string> merged);
+
+/// Throws UsageError where an option is given beside --merge that is none of these: it would do nothing.
+void check_merge_alone(const CLI::App& command, std::span<const std::string_view> of_merging);
 
 }  // namespace precast::cli

@@ -134,7 +134,9 @@ class FolderInProgress {
     if (made) claim_ = opened_folder(path_);
     if (!made || !claim_.valid() || !io::claim(claim_.get()))
       throw io::system_error(target_, "cannot be written", failed.value(),
-                             "create the folder that it is to lie in, or choose another place");
+                             failed.value() == ENOENT
+                                 ? "create the folder that it is to lie in, or choose another place"
+                                 : "choose another place");
     if (is_there) check_replaceable();
   }
   FolderInProgress(const FolderInProgress&) = delete;

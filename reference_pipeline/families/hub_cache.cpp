@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <families/hub_cache.hpp>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
@@ -23,9 +25,17 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+/// Where ~ is, with and without HOME, as Python's expanduser has it; never a place relative to where this
+/// runs.
+fs::path home_folder() {
+  if (const char* named = std::getenv("HOME")) return *named ? named : "/";
+  const passwd* const user = ::getpwuid(::getuid());
+  return user && *user->pw_dir ? user->pw_dir : "/";
+}
+
 fs::path at_home(const std::string& path) {
   if (path != "~" && !path.starts_with("~/")) return path;
-  return fs::path(variable("HOME")) / path.substr(std::min<std::size_t>(path.size(), 2));
+  return home_folder() / path.substr(std::min<std::size_t>(path.size(), 2));
 }
 
 bool is_folder(const fs::path& path) {

@@ -1,4 +1,5 @@
 // Finds a policy of training by name; kernels/ writes the list of those that are compiled.
+#include <families/request_error.hpp>
 #include <language_model/compiled_model.hpp>
 
 #include <precast/error.hpp>
@@ -25,7 +26,7 @@ const TrainingPolicy& training_policy(const std::string& name) {
     throw PathNotCompiled("the policy of training " + wanted + " is not in this build, which holds " + names +
                           ": configure with -DPRECAST_TRAINING=all, or a list that holds it, and all of its "
                           "precisions");
-  throw InputError(
+  throw families::RequestError(
       "there is no training policy '" + io::printable(name, 60) + "': it is one of " + names +
       ", or one of them with +flash, +upcast-attention or +upcast-matmul in a build that holds it");
 }

@@ -1,6 +1,7 @@
 #include <optional>
 
 #include <families/free_memory.hpp>
+#include <families/request_error.hpp>
 #include <timing/attention_grid.hpp>
 #include <timing/words.hpp>
 
@@ -37,8 +38,8 @@ AttentionPolicy policy_named(const TimedDevice& device, const std::string& polic
   }
   if (names.empty())
     throw PathNotCompiled("attention in training is not in this build: configure with -DPRECAST_PRESET=all");
-  throw InputError("attention is not measured under '" + io::printable(policy, 40) + "': it is one of " +
-                   names);
+  throw families::RequestError("attention is not measured under '" + io::printable(policy, 40) +
+                               "': it is one of " + names);
 }
 
 std::int64_t needed_memory(const AttentionCase& of, const TimedDevice& device) {

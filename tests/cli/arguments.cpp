@@ -106,6 +106,7 @@ TEST_CASE("a wrong name is told its neighbours") {
 TEST_CASE("numbers after formats are never taken for options") {
   CHECK(plain_arguments({"formats", "-inf", "--json", "-1.5", "-nan", "-0x1p3", "-.5"}) ==
         Words{"formats", "--json", "--", "-inf", "-1.5", "-nan", "-0x1p3", "-.5"});
+  CHECK(plain_arguments({"formats", "1", "one", "--json"}) == Words{"formats", "--json", "--", "1", "one"});
   CHECK(plain_arguments({"formats", "--json"}) == Words{"formats", "--json"});
   CHECK(plain_arguments({"formats", "-h"}) == Words{"formats", "-h"});
   CHECK(plain_arguments({"formats", "--", "-x"}) == Words{"formats", "--", "-x"});

@@ -146,7 +146,7 @@ TEST_CASE("bench lm: a wrong word is one line that says what it takes", "[bench]
     all.insert(all.end(), words.begin(), words.end());
     const auto result = run(all);
     INFO(result.err);
-    CHECK(result.code != 0);
+    CHECK(result.code == 2);
     CHECK_THAT(result.err, Catch::Contains(said));
     CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
   }

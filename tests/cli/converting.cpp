@@ -338,6 +338,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, gguf, "more"}, 2, "argument too many"},
       {{transformer, ""}, 2, "out is empty"},
       {{"", gguf}, 2, "in is empty"},
+      {{shapes_model, "-"}, 2, "weights are not written to standard output"},
       {{transformer, gguf, "--type", "q4"}, 2, "--type: there is no type 'q4'"},
       {{transformer, gguf, "--type", ""}, 2, "--type"},
       {{transformer, gguf, "--type"}, 2, "--type needs a value"},

@@ -100,7 +100,13 @@ TEST_CASE("plan: what it refuses is one line, and nothing is written") {
        1,
        "layer 'transformer_blocks.18': no type"},
       {{"plan", "--cost", "/nowhere/c.json", "--bits", "5"}, 1, "/nowhere/c.json"},
-      {{"plan", "--cost", broken("{}"), "--bits", "5"}, 1, "layer 'a.0': no type has a finite 'cost'"},
+      {{"plan", "--cost", broken("{}"), "--bits", "5"},
+       1,
+       "layer 'a.0': no type has a finite 'cost': leave the layer out"},
+      {{"plan", "--cost", scratch.file("l.json", two_layers(R"({"q8_0": {"estimate": 1, "loss": 2}})")),
+        "--bits", "9"},
+       1,
+       "no type has a finite 'cost': plan by a number that it has, with --measure loss or estimate"},
       {{"plan", "--cost", scratch.file("d.json", two_layers(R"({"q8_0": {"cost": -1}})")), "--bits", "5"},
        1,
        "d.json: layer 'a.0': type 'q8_0': key 'cost': must be a number of at least 0"},
@@ -154,8 +160,10 @@ TEST_CASE("plan: the model that --verify runs is not written over") {
   CHECK(program::content(weights) == "weights");
 }
 
-TEST_CASE("plan: samples and policy are of --verify") {
-  for (const Words& words : {Words{"--samples", "s.safetensors"}, Words{"--policy", "fast"}}) {
+TEST_CASE("plan: samples, policy, model and device are of --verify") {
+  for (const Words& words :
+       {Words{"--samples", "s.safetensors"}, Words{"--policy", "fast"}, Words{"--model", "shapes"},
+        Words{"--vae", "ae.safetensors"}, Words{"--device", "cpu"}}) {
     Words all{"plan", "--cost", flux_dev_costs, "--bits", "5"};
     all.insert(all.end(), words.begin(), words.end());
     const auto refused = program::run(all);

@@ -480,8 +480,8 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
             "--backoff-factor is '" + std::string(factor) + "': it takes a number above 0 and below 1");
   refused({"--init-scale", "0"}, 2, "--init-scale is '0': it takes a number above 0");
   refused({"--heads-kv", "1"}, 2, "--heads-kv");
-  refused({"--policy", "f33"}, 1, "there is no training policy 'f33'");
-  refused({"--policy", "naive-f16+flash"}, 1, "there is no training policy");
+  refused({"--policy", "f33"}, 2, "there is no training policy 'f33'");
+  refused({"--policy", "naive-f16+flash"}, 2, "there is no training policy");
   refused({"--policy", "amp-f16+upcast-matmul"}, 1, "-DPRECAST_TRAINING=all");
   refused({"--compare", "f32,bf16"}, 2, "--output does not go with --compare");
   const auto of_text = run({"train", "--compare", "f32,bf16", "--sample", "5"});
@@ -536,7 +536,9 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
 TEST_CASE("train refuses sizes that the model it goes on from has otherwise", "[train]") {
   const Scratch scratch;
   const fs::path first = scratch.path() / "first", second = scratch.path() / "second";
-  REQUIRE(run(train(first, {"--steps", "1"})).code == 0);
+  const auto one = run(train(first, {"--steps", "1"}));
+  REQUIRE(one.code == 0);
+  CHECK_THAT(one.out, Catch::Contains(" in 1 step, "));
   const auto outcome = run({"train", "--model", first.string(), "--context", "8", "--layers", "3", "--steps",
                             "1", "--output", second.string()});
   INFO(outcome.err);

@@ -75,6 +75,13 @@ TEST_CASE("the hub's cache is where huggingface_hub looks for it") {
   const CleanEnvironment clean;
   const Variable user("HOME", "/home/someone");
   CHECK(hub_cache() == "/home/someone/.cache/huggingface/hub");
+  {
+    const Variable unset("HOME",
+                         std::nullopt);  // the user database knows a home, as Python's expanduser does
+    CHECK(hub_cache().is_absolute());
+    const Variable empty("HOME", "");
+    CHECK(hub_cache() == "/.cache/huggingface/hub");
+  }
   const Variable xdg("XDG_CACHE_HOME", "/xdg");
   CHECK(hub_cache() == "/xdg/huggingface/hub");
   const Variable home("HF_HOME", "~/models");

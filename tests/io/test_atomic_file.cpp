@@ -111,8 +111,9 @@ TEST_CASE("atomic file: places that cannot be written are named before anything 
         std::string::npos);
   const std::filesystem::path below_file = folder.path() / "file" / "out.png";
   write_text(folder.path() / "file", "x");
-  CHECK(refusal(below_file, [&] { io::AtomicFile{below_file}; }).find("Not a directory") !=
-        std::string::npos);
+  const std::string not_below = refusal(below_file, [&] { io::AtomicFile{below_file}; });
+  CHECK(not_below.find("Not a directory: choose another place") != std::string::npos);
+  CHECK(refusal(lost, [&] { io::AtomicFile{lost}; }).find("create its folder") != std::string::npos);
   CHECK(files_in(folder.path()) == 1);
 }
 

@@ -100,7 +100,9 @@ class AtomicFile {
       temporary_ = folder / temporary_name();
       file_ = FileDescriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
       if (!file_.valid() && errno != EEXIST)
-        throw system_error(target_, "cannot be written", errno, "create its folder, or choose another place");
+        throw system_error(
+            target_, "cannot be written", errno,
+            errno == ENOENT ? "create its folder, or choose another place" : "choose another place");
       if (file_.valid() && !claim(file_.get())) file_ = {};  // somebody who sweeps was faster: another name
     }
     if (!file_.valid())

@@ -244,10 +244,10 @@ _precast() {
         --text-encoder) _precast_offer -f; return ;;
         --text-encoder-2) _precast_offer -f; return ;;
         --vae) _precast_offer -f; return ;;
-        --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
+        --policy) _precast_offer -W 'quality balanced fast memory f32 bf16 f16'; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --budget --bits --error --types --measure --time-limit --output -o --json --verify --samples --model -m --transformer --text-encoder --text-encoder-2 --vae --policy --device --quiet -q'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --cost -c --budget --bits --error --types --measure --time-limit --output -o --json --verify --samples --model -m --transformer --text-encoder --text-encoder-2 --vae --device --policy --quiet -q'
       fi ;;
     report)
       case "$before" in
