@@ -12,6 +12,7 @@
 #include <families/free_memory.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -77,9 +78,7 @@ std::string two_digits(double value) {
   return text;
 }
 
-std::string in_tensors(std::int64_t count) {
-  return std::to_string(count) + (count == 1 ? " tensor" : " tensors");
-}
+std::string in_tensors(std::int64_t count) { return io::counted(count, "tensor"); }
 
 /// The types from the most bits to the fewest.
 std::vector<std::pair<std::string, TypeShare>> ordered(const Types& types) {

@@ -26,6 +26,7 @@
 #include <families/registry.hpp>
 
 #include <precast/host/parallel.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/suffix.hpp>
 
@@ -95,8 +96,8 @@ casting::CostFile results_so_far(const CostOptions& options, const std::string& 
                              "; " + *fresh.settings + ": give another --output, or remove the file");
   check_estimates(options, old, estimates);
   if (estimates) old.estimates = estimates;
-  notes() << "going on from " << io::shown(options.output) << ", which has " << old.layers.size()
-          << (old.layers.size() == 1 ? " layer\n" : " layers\n");
+  notes() << "going on from " << io::shown(options.output) << ", which has "
+          << io::counted(std::ssize(old.layers), "layer") << "\n";
   return old;
 }
 
@@ -200,8 +201,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   options.part.check_ranks_have(static_cast<std::int64_t>(asked_for), "layers");
   settings.layers = casting::layers_of(settings.layers, options.part.shard);
   if (settings.layers.empty())
-    throw UsageError("--shard leaves none of " + std::to_string(asked_for) +
-                     (asked_for == 1 ? " layer" : " layers") +
+    throw UsageError("--shard leaves none of " + io::counted(static_cast<std::int64_t>(asked_for), "layer") +
                      " to measure: give no more shards than layers");
 
   if (patch) {

@@ -30,6 +30,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 #include <precast/policy/visit.hpp>
 
@@ -138,7 +139,7 @@ void write_header(const DoctorOptions& options, const DoctorReport& report, cons
       "The policy that precast doctor recommends for " + report.model + ": " +
           policy_text(report.recommendation->choices) + " (" + report.recommendation->reason + ")",
       "As seen at " + std::to_string(report.width) + "x" + std::to_string(report.height) + ", " +
-          std::to_string(report.steps) + " steps, on " + report.device + "; the same on the command line:",
+          io::counted(report.steps, "step") + ", on " + report.device + "; the same on the command line:",
       command};
   io::write_file(options.output, policy_header(report.recommendation->in_effect, comment));
 }

@@ -31,6 +31,7 @@
 #include <image/picture_file.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -197,7 +198,7 @@ void tell(const std::string& model, const families::Request& full, const familie
           const families::ComponentChoices& choices, const families::ChosenDevice& device,
           std::size_t pictures) {
   notes() << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width
-          << "x" << *full.height << ", " << *full.steps << " steps, seed " << full.seed << ", "
+          << "x" << *full.height << ", " << io::counted(*full.steps, "step") << ", seed " << full.seed << ", "
           << policy_text(choices) << " on " << device.name << "; needs about " << in_bytes(estimate.peak());
   if (const std::int64_t free = machine_of(device).free_bytes)
     notes() << ", " << in_bytes(free) << " are free";

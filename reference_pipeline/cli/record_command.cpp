@@ -24,6 +24,7 @@
 #include <convert/write_importance.hpp>
 #include <families/registry.hpp>
 
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/suffix.hpp>
 #include <precast/watch/input_squares.hpp>
@@ -172,9 +173,9 @@ void record(const RecordOptions& options) {
     told["samples"] = samples.recorded.size();
     told["tokens"] = shape[0];
     told["width"] = shape[1];
-    lines.push_back("wrote " + io::shown(options.output) + ": " + std::to_string(samples.recorded.size()) +
-                    (samples.recorded.size() == 1 ? " sample" : " samples") + " of " +
-                    std::to_string(shape[0]) + " tokens");
+    lines.push_back("wrote " + io::shown(options.output) + ": " +
+                    io::counted(std::ssize(samples.recorded), "sample") + " of " + std::to_string(shape[0]) +
+                    " tokens");
   }
   if (!options.importance.empty()) {
     const std::size_t matrices = write_importance(options, squares, name);

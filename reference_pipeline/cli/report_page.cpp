@@ -12,6 +12,7 @@
 #include <text/base64.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::cli {
@@ -210,7 +211,7 @@ std::string layers_section(std::span<const Compared> rows) {
 std::string report_page(const ReportFacts& facts, std::span<const Compared> rows) {
   std::string page = "<h1>" + html_text(facts.prompt) + "</h1>\n<p class=\"soft\">" + html_text(facts.model) +
                      " on " + html_text(facts.device) + ", " + std::to_string(facts.width) + "x" +
-                     std::to_string(facts.height) + ", " + std::to_string(facts.steps) + " steps, seed " +
+                     std::to_string(facts.height) + ", " + io::counted(facts.steps, "step") + ", seed " +
                      std::to_string(facts.seed) +
                      "; precast " PRECAST_VERSION "</p>\n<div class=\"cards\">\n";
   page += reference_card(rows.front());

@@ -34,6 +34,7 @@
 
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 #include <precast/memory/memory.hpp>
 
@@ -188,10 +189,10 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   }
   const StepFacts& last = run.steps.back();
   print("loss " + four_digits(run.steps.front().loss) + " -> " + four_digits(last.loss) + " in " +
-        std::to_string(run.steps.size()) + (run.steps.size() == 1 ? " step, " : " steps, ") +
-        std::to_string(run.skipped()) + " skipped, " + four_digits(middle_speed(run)) +
-        " tokens/s, peak memory " + in_bytes(last.memory) + "\ngradient norm " + four_digits(last.grad_norm) +
-        " in the last step, loss scale " + four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
+        io::counted(std::ssize(run.steps), "step") + ", " + std::to_string(run.skipped()) + " skipped, " +
+        four_digits(middle_speed(run)) + " tokens/s, peak memory " + in_bytes(last.memory) +
+        "\ngradient norm " + four_digits(last.grad_norm) + " in the last step, loss scale " +
+        four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
         " values of gradients inf or NaN in all\n");
   if (run.failed_at())
     print("The loss is not finite from step " + std::to_string(*run.failed_at()) + " on.\n");

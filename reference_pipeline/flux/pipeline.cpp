@@ -24,6 +24,7 @@
 #include <text/padded_tokens.hpp>
 #include <text/t5_tokenizer.hpp>
 
+#include <precast/io/counted.hpp>
 #include <precast/io/shortest.hpp>
 #include <precast/policy/paths.hpp>
 
@@ -122,7 +123,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   if (request.image && full.strength > 0 && Parts::first_step(full, request) >= *full.steps)
     throw out_of_range("strength", io::shortest(full.strength),
                        "0, which keeps the picture, or large enough for one of the " +
-                           std::to_string(*full.steps) + " steps: raise it, or the number of steps");
+                           io::counted(*full.steps, "step") + ": raise it, or the number of steps");
   return full;
 }
 

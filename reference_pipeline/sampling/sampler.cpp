@@ -8,6 +8,7 @@
 #include <sampling/sampler_plan.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/shortest.hpp>
 
 namespace precast::sampling {
@@ -31,9 +32,6 @@ void check(const SamplerSettings& settings, const SamplerRun& run) {
     throw InputError("a run from " + shortest(start) + " to " + shortest(end) +
                      " of the noise is none: begin at 0 or later, end later than that and at 1 at most");
 }
-
-/// "1 step", "4 steps"
-std::string counted(std::int64_t steps) { return std::to_string(steps) + (steps == 1 ? " step" : " steps"); }
 
 SamplerPlan plan(const SamplerSettings& settings, const SamplerRun& run) {
   check(settings, run);
@@ -91,7 +89,7 @@ CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
     const std::int64_t kept =
         already_narrowed ? run.steps : static_cast<std::int64_t>(std::min(steps * run.strength, steps));
     if (kept == 0)
-      throw InputError("strength " + shortest(run.strength) + " of " + counted(run.steps) +
+      throw InputError("strength " + shortest(run.strength) + " of " + io::counted(run.steps, "step") +
                        " leaves none: raise one of them");
     range.first = static_cast<std::size_t>(run.steps - kept);
   }
@@ -101,9 +99,9 @@ CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
     const bool all = run.strength == 1;  // of a picture that is drawn from noise too
     throw InputError(
         run.denoising_start
-            ? "of " + counted(run.steps) + " none lies behind " + shortest(*run.denoising_start) +
+            ? "of " + io::counted(run.steps, "step") + " none lies behind " + shortest(*run.denoising_start) +
                   " of the noise, where a refiner starts: take more steps, or start it earlier"
-            : "of " + counted(run.steps) + (all ? "" : " at strength " + shortest(run.strength)) +
+            : "of " + io::counted(run.steps, "step") + (all ? "" : " at strength " + shortest(run.strength)) +
                   " none lies before " + shortest(run.denoising_end.value_or(1)) +
                   " of the noise, where a refiner starts: take more steps" +
                   (all ? "" : " or a larger strength") + ", or start it later");
