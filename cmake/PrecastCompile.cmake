@@ -20,8 +20,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND precast_flags -Wshadow=local -Wno-psabi)
   # A twentieth of a large unit's time went to g++'s collector of garbage, for less than half a GB.
   list(APPEND precast_flags --param=ggc-min-heapsize=500000)
-else()
-  list(APPEND precast_flags -Wshadow)
 endif()
 if(PRECAST_WARNINGS_AS_ERRORS)
   list(APPEND precast_flags -Werror)

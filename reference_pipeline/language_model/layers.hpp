@@ -181,7 +181,7 @@ class Layers {
   Value<P> attention(const Value<P>& q, const Value<P>& k, const Value<P>& v,
                      const AttentionOptions& options) const {
     auto [y, log_sums] = attend(q->value.view(), k->value.view(), v->value.view(), options);
-    record([q, k, v, y, log_sums, options] {
+    record([q, k, v, y = y, log_sums = log_sums, options] {
       Tensor<Activation> dq(q->value.shape()), dk(k->value.shape()), dv(v->value.shape());
       attention_gradient_into<P, WithoutBias>(*y->gradient, q->value, k->value, v->value, y->value,
                                               log_sums->view(), options, dq.view(), dk.view(), dv.view());
@@ -200,7 +200,7 @@ class Layers {
     };
     const View<const Activation> all = std::as_const(qkv->value).view();
     auto [y, log_sums] = attend(third(all, 0), third(all, 1), third(all, 2), options);
-    record([qkv, y, log_sums, options, third] {
+    record([qkv, y = y, log_sums = log_sums, options, third] {
       Tensor<Activation> gradient(qkv->value.shape());
       const View<const Activation> in = std::as_const(qkv->value).view();
       const View<Activation> out = gradient.view();

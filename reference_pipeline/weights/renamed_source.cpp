@@ -53,7 +53,8 @@ nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::
     return whole;
   }
   const auto swapped = std::make_shared<std::vector<std::byte>>(whole.bytes.begin(), whole.bytes.end());
-  std::ranges::rotate(*swapped, swapped->begin() + static_cast<std::ptrdiff_t>(half));
+  // Not std::ranges::rotate, which clang 14 cannot compile with g++ 12's library.
+  std::rotate(swapped->begin(), swapped->begin() + static_cast<std::ptrdiff_t>(half), swapped->end());
   whole.bytes = *swapped;
   whole.owner = swapped;
   return whole;
