@@ -78,8 +78,6 @@ std::string two_digits(double value) {
   return text;
 }
 
-std::string in_tensors(std::int64_t count) { return io::counted(count, "tensor"); }
-
 /// The types from the most bits to the fewest.
 std::vector<std::pair<std::string, TypeShare>> ordered(const Types& types) {
   std::vector<std::pair<std::string, TypeShare>> rows(types.begin(), types.end());
@@ -115,11 +113,11 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
     text += type + " instead of " + wanted +
             (columns ? ", whose blocks do not divide rows of " + std::to_string(columns)
                      : std::string(", which takes matrices of layers in whole tiles")) +
-            ": " + in_tensors(group.tensors) + ", such as " + group.example + "\n";
+            ": " + io::counted(group.tensors, "tensor") + ", such as " + group.example + "\n";
   }
   for (const auto& [reason, group] : sums.kept)
-    text +=
-        "kept precise, " + reason + ": " + in_tensors(group.tensors) + ", such as " + group.example + "\n";
+    text += "kept precise, " + reason + ": " + io::counted(group.tensors, "tensor") + ", such as " +
+            group.example + "\n";
   std::string from;
   for (const auto& [type, share] : ordered(sums.before)) from += (from.empty() ? "" : ", ") + type;
   text += "before " + in_bytes(sums.all_before.bytes) + " (" + from + ", " +

@@ -214,8 +214,7 @@ void generate(const GenerateOptions& options) {
   const auto files = numbered(options.output, options.start.pictures(request));
   check_outputs(options, files);
   options.run.set_threads();
-  if (!options.start.image.empty()) request.image = image::read_image(options.start.image).image;
-  if (!options.start.mask.empty()) request.mask = image::read_image(options.start.mask).image;
+  options.start.read(request, {});  // a picture may take the place of the one that it starts from
   if (options.refiner) request.refiner = model_path(options.refiner);
   request.refiner_start = options.refiner_start;
   if (!options.latents.empty()) {

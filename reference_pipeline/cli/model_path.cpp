@@ -88,9 +88,8 @@ void add_component_options(CLI::App& command, ComponentFiles& files) {
   add("--text-encoder", "text_encoder",
       "Take CLIP from a file such as clip_l.safetensors, or from a folder; default: --model's");
   add("--text-encoder-2", "text_encoder_2",
-      "Take T5's encoder, of Stable Diffusion XL OpenCLIP, from a file such as t5xxl_fp16.safetensors or a "
-      "GGUF "
-      "file, or from a folder; default: --model's");
+      "Take T5's encoder, of Stable Diffusion XL OpenCLIP, from a file such as t5xxl_fp16.safetensors or "
+      "a GGUF file, or from a folder; default: --model's");
   add("--vae", "vae",
       "Take the VAE from a file such as ae.safetensors, or from a folder with its config; default: "
       "--model's");

@@ -1,5 +1,4 @@
 // Reads configs, and holds tensors against them.
-#include <array>
 #include <vector>
 
 #include <stable_diffusion/component_configs.hpp>
