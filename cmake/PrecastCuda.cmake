@@ -9,7 +9,6 @@ if(_devices)
   set(_architectures native)
 endif()
 set(PRECAST_CUDA_ARCHITECTURES "${_architectures}" CACHE STRING "Compute capabilities to compile kernels for: 80, 86, 89, 90 or 90a (with kernels for warpgroups), 100, 120; newer devices run the newest of them")
-option(PRECAST_CUDA_QUICK "Compile CUDA's kernels in half of the time, from CUDA 13 on, for what does not run them: they are slower" OFF)
 
 set(PRECAST_CUDA_ENABLED OFF)
 string(TOLOWER "${PRECAST_CUDA}" _cuda)
@@ -39,7 +38,7 @@ if(PRECAST_BUILD_PIPELINE AND NOT _cuda STREQUAL "off")
     string(REPLACE ";" " sm_" PRECAST_CUDA_ARCHITECTURES_TEXT "${PRECAST_CUDA_ARCHITECTURES_TEXT}")
     find_package(CUDAToolkit REQUIRED)
     set(PRECAST_CUDA_ENABLED ON)
-    # Flags for code that nothing runs.
+    # Flags for what a test only compiles: a kernel made with them spills, so the program never is.
     set(precast_nvcc_quickly)
     if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
       set(precast_nvcc_quickly -Ofc=mid)
@@ -62,9 +61,6 @@ function(precast_compile_cuda target)
   # 12.4's cannot read it, and what CUDA 13 builds they cannot run either.
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13 AND NOT PRECAST_PRESET STREQUAL "all")
     list(APPEND options --compress-mode=size)
-  endif()
-  if(PRECAST_CUDA_QUICK)
-    list(APPEND options ${precast_nvcc_quickly})
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
   # nvcc's host compiler, which chooses the kernels, cannot know what nvcc compiles for.
