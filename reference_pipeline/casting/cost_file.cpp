@@ -61,10 +61,15 @@ bool CostFile::has_estimates() const {
 }
 
 std::optional<double> CostFile::bits_of(const std::string& type) const {
-  for (const LayerCost& layer : layers)
-    if (const auto found = layer.types.find(type); found != layer.types.end() && found->second.bits)
-      return found->second.bits;
-  return bits_of_type(type);
+  double bits = 0, parameters = 0;
+  for (const LayerCost& layer : layers) {
+    const auto found = layer.types.find(type);
+    if (found == layer.types.end() || !found->second.bits) continue;
+    const auto weight = static_cast<double>(layer.parameters.value_or(1));
+    bits += weight * *found->second.bits;
+    parameters += weight;
+  }
+  return parameters > 0 ? std::optional(bits / parameters) : bits_of_type(type);
 }
 
 std::vector<std::string> CostFile::types() const {

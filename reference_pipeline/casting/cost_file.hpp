@@ -62,7 +62,8 @@ struct CostFile {
 
   /// The formats that any layer has, by falling number of bits; those whose bits nobody says are last.
   std::vector<std::string> types() const;
-  /// The bits of a format, as the file says them, else as this build knows them.
+  /// The bits of a format as the file says them, by parameters the mean of all layers that have it, else as
+  /// this build knows them.
   std::optional<double> bits_of(const std::string& type) const;
 };
 

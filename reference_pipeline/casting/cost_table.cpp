@@ -27,25 +27,12 @@ std::string two_decimals(double value) {
   return text;
 }
 
-/// The bits of a format over all layers that have it, by their parameters.
-std::optional<double> mean_bits(const CostFile& file, const std::string& type) {
-  double bits = 0, parameters = 0;
-  for (const LayerCost& layer : file.layers) {
-    const auto found = layer.types.find(type);
-    if (found == layer.types.end() || !found->second.bits) continue;
-    const auto weight = static_cast<double>(layer.parameters.value_or(1));
-    bits += weight * *found->second.bits;
-    parameters += weight;
-  }
-  return parameters > 0 ? std::optional(bits / parameters) : file.bits_of(type);
-}
-
 template <class WeightOf>
 CostTable table_of(const CostFile& file, Measure measure, WeightOf&& weight_of) {
   const std::vector<std::string> types = file.types();
   CostTable table{{{"layer"}, {"bits"}}};
   for (const std::string& type : types) {
-    const auto bits = mean_bits(file, type);
+    const auto bits = file.bits_of(type);
     table.rows[0].push_back(type);
     table.rows[1].push_back(bits ? five_digits(*bits) : "");
   }

@@ -7,11 +7,13 @@
 
 namespace precast::cli {
 
-/// A value in four digits, "2.312", "1e-06"; "NaN" without the sign that printf shows.
+/// A value in four digits, "2.312", "1e-06", and where it is larger in those before its point, "65536"; "NaN"
+/// without the sign that printf shows.
 inline std::string four_digits(double value) {
   if (std::isnan(value)) return "NaN";
+  const double magnitude = std::fabs(value);
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
+  std::snprintf(text, sizeof text, magnitude >= 9999.5 && magnitude < 1e9 ? "%.0f" : "%.4g", value);
   return text;
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <charconv>
+
 #include <cli/html.hpp>
 #include <image/unicode.hpp>
 
@@ -49,6 +52,25 @@ svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin
 }
 )css";
 
+bool is_number(std::string_view text) {
+  double value;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+  return read.ec != std::errc::invalid_argument && read.ptr == text.data() + text.size();
+}
+
+/// Whether a column holds numbers below its name, or nothing where there is none.
+bool has_numbers(const std::vector<std::vector<std::string>>& rows, std::size_t column) {
+  bool found = false;
+  for (std::size_t row = 1; row < rows.size(); ++row) {
+    const std::string& cell = rows[row][column];
+    if (is_number(cell))
+      found = true;
+    else if (!cell.empty() && cell != "-")
+      return false;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string html_text(std::string_view text) {
@@ -75,12 +97,17 @@ std::string html_text(std::string_view text) {
 }
 
 std::string html_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<bool> numbers;
+  for (std::size_t column = 0; column < rows.front().size(); ++column)
+    numbers.push_back(has_numbers(rows, column));
   std::string text = "<div class=\"scroll\"><table>";
   for (const auto& row : rows) {
     const bool is_head = &row == &rows.front();
     const std::string cell = is_head ? "th" : "td";
     text += is_head ? "<thead><tr>" : "<tr>";
-    for (const std::string& words : row) text += "<" + cell + ">" + html_text(words) + "</" + cell + ">";
+    for (std::size_t column = 0; column < row.size(); ++column)
+      text += "<" + cell + (numbers[column] ? " class=\"number\">" : ">") + html_text(row[column]) + "</" +
+              cell + ">";
     text += is_head ? "</tr></thead><tbody>\n" : "</tr>\n";
   }
   return text + "</tbody></table></div>\n";

@@ -10,7 +10,8 @@ namespace precast::cli {
 /// "&lt;" for "<": text as HTML may hold it. Bytes that are not UTF-8 become U+FFFD.
 std::string html_text(std::string_view text);
 
-/// A table of texts, whose first row is its head, that scrolls where it is too wide.
+/// A table of texts, as many in each row, whose first row is its head, that scrolls where it is too wide.
+/// Columns of numbers stand at the right.
 std::string html_table(const std::vector<std::vector<std::string>>& rows);
 
 /// A whole page: `title` is text, `style` is added to the style that all pages have (light and dark, tables,

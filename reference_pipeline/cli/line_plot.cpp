@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include <cli/format.hpp>
@@ -16,11 +17,15 @@ namespace {
 constexpr double frame_left = 76, frame_top = 34, frame_width = 990, frame_height = 320, frame_right = 24,
                  frame_below = 52;
 constexpr double marks_of_a_line = 12;
+constexpr std::size_t most_named_values = 12;
+constexpr double least_between_names = 40;
 
-/// Values along one side of a plot, evenly or in powers of ten.
+/// Values along one side of a plot, evenly or in powers of ten. Where there are few, as the sizes of a sweep,
+/// these are `named` instead of the powers.
 struct LineAxis {
   double low, high;
   bool powers;
+  std::vector<double> named;
 
   double part(double value) const {
     if (powers) value = std::log10(std::max(value, 1e-300));
@@ -28,18 +33,24 @@ struct LineAxis {
   }
 };
 
-/// The axis that holds these values: `powers` ends at powers of ten.
+/// The axis that holds these values. `powers` ends at powers of ten, and at the values themselves where they
+/// are few.
 LineAxis axis_of(const std::vector<double>& values, bool powers) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
+  std::set<double> different;
   for (double value : values) {
     if (!std::isfinite(value) || (powers && value <= 0)) continue;
+    different.insert(value);
     if (powers) value = std::log10(value);
     low = std::min(low, value), high = std::max(high, value);
   }
   if (low > high) low = 0, high = 1;
-  if (powers) low = std::floor(low + 1e-9), high = std::ceil(high - 1e-9);
+  const bool few = powers && different.size() > 1 && different.size() <= most_named_values;
+  if (powers && !few) low = std::floor(low + 1e-9), high = std::ceil(high - 1e-9);
   if (high - low < 1e-300) low -= 0.5, high += 0.5;
-  return {low, high, powers};
+  LineAxis axis{low, high, powers, {}};
+  if (few) axis.named.assign(different.begin(), different.end());
+  return axis;
 }
 
 /// 1, 2 or 5 times a power of ten, so that there are four to nine steps between the ends.
@@ -52,6 +63,7 @@ double even_step(double range) {
 
 /// Where an axis has lines, as values.
 std::vector<double> ticks(const LineAxis& axis) {
+  if (!axis.named.empty()) return axis.named;
   std::vector<double> found;
   if (axis.powers) {
     const int every = std::max(1, static_cast<int>((axis.high - axis.low) / 8));
@@ -102,10 +114,14 @@ std::string grid(const experiments::Plot& plot, const LineAxes& axes) {
   for (const double value : axes.powers ? std::vector<double>() : ticks(axes.upwards))
     text += svg_line(frame_left, axes.y(value), frame_left + frame_width, axes.y(value), "grid") +
             svg_text(frame_left - 8, axes.y(value) + 4, "end", tick_name(value));
-  for (const double value : ticks(axes.across))
-    text += svg_line(axes.x(value), frame_top + frame_height, axes.x(value), frame_top + frame_height + 5,
-                     "grid") +
-            svg_text(axes.x(value), frame_top + frame_height + 20, "middle", tick_name(value));
+  double last_named = -least_between_names;
+  for (const double value : ticks(axes.across)) {
+    const double x = axes.x(value);
+    text += svg_line(x, frame_top + frame_height, x, frame_top + frame_height + 5, "grid");
+    if (x - last_named < least_between_names) continue;
+    text += svg_text(x, frame_top + frame_height + 20, "middle", tick_name(value));
+    last_named = x;
+  }
   return text + svg_text(frame_left + frame_width / 2, frame_top + frame_height + 42, "middle", plot.x_name) +
          svg_text(frame_left - 8, frame_top - 16, "start", plot.y_name);
 }

@@ -69,6 +69,8 @@ TEST_CASE("a cost file reads back as what was written") {
   CHECK(parse_cost_file(cost_file_text(file), "x") == file);
   CHECK(file.types() == std::vector<std::string>{"q8_0", "fp8_e5m2", "q2_k"});
   CHECK(file.bits_of("q2_k") == 2.625);
+  file.layers.push_back({"blocks.2", 3072, {{"q2_k", {4.5, 1.0, none, none, none}}}});
+  CHECK(file.bits_of("q2_k") == (1024 * 2.625 + 3072 * 4.5) / 4096);  // where a layer has a fallback
   CHECK(file.bits_of("bf16") == 16);
   CHECK(file.bits_of("nonsense") == std::nullopt);
   file.layers[0].types["q2_k"].loss = NAN;

@@ -1,5 +1,6 @@
 // Progress on a terminal and in a log, by a clock that the test turns; and numbers for people.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <cli/format.hpp>
 #include <cli/progress.hpp>
 
+using precast::cli::four_digits;
 using precast::cli::human_duration;
 using precast::cli::ProgressReporter;
 using precast::cli::ProgressStyle;
@@ -143,6 +145,19 @@ TEST_CASE("no line is wider than the terminal, and colour is only where it is wa
   Recording colored(ProgressStyle{true, true, 80});
   colored.reporter.update("denoise", 1, 4);
   CHECK(colored.all().find("\x1b[32m######") != std::string::npos);
+}
+
+TEST_CASE("values read in four digits, or in all of those before their point") {
+  CHECK(four_digits(2.31249) == "2.312");
+  CHECK(four_digits(1e-6) == "1e-06");
+  CHECK(four_digits(9999.4) == "9999");
+  CHECK(four_digits(9999.6) == "10000");
+  CHECK(four_digits(-65536) == "-65536");
+  CHECK(four_digits(16777216) == "16777216");
+  CHECK(four_digits(1e9) == "1e+09");
+  CHECK(four_digits(0) == "0");
+  CHECK(four_digits(-std::nan("")) == "NaN");
+  CHECK(four_digits(-INFINITY) == "-inf");
 }
 
 TEST_CASE("durations read well at every length") {
