@@ -200,9 +200,9 @@ TEST_CASE("bench attention measures both passes, plain and flash, and what lies 
     CHECK(row["memory before back (MiB)"].get<double>() * 1048576 == Approx(held).epsilon(0.05));
   }
   // The axis names the contexts that were measured.
-  CHECK_THAT(program::content(page),
-             Catch::Contains("Memory held before the backward pass") && Catch::Contains(">32</text>") &&
-                 Catch::Contains(">160</text>") && Catch::Contains("<td class=\"number\">160</td>"));
+  CHECK_THAT(program::content(page), Catch::Contains("Memory held before the backward pass") &&
+                                         Catch::Contains(">32</text>") && Catch::Contains(">160</text>") &&
+                                         Catch::Contains("<td class=\"number\">160</td>"));
 
   const auto large = run({"bench", "attention", "--head-widths", "128", "--contexts", "1048576", "--batch",
                           "4096", "--policies", "f32", "--attention", "flash"});
