@@ -54,3 +54,37 @@ TEMPLATE_TEST_CASE("sums rounded at each addition have the bits of single additi
     }
   }
 }
+
+TEMPLATE_TEST_CASE("a sum just beside the middle between two numbers rounds to its own side", "", f16, bf16) {
+  std::mt19937 random(11);
+  constexpr std::int64_t features = 64;
+  constexpr int digits = std::is_same_v<TestType, f16> ? 11 : 8,
+                lowest = std::is_same_v<TestType, f16> ? -14 : -126;
+  const std::vector<f32> x{1, 1};
+  std::vector<f32> weights(2 * features), sums(features);
+  for (int trial = 0; trial < 300; ++trial) {
+    // From what is subnormal to numbers, one power of two at a time: lanes in doubt have their neighbours
+    // computed as they are.
+    const int exponent = lowest + trial % 24 - (std::is_same_v<TestType, f16> ? 8 : 0);
+    for (std::size_t f = 0; f < features; ++f) {
+      const auto value = convert_value<f32>(
+          convert_value<TestType>(std::ldexp(1 + static_cast<f32>(random()) * 0x1p-32f, exponent)));
+      const f32 half = std::ldexp(1.0f, std::max(std::ilogb(value), lowest) - digits);
+      // In the middle, or nearer or farther by what f32 drops from the sum.
+      const f32 beside = 1 + static_cast<f32>(static_cast<int>(random() % 3) - 1) * 0x1p-20f;
+      const f32 sign = random() % 2 == 0 ? 1.0f : -1.0f;
+      weights[f] = sign * value;
+      weights[features + f] = (random() % 2 == 0 ? 1.0f : -1.0f) * half * beside;
+    }
+    host::rounded_sums<TestType>(x.data(), weights.data(), 2, features, sums.data());
+    for (std::size_t f = 0; f < features; ++f) {
+      INFO(weights[f] << " + " << weights[features + f]);
+      REQUIRE(sums[f] == add_rounded<TestType>(weights[f], weights[features + f]));
+      const double exact = static_cast<double>(weights[f]) + static_cast<double>(weights[features + f]);
+      if (std::is_same_v<TestType, f16> || std::fabs(exact) > 0x1p-100) {
+        const f32 below = convert_value<f32>(convert_value<TestType>(std::nextafter(sums[f], -1e9f)));
+        CHECK(std::fabs(sums[f] - exact) <= std::fabs(static_cast<double>(below) - exact));
+      }
+    }
+  }
+}

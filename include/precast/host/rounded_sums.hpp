@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -16,6 +17,7 @@ namespace detail {
 
 using FloatsInRegister = VectorOf<f32>::type;
 using WordsInRegister = VectorOf<std::uint32_t>::type;
+inline constexpr std::size_t values_in_register = register_bytes / sizeof(f32);
 
 /// Whether vectors of this CPU round to T.
 template <ScalarDtype T>
@@ -39,6 +41,31 @@ inline constexpr bool vectors_round_to<f16> = true;
 #endif
 }
 
+/// Whether any lane has a bit.
+[[gnu::always_inline]] inline bool any_lane(const WordsInRegister& lanes) {
+#if defined(__AVX512F__)
+  return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
+#elif defined(__AVX2__)
+  return _mm256_testz_si256(reinterpret_cast<__m256i>(lanes), reinterpret_cast<__m256i>(lanes)) == 0;
+#else
+  std::uint64_t words[sizeof lanes / sizeof(std::uint64_t)], any = 0;
+  std::memcpy(words, &lanes, sizeof lanes);
+  for (const std::uint64_t word : words) any |= word;
+  return any != 0;
+#endif
+}
+
+/// What the conversion of single values makes of each NaN.
+template <ScalarDtype T>
+[[gnu::always_inline]] inline FloatsInRegister with_single_nan(const FloatsInRegister& numbers) {
+  using Words = WordsInRegister;
+  const auto code = reinterpret_cast<Words>(numbers);
+  const Words nan =
+      std::is_same_v<T, f16> ? (code & 0x80000000u) | 0x7fc00000u : (code | 0x400000u) & 0xffff0000u;
+  const auto is_nan = reinterpret_cast<Words>((code & 0x7fffffffu) > 0x7f800000u);
+  return reinterpret_cast<FloatsInRegister>((is_nan & nan) | (~is_nan & code));
+}
+
 /// add_rounded of the lanes of a register, with its bits.
 template <ScalarDtype T>
   requires vectors_round_to<T>
@@ -53,17 +80,77 @@ template <ScalarDtype T>
   // One further from zero, or -1 nearer, where the last bit is even.
   const Words step = (away & 2) - 1;
   const Words odd = code + (step & inexact & ((code & 1) - 1));
-  // What the conversions of single values make of a NaN.
-  Words rounded, nan;
-  if constexpr (std::is_same_v<T, f16>) {
+  Words rounded;
+  if constexpr (std::is_same_v<T, f16>)
     rounded = rounded_to_half(odd);
-    nan = (code & 0x80000000u) | 0x7fc00000u;
-  } else {
+  else
     rounded = (odd + 0x7fffu + ((odd >> 16) & 1)) & 0xffff0000u;
-    nan = (code | 0x400000u) & 0xffff0000u;
-  }
   const auto is_nan = reinterpret_cast<Words>((code & 0x7fffffffu) > 0x7f800000u);
-  sums = reinterpret_cast<FloatsInRegister>((is_nan & nan) | (~is_nan & rounded));
+  sums = reinterpret_cast<FloatsInRegister>((is_nan & reinterpret_cast<Words>(with_single_nan<T>(nearest))) |
+                                            (~is_nan & rounded));
+}
+
+/// The same by one conversion, which is right unless a sum that was rounded before lies midway between two
+/// values of T: sets `doubtful` in such lanes. A NaN has T's bits but for its payload.
+template <ScalarDtype T>
+  requires vectors_round_to<T>
+[[gnu::always_inline]] inline FloatsInRegister rounded_once(const FloatsInRegister& nearest,
+                                                            WordsInRegister& doubtful) {
+  using Words = WordsInRegister;
+  const auto code = reinterpret_cast<Words>(nearest);
+  if constexpr (std::is_same_v<T, f16>) {
+    const auto rounded = reinterpret_cast<FloatsInRegister>(rounded_to_half(code));
+    // Subnormal values of f16 are 2^-24 apart.
+    const auto away = reinterpret_cast<Words>(nearest - rounded) & 0x7fffffffu;
+    doubtful |= reinterpret_cast<Words>(((code & 0x1fffu) == 0x1000u) | (away == 0x33000000u));
+    return rounded;
+  } else {
+    const auto is_nan = reinterpret_cast<Words>((code & 0x7fffffffu) > 0x7f800000u);
+    doubtful |= reinterpret_cast<Words>((code & 0xffffu) == 0x8000u);
+    return reinterpret_cast<FloatsInRegister>(
+        ((code + (~is_nan & (0x7fffu + ((code >> 16) & 1)))) & 0xffff0000u) | (is_nan & 0x400000u));
+  }
+}
+
+/// Adds x times a register's weights to each of `count` registers of sums. Not a part of the loop that calls
+/// it seldom, whose sums would lie in memory.
+template <ScalarDtype T>
+  requires vectors_round_to<T>
+[[gnu::noinline]] void add_rounded_products(f32 x, const f32* weights, FloatsInRegister* sums,
+                                            std::size_t count) {
+  for (std::size_t v = 0; v < count; ++v) {
+    FloatsInRegister values;
+    std::memcpy(&values, weights + v * values_in_register, sizeof values);
+    add_rounded_lanes<T>(sums[v], x * values);
+  }
+}
+
+/// sums[f] of rounded_sums for as many features as Vectors hold: they stay in registers, several, since an
+/// addition waits for the one before it.
+template <ScalarDtype T, std::size_t... Vectors>
+  requires vectors_round_to<T>
+void rounded_sums_of_registers(const f32* x, const f32* weights, std::int64_t columns, std::int64_t features,
+                               f32* sums, std::index_sequence<Vectors...>) {
+  const auto load = [](const f32* values) {
+    FloatsInRegister loaded;
+    std::memcpy(&loaded, values, sizeof loaded);
+    return loaded;
+  };
+  FloatsInRegister lanes[] = {(static_cast<void>(Vectors), FloatsInRegister{})...};
+  for (std::int64_t k = 0; k < columns; ++k, weights += features) {
+    WordsInRegister doubtful = {};
+    const FloatsInRegister rounded[] = {
+        rounded_once<T>(lanes[Vectors] + x[k] * load(weights + Vectors * values_in_register), doubtful)...};
+    if (any_lane(doubtful)) [[unlikely]] {
+      FloatsInRegister in_memory[] = {lanes[Vectors]...};
+      add_rounded_products<T>(x[k], weights, in_memory, sizeof...(Vectors));
+      ((lanes[Vectors] = in_memory[Vectors]), ...);
+    } else {
+      ((lanes[Vectors] = rounded[Vectors]), ...);
+    }
+  }
+  ((lanes[Vectors] = with_single_nan<T>(lanes[Vectors])), ...);
+  (std::memcpy(sums + Vectors * values_in_register, &lanes[Vectors], sizeof(FloatsInRegister)), ...);
 }
 
 }  // namespace detail
@@ -74,19 +161,11 @@ template <ScalarDtype Accumulate>
 void rounded_sums(const f32* x, const f32* weights, std::int64_t columns, std::int64_t features, f32* sums) {
   std::int64_t f = 0;
   if constexpr (detail::vectors_round_to<Accumulate>) {
-    // Sums stay in registers, four vectors of them, since an addition waits for the one before it.
-    using Floats = detail::FloatsInRegister;
-    constexpr int vectors = 4, in_vector = detail::register_bytes / sizeof(f32);
-    for (; f + vectors * in_vector <= features; f += vectors * in_vector) {
-      Floats lanes[vectors] = {};
-      for (std::int64_t k = 0; k < columns; ++k)
-        for (int v = 0; v < vectors; ++v) {
-          Floats values;
-          std::memcpy(&values, weights + k * features + f + v * in_vector, sizeof values);
-          detail::add_rounded_lanes<Accumulate>(lanes[v], x[k] * values);
-        }
-      std::memcpy(sums + f, lanes, sizeof lanes);
-    }
+    constexpr std::size_t vectors = 4;
+    constexpr auto at_once = static_cast<std::int64_t>(vectors * detail::values_in_register);
+    for (; f + at_once <= features; f += at_once)
+      detail::rounded_sums_of_registers<Accumulate>(x, weights + f, columns, features, sums + f,
+                                                    std::make_index_sequence<vectors>());
   }
   std::fill(sums + f, sums + features, 0.0f);
   for (std::int64_t k = 0; k < columns; ++k)
