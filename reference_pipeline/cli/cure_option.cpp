@@ -9,6 +9,8 @@ namespace {
 
 /// "--vae-precision": what sets the precision of the component that an op's path begins with.
 std::string precision_option(std::string_view path) {
+  constexpr std::string_view refiner = "refiner.";  // which has the policies of the base
+  if (path.starts_with(refiner)) path.remove_prefix(refiner.size());
   const std::string_view component = path.substr(0, path.find('.'));
   if (component == "unet" || component == "vae" || component == "transformer")
     return "--" + std::string(component) + "-precision";

@@ -187,10 +187,12 @@ Prepared StableDiffusionPipeline::Parts::prepared(const Request& given, const Mo
   Prepared prepared;
   prepared.legs.push_back({&model, "denoise", sampler_of(model, full, given, false)});
   if (refiner) prepared.legs.push_back({refiner, "refine", sampler_of(*refiner, full, given, true)});
-  for (Leg& leg : prepared.legs)
-    if (leg.sampler)
-      leg.prompts = leg.model->encoded(texts_for(*leg.model, full, guided(*leg.model, full)), backend,
-                                       choices.text_encoder, progress, result);
+  for (Leg& leg : prepared.legs) {
+    if (!leg.sampler) continue;
+    const auto scope = scope_of(leg);
+    leg.prompts = leg.model->encoded(texts_for(*leg.model, full, guided(*leg.model, full)), backend,
+                                     choices.text_encoder, progress, result);
+  }
   families::give_back_memory();
   draw(given, progress, prepared, result);
   return prepared;

@@ -113,6 +113,7 @@ void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg
                                              const vae::Decoder* previews, std::int64_t picture,
                                              const Prepared& prepared, const Request& given,
                                              const Reporter& progress, Result& result) const {
+  const auto scope = scope_of(leg);
   const auto start = std::chrono::steady_clock::now();
   const Request& full = result.used;
   const LatentSize latents = size(full);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <families/stages.hpp>
@@ -14,6 +15,8 @@
 #include <stable_diffusion/latents.hpp>
 #include <stable_diffusion/model.hpp>
 #include <stable_diffusion/pipeline.hpp>
+
+#include <precast/watch/scope.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -71,6 +74,11 @@ struct StableDiffusionPipeline::Parts {
   /// The request's refiner, opened and found to fit.
   std::optional<Model> open_refiner(const Request& full) const;
   void check_latents(const Request& full, const std::optional<Tensor<f32>>& latents) const;
+  /// In a trace, what a refiner runs is of "refiner": its components have the base's names.
+  std::optional<watch::Scope> scope_of(const Leg& leg) const {
+    return leg.model == &model ? std::optional<watch::Scope>()
+                               : std::optional<watch::Scope>(std::in_place, "refiner");
+  }
 
   Result run(Request full, const Request& given, const Model* refiner, Order order, const Reporter& progress,
              const families::PictureCallback& on_picture) const;

@@ -41,6 +41,7 @@ TEST_CASE("a diagnosis names the options of the command line") {
            {"unet.conv_in", "--unet-precision bf16"},
            {"transformer.proj_out", "--transformer-precision bf16"},
            {"text_encoder_2.encoder.block.0", "--text-precision bf16"},
+           {"refiner.unet.conv_in", "--unet-precision bf16"},
            {"text_encoder.layers.0", "--text-precision bf16"},
            {"vaer.conv", "--precision bf16"}})
     CHECK(cli::option_of(watch::Cure::store_bf16, path) == option);

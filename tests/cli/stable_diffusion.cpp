@@ -342,11 +342,18 @@ TEST_CASE("generate: what does nothing for a Stable Diffusion model is told") {
 TEST_CASE("generate: base and refiner in one command, whose parts inspect names") {
   const Scratch scratch;
   const std::string drawn = (scratch.path() / "a.png").string();
-  const auto made = run({"generate", "--model", stable_diffusion_models + "sdxl", "--refiner",
-                         stable_diffusion_models + "refiner", "--refiner-start", "0.6", "--prompt", "a",
-                         "--steps", "4", "--output", drawn, "--json"});
+  const auto made =
+      run({"generate", "--model", stable_diffusion_models + "sdxl", "--refiner",
+           stable_diffusion_models + "refiner", "--refiner-start", "0.6", "--prompt", "a", "--steps", "4",
+           "--output", drawn, "--trace", (scratch.path() / "trace.json").string(), "--json"});
+  INFO(made.err);
   REQUIRE(made.code == 0);
   CHECK(made.json()["settings"]["refiner_start"] == 0.6);
+  const std::string trace = program::content(scratch.path() / "trace.json");
+  for (const char* path : {"\"unet.conv_in\"", "\"refiner.unet.conv_in\"", "\"text_encoder_2.",
+                           "\"refiner.text_encoder_2.", "\"vae.decoder."})
+    CHECK_THAT(trace, Catch::Contains(path));
+  CHECK_THAT(trace, !Catch::Contains("\"refiner.vae"));
   // From a picture, and into one: steps that are left by --strength are shared in the same way.
   for (const Words& start : {Words{"--strength", "0.6"}, Words{"--strength", "1", "--mask", drawn}}) {
     Words words{"generate",
