@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include <cli/arguments.hpp>
 #include <cli/cure_option.hpp>
 #include <cli/examination.hpp>
 #include <cli/picture_run.hpp>
@@ -185,6 +186,8 @@ const Examination& Examiner::examine(const families::ComponentChoices& choices) 
       const watch::CountingMagnitudes counting(of_result);
       const watch::Watching watching(extremes);
       PictureRun run = run_pipeline(*pipeline, request_);
+      if (run.result.steps == 0)
+        throw UsageError("--strength leaves no step to look at: raise it, or the number of steps");
       extremes.write_to(examination);
       examination.black = run.all_black;
       examination.finite = !examination.first_non_finite && run.non_finite() == 0;

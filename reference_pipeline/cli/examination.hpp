@@ -79,7 +79,8 @@ class Examiner {
       : model_(model), request_(request), backend_(backend) {}
 
   /// The run under a policy: a second time, unwatched, where the first was finite. A policy is run once,
-  /// however often it is asked for. Throws what pipelines throw, and Interrupted.
+  /// however often it is asked for. Throws what pipelines throw, UsageError where no step is taken, and
+  /// Interrupted.
   const Examination& examine(const families::ComponentChoices& choices);
 
   /// Changes what the first op that overflows needs, and runs again, until all is finite or nothing is left

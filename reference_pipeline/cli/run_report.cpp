@@ -1,5 +1,6 @@
 // Words what run_pipeline's callers tell.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 
@@ -71,6 +72,9 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
     warnings.push_back("--negative does nothing without classifier-free guidance: add " +
                        std::string(pipeline.family().guidance_is_distilled() ? "--cfg-scale" : "--guidance") +
                        " above 1, which takes twice the time");
+  constexpr std::uint8_t half = 128;
+  if (request.mask && std::ranges::all_of(request.mask->rgb, [](std::uint8_t value) { return value < half; }))
+    warnings.emplace_back("--mask is black throughout, and what is white in it is painted anew: nothing is");
   const auto unused = [&](std::string_view option, const auto& given, const auto& taken,
                           std::string_view why) {
     if (given && !taken) warnings.push_back(std::string(option) + " does nothing: " + std::string(why));

@@ -359,6 +359,10 @@ TEST_CASE("doctor: a model that paints into pictures is examined at it, and the 
   const nlohmann::json from =
       examined(model + "sd15", {"--policies", "quality", "--image", picture, "--fit", "crop"});
   CHECK_THAT(from["policies"][0]["ops"].dump(), Catch::Contains("vae.encoder."));
+  const auto kept = run({"doctor", "--model", model + "sd15", "--image", picture, "--strength", "0"});
+  CHECK(kept.code == 2);
+  CHECK(kept.out.empty());
+  CHECK_THAT(kept.err, Catch::Contains("--strength leaves no step to look at"));
 }
 
 TEST_CASE("doctor: a picture that fits under no policy is told as such") {

@@ -303,6 +303,11 @@ TEST_CASE("compare: a model that paints into pictures is compared at it, and inf
   INFO(made.err);
   REQUIRE(made.code == 0);
   CHECK(made.json()["policies"][1]["psnr"] > 20);
+  CHECK_THAT(made.err, !Catch::Contains("--mask is black"));
+  const std::string black = (scratch.path() / "black.png").string();
+  image::write_image(black, {8, 8, std::vector<std::uint8_t>(std::size_t{3} * 8 * 8, 127)}, {});
+  CHECK_THAT(compare((scratch.path() / "b.png").string(), {"--image", picture, "--mask", black}).err,
+             Catch::Contains("warning: --mask is black throughout"));
   const Words again = run({"info", sheet, "--json"}).json()["command"];
   for (const auto& [option, value] :
        {std::pair{"--image", "INPUT.png"}, {"--mask", "MASK.png"}, {"--strength", "0.8"}}) {
