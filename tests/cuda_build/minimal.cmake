@@ -1,5 +1,5 @@
 # Builds the program for one preset alone, whose dtype is PRESENT, as quickly as it compiles (of block formats with one, for
-# all are alike), with CUDA where CUDA is on, and looks in it for what was left out.
+# all are alike) by JOBS processes, with CUDA where CUDA is on, and looks in it for what was left out.
 cmake_minimum_required(VERSION 3.25)
 
 include("${CMAKE_CURRENT_LIST_DIR}/run.cmake")
@@ -14,7 +14,7 @@ run("${CMAKE_COMMAND}" -S "${SOURCE}" -B "${BUILD}" -G "${GENERATOR}" "-DCMAKE_C
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "does not configure:\n${said}")
 endif()
-run("${CMAKE_COMMAND}" --build "${BUILD}" --parallel --target precast_program)
+run("${CMAKE_COMMAND}" --build "${BUILD}" --parallel ${JOBS} --target precast_program)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "does not build:\n${said}")
 endif()
