@@ -16,7 +16,8 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation.
+/// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation; `out`
+/// must not overlap the table. ids are the host's, whatever the backend.
 /// Throws ShapeError where the table is no matrix, and InputError for an id outside of [0, V).
 template <PolicyType P, StoredArray T>
 void embedding_into(const T& table, std::span<const std::int32_t> ids,

@@ -19,8 +19,9 @@ inline namespace PRECAST_BACKEND {
 
 /// The gradient of the table of embedding(): out [V, C], of which row v is the sum of the rows i of dy [n, C]
 /// with ids[i] = v, in the order of i, so that its bits are always the same; zeros where there is none. Or
-/// added to what `out` holds. A row of dy whose id is `embedding_without_gradient` is left out. Throws
-/// ShapeError where shapes do not fit, and InputError for any other id outside of [0, V).
+/// added to what `out` holds. A row of dy whose id is `embedding_without_gradient` is left out. `out` must
+/// not overlap dy. Throws ShapeError where shapes do not fit, and InputError for any other id outside of [0,
+/// V).
 template <PolicyType P, ScalarArray DY>
 void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, const GradientOptions& options,
                              View<typename training<P>::parameter_gradient> out) {

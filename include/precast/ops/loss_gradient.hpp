@@ -18,7 +18,8 @@ inline namespace PRECAST_BACKEND {
 /// The gradient of cross_entropy's logits [rows, classes]: (softmax(logits) - 1 at the target) dloss / rows
 /// that count, zeros in rows of the ignored index, and everywhere where no row counts. `dloss` is the
 /// gradient of the loss: 1, or the scale of a loss that is scaled. In f32 (Downcast<Loss>: rounded after each
-/// step), and rounded once to what gradients are stored as. Throws as cross_entropy does.
+/// step), and rounded once to what gradients are stored as. `out` [rows, classes] must not overlap logits.
+/// Throws as cross_entropy does.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
                                  const CrossEntropyOptions& options,

@@ -32,7 +32,7 @@ inline namespace PRECAST_BACKEND {
 
 /// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
 /// sums kept in its accumulate dtype, results rounded once. b is packed first, as weights are, which costs
-/// 1/M of the product. Throws ShapeError where shapes do not fit, or K is 0.
+/// 1/M of the product. `out` overlaps neither. Throws ShapeError where shapes do not fit, or K is 0.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
@@ -58,7 +58,7 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
 }
 
 /// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is transposed first, which costs
-/// 1/M of the product.
+/// 1/M of the product. `out` must not overlap a.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);

@@ -12,8 +12,8 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The gradient of a: dc b^T for dc [..., M, N] and b [K, N]: [..., M, K]. Throws ShapeError where shapes do
-/// not fit.
+/// The gradient of a: dc b^T for dc [..., M, N] and b [K, N]: [..., M, K]; `out` overlaps neither. Throws
+/// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DC, ScalarArray B>
 void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<P>::gradient> out) {
   const auto left = as_view(dc);
@@ -34,7 +34,7 @@ void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<
 }
 
 /// The gradient of b: a^T dc, summed over all rows of a [..., M, K] and dc [..., M, N]: [K, N]. It is stored
-/// as gradients between ops are. Throws ShapeError where shapes do not fit.
+/// as gradients between ops are; `out` overlaps neither. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray A, ScalarArray DC>
 void matmul_right_gradient_into(const A& a, const DC& dc, View<typename training<P>::gradient> out) {
   const auto left = as_view(a);

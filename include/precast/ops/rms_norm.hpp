@@ -16,6 +16,7 @@ inline namespace PRECAST_BACKEND {
 
 /// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps)
 /// weight. x [..., C], weight [C] -> [..., C] in Activation, into a tensor or slice that does not overlap x.
+/// Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
                    View<typename precisions<P, Norm>::result> out) {
@@ -28,13 +29,14 @@ void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm(const X& x, const W& weight, const NormOptions& options) {
+auto rms_norm(const X& x, const W& weight, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   rms_norm_into<P>(x, weight, options, out.view());
   return out;
 }
 
-/// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D].
+/// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D],
+/// which does not overlap x. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options,
                          View<typename precisions<P, Norm>::result> out) {
@@ -51,7 +53,7 @@ void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options) {
+auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   rms_norm_heads_into<P>(x, weight, options, out.view());
   return out;
@@ -64,7 +66,7 @@ void rms_norm_into(const Context& context, const X& x, const W& weight, const No
   with_context(context, [&] { rms_norm_into<P>(x, weight, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm(const Context& context, const X& x, const W& weight, const NormOptions& options) {
+auto rms_norm(const Context& context, const X& x, const W& weight, const NormOptions& options = {}) {
   return with_context(context, [&] { return rms_norm<P>(x, weight, options); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>
@@ -73,7 +75,7 @@ void rms_norm_heads_into(const Context& context, const X& x, const W& weight, co
   with_context(context, [&] { rms_norm_heads_into<P>(x, weight, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm_heads(const Context& context, const X& x, const W& weight, const NormOptions& options) {
+auto rms_norm_heads(const Context& context, const X& x, const W& weight, const NormOptions& options = {}) {
   return with_context(context, [&] { return rms_norm_heads<P>(x, weight, options); });
 }
 
