@@ -17,9 +17,10 @@
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/ops/rotary.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 
 using namespace precast;
 using namespace precast::testing;

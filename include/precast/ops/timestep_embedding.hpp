@@ -1,12 +1,11 @@
-// Rotary and timestep embeddings.
+// Timestep embeddings.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include <precast/backend.hpp>
-#include <precast/backend/position.hpp>
-#include <precast/ops/rotary_table.hpp>
+#include <precast/backend/timestep_embedding.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/problem/position_kernels.hpp>
@@ -15,30 +14,10 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// Turns each pair of neighbouring values of each head by its token's angle, in f32: x [B, S, heads * D],
-/// table of [S, D] -> [B, S, heads * D] in Activation. Throws ShapeError where they do not fit.
-template <PolicyType P, ScalarArray X>
-void rotary_into(const X& x, const RotaryTable& table, View<typename precisions<P, Position>::result> out) {
-  const Shape& shape = x.shape();
-  detail::require_heads_of("rotary", shape, table);
-  if (out.shape() != shape) detail::shapes_do_not_fit("rotary", shape, out.shape(), "have different shapes");
-  detail::run_op_into<Position, precisions<P, Position>>("rotary", out, [&](auto types, auto to) {
-    backend::rotary<decltype(types)>(as_view(x), table.cos.view(), table.sin.view(), to);
-  });
-}
-
-/// The same into a new tensor.
-template <PolicyType P, ScalarArray X>
-auto rotary(const X& x, const RotaryTable& table) {
-  Tensor<typename precisions<P, Position>::result> out(x.shape());
-  rotary_into<P>(x, table, out.view());
-  return out;
-}
-
 /// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps makes it, in its f32
 /// steps: n times -> [n, dim], cosines and sines of t 10000^(-i / (half - frequency_shift)), cosines first
-/// unless `waves` says otherwise; an odd dim ends with a zero. Throws ShapeError where dim holds no
-/// frequency.
+/// unless `waves` says otherwise; an odd dim ends with a zero. `out` must not overlap times. Throws
+/// ShapeError where dim holds no frequency.
 template <PolicyType P>
 void timestep_embedding_into(const View<const f32>& times, const TimestepWaves& waves,
                              View<typename precisions<P, Position>::result> out) {
@@ -63,15 +42,7 @@ auto timestep_embedding(const View<const f32>& times, std::int64_t dim, const Ti
   return out;
 }
 
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto rotary_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rotary_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto rotary(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return rotary<P>(arguments...); });
-}
+/// Both in a context, which stands before their other arguments.
 template <PolicyType P, ArrayOf<f32> T>
 void timestep_embedding_into(const Context& context, const T& times, const TimestepWaves& waves,
                              View<typename precisions<P, Position>::result> out) {
