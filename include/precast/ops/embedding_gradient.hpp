@@ -34,7 +34,8 @@ void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, co
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] != embedding_without_gradient && (ids[i] < 0 || ids[i] >= out.shape()[0]))
       throw InputError("embedding_gradient: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
-                       " is not one of the table's " + std::to_string(out.shape()[0]) + " rows");
+                       " is not one of the table's " + std::to_string(out.shape()[0]) +
+                       " rows, which count from 0");
   if (out.elements() == 0) return;
   detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "embedding_gradient",

@@ -43,7 +43,8 @@ auto mean_squared_error(const X& x, const Y& y) {
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOptions& options,
                         View<typename precisions<P, Loss>::result> out) {
-  const auto checked = detail::targets_of_rows(logits.shape(), targets, options.ignore_index);
+  const auto checked =
+      detail::targets_of_rows("cross_entropy", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy", Shape{}, out.shape());
   detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", out, [&](auto types, auto to) {
     backend::cross_entropy<decltype(types)>(as_view(logits), std::span<const std::int32_t>(checked), to);

@@ -24,7 +24,8 @@ template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
                                  const CrossEntropyOptions& options,
                                  View<typename training<P>::gradient> out) {
-  const auto checked = detail::targets_of_rows(logits.shape(), targets, options.ignore_index);
+  const auto checked =
+      detail::targets_of_rows("cross_entropy_gradient", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
   const auto kept =
       static_cast<std::int64_t>(checked.size()) - std::count(checked.begin(), checked.end(), no_target);

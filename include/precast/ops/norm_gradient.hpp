@@ -69,7 +69,7 @@ void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const Nor
   if (x.shape().rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
       x.shape().back() % weight.elements() != 0)
     detail::shapes_do_not_fit("rms_norm_gradient", x.shape(), weight.shape(),
-                              "are not [..., heads * D] and [D]");
+                              "are not [..., heads * D] and [D] with a D of 1 or more");
   detail::require_same_shape("rms_norm_gradient", weight.shape(), dweight.shape());
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "rms_norm_gradient",

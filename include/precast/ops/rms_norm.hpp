@@ -43,7 +43,8 @@ void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options
   const Shape& shape = x.shape();
   if (shape.rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
       shape.back() % weight.elements() != 0)
-    detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(), "are not [..., heads * D] and [D]");
+    detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(),
+                              "are not [..., heads * D] and [D] with a D of 1 or more");
   if (out.shape() != shape)
     detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {

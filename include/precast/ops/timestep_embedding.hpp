@@ -12,6 +12,20 @@
 
 namespace precast {
 
+namespace detail {
+
+/// Throws ShapeError unless rows of `dim` values hold a frequency.
+inline void require_waves(std::int64_t dim, const TimestepWaves& waves) {
+  if (dim < 2)
+    throw ShapeError("timestep_embedding: " + std::to_string(dim) + " values hold no cosine and sine");
+  if (waves.frequency_shift < 0 || waves.frequency_shift >= dim / 2)
+    throw ShapeError("timestep_embedding: " + std::to_string(dim) +
+                     " values have no frequencies that are shifted by " +
+                     std::to_string(waves.frequency_shift));
+}
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// Sinusoidal embedding of timesteps (Vaswani et al. 2017) as diffusers' Timesteps makes it, in its f32
@@ -21,13 +35,7 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P>
 void timestep_embedding_into(const View<const f32>& times, const TimestepWaves& waves,
                              View<typename precisions<P, Position>::result> out) {
-  if (out.columns() < 2)
-    throw ShapeError("timestep_embedding: " + std::to_string(out.columns()) +
-                     " values hold no cosine and sine");
-  if (waves.frequency_shift < 0 || waves.frequency_shift >= out.columns() / 2)
-    throw ShapeError("timestep_embedding: " + std::to_string(out.columns()) +
-                     " values have no frequencies that are shifted by " +
-                     std::to_string(waves.frequency_shift));
+  detail::require_waves(out.columns(), waves);
   detail::require_same_shape("timestep_embedding", Shape{times.elements(), out.columns()}, out.shape());
   detail::run_op_into<Position, precisions<P, Position>>("timestep_embedding", out, [&](auto types, auto to) {
     backend::timestep_embedding<decltype(types)>(times, waves, to);
@@ -37,6 +45,7 @@ void timestep_embedding_into(const View<const f32>& times, const TimestepWaves& 
 /// The same into a new tensor of `dim` columns.
 template <PolicyType P>
 auto timestep_embedding(const View<const f32>& times, std::int64_t dim, const TimestepWaves& waves = {}) {
+  detail::require_waves(dim, waves);
   Tensor<typename precisions<P, Position>::result> out(Shape{times.elements(), dim});
   timestep_embedding_into<P>(times, waves, out.view());
   return out;

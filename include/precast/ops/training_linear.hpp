@@ -30,7 +30,7 @@ void linear_into(const X& x, const W& weight, const B& bias,
   const auto vector = as_view(bias);
   if (matrix.shape().rank() != 2 || in.columns() != matrix.columns() || in.columns() == 0)
     detail::shapes_do_not_fit("linear", in.shape(), matrix.shape(),
-                              "are not [..., in] and a weight [out, in]");
+                              "are not [..., in] and a weight [out, in] with an `in` of 1 or more");
   if (vector.elements() != 0 && vector.shape() != Shape{matrix.rows()})
     detail::shapes_do_not_fit("linear", matrix.shape(), vector.shape(), "are not a weight and its bias");
   detail::require_same_shape("linear", in.shape().with_back(matrix.rows()), out.shape());
@@ -67,7 +67,7 @@ void linear_input_gradient_into(const DY& dy, const W& weight, View<typename tra
   const auto right = as_view(weight);
   if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
     detail::shapes_do_not_fit("linear_input_gradient", left.shape(), right.shape(),
-                              "are not [..., out] and a weight [out, in]");
+                              "are not [..., out] and a weight [out, in] with an `out` of 1 or more");
   detail::require_same_shape("linear_input_gradient", left.shape().with_back(right.columns()), out.shape());
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "linear_input_gradient",
@@ -86,10 +86,9 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
                                  View<typename training<P>::parameter_gradient> out) {
   const auto left = as_view(dy);
   const auto right = as_view(x);
-  if (left.rows() != right.rows())
-    detail::shapes_do_not_fit("linear_weight_gradient", left.shape(), right.shape(),
-                              "do not have as many rows");
+  detail::require_as_many_rows("linear_weight_gradient", left.shape(), right.shape());
   detail::require_same_shape("linear_weight_gradient", Shape{left.columns(), right.columns()}, out.shape());
+  if (out.elements() == 0) return;
   detail::run_gradients_into<Matmul, parameter_gradient_precisions<P, Matmul>>(
       "linear_weight_gradient",
       [&]<class Types>(Types, auto to) {
