@@ -15,8 +15,8 @@
 #include <precast/ops/loss.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
+#include <precast/ops/rotary.hpp>
 
 namespace precast::bench {
 namespace {

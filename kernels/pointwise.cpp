@@ -4,7 +4,8 @@
 #include <precast/backend/convert.hpp>
 #include <precast/backend/embedding.hpp>
 #include <precast/backend/pointwise.hpp>
-#include <precast/backend/position.hpp>
+#include <precast/backend/rotary.hpp>
+#include <precast/backend/timestep_embedding.hpp>
 #include <precast/backend/upsample_nearest.hpp>
 #include <precast/problem/broadcast.hpp>
 #include <precast/problem/elementwise.hpp>

@@ -10,7 +10,7 @@
 #include <flux/transformer.hpp>
 #include <support/random_model.hpp>
 
-#include <precast/ops/position.hpp>
+#include <precast/ops/rotary_table.hpp>
 
 namespace precast::bench {
 

@@ -12,7 +12,6 @@
 #include <cuda/suite.hpp>
 
 #include <precast/ops/norm.hpp>
-#include <precast/ops/position.hpp>
 
 namespace precast::bench {
 

@@ -11,7 +11,7 @@
 #include <cuda/suite.hpp>
 
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
+#include <precast/ops/rotary.hpp>
 
 namespace precast::bench {
 

@@ -12,7 +12,7 @@
 #include <precast/ops/attention.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
+#include <precast/ops/rotary.hpp>
 #include <precast/watch/scope.hpp>
 
 namespace precast::flux {

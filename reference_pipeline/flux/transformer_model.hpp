@@ -20,8 +20,9 @@
 #include <precast/nn/widened.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
+#include <precast/ops/rotary_table.hpp>
 #include <precast/ops/sampler.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/watch/scope.hpp>

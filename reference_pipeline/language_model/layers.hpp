@@ -21,6 +21,7 @@
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/pointwise_gradient.hpp>
 #include <precast/ops/rotary.hpp>
+#include <precast/ops/rotary_gradient.hpp>
 #include <precast/ops/training_linear.hpp>
 #include <precast/train/optimiser.hpp>
 #include <precast/train/tape.hpp>
@@ -164,14 +165,11 @@ class Layers {
   }
 
   /// Turns heads by their positions: x [batch, length, heads * D].
-  Value<P> rotate(const Value<P>& x, const std::shared_ptr<const RotaryTable>& table) const {
-    const Rotation halves{.pairs = RotaryPairs::halves};
-    Tensor<Activation> out(x->value.shape());
-    rotate_into<P>(x->value, *table, halves, out.view());
-    const Value<P> y = train::variable(std::move(out));
-    record([x, y, table, halves] {
+  Value<P> rotary(const Value<P>& x, const std::shared_ptr<const RotaryTableOfHalves>& table) const {
+    const Value<P> y = train::variable(precast::rotary<P>(x->value, *table));
+    record([x, y, table] {
       Tensor<Activation> dx(x->value.shape());
-      rotary_gradient_into<P>(*y->gradient, *table, halves, dx.view());
+      rotary_gradient_into<P>(*y->gradient, *table, dx.view());
       train::add_gradient<P>(x, std::move(dx));
     });
     return y;

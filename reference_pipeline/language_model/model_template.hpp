@@ -226,7 +226,7 @@ class TrainedModelTemplate final : public TrainedModel {
     const auto length = static_cast<std::int64_t>(tokens.size()) / batch;
     std::vector<f32> places(static_cast<std::size_t>(length));
     std::iota(places.begin(), places.end(), 0.0f);
-    const auto table = std::make_shared<const RotaryTable>(
+    const auto table = std::make_shared<const RotaryTableOfHalves>(
         rotary_table_of_halves(config_.head_width, config_.rope_theta, places));
     Parameter* next = parameters_.data();
     Value<P> x = layers.embed(next[0], std::move(tokens), batch, config_.padding);
@@ -234,8 +234,8 @@ class TrainedModelTemplate final : public TrainedModel {
     const AttentionOptions options{.heads = config_.heads, .heads_kv = config_.heads_kv, .causal = true};
     for (std::int64_t i = 0; i < config_.layers; ++i, next += 9) {
       const Value<P> normed = layers.rms_norm(x, next[0], config_.norm_eps);
-      const Value<P> q = layers.rotate(layers.linear(normed, next[1]), table);
-      const Value<P> k = layers.rotate(layers.linear(normed, next[2]), table);
+      const Value<P> q = layers.rotary(layers.linear(normed, next[1]), table);
+      const Value<P> k = layers.rotary(layers.linear(normed, next[2]), table);
       const Value<P> attended = layers.attention(q, k, layers.linear(normed, next[3]), options);
       x = layers.sum(x, layers.linear(attended, next[4]));
       const Value<P> again = layers.rms_norm(x, next[5], config_.norm_eps);

@@ -16,7 +16,7 @@
 #include <precast/error.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/watch/scope.hpp>

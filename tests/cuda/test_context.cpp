@@ -11,8 +11,8 @@
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/ops/attention.hpp>
 #include <precast/ops/matmul.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/sampler.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 #include <precast/train/optimiser.hpp>
 
 using namespace precast;

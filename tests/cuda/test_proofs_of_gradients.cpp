@@ -22,7 +22,7 @@
 #include <precast/host/loss_gradient.hpp>
 #include <precast/host/norm_gradient.hpp>
 #include <precast/host/pointwise_gradient.hpp>
-#include <precast/host/rotation.hpp>
+#include <precast/host/rotary.hpp>
 #include <precast/host/sum_of_rows.hpp>
 #include <precast/policy/op_table.hpp>
 

@@ -21,7 +21,7 @@
 #include <precast/cuda/position/rotary.hpp>
 #include <precast/host/group_norm.hpp>
 #include <precast/host/norm.hpp>
-#include <precast/host/position.hpp>
+#include <precast/host/rotary.hpp>
 #include <precast/host/softmax.hpp>
 #include <precast/policy/presets.hpp>
 

@@ -8,20 +8,21 @@
 #include <precast/ops/attention.hpp>
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
+#include <precast/ops/dropout.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/linear.hpp>
-#include <precast/ops/linear_gradient.hpp>
+#include <precast/ops/linear_input_gradient.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/ops/rotary.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/ops/softmax.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 #include <precast/tensor/tensor.hpp>
 using namespace precast;
 using P = Policy<Storage<bf16>, Flash>;
@@ -36,7 +37,7 @@ void run() {
   HostTensor<S> hw(Shape{64, 64});
   LinearWeight<P> lw(hw);
   (void)linear<P>(x, lw, {.activation = ActivationFunction::silu});
-  (void)linear_gradient<P>(x, TransposedWeight<P>(lw));
+  (void)linear_input_gradient<P>(x, TransposedWeight<P>(lw));
   HostTensor<S> cw(Shape{64, 64, 3, 3});
   ConvWeight<P> cv(cw);
   (void)conv2d<P>(img, cv);
@@ -44,7 +45,10 @@ void run() {
   (void)matmul_transposed<P>(x, Tensor<A>(Shape{8, 64}));
   (void)layer_norm<P>(x, w, w, {.eps = 1e-6});
   (void)layer_norm<P>(x, {.eps = 1e-6});
+  (void)layer_norm<P>(x);
+  (void)layer_norm<P>(x, w, w);
   (void)rms_norm<P>(x, w, {.eps = 1e-6});
+  (void)rms_norm<P>(x, w);
   (void)rms_norm_heads<P>(x, w, {.eps = 1e-6});
   (void)group_norm<P>(img, w, w, {.groups = 2, .eps = 1e-6, .activation = ActivationFunction::silu});
   (void)group_norm_with<P>(img, group_moments(img, {.groups = 2, .eps = 1e-6}), w, w, {.groups = 2});
@@ -59,11 +63,11 @@ void run() {
   (void)scale_shift<P>(x, {.factor = 2, .offset = 1});
   (void)clamp<P>(x, {.low = 0, .high = 1});
   (void)cast<f16>(x);
+  (void)dropout<P>(x, {.seed = 1, .offset = 2});
   const std::vector<f32> places(8);
   const std::vector<std::int64_t> axes{32};
-  const RotaryTable t = rotary_table(axes, 1e4, places), of_halves = rotary_table_of_halves(32, 1e4, places);
-  (void)rotary<P>(x, t);
-  (void)rotary<P>(x, of_halves);
+  (void)rotary<P>(x, rotary_table(axes, 1e4, places));
+  (void)rotary<P>(x, rotary_table_of_halves(32, 1e4, places));
   (void)timestep_embedding<P>(Tensor<f32>(Shape{1}), 64);
   std::int32_t ids[] = {1};
   (void)embedding<P>(x.view().reshaped({8, 64}), ids);

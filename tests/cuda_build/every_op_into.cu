@@ -7,19 +7,21 @@
 #include <precast/ops/attention.hpp>
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
+#include <precast/ops/dropout.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/linear.hpp>
-#include <precast/ops/linear_gradient.hpp>
+#include <precast/ops/linear_input_gradient.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/ops/rotary.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/ops/softmax.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 #include <precast/tensor/tensor.hpp>
 using namespace precast;
 using P = Policy<Storage<bf16>, Flash>;
@@ -50,11 +52,14 @@ void run(const Context& context) {
   clamp_into<P>(context, x, {.low = 0}, y.view());
   (void)scale_shift<P>(context, x, {.factor = 2});
   (void)clamp<P>(context, x, {.low = 0});
+  (void)dropout<P>(context, x, {.seed = 1});
+  (void)layer_norm<P>(context, x);
+  (void)rms_norm_heads<P>(context, x, w);
   softmax_into<P>(context, x, in_f32.view());
   attention_into<P>(context, x, x, x, {.heads = 2}, y.view());
   linear_into<P>(context, x, linear_weight, {.activation = silu}, y.view());
-  linear_gradient_into<P>(context, x, turned, y.view());
-  (void)linear_gradient<P>(context, x, turned);
+  linear_input_gradient_into<P>(context, x, turned, y.view());
+  (void)linear_input_gradient<P>(context, x, turned);
   conv2d_into<P>(context, image, conv_weight, {.pad_top = 1, .activation = silu}, of_image.view());
   matmul_into<P>(context, rows, square, products.view());
   matmul_transposed_into<P>(context, rows, square, products.view());

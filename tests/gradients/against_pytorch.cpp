@@ -22,6 +22,7 @@
 #include <precast/ops/norm_gradient.hpp>
 #include <precast/ops/pointwise_gradient.hpp>
 #include <precast/ops/rotary.hpp>
+#include <precast/ops/rotary_gradient.hpp>
 #include <precast/ops/training_linear.hpp>
 
 using namespace precast;
@@ -78,11 +79,11 @@ class GradientCase {
       std::vector<f32> positions;
       for (std::int64_t i = 0; i < shape[1]; ++i) positions.push_back(static_cast<f32>(i));
       const std::vector<std::int64_t> axes{shape[2] / heads};
-      const bool halves = op == "rotary";
-      const RotaryTable table = halves ? rotary_table_of_halves(axes[0], options_["theta"], positions)
-                                       : rotary_table(axes, options_["theta"], positions);
-      const RotaryPairs pairs = halves ? RotaryPairs::halves : RotaryPairs::neighbours;
-      rotary_gradient_into<P>(input("dy"), table, Rotation{pairs}, x);
+      const double theta = options_["theta"];
+      if (op == "rotary")
+        rotary_gradient_into<P>(input("dy"), rotary_table_of_halves(axes[0], theta, positions), x);
+      else
+        rotary_gradient_into<P>(input("dy"), rotary_table(axes, theta, positions), x);
       return {{"x", wide(x)}};
     }
     for (const ActivationFunction activation :

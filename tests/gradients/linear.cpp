@@ -192,6 +192,13 @@ TEST_CASE("gradients of slices of columns, and of no rows", "[linear]") {
   CHECK(wide(none)[5] == 3);
   linear_weight_gradient_into<F32>(no_dy, no_x, GradientOptions{}, none);
   CHECK(wide(none) == std::vector<double>(7 * 13, 0.0));
+  // Rows of no values are rows too: a weight of no columns has a gradient of none.
+  const Tensor<f32> of_nothing(Shape{6, 0});
+  Tensor<f32> empty(Shape{20, 0});
+  linear_weight_gradient_into<F32>(there_dy, of_nothing, {}, empty);
+  matmul_right_gradient_into<F32>(of_nothing, there_dy, empty.view().reshaped({0, 20}));
+  CHECK_THROWS_WITH(linear_weight_gradient_into<F32>(no_dy, of_nothing, {}, empty),
+                    Catch::Contains("[0, 7] and [6, 0] do not have as many rows"));
 }
 
 TEST_CASE("naive f16 keeps a weight's gradient, and its sums, in f16", "[linear]") {

@@ -15,8 +15,8 @@
 
 #include <precast/ops/embedding_gradient.hpp>
 #include <precast/ops/loss_gradient.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/rotary.hpp>
+#include <precast/ops/rotary_gradient.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -88,9 +88,10 @@ TEST_CASE("the gradient of a cross entropy of ignored rows alone is 0, and NaN o
                                    out);
   CHECK(std::isnan(wide(out)[0]));
   CHECK(std::isfinite(wide(out)[5]));
-  CHECK_THROWS_AS(cross_entropy_gradient_into<F32>(1.0f, sent(x), std::vector<std::int32_t>{1, 5},
-                                                   CrossEntropyOptions{}, out),
-                  InputError);
+  const std::vector<std::int32_t> beyond{1, 5};
+  CHECK_THROWS_AS(cross_entropy_gradient_into<F32>(1.0f, sent(x), beyond, {}, out), InputError);
+  CHECK_THROWS_WITH(cross_entropy_gradient_into<F32>(1.0f, sent(x), beyond, {}, out),
+                    Catch::StartsWith("cross_entropy_gradient: target 5 of row 1"));
 }
 
 TEMPLATE_TEST_CASE("the gradient of an embedding's table adds rows in their order", "[gather]", F32, Bf16,
@@ -188,7 +189,7 @@ TEST_CASE("rotary embeddings of halves are those of neighbours in another order,
   const std::int64_t width = 6, heads = 3, tokens = 5;
   const auto x = random_tensor<f32>({2, tokens, heads * width}, 1);
   const std::vector<f32> positions{0, 1, 2, 30, 1000};
-  const RotaryTable halves = rotary_table_of_halves(width, 10000, positions);
+  const RotaryTableOfHalves halves = rotary_table_of_halves(width, 10000, positions);
   const std::vector<std::int64_t> axes{width};
   const RotaryTable neighbours = rotary_table(axes, 10000, positions);
   // Value i of one layout is value place(i) of the other.
@@ -196,18 +197,17 @@ TEST_CASE("rotary embeddings of halves are those of neighbours in another order,
   HostTensor<f32> moved(x.shape());
   for (std::int64_t i = 0; i < x.elements(); ++i)
     moved.data()[i / width * width + place(i % width)] = x.data()[i];
-  Tensor<f32> by_halves(x.shape()), by_neighbours(x.shape()), before(x.shape()), back(x.shape());
-  rotate_into<F32>(sent(x), halves, Rotation{RotaryPairs::halves}, by_halves);
-  rotate_into<F32>(sent(moved), neighbours, Rotation{}, by_neighbours);
+  const auto by_halves = rotary<F32>(sent(x), halves), by_neighbours = rotary<F32>(sent(moved), neighbours);
+  Tensor<f32> into_halves(x.shape()), back(x.shape());
   const auto a = wide(by_halves), b = wide(by_neighbours);
   for (std::int64_t i = 0; i < x.elements(); ++i)
     REQUIRE(a[static_cast<std::size_t>(i)] ==
             b[static_cast<std::size_t>(i / width * width + place(i % width))]);
-  rotary_into<F32>(sent(moved), neighbours, before);
-  CHECK(same_bits(before, by_neighbours));
+  rotary_into<F32>(sent(x), halves, into_halves);
+  CHECK(same_bits(into_halves, by_halves));
   // A rotation's inverse is its transpose: the gradient of what was turned is what went in. Cosines and sines
   // are rounded, and three operations each way.
-  rotary_gradient_into<F32>(by_halves, halves, Rotation{RotaryPairs::halves}, back);
+  rotary_gradient_into<F32>(by_halves, halves, back);
   CHECK(outside(back, wide(x), [&](std::size_t i) {
           const std::size_t pair = i % width < width / 2 ? i + width / 2 : i - width / 2;
           return 8 * unit<f32> * (std::abs(wide(x)[i]) + std::abs(wide(x)[pair]));
@@ -221,14 +221,12 @@ TEMPLATE_TEST_CASE("the gradients of rotary embeddings of either layout follow f
   const std::int64_t width = 6, heads = 3, tokens = 5;
   const std::vector<f32> positions{0, 1, 2, 30, 1000};
   const std::vector<std::int64_t> axes{width};
-  for (const RotaryPairs pairs : {RotaryPairs::halves, RotaryPairs::neighbours}) {
-    CAPTURE(pairs == RotaryPairs::halves);
-    const RotaryTable table = pairs == RotaryPairs::halves ? rotary_table_of_halves(width, 10000, positions)
-                                                           : rotary_table(axes, 10000, positions);
+  const auto check = [&]<RotaryPairs Pairs>(const RotaryTableOf<Pairs>& table) {
+    CAPTURE(Pairs == RotaryPairs::halves);
     const auto cosines = wide(table.cos), sines = wide(table.sin);
     const auto x = random_tensor<A>({2, tokens, heads * width}, 1), dy = random_tensor<A>(x.shape(), 2);
     const auto partner = [&](std::size_t i) {
-      if (pairs == RotaryPairs::neighbours) return i ^ 1;
+      if (Pairs == RotaryPairs::neighbours) return i ^ 1;
       return i % width < width / 2 ? i + width / 2 : i - width / 2;
     };
     const Doubles expected = differences(wide(x), wide(dy), [&](const Doubles& at) {
@@ -241,10 +239,12 @@ TEMPLATE_TEST_CASE("the gradients of rotary embeddings of either layout follow f
       return turned;
     });
     Tensor<A> dx(x.shape());
-    rotary_gradient_into<TestType>(sent(dy), table, Rotation{pairs}, dx);
+    rotary_gradient_into<TestType>(sent(dy), table, dx);
     // Two products and their sum.
     CHECK(outside(dx, expected, [&](std::size_t i) {
             return 3 * unit<f32> * (std::abs(wide(dy)[i]) + std::abs(wide(dy)[partner(i)])) + 1e-9;
           }) == "");
-  }
+  };
+  check(rotary_table_of_halves(width, 10000, positions));
+  check(rotary_table(axes, 10000, positions));
 }

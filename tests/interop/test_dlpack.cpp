@@ -56,7 +56,8 @@ TEST_CASE("a DLPack tensor without memory has no values, or is refused", "[inter
     one->tensor.data = nullptr;
     one->tensor.byte_offset = 2;
   }
-  CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(given.tensor)), Catch::Contains("[3, 4] has no"));
+  CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(given.tensor)),
+                    Catch::Contains("[3, 4] have no memory"));
   CHECK_THROWS_AS((interop::dlpack_heads<f32, HostSpace>(given.tensor)), InputError);
   CHECK(interop::dlpack_view<f32, HostSpace>(empty.tensor).elements() == 0);
   CHECK(interop::dlpack_view<f32, HostSpace>(large.tensor).shape()[2] == std::int64_t{1} << 40);
@@ -84,7 +85,8 @@ TEST_CASE("a DLPack tensor that is not what a view says is refused with the reas
   CHECK(interop::dlpack_view<f32, DeviceSpace>(given.tensor).shape() == Shape{3, 4});
   CHECK(interop::dlpack_view<f32, HostSpace>(given.tensor).shape() == Shape{3, 4});
   given.tensor.byte_offset = 2;
-  CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(given.tensor)), Catch::Contains("address"));
+  CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(given.tensor)),
+                    Catch::Contains("multiple of their size"));
   Foreign transposed({3, 4}, {1, 3}), deep({1, 1, 1, 1, 1, 1, 1});
   CHECK_THROWS_AS((interop::dlpack_view<f32, HostSpace>(transposed.tensor)), ShapeError);
   CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(deep.tensor)), Catch::Contains("7 dimensions"));

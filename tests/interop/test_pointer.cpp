@@ -1,5 +1,6 @@
 // Views of pointers with sizes and strides: what fits, what does not, and what is written through them.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <type_traits>
@@ -24,6 +25,18 @@ TEST_CASE("a pointer and a shape are a view of the same memory", "[interop]") {
   CHECK(values[23] == -1);
   const std::array<f32, 24>& constant = values;
   static_assert(std::is_same_v<decltype(view_at<DeviceSpace>(constant.data(), {24})), DeviceView<const f32>>);
+}
+
+TEST_CASE("a pointer to nothing, or between values, is refused", "[interop]") {
+  f32* const null = nullptr;
+  CHECK_THROWS_WITH(view_at<HostSpace>(null, {2, 3}), Catch::Contains("view_at: values of shape [2, 3]"));
+  CHECK_THROWS_AS(view_at<DeviceSpace>(null, {2, 3}, {4, 1}), InputError);
+  CHECK_THROWS_AS(heads_at<HostSpace>(null, {1, 2, 3, 4}), InputError);
+  CHECK_THROWS_WITH(heads_at<HostSpace>(null, {1, 2, 3, 4}, {24, 12, 4, 1}), Catch::Contains("heads_at"));
+  CHECK(view_at<HostSpace>(null, {0, 3}).elements() == 0);
+  alignas(f32) std::array<std::byte, 16> bytes{};
+  CHECK_THROWS_WITH(view_at<HostSpace>(reinterpret_cast<f32*>(bytes.data() + 1), {3}),
+                    Catch::Contains("their size of 4 bytes"));
 }
 
 TEST_CASE("strides of rows at one distance are a view's, and others are refused", "[interop]") {

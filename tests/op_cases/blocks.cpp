@@ -14,7 +14,7 @@
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/linear.hpp>
-#include <precast/ops/linear_gradient.hpp>
+#include <precast/ops/linear_input_gradient.hpp>
 #include <precast/ops/matmul.hpp>
 
 using namespace precast;
@@ -150,7 +150,7 @@ TEMPLATE_LIST_TEST_CASE("the watch hook's f32 products decode the same blocks", 
   }
 }
 
-TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by a weight in blocks that is transposed",
+TEMPLATE_LIST_TEST_CASE("linear_input_gradient multiplies by a weight in blocks that is transposed",
                         "[linear][blocks]", BlockPolicies) {
   using Types = precisions<TestType, Matmul>;
   const auto stored = random_blocks({70, 100}, 1, 0.2);
@@ -164,8 +164,8 @@ TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by a weight in blocks that i
   for (const std::int64_t rows : {1, 7, 40}) {
     const auto y = random_tensor<typename Types::result>({rows, 70}, 2);
     CHECK(expected_products<Types>(y, turned, HostTensor<f32>())
-              .outside(linear_gradient<TestType>(sent(y), weight)) == "");
+              .outside(linear_input_gradient<TestType>(sent(y), weight)) == "");
     CHECK(expected_products<Types>(y, turned, HostTensor<f32>())
-              .outside(linear_gradient<TestType>(sent(y), of_other_scales)) != "");
+              .outside(linear_input_gradient<TestType>(sent(y), of_other_scales)) != "");
   }
 }

@@ -10,6 +10,7 @@
 
 #include <precast/backend/convert.hpp>
 #include <precast/backend/extremes.hpp>
+#include <precast/ops/cast.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -59,6 +60,18 @@ TEMPLATE_TEST_CASE("casts give the codes of convert<>", "[convert]", f32, tf32, 
   CHECK(casts_that_differ<fp8_e4m3, false, TestType>() == 0);
   CHECK(casts_that_differ<fp8_e4m3, true, TestType>() == 0);
   CHECK(casts_that_differ<fp8_e5m2, false, TestType>() == 0);
+}
+
+TEST_CASE("a cast to its own dtype runs in place", "[convert]") {
+  auto values = random_tensor<f16>({3, 37}, 1);
+  values.data()[40] = f16{0x7c00};
+  Tensor<f16> there = sent(values);
+  cast_into<f16>(there.view().columns_between(0, 20), there.view().columns_between(0, 20));
+  CHECK(same_bits(there, sent(values)));
+  values.data()[40] = convert_value<f16, true>(values.data()[40]);
+  cast_into<f16, true>(there, there.view());
+  CHECK(same_bits(there, sent(values)));
+  CHECK(wide(there)[40] == 65504);
 }
 
 TEST_CASE("copies are slices of any shape, and keep the code of a NaN", "[convert]") {

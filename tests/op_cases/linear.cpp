@@ -13,7 +13,7 @@
 #include <support/special_values.hpp>
 
 #include <precast/ops/linear.hpp>
-#include <precast/ops/linear_gradient.hpp>
+#include <precast/ops/linear_input_gradient.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/pointwise.hpp>
 
@@ -212,7 +212,7 @@ TEST_CASE("linear takes any number of dimensions, and no rows", "[linear]") {
   REQUIRE(linear<Bf16>(sent(random_integers<bf16>({4}, 1)), weight).shape() == Shape{5});
 }
 
-TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by the weight itself", "[linear]", PlainPolicies) {
+TEMPLATE_LIST_TEST_CASE("linear_input_gradient multiplies by the weight itself", "[linear]", PlainPolicies) {
   using Types = precisions<TestType, Matmul>;
   using T = typename Types::result;
   for (const std::int64_t rows : {1, 6, 30})
@@ -227,7 +227,7 @@ TEMPLATE_LIST_TEST_CASE("linear_gradient multiplies by the weight itself", "[lin
           turned.data()[k * features + f] = weight.data()[f * columns + k];
       const TransposedWeight<TestType> packed{LinearWeight<TestType>(weight)};
       REQUIRE(packed.in_features() == columns);
-      const auto result = linear_gradient<TestType>(sent(y), packed);
+      const auto result = linear_input_gradient<TestType>(sent(y), packed);
       REQUIRE(result.shape() == Shape{2, rows, columns});
       CHECK(expected_products<Types>(y, turned, HostTensor<T>()).outside(result) == "");
       // The same bits as a layer of the weight transposed.

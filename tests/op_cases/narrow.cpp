@@ -16,8 +16,9 @@
 #include <precast/nn/norm.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
+#include <precast/ops/rotary.hpp>
 #include <precast/ops/softmax.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/problem/elementwise.hpp>

@@ -8,7 +8,8 @@
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
 
-#include <precast/ops/position.hpp>
+#include <precast/ops/rotary.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 
 using namespace precast;
 using namespace precast::testing;

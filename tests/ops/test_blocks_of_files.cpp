@@ -18,7 +18,7 @@
 #include <precast/host/block_dots.hpp>
 #include <precast/host/skinny_gemm.hpp>
 #include <precast/ops/linear.hpp>
-#include <precast/ops/linear_gradient.hpp>
+#include <precast/ops/linear_input_gradient.hpp>
 #include <precast/policy/policy.hpp>
 
 using namespace precast;
@@ -209,6 +209,6 @@ TEST_CASE("a weight in blocks of a file is turned over", "[linear][blocks]") {
   using P = Policy<Storage<f32>>;
   const Stored stored("q5_1", 70, 64, 1);
   const auto y = random_tensor<f32>({5, 70}, 3);
-  CHECK(same_bits(linear_gradient<P>(y, TransposedWeight<P>(stored.in_blocks<P>({}))),
-                  linear_gradient<P>(y, TransposedWeight<P>(LinearWeight<P>(stored.values.view())))));
+  CHECK(same_bits(linear_input_gradient<P>(y, TransposedWeight<P>(stored.in_blocks<P>({}))),
+                  linear_input_gradient<P>(y, TransposedWeight<P>(LinearWeight<P>(stored.values.view())))));
 }

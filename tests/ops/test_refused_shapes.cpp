@@ -17,9 +17,10 @@
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/ops/rotary.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -98,6 +99,11 @@ TEST_CASE("matmul refuses shapes that do not fit", "[matmul]") {
   CHECK(matmul_transposed<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{0, 3})).shape() == Shape{2, 0});
   CHECK_THROWS_WITH(matmul<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{4, 0})),
                     Catch::Contains("[2, 3] and [4, 0]"));
+  CHECK_THROWS_WITH(matmul<F32>(Tensor<f32>(Shape{2, 0}), Tensor<f32>(Shape{0, 3})),
+                    Catch::Contains("with a K of 1 or more"));
+  Tensor<f32> narrow(Shape{2, 3});
+  CHECK_THROWS_WITH(matmul_into<F32>(Tensor<f32>(Shape{2, 3}), Tensor<f32>(Shape{3, 4}), narrow.view()),
+                    Catch::StartsWith("matmul: [2, 4] and [2, 3]"));
 }
 
 TEST_CASE("conv2d refuses shapes that do not fit", "[conv]") {
@@ -107,8 +113,8 @@ TEST_CASE("conv2d refuses shapes that do not fit", "[conv]") {
   REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{8, 8, 4}), weight, {1, 1, 1, 1, 1}), ShapeError);
   REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 2, 8, 4}), weight), ShapeError);
   REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 0}), ShapeError);
-  REQUIRE_THROWS_AS(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 1, .pad_top = -1}),
-                    ShapeError);
+  REQUIRE_THROWS_WITH(conv2d<P>(Tensor<f32>(Shape{1, 8, 8, 4}), weight, {.stride = 1, .pad_top = -1}),
+                      Catch::Contains("a stride of 1 or a padding of -1"));
   // Sums of these wrap around to sizes that seem to fit.
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   for (const ConvOptions& options :
@@ -164,7 +170,7 @@ TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {
 TEST_CASE("embedding names the id that the table does not have", "[pointwise]") {
   const Tensor<f32> table(Shape{11, 37});
   CHECK_THROWS_WITH(embedding<F32>(table, std::vector<std::int32_t>{1, 11}),
-                    Catch::Contains("id 11 at place 1") && Catch::Contains("11 rows"));
+                    Catch::Contains("id 11 at place 1") && Catch::Contains("11 rows, which count from 0"));
   CHECK_THROWS_AS(embedding<F32>(table, std::vector<std::int32_t>{-1}), InputError);
 }
 
@@ -203,6 +209,7 @@ TEST_CASE("position embeddings refuse sizes that do not fit", "[position]") {
   const Tensor<f32> x(Shape{2, 5, 34});  // no whole number of heads
   CHECK_THROWS_WITH(rotary<F32>(x, table), Catch::Contains("[2, 5, 34] and [5, 12]"));
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 1), ShapeError);
+  CHECK_THROWS_WITH(timestep_embedding<F32>(x, -3), Catch::StartsWith("timestep_embedding: -3 values"));
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = 2}), ShapeError);
   CHECK_THROWS_AS(timestep_embedding<F32>(x, 4, {.cosines_first = true, .frequency_shift = -1}), ShapeError);
 }

@@ -16,10 +16,11 @@
 #include <precast/ops/loss.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/ops/rotary.hpp>
 #include <precast/ops/softmax.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/watch/observer.hpp>
 

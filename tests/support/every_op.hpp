@@ -12,18 +12,20 @@
 #include <precast/ops/attention.hpp>
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
+#include <precast/ops/dropout.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/linear.hpp>
-#include <precast/ops/linear_gradient.hpp>
+#include <precast/ops/linear_input_gradient.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
-#include <precast/ops/position.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
+#include <precast/ops/rotary.hpp>
 #include <precast/ops/softmax.hpp>
+#include <precast/ops/timestep_embedding.hpp>
 
 namespace precast::testing {
 
@@ -56,9 +58,11 @@ void for_every_op(Check&& check) {
   const auto of_result = sent(random_tensor<T>({2, 3, 6}, 14));
   const TransposedWeight<P> transposed_weight(linear_weight);
   check(
-      "linear_gradient",
-      [&](const auto&... c) { return linear_gradient<P>(c..., of_result, transposed_weight); },
-      [&](auto out, const auto&... c) { linear_gradient_into<P>(c..., of_result, transposed_weight, out); });
+      "linear_input_gradient",
+      [&](const auto&... c) { return linear_input_gradient<P>(c..., of_result, transposed_weight); },
+      [&](auto out, const auto&... c) {
+        linear_input_gradient_into<P>(c..., of_result, transposed_weight, out);
+      });
   check(
       "conv2d", [&](const auto&... c) { return conv2d<P>(c..., image, conv_weight); },
       [&](auto out, const auto&... c) { conv2d_into<P>(c..., image, conv_weight, {}, out); });
@@ -125,6 +129,15 @@ void for_every_op(Check&& check) {
   check(
       "rotary", [&](const auto&... c) { return rotary<P>(c..., x, table); },
       [&](auto out, const auto&... c) { rotary_into<P>(c..., x, table, out); });
+  const RotaryTableOfHalves halves{sent(random_tensor<f32>({3, 4}, 11)),
+                                   sent(random_tensor<f32>({3, 4}, 12))};
+  check(
+      "rotary of halves", [&](const auto&... c) { return rotary<P>(c..., x, halves); },
+      [&](auto out, const auto&... c) { rotary_into<P>(c..., x, halves, out); });
+  const DropoutOptions dropped{.probability = 0.5f, .seed = 3};
+  check(
+      "dropout", [&](const auto&... c) { return dropout<P>(c..., x, dropped); },
+      [&](auto out, const auto&... c) { dropout_into<P>(c..., x, dropped, out); });
   check(
       "timestep_embedding", [&](const auto&... c) { return timestep_embedding<P>(c..., times, 6); },
       [&](auto out, const auto&... c) { timestep_embedding_into<P>(c..., times, TimestepWaves{}, out); });

@@ -1,10 +1,10 @@
-// Rotary embeddings of either layout, on this translation unit's backend.
+// The rotation of pairs of either layout, and back, on this translation unit's backend.
 #pragma once
 
-#include <precast/problem/gradient_kernels.hpp>
+#include <precast/problem/position_kernels.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/position/rotation.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/rotation.hpp>
+#include <precast/host/rotary.hpp>
 #endif

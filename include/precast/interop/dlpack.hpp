@@ -60,15 +60,9 @@ T* dlpack_data(const DLTensor& tensor, const Shape& shape, int device) {
   if (!on_host && tensor.device.device_type == kDLCUDA && tensor.device.device_id != device)
     throw InputError("DLPack: a tensor of device " + std::to_string(tensor.device.device_id) +
                      " is not on device " + std::to_string(device));
-  if (!tensor.data) {
-    if (shape.elements() > 0)
-      throw InputError("DLPack: a tensor of shape " + to_string(shape) + " has no memory: its data is null");
-    return nullptr;
-  }
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(tensor.data) + tensor.byte_offset;
-  if (address % alignof(T) != 0)
-    throw InputError("DLPack: a tensor at an address that is no multiple of its values' size");
-  return reinterpret_cast<T*>(static_cast<std::byte*>(tensor.data) + tensor.byte_offset);
+  T* const first =
+      tensor.data ? reinterpret_cast<T*>(static_cast<std::byte*>(tensor.data) + tensor.byte_offset) : nullptr;
+  return checked_values("DLPack", first, shape);
 }
 
 inline Shape dlpack_shape(const DLTensor& tensor) {

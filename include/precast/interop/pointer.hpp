@@ -8,7 +8,9 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
+#include <precast/error.hpp>
 #include <precast/interop/foreign_dtype.hpp>
 #include <precast/tensor/heads_view.hpp>
 #include <precast/tensor/shape.hpp>
@@ -40,6 +42,19 @@ inline std::string to_string(const Strides& strides) {
 }
 
 namespace detail {
+
+/// The same pointer, to values of Precast's dtype. Throws InputError where it is null and there are values,
+/// and where these would not lie at a multiple of their size.
+template <ForeignScalar T>
+dtype_of_foreign<T>* checked_values(std::string_view what, T* data, const Shape& shape) {
+  if (shape.elements() > 0 && !data)
+    throw InputError(std::string(what) + ": values of shape " + to_string(shape) +
+                     " have no memory: their pointer is null");
+  if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) != 0)
+    throw InputError(std::string(what) + ": values of shape " + to_string(shape) +
+                     " do not lie at a multiple of their size of " + std::to_string(sizeof(T)) + " bytes");
+  return as_dtype(data);
+}
 
 /// Throws ShapeError unless there is a stride for each dimension, none that is used is below 0 or beyond all
 /// memory, and values of the last dimension are neighbours.
@@ -79,26 +94,27 @@ inline std::int64_t row_stride_of(const Shape& shape, const Strides& strides) {
 }  // namespace detail
 
 /// A view of a program's own memory in a memory space: `view_at<DeviceSpace>(pointer, {2, 77, 768})`. The
-/// caller keeps it alive.
+/// caller keeps it alive. Throws InputError for a null pointer to values, and for one that is not aligned to
+/// their size.
 template <class Space, ForeignScalar T>
 ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape) {
-  return {as_dtype(data), shape};
+  return {detail::checked_values("view_at", data, shape), shape};
 }
-/// The same with strides. Throws ShapeError where rows are not at one distance or have gaps.
+/// The same with strides. Throws ShapeError too where rows are not at one distance or have gaps.
 template <class Space, ForeignScalar T>
 ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape, const Strides& strides) {
   detail::check_strides(shape, strides);
-  return {as_dtype(data), shape,
+  return {detail::checked_values("view_at", data, shape), shape,
           shape.elements() == 0 ? shape.back() : detail::row_stride_of(shape, strides)};
 }
 
 /// Heads of attention in a program's own memory: `shape` is [B, S, H, D] in whatever order they lie. Throws
-/// ShapeError where a row of a head has gaps.
+/// as view_at does, and where a row of a head has gaps.
 template <class Space, ForeignScalar T>
 HeadsViewIn<dtype_of_foreign<T>, Space> heads_at(T* data, const Shape& shape, const Strides& strides) {
   detail::check_strides(shape, strides);
   const auto forwards = [&](std::size_t i) { return std::max(strides[i], std::int64_t{0}); };
-  return {as_dtype(data), shape, {forwards(0), forwards(1), forwards(2)}};
+  return {detail::checked_values("heads_at", data, shape), shape, {forwards(0), forwards(1), forwards(2)}};
 }
 /// The same of [B, S, H, D] without gaps.
 template <class Space, ForeignScalar T>

@@ -36,7 +36,8 @@ inline namespace PRECAST_BACKEND {
 
 /// attention_into, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of each row, in f32:
 /// what attention_gradient_into makes weights of once more. Contiguous. A row that sees no key has -inf.
-/// Takes attention's options after the policy, and throws as attention does.
+/// Neither overlaps an input or the other. Takes attention's options after the policy, and throws as
+/// attention does.
 template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
 void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
                                   View<typename precisions<P, Attention>::result> out, View<f32> log_sums) {
@@ -66,10 +67,10 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
 
 /// The gradients of attention's operands from that of its result, dout [B, Sq, H * Dv], with what
 /// attention_with_log_sums_into was given and gave: dq [B, Sq, H * D], dk [B, Sk, Hkv * D] and dv [B, Sk, Hkv
-/// * Dv], which may be slices of columns. Weights are computed once more, tile by tile (Dao 2023): nothing of
-/// the size of the scores is in memory. Under plain attention (no Flash) scores, weights and their gradients
-/// are rounded to the row's `inside`. A bias gets no gradient. Takes attention's options after the policy.
-/// Throws ShapeError where shapes do not fit.
+/// * Dv], which may be slices of columns and overlap nothing that is given. Weights are computed once more,
+/// tile by tile (Dao 2023): nothing of the size of the scores is in memory. Under plain attention (no Flash)
+/// scores, weights and their gradients are rounded to the row's `inside`. A bias gets no gradient. Takes
+/// attention's options after the policy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, AttentionOption... Chosen, ScalarArray DO, AttentionArray Q, AttentionArray K,
           AttentionArray V, ScalarArray O>
 void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v, const O& out,

@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <precast/error.hpp>
@@ -29,11 +30,12 @@ namespace detail {
 
 /// The targets of rows as kernels take them, `no_target` for what is ignored. Throws where one is no class.
 template <ClassNumbers T>
-std::vector<std::int32_t> targets_of_rows(const Shape& logits, const T& given, std::int64_t ignore_index) {
+std::vector<std::int32_t> targets_of_rows(std::string_view op, const Shape& logits, const T& given,
+                                          std::int64_t ignore_index) {
   const std::span targets(given);
   const auto rows = static_cast<std::int64_t>(targets.size());
   if (logits.rank() != 2 || logits[0] != rows)
-    throw ShapeError("cross_entropy: " + to_string(logits) + " is not [rows, classes] with " +
+    throw ShapeError(std::string(op) + ": " + to_string(logits) + " is not [rows, classes] with " +
                      std::to_string(rows) + " rows, one for each target");
   const std::int64_t classes = std::min<std::int64_t>(logits[1], std::numeric_limits<std::int32_t>::max());
   std::vector<std::int32_t> checked(targets.size(), no_target);
@@ -41,9 +43,10 @@ std::vector<std::int32_t> targets_of_rows(const Shape& logits, const T& given, s
     const std::int64_t target = targets[i];
     if (target == ignore_index) continue;
     if (target < 0 || target >= classes)
-      throw InputError("cross_entropy: target " + std::to_string(target) + " of row " + std::to_string(i) +
-                       " is none of " + std::to_string(classes) + " classes: give a number from 0 on, or " +
-                       std::to_string(ignore_index) + " to ignore the row");
+      throw InputError(std::string(op) + ": target " + std::to_string(target) + " of row " +
+                       std::to_string(i) + " is none of " + std::to_string(classes) +
+                       " classes: give a number from 0 on, or " + std::to_string(ignore_index) +
+                       " to ignore the row");
     checked[i] = static_cast<std::int32_t>(target);
   }
   return checked;

@@ -139,10 +139,11 @@ ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvOpti
   if (x.rank() != 4 || x[3] != weight.in_channels())
     throw ShapeError("conv2d: " + to_string(x) + " is not [batch, height, width, " +
                      std::to_string(weight.in_channels()) + "]");
-  if (options.stride < 1 ||
-      std::min({options.pad_top, options.pad_left, options.pad_bottom, options.pad_right}) < 0)
-    throw ShapeError("conv2d: a stride of " + std::to_string(options.stride) +
-                     " or a negative padding makes no sense");
+  const std::int64_t least_padding =
+      std::min({options.pad_top, options.pad_left, options.pad_bottom, options.pad_right});
+  if (options.stride < 1 || least_padding < 0)
+    throw ShapeError("conv2d: a stride of " + std::to_string(options.stride) + " or a padding of " +
+                     std::to_string(least_padding) + ": a stride is 1 or more, and a padding 0 or more");
   if (std::max({x[1], x[2], options.pad_top, options.pad_left, options.pad_bottom, options.pad_right}) >
       Shape::max_elements)
     throw ShapeError("conv2d: " + to_string(x) + " with a padding of " + std::to_string(options.pad_top) +
@@ -190,7 +191,7 @@ inline namespace PRECAST_BACKEND {
 /// x [batch, height, width, in_channels] -> activation(x * W + b) [batch, out_height, out_width,
 /// out_channels], where out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1. Operands
 /// are rounded to the policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed
-/// in f32, results rounded once. Throws ShapeError where shapes do not fit.
+/// in f32, results rounded once. `out` must not overlap x. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X>
 void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvOptions& options,
                  View<typename precisions<P, Conv>::result> out) {

@@ -23,7 +23,8 @@ inline namespace PRECAST_BACKEND {
 /// x with values dropped at random: value i, counted row by row, by word i mod 4 of Philox 4x32-10 (Salmon et
 /// al. 2011) of counter i / 4 and `offset` under the key `seed`; the same mask on every backend, for any
 /// strides and number of threads. The gradient of its input is dropout of dy with the same options. x [...]
-/// -> [...]. Throws ShapeError where shapes differ, and InputError for a probability outside of [0, 1).
+/// -> [...]; `out` must not overlap x. Throws ShapeError where shapes differ, and InputError for a
+/// probability outside of [0, 1).
 template <PolicyType P, ScalarArray X>
 void dropout_into(const X& x, const DropoutOptions& options,
                   View<typename precisions<P, Pointwise>::result> out) {
@@ -36,11 +37,23 @@ void dropout_into(const X& x, const DropoutOptions& options,
   });
 }
 
-/// Each in a context, which stands before its other arguments.
+/// The same into a new tensor.
+template <PolicyType P, ScalarArray X>
+auto dropout(const X& x, const DropoutOptions& options) {
+  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
+  dropout_into<P>(x, options, out.view());
+  return out;
+}
+
+/// Both in a context, which stands before their other arguments.
 template <PolicyType P, ScalarArray X>
 void dropout_into(const Context& context, const X& x, const DropoutOptions& options,
                   View<typename precisions<P, Pointwise>::result> out) {
   with_context(context, [&] { dropout_into<P>(x, options, out); });
+}
+template <PolicyType P, ScalarArray X>
+auto dropout(const Context& context, const X& x, const DropoutOptions& options) {
+  return with_context(context, [&] { return dropout<P>(x, options); });
 }
 
 }  // namespace PRECAST_BACKEND

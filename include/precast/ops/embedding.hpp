@@ -16,7 +16,8 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation.
+/// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation; `out`
+/// must not overlap the table. ids are the host's, whatever the backend.
 /// Throws ShapeError where the table is no matrix, and InputError for an id outside of [0, V).
 template <PolicyType P, StoredArray T>
 void embedding_into(const T& table, std::span<const std::int32_t> ids,
@@ -27,8 +28,7 @@ void embedding_into(const T& table, std::span<const std::int32_t> ids,
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] < 0 || ids[i] >= entries)
       throw InputError("embedding: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
-                       " is not one of the table's " + std::to_string(entries) +
-                       " rows: the tokenizer does not belong to this model");
+                       " is not one of the table's " + std::to_string(entries) + " rows, which count from 0");
   const Shape shape{static_cast<std::int64_t>(ids.size()), columns};
   detail::require_same_shape("embedding", shape, out.shape());
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("embedding", out, [&](auto types, auto to) {

@@ -19,8 +19,9 @@ inline namespace PRECAST_BACKEND {
 
 /// The gradient of the table of embedding(): out [V, C], of which row v is the sum of the rows i of dy [n, C]
 /// with ids[i] = v, in the order of i, so that its bits are always the same; zeros where there is none. Or
-/// added to what `out` holds. A row of dy whose id is `embedding_without_gradient` is left out. Throws
-/// ShapeError where shapes do not fit, and InputError for any other id outside of [0, V).
+/// added to what `out` holds. A row of dy whose id is `embedding_without_gradient` is left out. `out` must
+/// not overlap dy. Throws ShapeError where shapes do not fit, and InputError for any other id outside of [0,
+/// V).
 template <PolicyType P, ScalarArray DY>
 void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, const GradientOptions& options,
                              View<typename training<P>::parameter_gradient> out) {
@@ -33,7 +34,8 @@ void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, co
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (ids[i] != embedding_without_gradient && (ids[i] < 0 || ids[i] >= out.shape()[0]))
       throw InputError("embedding_gradient: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
-                       " is not one of the table's " + std::to_string(out.shape()[0]) + " rows");
+                       " is not one of the table's " + std::to_string(out.shape()[0]) +
+                       " rows, which count from 0");
   if (out.elements() == 0) return;
   detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "embedding_gradient",

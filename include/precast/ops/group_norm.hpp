@@ -18,7 +18,8 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
-/// [C] plus bias [C], then an activation, rounded once. Throws ShapeError where shapes or groups do not fit.
+/// [C] plus bias [C], then an activation, rounded once, into `out` of x's shape that overlaps none of them.
+/// Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void group_norm_into(const X& x, const W& weight, const B& bias, const GroupNormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {

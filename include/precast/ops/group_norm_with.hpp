@@ -35,8 +35,8 @@ inline namespace PRECAST_BACKEND {
 
 /// The moments of each group of neighbouring channels of each image of x [B, H, W, C], in f32, to out [B *
 /// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance. The activation is the norm's
-/// alone. Throws ShapeError where shapes or groups do not fit, and where images have no values to take
-/// moments of.
+/// alone. `out` must not overlap x. Throws ShapeError where shapes or groups do not fit, and where images
+/// have no values to take moments of.
 template <ScalarArray X>
 void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> out) {
   const Shape moments = detail::shape_of_moments(x.shape(), options.groups);
@@ -54,8 +54,8 @@ Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
 }
 
 /// Group normalisation of x [B, H, W, C] with `moments` as group_moments gives them, times weight [C] plus
-/// bias [C], then an activation, rounded once, into out [B, H, W, C]. `eps` is in the moments. Throws
-/// ShapeError where shapes or groups do not fit.
+/// bias [C], then an activation, rounded once, into out [B, H, W, C], which overlaps none of them. `eps` is
+/// in the moments. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void group_norm_with_into(const X& x, const M& moments, const W& weight, const B& bias,
                           const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {

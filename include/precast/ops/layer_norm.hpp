@@ -18,8 +18,8 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var +
-/// eps). x [..., C] -> [..., C] in Activation; statistics in the op table's dtypes, f32 without
-/// Downcast<Norm>.
+/// eps). x [..., C] -> [..., C] in Activation; `out` must not overlap x. Statistics are in the op table's
+/// dtypes, f32 without Downcast<Norm>. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
 void layer_norm_into(const X& x, const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
   detail::require_same_shape("layer_norm", x.shape(), out.shape());
@@ -29,7 +29,8 @@ void layer_norm_into(const X& x, const NormOptions& options, View<typename preci
   });
 }
 
-/// Layer normalisation with a weight and a bias, both [C]. Throws ShapeError where they are not.
+/// Layer normalisation with a weight and a bias, both [C]; `out` overlaps none of the three. Throws
+/// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void layer_norm_into(const X& x, const W& weight, const B& bias, const NormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {
@@ -44,13 +45,13 @@ void layer_norm_into(const X& x, const W& weight, const B& bias, const NormOptio
 
 /// Both into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto layer_norm(const X& x, const NormOptions& options) {
+auto layer_norm(const X& x, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   layer_norm_into<P>(x, options, out.view());
   return out;
 }
 template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
-auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& options) {
+auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   layer_norm_into<P>(x, weight, bias, options, out.view());
   return out;
@@ -58,7 +59,8 @@ auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& o
 
 /// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each
 /// sample of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
-/// one sample, [S, C]; scale and shift [B, C].
+/// one sample, [S, C]; scale and shift [B, C]; `out` has x's shape and overlaps none of them. Throws
+/// ShapeError where they do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
 void layer_norm_modulate_into(const X& x, const M& scale, const S& shift, const NormOptions& options,
                               View<typename precisions<P, Norm>::result> out) {
@@ -74,7 +76,7 @@ void layer_norm_modulate_into(const X& x, const M& scale, const S& shift, const 
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
-auto layer_norm_modulate(const X& x, const M& scale, const S& shift, const NormOptions& options) {
+auto layer_norm_modulate(const X& x, const M& scale, const S& shift, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   layer_norm_modulate_into<P>(x, scale, shift, options, out.view());
   return out;
@@ -92,12 +94,12 @@ void layer_norm_into(const Context& context, const X& x, const W& weight, const 
   with_context(context, [&] { layer_norm_into<P>(x, weight, bias, options, out); });
 }
 template <PolicyType P, ScalarArray X>
-auto layer_norm(const Context& context, const X& x, const NormOptions& options) {
+auto layer_norm(const Context& context, const X& x, const NormOptions& options = {}) {
   return with_context(context, [&] { return layer_norm<P>(x, options); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
 auto layer_norm(const Context& context, const X& x, const W& weight, const B& bias,
-                const NormOptions& options) {
+                const NormOptions& options = {}) {
   return with_context(context, [&] { return layer_norm<P>(x, weight, bias, options); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
@@ -107,7 +109,7 @@ void layer_norm_modulate_into(const Context& context, const X& x, const M& scale
 }
 template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
 auto layer_norm_modulate(const Context& context, const X& x, const M& scale, const S& shift,
-                         const NormOptions& options) {
+                         const NormOptions& options = {}) {
   return with_context(context, [&] { return layer_norm_modulate<P>(x, scale, shift, options); });
 }
 

@@ -16,7 +16,8 @@ inline namespace PRECAST_BACKEND {
 
 /// The mean of (x - y)^2 over all values, as a tensor of no dimensions: x and y of one shape, and of any
 /// dtypes. In f32, and summed in it without Downcast<Loss>, within some roundings for any number of values.
-/// Of none it is NaN. Throws ShapeError where the shapes differ or `out` has dimensions.
+/// Of none it is NaN. `out` overlaps neither. Throws ShapeError where the shapes differ or `out` has
+/// dimensions.
 template <PolicyType P, ScalarArray X, ScalarArray Y>
 void mean_squared_error_into(const X& x, const Y& y, View<typename precisions<P, Loss>::result> out) {
   detail::require_same_shape("mean_squared_error", x.shape(), y.shape());
@@ -37,12 +38,13 @@ auto mean_squared_error(const X& x, const Y& y) {
 /// The mean over rows of -log softmax(logits)[target], as a tensor of no dimensions: logits [rows, classes],
 /// a target for each row, and rows of `ignore_index` left out. In f32, as log(sum e^(x - max)) - (x[target] -
 /// max), and computed in it without Downcast<Loss>. A row that holds +inf or NaN, or nothing but -inf, makes
-/// it NaN, a target of -inf makes it inf, and of no rows it is NaN. Throws ShapeError where the shapes do not
-/// fit, and InputError for a target that is no class.
+/// it NaN, a target of -inf makes it inf, and of no rows it is NaN. `out` must not overlap logits. Throws
+/// ShapeError where the shapes do not fit, and InputError for a target that is no class.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOptions& options,
                         View<typename precisions<P, Loss>::result> out) {
-  const auto checked = detail::targets_of_rows(logits.shape(), targets, options.ignore_index);
+  const auto checked =
+      detail::targets_of_rows("cross_entropy", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy", Shape{}, out.shape());
   detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", out, [&](auto types, auto to) {
     backend::cross_entropy<decltype(types)>(as_view(logits), std::span<const std::int32_t>(checked), to);

@@ -18,12 +18,14 @@ inline namespace PRECAST_BACKEND {
 /// The gradient of cross_entropy's logits [rows, classes]: (softmax(logits) - 1 at the target) dloss / rows
 /// that count, zeros in rows of the ignored index, and everywhere where no row counts. `dloss` is the
 /// gradient of the loss: 1, or the scale of a loss that is scaled. In f32 (Downcast<Loss>: rounded after each
-/// step), and rounded once to what gradients are stored as. Throws as cross_entropy does.
+/// step), and rounded once to what gradients are stored as. `out` [rows, classes] must not overlap logits.
+/// Throws as cross_entropy does.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
                                  const CrossEntropyOptions& options,
                                  View<typename training<P>::gradient> out) {
-  const auto checked = detail::targets_of_rows(logits.shape(), targets, options.ignore_index);
+  const auto checked =
+      detail::targets_of_rows("cross_entropy_gradient", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
   const auto kept =
       static_cast<std::int64_t>(checked.size()) - std::count(checked.begin(), checked.end(), no_target);

@@ -1,8 +1,9 @@
 // matmul: products of two tensors that are both results of ops. For weights, linear() is the op.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include <precast/backend.hpp>
 #include <precast/backend/matmul.hpp>
@@ -24,6 +25,16 @@ template <class Types, class Right>
 using with_storage = OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype,
                               typename Types::result, Types::saturate>;
 
+/// Throws ShapeError unless a and b have as many rows, which a sum over rows multiplies pair by pair.
+inline void require_as_many_rows(std::string_view op, const Shape& a, const Shape& b) {
+  const auto rows = [](const Shape& shape) {
+    std::int64_t count = 1;  // that of rows without a value too, which a view cannot count
+    for (std::size_t i = 0; i + 1 < shape.rank(); ++i) count *= shape[i];
+    return count;
+  };
+  if (rows(a) != rows(b)) shapes_do_not_fit(op, a, b, "do not have as many rows");
+}
+
 }  // namespace PRECAST_BACKEND
 
 }  // namespace detail
@@ -32,14 +43,14 @@ inline namespace PRECAST_BACKEND {
 
 /// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
 /// sums kept in its accumulate dtype, results rounded once. b is packed first, as weights are, which costs
-/// 1/M of the product. Throws ShapeError where shapes do not fit, or K is 0.
+/// 1/M of the product. `out` overlaps neither. Throws ShapeError where shapes do not fit, or K is 0.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
   const auto right = as_view(b);
   if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
     detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(),
-                              "are not [..., M, K] and [N, K]");
+                              "are not [..., M, K] and [N, K] with a K of 1 or more");
   using Right = value_type_of<B>;
   const auto packed = backend::PackedWeight<Right>::template for_one_product<
       detail::with_storage<precisions<P, Matmul>, Right>>(right);
@@ -58,14 +69,16 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
 }
 
 /// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is transposed first, which costs
-/// 1/M of the product.
+/// 1/M of the product. `out` must not overlap a.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
   const auto right = as_view(b);
   // A matrix [K, 0] has no rows that could be counted.
   if (right.shape().rank() != 2 || left.columns() != right.shape()[0] || left.columns() == 0)
-    detail::shapes_do_not_fit("matmul", left.shape(), right.shape(), "are not [..., M, K] and [K, N]");
+    detail::shapes_do_not_fit("matmul", left.shape(), right.shape(),
+                              "are not [..., M, K] and [K, N] with a K of 1 or more");
+  detail::require_same_shape("matmul", left.shape().with_back(right.columns()), out.shape());
   Tensor<value_type_of<B>> transposed(Shape{right.columns(), left.columns()});
   backend::transpose(right, transposed.view());
   matmul_transposed_into<P>(left, transposed, out);

@@ -12,15 +12,15 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The gradient of a: dc b^T for dc [..., M, N] and b [K, N]: [..., M, K]. Throws ShapeError where shapes do
-/// not fit.
+/// The gradient of a: dc b^T for dc [..., M, N] and b [K, N]: [..., M, K]; `out` overlaps neither. Throws
+/// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DC, ScalarArray B>
 void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<P>::gradient> out) {
   const auto left = as_view(dc);
   const auto right = as_view(b);
   if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
     detail::shapes_do_not_fit("matmul_left_gradient", left.shape(), right.shape(),
-                              "are not [..., M, N] and [K, N]");
+                              "are not [..., M, N] and [K, N] with an N of 1 or more");
   detail::require_same_shape("matmul_left_gradient", left.shape().with_back(right.rows()), out.shape());
   using Stored = value_type_of<B>;
   const auto packed = backend::PackedWeight<Stored>::template for_one_product<
@@ -34,15 +34,14 @@ void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<
 }
 
 /// The gradient of b: a^T dc, summed over all rows of a [..., M, K] and dc [..., M, N]: [K, N]. It is stored
-/// as gradients between ops are. Throws ShapeError where shapes do not fit.
+/// as gradients between ops are; `out` overlaps neither. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray A, ScalarArray DC>
 void matmul_right_gradient_into(const A& a, const DC& dc, View<typename training<P>::gradient> out) {
   const auto left = as_view(a);
   const auto right = as_view(dc);
-  if (left.rows() != right.rows())
-    detail::shapes_do_not_fit("matmul_right_gradient", left.shape(), right.shape(),
-                              "do not have as many rows");
+  detail::require_as_many_rows("matmul_right_gradient", left.shape(), right.shape());
   detail::require_same_shape("matmul_right_gradient", Shape{left.columns(), right.columns()}, out.shape());
+  if (out.elements() == 0) return;
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "matmul_right_gradient",
       [&]<class Types>(Types, auto to) {

@@ -18,7 +18,8 @@ struct NormGradientOptions {
 inline namespace PRECAST_BACKEND {
 
 /// The gradient of layer_norm without parameters, of its input x [..., C], from dy [..., C], that of its
-/// result. In the row of gradient_precisions<P, Norm>. Throws ShapeError where shapes differ.
+/// result. In the row of gradient_precisions<P, Norm>. `dx` overlaps neither. Throws ShapeError where shapes
+/// differ.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& options,
                               View<typename training<P>::gradient> dx) {
@@ -35,8 +36,8 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& optio
 }
 
 /// The gradients of layer_norm with a weight and a bias [C]: of its input, and of both parameters, summed
-/// over all rows in one order, or added to what `dweight` and `dbias` [C] hold. Throws ShapeError where
-/// shapes do not fit.
+/// over all rows in one order, or added to what `dweight` and `dbias` [C] hold. None overlaps an input.
+/// Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
 void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const NormGradientOptions& options,
                               View<typename training<P>::gradient> dx,
@@ -58,7 +59,7 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const N
 
 /// The gradients of rms_norm, or of rms_norm_heads: of its input x [..., C], and of its weight [D], where D
 /// divides C and each D neighbours are normalised together; added up over all of them, or added to what
-/// `dweight` [D] holds. Throws ShapeError where shapes do not fit.
+/// `dweight` [D] holds. Neither overlaps an input. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
 void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const NormGradientOptions& options,
                             View<typename training<P>::gradient> dx,
@@ -68,7 +69,7 @@ void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const Nor
   if (x.shape().rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
       x.shape().back() % weight.elements() != 0)
     detail::shapes_do_not_fit("rms_norm_gradient", x.shape(), weight.shape(),
-                              "are not [..., heads * D] and [D]");
+                              "are not [..., heads * D] and [D] with a D of 1 or more");
   detail::require_same_shape("rms_norm_gradient", weight.shape(), dweight.shape());
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "rms_norm_gradient",

@@ -54,7 +54,8 @@ void pointwise_into(std::string_view name, View<typename precisions<P, Pointwise
 inline namespace PRECAST_BACKEND {
 
 /// An activation function of every value: `activate_into<P, elementwise::Silu>(x, out)`. x [...] -> [...] in
-/// Activation. A file that names the function pays for that one alone.
+/// Activation; `out` must not overlap x. A file that names the function pays for that one alone. Throws
+/// ShapeError where the shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray X>
 void activate_into(const X& x, View<typename precisions<P, Pointwise>::result> out) {
   detail::pointwise_into<P>("activate", out, F{}, x);
@@ -80,7 +81,8 @@ auto activate(const X& x, ActivationFunction activation) {
   return out;
 }
 
-/// a + b. The shapes are the same, or b's is the end of a's: [B, S, C] + [S, C] adds b to each of B.
+/// a + b. The shapes are the same, or b's is the end of a's: [B, S, C] + [S, C] adds b to each of B. `out`
+/// has a's shape and overlaps neither. Throws ShapeError where they do not fit.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void add_into(const A& a, const B& b, View<typename precisions<P, Pointwise>::result> out) {
   if (a.shape() == b.shape()) return detail::pointwise_into<P>("add", out, elementwise::Add{}, a, b);
@@ -106,7 +108,8 @@ auto add(const A& a, const B& b) {
 }
 
 /// residual + gate x with one gate for each channel of each sample: residual and x [B, S, C], gate [B, C];
-/// or residual and x [S, C], gate [1, C]. `out` has x's shape and overlaps none of them.
+/// or residual and x [S, C], gate [1, C]. `out` has x's shape and overlaps none of them. Throws
+/// ShapeError where they do not fit.
 template <PolicyType P, ScalarArray R, ScalarArray X, ScalarArray G>
 void gated_add_into(const R& residual, const X& x, const G& gate,
                     View<typename precisions<P, Pointwise>::result> out) {
@@ -129,7 +132,7 @@ auto gated_add(const R& residual, const X& x, const G& gate) {
 }
 
 /// F(a) b, the gate of a gated feed-forward layer: `gated_product_into<P, elementwise::Silu>(a, b, out)`.
-/// All [...].
+/// All [...]; `out` overlaps neither a nor b. Throws ShapeError where the shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray A, ScalarArray B>
 void gated_product_into(const A& a, const B& b, View<typename precisions<P, Pointwise>::result> out) {
   detail::require_same_shape("gated_product", a.shape(), b.shape());
@@ -156,7 +159,7 @@ auto gated_product(const A& a, const B& b, ActivationFunction activation) {
   return out;
 }
 
-/// x factor + offset.
+/// x factor + offset, of one shape; `out` must not overlap x. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
 void scale_shift_into(const X& x, const ScaleShiftOptions& options,
                       View<typename precisions<P, Pointwise>::result> out) {
@@ -171,7 +174,8 @@ auto scale_shift(const X& x, const ScaleShiftOptions& options) {
   return out;
 }
 
-/// x, no smaller than `low` and no larger than `high`; NaN stays.
+/// x, no smaller than `low` and no larger than `high`, of one shape; NaN stays. `out` must not overlap x.
+/// Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
 void clamp_into(const X& x, const ClampOptions& options,
                 View<typename precisions<P, Pointwise>::result> out) {
@@ -187,7 +191,8 @@ auto clamp(const X& x, const ClampOptions& options) {
 }
 
 /// Copies x into a slice of another tensor, rounded to Activation where that is narrower. As many rows of as
-/// many columns in both; their shapes may differ otherwise.
+/// many columns in both; their shapes may differ otherwise. `out` must not overlap x. Throws ShapeError where
+/// rows or columns differ.
 template <PolicyType P, ScalarArray X>
 void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) {
   if (x.elements() != out.elements() || x.columns() != out.columns())

@@ -16,7 +16,7 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// dy f'(x), the gradient of an activation's input x [...]. In f32 and rounded once; with
-/// Downcast<Pointwise>, after each step. Throws ShapeError where shapes differ.
+/// Downcast<Pointwise>, after each step. `out` overlaps neither. Throws ShapeError where shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray X>
 void activate_gradient_into(const DY& dy, const X& x, View<typename training<P>::gradient> out) {
   detail::require_same_shape("activate_gradient", dy.shape(), x.shape());
@@ -36,7 +36,7 @@ void activate_gradient_into(const DY& dy, const X& x, ActivationFunction activat
 }
 
 /// The gradients of gated_product, F(a) b (SwiGLU where F is Silu): da = dy b f'(a) and db = dy f(a), in one
-/// pass. All [...]. Throws ShapeError where shapes differ.
+/// pass. All [...]; neither overlaps an input. Throws ShapeError where shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray A, ScalarArray B>
 void gated_product_gradient_into(const DY& dy, const A& a, const B& b,
                                  View<typename training<P>::gradient> da,

@@ -43,7 +43,7 @@ inline namespace PRECAST_BACKEND {
 /// The sum of all values of x [...], as a tensor of no dimensions, or with Over::last_axis of each row of x
 /// [..., C] -> [...]. In f32, and summed in it without Downcast<Reduction>: a sum's error is some roundings
 /// of sum |x|, whatever the number of values, and its bits are the same for any number of threads. Of no
-/// values it is 0. Throws ShapeError where `out` has another shape.
+/// values it is 0. `out` must not overlap x. Throws ShapeError where it has another shape.
 template <PolicyType P, ScalarArray X>
 void sum_into(const X& x, Over over, View<typename precisions<P, Reduction>::result> out) {
   detail::reduce_into<P>("sum", x, over, Reduce::sum, out);
@@ -57,7 +57,8 @@ auto sum(const X& x, Over over = Over::all) {
   return out;
 }
 
-/// The mean of the same values: their sum over their number, rounded once more. Of no values it is NaN.
+/// The mean of the same values: their sum over their number, rounded once more. Of no values it is NaN. `out`
+/// must not overlap x. Throws ShapeError where it has another shape.
 template <PolicyType P, ScalarArray X>
 void mean_into(const X& x, Over over, View<typename precisions<P, Reduction>::result> out) {
   detail::reduce_into<P>("mean", x, over, Reduce::mean, out);

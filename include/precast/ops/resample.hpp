@@ -28,7 +28,8 @@ inline namespace PRECAST_BACKEND {
 
 /// Nearest-neighbour enlargement: each pixel becomes factor x factor pixels, of which the last rows and
 /// columns may be left out. x [B, H, W, C] -> [B, H', W', C] in Activation, where factor (H - 1) < H' <=
-/// factor H, and likewise W'. Throws ShapeError for another rank, a factor below 1 or another size.
+/// factor H, and likewise W'; `out` must not overlap x. Throws ShapeError for another rank, a factor below 1
+/// or another size.
 template <PolicyType P, ScalarArray X>
 void upsample_nearest_into(const X& x, std::int64_t factor,
                            View<typename precisions<P, Pointwise>::result> out) {

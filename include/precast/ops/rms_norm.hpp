@@ -16,6 +16,7 @@ inline namespace PRECAST_BACKEND {
 
 /// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps)
 /// weight. x [..., C], weight [C] -> [..., C] in Activation, into a tensor or slice that does not overlap x.
+/// Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
                    View<typename precisions<P, Norm>::result> out) {
@@ -28,20 +29,22 @@ void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm(const X& x, const W& weight, const NormOptions& options) {
+auto rms_norm(const X& x, const W& weight, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   rms_norm_into<P>(x, weight, options, out.view());
   return out;
 }
 
-/// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D].
+/// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D],
+/// which does not overlap x. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options,
                          View<typename precisions<P, Norm>::result> out) {
   const Shape& shape = x.shape();
   if (shape.rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
       shape.back() % weight.elements() != 0)
-    detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(), "are not [..., heads * D] and [D]");
+    detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(),
+                              "are not [..., heads * D] and [D] with a D of 1 or more");
   if (out.shape() != shape)
     detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
   detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {
@@ -51,7 +54,7 @@ void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options) {
+auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   rms_norm_heads_into<P>(x, weight, options, out.view());
   return out;
@@ -64,7 +67,7 @@ void rms_norm_into(const Context& context, const X& x, const W& weight, const No
   with_context(context, [&] { rms_norm_into<P>(x, weight, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm(const Context& context, const X& x, const W& weight, const NormOptions& options) {
+auto rms_norm(const Context& context, const X& x, const W& weight, const NormOptions& options = {}) {
   return with_context(context, [&] { return rms_norm<P>(x, weight, options); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>
@@ -73,7 +76,7 @@ void rms_norm_heads_into(const Context& context, const X& x, const W& weight, co
   with_context(context, [&] { rms_norm_heads_into<P>(x, weight, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm_heads(const Context& context, const X& x, const W& weight, const NormOptions& options) {
+auto rms_norm_heads(const Context& context, const X& x, const W& weight, const NormOptions& options = {}) {
   return with_context(context, [&] { return rms_norm_heads<P>(x, weight, options); });
 }
 

@@ -12,16 +12,23 @@
 #include <precast/backend.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/rotation.hpp>
 #include <precast/tensor/arrived.hpp>
 
 namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// Cosines and sines of rotary angles, [S, D] each: every angle stands twice, for both values of its pair.
-struct RotaryTable {
+/// Cosines and sines of rotary angles, [S, D] each: every angle stands twice, for both values of its pair,
+/// and the type says where these stand, so that no table can turn the pairs of the other layout.
+template <RotaryPairs Pairs>
+struct RotaryTableOf {
   Tensor<f32> cos, sin;
 };
+/// Of neighbours, values 2i and 2i + 1: Su et al. 2021, FLUX.
+using RotaryTable = RotaryTableOf<RotaryPairs::neighbours>;
+/// Of halves, values i and i + D / 2: Llama and GPT-NeoX as transformers has them.
+using RotaryTableOfHalves = RotaryTableOf<RotaryPairs::halves>;
 
 /// The angles of tokens with several coordinates (Su et al. 2021, with axes as FLUX has them): ids holds each
 /// token's coordinates, axes.size() to a token, axes the values of a head that each coordinate turns, D in
@@ -60,6 +67,29 @@ inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta
   return {arrived(std::move(cosines)), arrived(std::move(sines))};
 }
 
+/// The angles of heads whose halves are turned together, as Llama has them: for each position a row of
+/// `width` values, theta^(-2i / width) times the position in float64, its cosine and sine rounded to f32, at
+/// i and at i + width / 2. Throws ShapeError for an odd width.
+inline RotaryTableOfHalves rotary_table_of_halves(std::int64_t width, double theta,
+                                                  std::span<const f32> positions) {
+  if (width < 2 || width % 2 != 0)
+    throw ShapeError("rotary_table_of_halves: a head of " + std::to_string(width) +
+                     " values cannot be cut into halves");
+  const auto tokens = static_cast<std::int64_t>(positions.size()), half = width / 2;
+  HostTensor<f32> cosines(Shape{tokens, width}), sines(Shape{tokens, width});
+  host::parallel_for(tokens, [&](std::int64_t token) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+      const double angle = positions[static_cast<std::size_t>(token)] * frequency;
+      for (const std::int64_t c : {i, i + half}) {
+        cosines.data()[token * width + c] = static_cast<f32>(std::cos(angle));
+        sines.data()[token * width + c] = static_cast<f32>(std::sin(angle));
+      }
+    }
+  });
+  return {arrived(std::move(cosines)), arrived(std::move(sines))};
+}
+
 }  // namespace PRECAST_BACKEND
 
 namespace detail {
@@ -67,11 +97,12 @@ namespace detail {
 inline namespace PRECAST_BACKEND {
 
 /// Throws ShapeError unless x is [B, S, heads * D], for a table of [S, D] and an even D.
-inline void require_heads_of(std::string_view op, const Shape& x, const RotaryTable& table) {
+template <RotaryPairs Pairs>
+void require_heads_of(std::string_view op, const Shape& x, const RotaryTableOf<Pairs>& table) {
   const Shape& angles = table.cos.shape();
   if (x.rank() != 3 || angles.rank() != 2 || angles != table.sin.shape() || angles[0] != x[1] ||
       angles[1] < 1 || angles[1] % 2 != 0 || x[2] % angles[1] != 0)
-    shapes_do_not_fit(op, x, angles, "are not [B, S, heads * D] and [S, D] for an even D");
+    shapes_do_not_fit(op, x, angles, "are not [B, S, heads * D] and [S, D] for an even D of 2 or more");
 }
 
 }  // namespace PRECAST_BACKEND

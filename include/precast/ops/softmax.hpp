@@ -11,7 +11,8 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// e^x / sum e^x over the last dimension, returned in f32, and computed in it without Downcast<Softmax>. x
-/// [..., C] -> [..., C]. A row that holds +inf or NaN, or nothing but -inf, gives NaN.
+/// [..., C] -> [..., C]; `out` must not overlap x. A row that holds +inf or NaN, or nothing but -inf, gives
+/// NaN. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
 void softmax_into(const X& x, View<typename precisions<P, Softmax>::result> out) {
   detail::require_same_shape("softmax", x.shape(), out.shape());

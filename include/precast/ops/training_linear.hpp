@@ -1,6 +1,6 @@
 // Linear layers in training: products with a weight that is borrowed as it lies, because it changes with each
-// step, and the gradients of input, weight and bias. linear_gradient.hpp has the gradient of a weight that
-// stays.
+// step, and the gradients of input, weight and bias. linear_input_gradient.hpp has the gradient of a weight
+// that stays.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline namespace PRECAST_BACKEND {
 
 /// out = x w^T + bias for x [..., in_features], w [out_features, in_features] and bias [out_features], or
 /// none of no values. Rounded as linear's, whatever dtypes w and bias have: a master in f32 is rounded to
-/// operands here, and nowhere else. Throws ShapeError where shapes do not fit.
+/// operands here, and nowhere else. `out` must not overlap x. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void linear_into(const X& x, const W& weight, const B& bias,
                  View<typename precisions<P, Matmul>::result> out) {
@@ -30,7 +30,7 @@ void linear_into(const X& x, const W& weight, const B& bias,
   const auto vector = as_view(bias);
   if (matrix.shape().rank() != 2 || in.columns() != matrix.columns() || in.columns() == 0)
     detail::shapes_do_not_fit("linear", in.shape(), matrix.shape(),
-                              "are not [..., in] and a weight [out, in]");
+                              "are not [..., in] and a weight [out, in] with an `in` of 1 or more");
   if (vector.elements() != 0 && vector.shape() != Shape{matrix.rows()})
     detail::shapes_do_not_fit("linear", matrix.shape(), vector.shape(), "are not a weight and its bias");
   detail::require_same_shape("linear", in.shape().with_back(matrix.rows()), out.shape());
@@ -60,14 +60,14 @@ void linear_into(const X& x, const W& weight, View<typename precisions<P, Matmul
 
 /// The gradient of a linear layer's input: dy w for dy [..., out_features], the gradient of its result, and w
 /// [out_features, in_features]: [..., in_features]. Operands are rounded as gradient_precisions<P, Matmul>
-/// says, results once. Throws ShapeError where shapes do not fit.
+/// says, results once. `out` overlaps neither. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray W>
 void linear_input_gradient_into(const DY& dy, const W& weight, View<typename training<P>::gradient> out) {
   const auto left = as_view(dy);
   const auto right = as_view(weight);
   if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
     detail::shapes_do_not_fit("linear_input_gradient", left.shape(), right.shape(),
-                              "are not [..., out] and a weight [out, in]");
+                              "are not [..., out] and a weight [out, in] with an `out` of 1 or more");
   detail::require_same_shape("linear_input_gradient", left.shape().with_back(right.columns()), out.shape());
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "linear_input_gradient",
@@ -79,16 +79,16 @@ void linear_input_gradient_into(const DY& dy, const W& weight, View<typename tra
 
 /// The gradient of a linear layer's weight: dy^T x for dy [..., out_features] and x [..., in_features], the
 /// sum over all rows: [out_features, in_features], or added to what `out` holds. Operands and sums are the
-/// row's of gradient_precisions<P, Matmul>. Throws ShapeError where shapes do not fit.
+/// row's of gradient_precisions<P, Matmul>. `out` overlaps neither. Throws ShapeError where shapes do not
+/// fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions& options,
                                  View<typename training<P>::parameter_gradient> out) {
   const auto left = as_view(dy);
   const auto right = as_view(x);
-  if (left.rows() != right.rows())
-    detail::shapes_do_not_fit("linear_weight_gradient", left.shape(), right.shape(),
-                              "do not have as many rows");
+  detail::require_as_many_rows("linear_weight_gradient", left.shape(), right.shape());
   detail::require_same_shape("linear_weight_gradient", Shape{left.columns(), right.columns()}, out.shape());
+  if (out.elements() == 0) return;
   detail::run_gradients_into<Matmul, parameter_gradient_precisions<P, Matmul>>(
       "linear_weight_gradient",
       [&]<class Types>(Types, auto to) {
@@ -99,7 +99,7 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
 
 /// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of what add() repeats, of
 /// any shape that dy's ends with: dy [B, S, C] into [S, C]. Or added to what `out` holds. In one order for
-/// any number of threads. Throws ShapeError where shapes do not fit.
+/// any number of threads. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY>
 void bias_gradient_into(const DY& dy, const GradientOptions& options,
                         View<typename training<P>::parameter_gradient> out) {
@@ -118,9 +118,10 @@ template <PolicyType P, ScalarArray X, class... Rest>
 void linear_into(const Context& context, const X& x, const Rest&... rest) {
   with_context(context, [&] { linear_into<P>(x, rest...); });
 }
-template <PolicyType P, class... Arguments>
-auto linear_input_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return linear_input_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray DY, ScalarArray W>
+void linear_input_gradient_into(const Context& context, const DY& dy, const W& weight,
+                                View<typename training<P>::gradient> out) {
+  with_context(context, [&] { linear_input_gradient_into<P>(dy, weight, out); });
 }
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void linear_weight_gradient_into(const Context& context, const DY& dy, const X& x,

@@ -7,7 +7,7 @@
 //     return with_context(context, [&] { return softmax<P>(arguments...); });
 //   }
 //
-// An op of inference whose options are written in braces (attention, norms) spells its parameters out.
+// An op whose options may be written in braces (attention, norms, gradients) spells its parameters out.
 #pragma once
 
 #include <precast/backend.hpp>

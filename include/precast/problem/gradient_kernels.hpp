@@ -8,7 +8,6 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/problem/gradient_options.hpp>
-#include <precast/problem/rotation.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {
@@ -33,9 +32,6 @@ template <class Types, class DY, class X, class W, class G>
 void rms_norm_gradient(View<const DY> dy, View<const X> x, View<const W> weight, f32 eps,
                        const GradientOptions& options, View<typename Types::result> dx,
                        View<G> dweight PRECAST_ON_STREAM);
-template <class Types, class From>
-void rotate(View<const From> x, View<const f32> cos, View<const f32> sin, const Rotation& rotation,
-            View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class DY>
 void embedding_gradient(View<const DY> dy, std::span<const std::int32_t> ids, const GradientOptions& options,
                         View<typename Types::result> out PRECAST_ON_STREAM);

@@ -5,6 +5,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/context.hpp>
+#include <precast/problem/rotation.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {
@@ -21,6 +22,9 @@ namespace precast::PRECAST_KERNELS {
 
 template <class Types, class From>
 void rotary(View<const From> x, View<const f32> cos, View<const f32> sin,
+            View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, class From>
+void rotate(View<const From> x, View<const f32> cos, View<const f32> sin, const Rotation& rotation,
             View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types>
 void timestep_embedding(View<const f32> times, const TimestepWaves& waves,

@@ -10,8 +10,8 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/problem/gradient_kernels.hpp>
 #include <precast/problem/math.hpp>
+#include <precast/problem/position_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 

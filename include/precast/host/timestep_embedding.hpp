@@ -1,4 +1,4 @@
-// Kernels of rotary and timestep embeddings.
+// The kernel of timestep embeddings.
 #pragma once
 
 #include <cmath>
@@ -7,35 +7,12 @@
 #include <vector>
 
 #include <precast/host/convert.hpp>
-#include <precast/host/norm.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/position_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
-
-/// Turns pairs: x [B, S, H * D], cos and sin [S, D].
-template <class Types, class From>
-void rotary(HostView<const From> x, HostView<const f32> cos, HostView<const f32> sin,
-            HostView<typename Types::result> out) {
-  watch::ran_in<Types>();
-  static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
-  const auto width = static_cast<std::size_t>(cos.columns());
-  detail::for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
-    const f32* c = cos.row(r % cos.rows()).data();
-    const f32* s = sin.row(r % sin.rows()).data();
-    for (std::size_t head = 0; head < row.size(); head += width) {
-      const f32* in = row.data() + head;
-      f32* to = computed.data() + head;
-      for (std::size_t i = 0; i + 1 < width; i += 2) {
-        const f32 a = in[i], b = in[i + 1];
-        to[i] = std::fma(a, c[i], -(b * s[i]));
-        to[i + 1] = std::fma(b, c[i + 1], a * s[i + 1]);
-      }
-    }
-  });
-}
 
 /// Cosines and sines of each time by falling frequencies.
 template <class Types>

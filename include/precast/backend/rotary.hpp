@@ -1,11 +1,10 @@
-// Position embeddings, on this translation unit's backend.
+// Rotary embeddings of neighbours, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/position_kernels.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/position/rotary.hpp>
-#include <precast/cuda/position/timestep_embedding.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/position.hpp>
+#include <precast/host/rotary.hpp>
 #endif

@@ -1,4 +1,4 @@
-// linear_gradient: y W, which carries the gradient of a linear layer's result back to its input.
+// linear_input_gradient: y W, which carries the gradient of a linear layer's result back to its input.
 #pragma once
 
 #include <cstdint>
@@ -58,15 +58,16 @@ class TransposedWeight {
 /// sums and results are rounded as linear's. Rows of `out` may lie apart; `out` must not overlap y. Throws
 /// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray Y>
-void linear_gradient_into(const Y& y, const TransposedWeight<P>& weight,
-                          View<typename precisions<P, Matmul>::result> out) {
+void linear_input_gradient_into(const Y& y, const TransposedWeight<P>& weight,
+                                View<typename precisions<P, Matmul>::result> out) {
   const auto in = as_view(y);
   if (in.columns() != weight.out_features())
-    throw ShapeError("linear_gradient: " + to_string(in.shape()) + " does not have the " +
+    throw ShapeError("linear_input_gradient: " + to_string(in.shape()) + " does not have the " +
                      std::to_string(weight.out_features()) + " columns that the layer makes");
-  detail::require_same_shape("linear_gradient", in.shape().with_back(weight.in_features()), out.shape());
+  detail::require_same_shape("linear_input_gradient", in.shape().with_back(weight.in_features()),
+                             out.shape());
   detail::run_op_into<Matmul, precisions<P, Matmul>>(
-      "linear_gradient", out, [&]<class Types>(Types, auto to) {
+      "linear_input_gradient", out, [&]<class Types>(Types, auto to) {
         using Transposed =
             OpDtypes<typename TransposedWeight<P>::Types::storage, typename Types::operand,
                      typename Types::accumulate, NoDtype, typename Types::result, Types::saturate>;
@@ -76,21 +77,22 @@ void linear_gradient_into(const Y& y, const TransposedWeight<P>& weight,
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray Y>
-Tensor<typename precisions<P, Matmul>::result> linear_gradient(const Y& y,
-                                                               const TransposedWeight<P>& weight) {
+Tensor<typename precisions<P, Matmul>::result> linear_input_gradient(const Y& y,
+                                                                     const TransposedWeight<P>& weight) {
   Tensor<typename precisions<P, Matmul>::result> out(as_view(y).shape().with_back(weight.in_features()));
-  linear_gradient_into<P>(y, weight, out);
+  linear_input_gradient_into<P>(y, weight, out);
   return out;
 }
 
 /// Both in a context, which stands before their other arguments.
-template <PolicyType P, class... Arguments>
-auto linear_gradient_into(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return linear_gradient_into<P>(arguments...); });
+template <PolicyType P, ScalarArray Y>
+void linear_input_gradient_into(const Context& context, const Y& y, const TransposedWeight<P>& weight,
+                                View<typename precisions<P, Matmul>::result> out) {
+  with_context(context, [&] { linear_input_gradient_into<P>(y, weight, out); });
 }
 template <PolicyType P, ScalarArray Y>
-auto linear_gradient(const Context& context, const Y& y, const TransposedWeight<P>& weight) {
-  return with_context(context, [&] { return linear_gradient<P>(y, weight); });
+auto linear_input_gradient(const Context& context, const Y& y, const TransposedWeight<P>& weight) {
+  return with_context(context, [&] { return linear_input_gradient<P>(y, weight); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -1,0 +1,10 @@
+// Timestep embeddings, on this translation unit's backend.
+#pragma once
+
+#include <precast/problem/position_kernels.hpp>
+
+#if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
+#include <precast/cuda/position/timestep_embedding.hpp>
+#elif PRECAST_HOLDS_KERNELS
+#include <precast/host/timestep_embedding.hpp>
+#endif

@@ -1,0 +1,42 @@
+// The gradient of rotary embeddings.
+#pragma once
+
+#include <precast/backend.hpp>
+#include <precast/backend/rotation.hpp>
+#include <precast/ops/rotary_table.hpp>
+#include <precast/ops/run_gradient.hpp>
+#include <precast/policy/gradient_table.hpp>
+#include <precast/problem/context.hpp>
+#include <precast/problem/rotation.hpp>
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// The gradient of rotary's input: dy [B, S, heads * D] turned back by the angles of its table [S, D], of
+/// either layout: [B, S, heads * D]. `out` must not overlap dy. Throws ShapeError where they do not fit or D
+/// is odd.
+template <PolicyType P, ScalarArray DY, RotaryPairs Pairs>
+void rotary_gradient_into(const DY& dy, const RotaryTableOf<Pairs>& table,
+                          View<typename training<P>::gradient> out) {
+  detail::require_heads_of("rotary_gradient", dy.shape(), table);
+  detail::require_same_shape("rotary_gradient", dy.shape(), out.shape());
+  detail::run_gradients_into<Position, gradient_precisions<P, Position>>(
+      "rotary_gradient",
+      [&]<class Types>(Types, auto to) {
+        backend::rotate<Types>(as_view(dy), table.cos.view(), table.sin.view(),
+                               Rotation{.pairs = Pairs, .inverse = true}, to);
+      },
+      out);
+}
+
+/// The same in a context, which stands before its other arguments.
+template <PolicyType P, ScalarArray DY, RotaryPairs Pairs>
+void rotary_gradient_into(const Context& context, const DY& dy, const RotaryTableOf<Pairs>& table,
+                          View<typename training<P>::gradient> out) {
+  with_context(context, [&] { rotary_gradient_into<P>(dy, table, out); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast
