@@ -1,8 +1,12 @@
 // precast train: a language model on a text, under a policy.
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
+#include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -67,6 +71,40 @@ std::string harmless(std::string text) {
   return text;
 }
 
+/// A line of the log. Where it cannot be written the run leaves behind what Ctrl-C would, which says what,
+/// and ends by the log's InputError.
+void write_or_leave(TrainLog& log, const StepFacts& step, const std::string& policy,
+                    const std::function<std::string()>& leave_behind) {
+  try {
+    log.write(step, policy);
+  } catch (const InputError& failed) {
+    std::string left;
+    try {
+      left = "; " + leave_behind();
+    } catch (const InputError&) {
+      // The disk may be the same: what was kept before stays, and the log's error says why the run ends.
+    }
+    throw InputError(failed.what() + left);
+  }
+}
+
+/// Options of loss scaling that a command has. What a checkpoint adds to it is asked for after this.
+std::string scaling_options_given(const CLI::App& command) {
+  std::string given;
+  for (const char* name : {"--init-scale", "--growth-factor", "--backoff-factor", "--growth-interval"})
+    if (command.get_option(name)->count() > 0) given += (given.empty() ? "" : ", ") + std::string(name);
+  return given;
+}
+
+/// Says that options of loss scaling change nothing, where none of the policies scales the loss.
+void warn_of_scaling_unused(const std::string& given, std::span<const std::string> policies) {
+  const auto scales = [](const std::string& name) { return training_policy(name).scales_loss; };
+  if (given.empty() || std::ranges::any_of(policies, scales)) return;
+  std::cerr << "precast: warning: " << given << ": the loss is not scaled under "
+            << (policies.size() == 1 ? policies.front() : "any of the policies")
+            << ", where this changes nothing\n";
+}
+
 /// Data in an order of their own are trained on to their end. Throws InputError where the file has no
 /// batches.
 void take_steps_of_batches(TrainOptions& options, const CLI::App& command) {
@@ -102,6 +140,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   check_train_folder(options);
+  const std::string scaling_given = scaling_options_given(command);
   TrainSettings kept;
   if (options.resume) {
     kept = settings_of_checkpoint(checkpoint);
@@ -170,11 +209,12 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     return is_described ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
   };
   TrainLog log(is_first ? options.log : "", first_step);
+  if (is_first) warn_of_scaling_unused(scaling_given, {&options.training.policy, 1});
   tell_device(options.device, chosen);
   const std::int64_t every = options.checkpoint_every.value_or(50);
   const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
                                           options.training.steps, leave_behind, [&](const StepFacts& step) {
-                                            log.write(step);
+                                            write_or_leave(log, step, "", leave_behind);
                                             if ((step.step + 1) % every == 0 || trainer.done())
                                               write_checkpoint();
                                           });
@@ -216,6 +256,7 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
   settings["--compare"] = options.compare;
   require_same_on_all_ranks(std::move(settings), inputs, job);
   TrainLog log(job.rank() == 0 ? options.log : "", 0);
+  if (job.rank() == 0) warn_of_scaling_unused(scaling_options_given(command), names);
   tell_device(options.device, chosen);
   std::vector<TrainedRun> runs;
   const auto finish = [&] {
@@ -242,8 +283,9 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
     training.policy = name;
     device.backend->reset_peak_memory();
     Trainer trainer(inputs.config, training, inputs.values, device, shared(options, job));
-    runs.push_back(train_to_the_end(trainer, job, *inputs.batches, name, training.steps, leave_behind,
-                                    [&](const StepFacts& step) { log.write(step, name); }));
+    runs.push_back(
+        train_to_the_end(trainer, job, *inputs.batches, name, training.steps, leave_behind,
+                         [&](const StepFacts& step) { write_or_leave(log, step, name, leave_behind); }));
   }
   finish();
 }

@@ -1,6 +1,8 @@
 // Reads and writes config.json of a language model.
+#include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include <language_model/config.hpp>
@@ -15,9 +17,10 @@ namespace {
 
 constexpr std::int64_t widest = 1 << 17, deepest = 1024, largest_vocabulary = 1 << 21, longest = 1 << 20;
 
-/// The key may have one value alone.
-void require(const io::Config& json, const char* key, const std::string& usual, const std::string& known) {
-  if (json.string_or(key, usual) != known)
+/// The key may have one value alone, by any of its names; a key that is not there has the first.
+void require(const io::Config& json, const char* key, std::initializer_list<std::string_view> names) {
+  const std::string known(*names.begin());
+  if (std::ranges::find(names, json.string_or(key, known)) == names.end())
     throw json.error(key, "only " + known + " is known here: use a model that has it");
 }
 void require_off(const io::Config& json, const char* key) {
@@ -49,7 +52,8 @@ void require_same_by_other_names(const io::Config& json) {
 LanguageModelConfig gpt2(const io::Config& json) {
   LanguageModelConfig config;
   require_same_by_other_names(json);
-  require(json, "activation_function", "gelu_new", "gelu_new");
+  // One function in transformers' table of activations, by tanh.
+  require(json, "activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast"});
   require_off(json, "scale_attn_by_inverse_layer_idx");
   require_off(json, "add_cross_attention");
   if (!json.boolean_or("scale_attn_weights", true))
@@ -73,7 +77,7 @@ LanguageModelConfig gpt2(const io::Config& json) {
 LanguageModelConfig llama(const io::Config& json) {
   LanguageModelConfig config;
   config.architecture = Architecture::llama;
-  require(json, "hidden_act", "silu", "silu");
+  require(json, "hidden_act", {"silu", "swish"});
   require_off(json, "attention_bias");
   require_off(json, "mlp_bias");
   config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
@@ -95,7 +99,7 @@ LanguageModelConfig llama(const io::Config& json) {
   for (const char* key : {"rope_parameters", "rope_scaling"}) {  // transformers 5, and older ones
     if (!json.has(key)) continue;
     const io::Config rope = json.object(key);
-    for (const char* name : {"rope_type", "type"}) require(rope, name, "default", "default");  // as above
+    for (const char* name : {"rope_type", "type"}) require(rope, name, {"default"});  // as above
     config.rope_theta = rope.number_or("rope_theta", config.rope_theta, least_theta, most_theta);
   }
   return config;

@@ -681,6 +681,49 @@ TEST_CASE("a full disk leaves whole lines in the log", "[train]") {
   CHECK(program::json_lines(log).size() >= 2);
 }
 
+TEST_CASE("a run whose log cannot grow leaves a checkpoint of all its steps", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", log = scratch.path() / "log.jsonl";
+  // Larger than the checkpoint, and no room in the log beyond its 400 lines.
+  std::string lines;
+  for (int step = 0; step < 400; ++step)
+    lines += "{\"step\": " + std::to_string(step) + ", \"padding\": \"" + std::string(600, ' ') + "\"}\n";
+  REQUIRE(run(train(out, {"--steps", "400"})).code == 0);
+  REQUIRE(fs::file_size(out / "checkpoint.safetensors") + 4096 < lines.size());
+  scratch.file("log.jsonl", lines);
+  const std::string limit =
+      "ulimit -f " + std::to_string(lines.size() / 512 + 2) + ";";  // sh counts blocks of 512
+  const auto full = run(train(out, {"--steps", "450", "--resume", "--log", log.string()}), limit);
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_THAT(full.err, Catch::Contains("log.jsonl: could not be written"));
+  const precast::io::SafetensorsFile left(out / "checkpoint.safetensors");
+  const std::string step = left.metadata().at("step");
+  CHECK(std::stoul(step) == program::json_lines(log).size() + 1);  // the step whose line did not fit
+  CHECK_THAT(full.err, Catch::Contains("--resume goes on from the checkpoint of step " + step));
+}
+
+TEST_CASE("options of loss scaling that change nothing are told of", "[train]") {
+  const Scratch scratch;
+  const auto warned = [&](const Words& words) {
+    const auto done = run(program::with(program::train_tiny({"--context", "8"}), words));
+    INFO(done.err);
+    CHECK(done.code == 0);
+    return done.err;
+  };
+  const auto out = [&](const char* name) { return (scratch.path() / name).string(); };
+  const Words scaled{"--steps", "1", "--init-scale", "4", "--growth-interval", "2"};
+  CHECK(warned(program::with({"--policy", "bf16", "--output", out("bf16")}, scaled)) ==
+        "precast: warning: --init-scale, --growth-interval: the loss is not scaled under bf16, where this "
+        "changes nothing\n");
+  CHECK(warned({"--policy", "bf16", "--output", out("bf16"), "--resume", "--steps", "2"}) == "");
+  CHECK(warned(program::with({"--policy", "amp-f16", "--output", out("amp-f16")}, scaled)) == "");
+  CHECK(warned(program::with({"--compare", "f32,amp-f16"}, scaled)) == "");
+  CHECK_THAT(warned(program::with({"--compare", "f32,bf16"}, scaled)),
+             Catch::Contains("--growth-interval: the loss is not scaled under any of the policies"));
+}
+
 TEST_CASE("a log whose last line was cut off goes on whole, and another file is no log", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out", log = scratch.path() / "log.jsonl";

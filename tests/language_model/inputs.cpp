@@ -98,6 +98,8 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   refused(R"({"model_type": "bert"})", "model_type");
   refused(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 10, "n_layer": 1, "n_head": 3})", "n_head");
   refused(R"({"model_type": "gpt2", "activation_function": "relu"})", "activation_function");
+  refused(R"({"model_type": "gpt2", "activation_function": "gelu"})", "activation_function");
+  refused(R"({"model_type": "llama", "hidden_act": "gelu"})", "hidden_act");
   refused(R"({"model_type": "llama", "attention_bias": true})", "attention_bias");
   const std::string llama =
       R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
@@ -145,6 +147,25 @@ TEST_CASE("a config keeps its special tokens, and says what a run leaves out", "
                                                                      {"eos_token_id", "[3,4]"},
                                                                      {"pad_token_id", "5"}});
   CHECK(loaded(special.json()).special_tokens == special.special_tokens);
+}
+
+TEST_CASE("an activation is known by each of transformers' names for it", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "config.json";
+  const auto written = [&](const std::string& json) {
+    io::write_file(file, json);
+    return LanguageModelConfig::load(file).json();
+  };
+  for (const char* name : {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast"})
+    CHECK_THAT(written(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 2,
+                           "activation_function": ")" +
+                       std::string(name) + "\"}"),
+               Catch::Contains(R"("activation_function": "gelu_new")"));
+  for (const char* name : {"silu", "swish"})
+    CHECK_THAT(written(R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+                           "num_hidden_layers": 1, "num_attention_heads": 2, "hidden_act": ")" +
+                       std::string(name) + "\"}"),
+               Catch::Contains(R"("hidden_act": "silu")"));
 }
 
 namespace {
