@@ -144,9 +144,12 @@ class Stream {
   }
 
   void encode(const InputTensor& tensor, const DtypeInfo& type, std::int64_t first, std::int64_t count) {
+    // f32 is what blocks are encoded from, as other encoders do it; a narrower scalar is rounded once.
+    const bool is_narrow = !is_block(type) && type.bytes_per_block < dtype_info<f32>.bytes_per_block;
+    const F64Rounding rounding = is_narrow ? F64Rounding::odd : F64Rounding::nearest;
     encoded_.resize(static_cast<std::size_t>(bytes_of(type, count)));
     for_tasks(count, [&](std::int64_t at, std::int64_t some) {
-      const std::span<const f32> values = decoded(tensor, first + at, some);
+      const std::span<const f32> values = decoded(tensor, first + at, some, rounding);
       const std::span<std::byte> bytes = std::span(encoded_).subspan(
           static_cast<std::size_t>(bytes_of(type, at)), static_cast<std::size_t>(bytes_of(type, some)));
       if (!conversion::encode(type, values, bytes, encoder_))
@@ -156,7 +159,8 @@ class Stream {
   }
 
   /// Values of a task, finite, in memory of this thread's.
-  std::span<const f32> decoded(const InputTensor& tensor, std::int64_t first, std::int64_t count) const {
+  std::span<const f32> decoded(const InputTensor& tensor, std::int64_t first, std::int64_t count,
+                               F64Rounding rounding = F64Rounding::nearest) const {
     static thread_local std::vector<f32> memory(task_values);
     const std::int64_t row = tensor.scaled ? tensor.scaled->row_values() : 1, before = first % row;
     const auto read = static_cast<std::size_t>(rounded_up(before + count, row));
@@ -165,7 +169,7 @@ class Stream {
     if (tensor.scaled)
       tensor.scaled->decode(first - before, rows);
     else
-      decode(tensor.type, tensor.bytes_at(first, count), rows);
+      decode(tensor.type, tensor.bytes_at(first, count), rows, rounding);
     const auto values = rows.subspan(static_cast<std::size_t>(before), static_cast<std::size_t>(count));
     refuse_not_finite(input_, tensor, first, values);
     return values;

@@ -1,6 +1,7 @@
 // Conversions of values by the formats that this program has, and of f64.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,15 @@ namespace {
 
 constexpr std::string_view f64_name = "f64";
 
+/// Of the two f32 around a value that f32 does not hold, the one whose last bit is 1.
+f32 rounded_to_odd(double value) {
+  const f32 nearest = static_cast<f32>(value);
+  if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
+  auto bits = std::bit_cast<std::uint32_t>(nearest);
+  if (std::fabs(static_cast<double>(nearest)) > std::fabs(value)) --bits;  // towards zero
+  return std::bit_cast<f32>(bits | 1);
+}
+
 }  // namespace
 
 bool is_readable(const DtypeInfo& type) {
@@ -25,12 +35,13 @@ bool is_readable(const DtypeInfo& type) {
   return type.name == f64_name || (format && format->info == type);
 }
 
-void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values) {
+void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values,
+            F64Rounding rounding) {
   if (type.name == f64_name) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       double value;
       std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
-      values[i] = static_cast<f32>(value);
+      values[i] = rounding == F64Rounding::odd ? rounded_to_odd(value) : static_cast<f32>(value);
     }
     return;
   }

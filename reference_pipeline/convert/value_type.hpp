@@ -30,9 +30,14 @@ inline constexpr f32 largest_nvfp4 = 6.0f * 448.0f;
 /// Whether values of a type can be read: those of casting::cast_types(), and f64.
 bool is_readable(const DtypeInfo& type);
 
+/// How f64 becomes f32. What is rounded to odd can be rounded again, to f16 or narrower, and is then what f64
+/// itself would have been rounded to (Boldo and Melquiond 2008).
+enum class F64Rounding : std::uint8_t { nearest, odd };
+
 /// Decodes `values.size()` values, which are whole blocks, from where they begin; f64 is rounded to f32. The
 /// bytes need not be aligned.
-void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values);
+void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values,
+            F64Rounding rounding = F64Rounding::nearest);
 
 /// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned.
 /// Scalars are rounded once. Returns false where a value is beyond what the type can hold: it would come back

@@ -144,6 +144,35 @@ TEST_CASE("values that are not finite or too large are named with tensor and ind
     CHECK_THAT(refusal(value, "nvfp4", out), Catch::Contains("beyond what nvfp4 holds"));
 }
 
+TEST_CASE("f64 is rounded once, whatever it becomes") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors";
+  struct Case {
+    std::string type;
+    std::vector<double> values;
+    std::vector<f32> stored;
+  };
+  // Values next to the middle between two of the type: rounded to f32 first, they would be the middle.
+  const double tiny = std::ldexp(1, -30);
+  const f32 half_ulp = std::ldexp(1.0f, -24);
+  for (const auto& [type, values, stored] : std::vector<Case>{
+           {"f16",
+            {1 + std::ldexp(1, -11) + tiny, 1 + 3 * std::ldexp(1, -11) - tiny, 65520 - tiny,
+             -std::ldexp(1, -25) - std::ldexp(1, -60)},
+            {1 + std::ldexp(1.0f, -10), 1 + std::ldexp(1.0f, -10), 65504, -half_ulp}},
+           {"bf16", {1 + 1.0 / 256 + tiny, -1 - 3.0 / 256 + tiny}, {1.0078125f, -1.0078125f}},
+           {"fp8_e4m3", {1 + 1.0 / 16 + tiny, 1 + 3.0 / 16 - tiny}, {1.125f, 1.125f}},
+           {"f32", {1 + std::ldexp(1, -24) + tiny, 1 + std::ldexp(1, -24) - tiny}, {1 + 2 * half_ulp, 1}}}) {
+    INFO(type);
+    io::SafetensorsWriter writer(source);
+    writer.declare("t", {"f64", 1, 8}, Shape{std::ssize(values)});
+    writer.write(std::as_bytes(std::span(values)));
+    writer.commit();
+    convert_file(source, out, named(type));
+    CHECK(decoded(*InputWeights(out).lookup("t")) == stored);
+  }
+}
+
 TEST_CASE("scales without weights, and layouts that are not read, are refused by name") {
   const TemporaryFolder folder;
   for (const char* name :
