@@ -1,4 +1,4 @@
-// Sums that are rounded at each addition, sixteen at a time, have the bits of sums that are added one by one.
+// Sums that are rounded at each addition, many at a time, have the bits of sums that are added one by one.
 // Which of two NaN an addition keeps is the compiler's choice of their order: for NaN, that both are.
 #include <cmath>
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/attention_tiles.hpp>
 #include <precast/host/rounded_sums.hpp>
 
 using namespace precast;
@@ -87,4 +88,44 @@ TEMPLATE_TEST_CASE("a sum just beside the middle between two numbers rounds to i
       }
     }
   }
+}
+
+TEMPLATE_TEST_CASE("sums of attention's tiles are rounded at each addition", "", f16, bf16, fp8_e4m3) {
+  std::mt19937 random(13);
+  std::normal_distribution<f32> normal;
+  using Tile = f32;
+  const std::int64_t panel = host::detail::panel_columns<Tile>(128);
+  for (const std::int64_t rows : {1, 5, 6, 13})
+    for (const std::int64_t columns : {host::Lanes::width, 3 * host::Lanes::width, std::int64_t{128}}) {
+      constexpr std::int64_t depth = 37;
+      const std::int64_t room = rounded_up(rows, 2 * host::detail::rows_at_once);
+      std::vector<f32> a(static_cast<std::size_t>(room * depth)),
+          b(static_cast<std::size_t>(rounded_up(columns, panel) * depth)),
+          c(static_cast<std::size_t>(room * columns)), factors(static_cast<std::size_t>(room), 1.0f);
+      for (std::vector<f32>* const values : {&a, &b, &c})
+        for (f32& value : *values) {
+          value = convert_value<f32>(convert_value<TestType, false>(normal(random) * 4));
+          if (random() % 2000 == 0) value = std::numeric_limits<f32>::quiet_NaN();
+          if (random() % 2000 == 0) value = std::numeric_limits<f32>::infinity();
+        }
+      const host::detail::PackedOperand<Tile> packed{b.data(), depth, panel};
+      for (const bool adds : {false, true}) {
+        const std::vector<f32> before = c;
+        host::detail::multiply_tile<Tile, TestType>(a.data(), depth, packed, depth, c.data(), columns,
+                                                    adds ? factors.data() : nullptr, rows, columns);
+        for (std::int64_t r = 0; r < rows; ++r)
+          for (std::int64_t column = 0; column < columns; ++column) {
+            const auto at = static_cast<std::size_t>(r * columns + column);
+            f32 expected = adds ? before[at] : 0.0f;
+            for (std::int64_t k = 0; k < depth; ++k)
+              expected = convert_value<f32>(convert_value<TestType, false>(std::fma(
+                  a[static_cast<std::size_t>(r * depth + k)],
+                  packed.from_column(column / panel * panel)[k * panel + column % panel], expected)));
+            INFO(rows << " rows, column " << column << " of " << columns);
+            REQUIRE(std::isnan(c[at]) == std::isnan(expected));
+            if (!std::isnan(expected))
+              REQUIRE(bit_cast<std::uint32_t>(c[at]) == bit_cast<std::uint32_t>(expected));
+          }
+      }
+    }
 }

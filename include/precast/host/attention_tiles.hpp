@@ -11,6 +11,7 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/lanes.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/host/rounded_lanes.hpp>
 #include <precast/host/tile_registers.hpp>
 #include <precast/host/transpose.hpp>
 #include <precast/problem/attention_problem.hpp>
@@ -92,9 +93,9 @@ inline void store_rounded(Lanes lanes, void* to) {
 inline void store_rounded(Lanes, void*) {}  // tiles are f32
 #endif
 
-/// Row panels times column panels in registers: c = a b, or c = factor(row) c + a b. a is [Rows][depth]; b is
-/// [depth / depth_step][columns][depth_step].
-template <class Tile, int Rows, int Vectors>
+/// Row panels times column panels in registers: c = a b, or c = factor(row) c + a b, where each addition
+/// rounds to Accumulate. a is [Rows][depth]; b is [depth / depth_step][columns][depth_step].
+template <class Tile, class Accumulate, int Rows, int Vectors>
 void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std::int64_t b_stride,
                         std::int64_t depth, f32* c, std::int64_t c_stride, const f32* factors) {
   Lanes sums[Rows][Vectors];
@@ -109,7 +110,8 @@ void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std
       for (int v = 0; v < Vectors; ++v) right[v] = Lanes::load(b + v * Lanes::width);
       for (int r = 0; r < Rows; ++r) {
         const Lanes left = Lanes::broadcast(a[r * a_stride + k]);
-        for (int v = 0; v < Vectors; ++v) sums[r][v] = sums[r][v].plus_product(left, right[v]);
+        for (int v = 0; v < Vectors; ++v)
+          sums[r][v] = rounded_lanes<Accumulate>(sums[r][v].plus_product(left, right[v]));
       }
     } else {
       for (int r = 0; r < Rows; ++r)
@@ -118,24 +120,8 @@ void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std
     }
   }
   for (int r = 0; r < Rows; ++r)
-    for (int v = 0; v < Vectors; ++v) sums[r][v].store(c + r * c_stride + v * Lanes::width);
-}
-
-/// The same with sums rounded to Accumulate after each addition.
-template <class Accumulate>
-void multiply_rounding(const f32* a, std::int64_t a_stride, const f32* b, std::int64_t b_stride,
-                       std::int64_t depth, f32* c, std::int64_t c_stride, bool add, std::int64_t rows,
-                       std::int64_t columns) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    f32* sums = c + r * c_stride;
-    if (!add) std::fill(sums, sums + columns, 0.0f);
-    for (std::int64_t k = 0; k < depth; ++k) {
-      const f32 left = a[r * a_stride + k];
-      for (std::int64_t i = 0; i < columns; ++i)
-        sums[i] = convert_value<f32, false>(
-            convert_value<Accumulate, false>(std::fma(left, b[k * b_stride + i], sums[i])));
-    }
-  }
+    for (int v = 0; v < Vectors; ++v)
+      lanes_with_single_nan<Accumulate>(sums[r][v]).store(c + r * c_stride + v * Lanes::width);
 }
 
 /// Multiplies rows of c by their factors. Factors of 1 are most of them, once the largest scores have been
@@ -156,44 +142,38 @@ template <class Tile, class Accumulate>
 void multiply_tile(const Tile* a, std::int64_t a_stride, const PackedOperand<Tile>& b, std::int64_t depth,
                    f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
                    std::int64_t columns) {
-  if constexpr (!std::same_as<Accumulate, f32>) {
-    for (std::int64_t column = 0; column < columns; column += b.panel)
-      multiply_rounding<Accumulate>(a, a_stride, b.from_column(column), b.stride(), depth, c + column,
-                                    c_stride, factors != nullptr, rows, std::min(b.panel, columns - column));
-  } else {
-    if constexpr (fits_tile_registers<Tile>)
-      if (tile_registers_usable()) {
-        if (factors) scale_rows(c, c_stride, factors, rows, columns);
-        return multiply_in_tile_registers(a, TileLayout::rows(a_stride), b.values, b.stride(), depth, c,
-                                          c_stride, factors != nullptr, rows, columns);
-      }
-    constexpr int most = Lanes::columns_at_once;
-    const std::int64_t end = rounded_up(rows, rows_at_once);
-    const auto multiply = [&](auto row_count, auto vectors, std::int64_t r, std::int64_t column) {
-      multiply_registers<Tile, row_count(), vectors()>(a + r * a_stride, a_stride, b.from_column(column),
-                                                       b.stride(), depth, c + r * c_stride + column, c_stride,
-                                                       factors ? factors + r : nullptr);
-    };
-    const auto panel = [&](auto vectors, std::int64_t column) {
-      using Rows = std::integral_constant<int, rows_at_once>;
-      std::int64_t r = 0;
-      if constexpr (vectors() == 1)  // sums enough to wait for none
-        for (; r + 2 * rows_at_once <= end; r += 2 * rows_at_once)
-          multiply(std::integral_constant<int, 2 * rows_at_once>{}, vectors, r, column);
-      for (; r < end; r += rows_at_once) multiply(Rows{}, vectors, r, column);
-    };
-    std::int64_t column = 0;
-    for (; column + most * Lanes::width <= columns; column += most * Lanes::width)
-      panel(std::integral_constant<int, most>{}, column);
-    // Fewer vectors than a panel has are left: one, two or three.
-    const std::int64_t left = (columns - column) / Lanes::width;
-    if constexpr (most >= 4) {
-      if (left == 3) return panel(std::integral_constant<int, 3>{}, column);
-      if (left == 2) return panel(std::integral_constant<int, 2>{}, column);
+  if constexpr (fits_tile_registers<Tile>)
+    if (tile_registers_usable()) {
+      if (factors) scale_rows(c, c_stride, factors, rows, columns);
+      return multiply_in_tile_registers(a, TileLayout::rows(a_stride), b.values, b.stride(), depth, c,
+                                        c_stride, factors != nullptr, rows, columns);
     }
-    if constexpr (most >= 2)
-      if (left == 1) panel(std::integral_constant<int, 1>{}, column);
+  constexpr int most = Lanes::columns_at_once;
+  const std::int64_t end = rounded_up(rows, rows_at_once);
+  const auto multiply = [&](auto row_count, auto vectors, std::int64_t r, std::int64_t column) {
+    multiply_registers<Tile, Accumulate, row_count(), vectors()>(
+        a + r * a_stride, a_stride, b.from_column(column), b.stride(), depth, c + r * c_stride + column,
+        c_stride, factors ? factors + r : nullptr);
+  };
+  const auto panel = [&](auto vectors, std::int64_t column) {
+    using Rows = std::integral_constant<int, rows_at_once>;
+    std::int64_t r = 0;
+    if constexpr (vectors() == 1)  // sums enough to wait for none
+      for (; r + 2 * rows_at_once <= end; r += 2 * rows_at_once)
+        multiply(std::integral_constant<int, 2 * rows_at_once>{}, vectors, r, column);
+    for (; r < end; r += rows_at_once) multiply(Rows{}, vectors, r, column);
+  };
+  std::int64_t column = 0;
+  for (; column + most * Lanes::width <= columns; column += most * Lanes::width)
+    panel(std::integral_constant<int, most>{}, column);
+  // Fewer vectors than a panel has are left: one, two or three.
+  const std::int64_t left = (columns - column) / Lanes::width;
+  if constexpr (most >= 4) {
+    if (left == 3) return panel(std::integral_constant<int, 3>{}, column);
+    if (left == 2) return panel(std::integral_constant<int, 2>{}, column);
   }
+  if constexpr (most >= 2)
+    if (left == 1) panel(std::integral_constant<int, 1>{}, column);
 }
 
 /// Keys and values of all of their heads, in blocks of keys_per_block, as the multiplier reads them; zeros

@@ -10,36 +10,11 @@
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/byte_lanes.hpp>
+#include <precast/host/rounded_lanes.hpp>
 
 namespace precast::host {
 
 namespace detail {
-
-using FloatsInRegister = VectorOf<f32>::type;
-using WordsInRegister = VectorOf<std::uint32_t>::type;
-inline constexpr std::size_t values_in_register = register_bytes / sizeof(f32);
-
-/// Whether vectors of this CPU round to T.
-template <ScalarDtype T>
-inline constexpr bool vectors_round_to = std::is_same_v<T, bf16>;
-#if defined(__AVX2__) && defined(__F16C__)
-template <>
-inline constexpr bool vectors_round_to<f16> = true;
-#endif
-
-/// Numbers rounded to f16.
-[[gnu::always_inline]] inline WordsInRegister rounded_to_half(const WordsInRegister& numbers) {
-#if defined(__AVX512F__)
-  const __m256i halves =
-      _mm512_maskz_cvtps_ph(0xffff, reinterpret_cast<__m512>(numbers), _MM_FROUND_TO_NEAREST_INT);
-  return reinterpret_cast<WordsInRegister>(_mm512_maskz_cvtph_ps(0xffff, halves));
-#elif defined(__AVX2__) && defined(__F16C__)
-  const __m128i halves = _mm256_cvtps_ph(reinterpret_cast<__m256>(numbers), _MM_FROUND_TO_NEAREST_INT);
-  return reinterpret_cast<WordsInRegister>(_mm256_cvtph_ps(halves));
-#else
-  return numbers;  // vectors_round_to<f16> is false
-#endif
-}
 
 /// Whether any lane has a bit.
 [[gnu::always_inline]] inline bool any_lane(const WordsInRegister& lanes) {
@@ -55,17 +30,6 @@ inline constexpr bool vectors_round_to<f16> = true;
 #endif
 }
 
-/// What the conversion of single values makes of each NaN.
-template <ScalarDtype T>
-[[gnu::always_inline]] inline FloatsInRegister with_single_nan(const FloatsInRegister& numbers) {
-  using Words = WordsInRegister;
-  const auto code = reinterpret_cast<Words>(numbers);
-  const Words nan =
-      std::is_same_v<T, f16> ? (code & 0x80000000u) | 0x7fc00000u : (code | 0x400000u) & 0xffff0000u;
-  const auto is_nan = reinterpret_cast<Words>((code & 0x7fffffffu) > 0x7f800000u);
-  return reinterpret_cast<FloatsInRegister>((is_nan & nan) | (~is_nan & code));
-}
-
 /// add_rounded of the lanes of a register, with its bits.
 template <ScalarDtype T>
   requires vectors_round_to<T>
@@ -79,15 +43,8 @@ template <ScalarDtype T>
   const auto away = reinterpret_cast<Words>((rest > 0) == (nearest > 0));
   // One further from zero, or -1 nearer, where the last bit is even.
   const Words step = (away & 2) - 1;
-  const Words odd = code + (step & inexact & ((code & 1) - 1));
-  Words rounded;
-  if constexpr (std::is_same_v<T, f16>)
-    rounded = rounded_to_half(odd);
-  else
-    rounded = (odd + 0x7fffu + ((odd >> 16) & 1)) & 0xffff0000u;
-  const auto is_nan = reinterpret_cast<Words>((code & 0x7fffffffu) > 0x7f800000u);
-  sums = reinterpret_cast<FloatsInRegister>((is_nan & reinterpret_cast<Words>(with_single_nan<T>(nearest))) |
-                                            (~is_nan & rounded));
+  const auto odd = reinterpret_cast<FloatsInRegister>(code + (step & inexact & ((code & 1) - 1)));
+  sums = with_single_nan<T>(rounded_register<T>(odd));
 }
 
 /// The same by one conversion, which is right unless a sum that was rounded before lies midway between two
@@ -98,18 +55,15 @@ template <ScalarDtype T>
                                                             WordsInRegister& doubtful) {
   using Words = WordsInRegister;
   const auto code = reinterpret_cast<Words>(nearest);
+  const FloatsInRegister rounded = rounded_register<T>(nearest);
   if constexpr (std::is_same_v<T, f16>) {
-    const auto rounded = reinterpret_cast<FloatsInRegister>(rounded_to_half(code));
     // Subnormal values of f16 are 2^-24 apart.
     const auto away = reinterpret_cast<Words>(nearest - rounded) & 0x7fffffffu;
     doubtful |= reinterpret_cast<Words>(((code & 0x1fffu) == 0x1000u) | (away == 0x33000000u));
-    return rounded;
   } else {
-    const auto is_nan = reinterpret_cast<Words>((code & 0x7fffffffu) > 0x7f800000u);
     doubtful |= reinterpret_cast<Words>((code & 0xffffu) == 0x8000u);
-    return reinterpret_cast<FloatsInRegister>(
-        ((code + (~is_nan & (0x7fffu + ((code >> 16) & 1)))) & 0xffff0000u) | (is_nan & 0x400000u));
   }
+  return rounded;
 }
 
 /// Adds x times a register's weights to each of `count` registers of sums. Not a part of the loop that calls
