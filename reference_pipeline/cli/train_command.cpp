@@ -3,7 +3,6 @@
 #include <array>
 #include <filesystem>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,6 +21,7 @@
 #include <cli/output.hpp>
 #include <cli/output_files.hpp>
 #include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
 #include <cli/train_folder.hpp>
 #include <cli/train_log.hpp>
 #include <cli/train_options.hpp>
@@ -89,20 +89,21 @@ void write_or_leave(TrainLog& log, const StepFacts& step, const std::string& pol
 }
 
 /// Options of loss scaling that a command has. What a checkpoint adds to it is asked for after this.
-std::string scaling_options_given(const CLI::App& command) {
-  std::string given;
+std::vector<std::string> scaling_options_given(const CLI::App& command) {
+  std::vector<std::string> given;
   for (const char* name : {"--init-scale", "--growth-factor", "--backoff-factor", "--growth-interval"})
-    if (command.get_option(name)->count() > 0) given += (given.empty() ? "" : ", ") + std::string(name);
+    if (command.get_option(name)->count() > 0) given.emplace_back(name);
   return given;
 }
 
 /// Says that options of loss scaling change nothing, where none of the policies scales the loss.
-void warn_of_scaling_unused(const std::string& given, std::span<const std::string> policies) {
+void tell_unused_scaling(std::vector<std::string> given, std::span<const std::string> policies) {
   const auto scales = [](const std::string& name) { return training_policy(name).scales_loss; };
-  if (given.empty() || std::ranges::any_of(policies, scales)) return;
-  std::cerr << "precast: warning: " << given << ": the loss is not scaled under "
-            << (policies.size() == 1 ? policies.front() : "any of the policies")
-            << ", where this changes nothing\n";
+  if (std::ranges::any_of(policies, scales)) return;
+  for (std::string& option : given)
+    option += " does nothing: the loss is not scaled under " +
+              (policies.size() == 1 ? policies.front() : "any of these policies");
+  tell_warnings(given);
 }
 
 /// Data in an order of their own are trained on to their end. Throws InputError where the file has no
@@ -140,7 +141,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   check_train_folder(options);
-  const std::string scaling_given = scaling_options_given(command);
+  const std::vector<std::string> scaling_given = scaling_options_given(command);
   TrainSettings kept;
   if (options.resume) {
     kept = settings_of_checkpoint(checkpoint);
@@ -209,7 +210,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     return is_described ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
   };
   TrainLog log(is_first ? options.log : "", first_step);
-  if (is_first) warn_of_scaling_unused(scaling_given, {&options.training.policy, 1});
+  if (is_first) tell_unused_scaling(scaling_given, {&options.training.policy, 1});
   tell_device(options.device, chosen);
   const std::int64_t every = options.checkpoint_every.value_or(50);
   const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
@@ -256,7 +257,7 @@ void compare(const TrainOptions& options, const CLI::App& command, const familie
   settings["--compare"] = options.compare;
   require_same_on_all_ranks(std::move(settings), inputs, job);
   TrainLog log(job.rank() == 0 ? options.log : "", 0);
-  if (job.rank() == 0) warn_of_scaling_unused(scaling_options_given(command), names);
+  if (job.rank() == 0) tell_unused_scaling(scaling_options_given(command), names);
   tell_device(options.device, chosen);
   std::vector<TrainedRun> runs;
   const auto finish = [&] {

@@ -1,15 +1,16 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <iostream>
 
 #include <cli/arguments.hpp>
 #include <cli/format.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/output.hpp>
 #include <cli/progress.hpp>
+#include <cli/run_report.hpp>
 #include <cli/train_run.hpp>
 #include <language_model/shipped_text.hpp>
+#include <weights/component_facts.hpp>
 
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
@@ -57,6 +58,20 @@ void require_memory(const LanguageModelConfig& config, double tokens, const fami
                     " tokens a step, takes at least " + in_bytes(static_cast<std::int64_t>(bytes)) + "; " +
                     in_bytes(*free_bytes) +
                     " are free: try a smaller --width, --layers, --batch or --context");
+}
+
+/// What training leaves out of a model that was given, and of a run that goes on all but its tensors, which
+/// the checkpoint has.
+std::vector<std::string> warnings_of_model(const std::filesystem::path& folder,
+                                           const LanguageModelConfig& config, bool goes_on) {
+  std::vector<std::string> warnings;
+  for (const std::string& key : config.left_out)
+    warnings.push_back(io::shown(folder / "config.json") + ": key '" + key +
+                       "' is above 0, and dropout is not trained with here: it is taken, and written, as 0");
+  if (goes_on) return warnings;
+  const std::vector<std::string> unread = unread_tensors(folder, config);
+  if (!unread.empty()) warnings.push_back(weights::unread_note(folder, unread));
+  return warnings;
 }
 
 enum class Training { no, yes, is_being_left };
@@ -110,10 +125,7 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
         inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
     else
       inputs.values = read_values(folder, inputs.config);
-    if (job.rank() == 0)
-      for (const std::string& key : inputs.config.left_out)
-        std::cerr << "precast: warning: " << io::shown(folder / "config.json") << ": key '" << key
-                  << "' is above 0, and dropout is not trained with here: it is taken, and written, as 0\n";
+    if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
   }
   if (!options.batches.empty()) {
     inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);

@@ -1,4 +1,7 @@
 #include <cmath>
+#include <functional>
+#include <set>
+#include <string_view>
 
 #include <language_model/parameters.hpp>
 #include <sampling/torch_random.hpp>
@@ -14,6 +17,8 @@ namespace precast::language_model {
 namespace {
 
 constexpr double usual_deviation = 0.02;
+constexpr std::string_view prefix = "transformer.";  // GPT2Model, without a head, saves names without it
+constexpr const char* head = "lm_head.weight";
 
 ParameterFacts matrix(std::string name, std::int64_t rows, std::int64_t columns, bool transposed = false,
                       double deviation = usual_deviation) {
@@ -111,7 +116,6 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
       throw InputError(source.description() + ": " + wrong.what());
     }
   };
-  constexpr std::string_view prefix = "transformer.";  // GPT2Model, without a head, saves names without it
   ParameterValues all;
   for (const ParameterFacts& facts : parameters_of(config)) {
     const bool bare = !source.contains(facts.name) && facts.name.starts_with(prefix);
@@ -126,12 +130,31 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
     all.push_back(facts.transposed ? turned(values, shape) : std::move(values));
   }
   // transformers would train both apart.
-  constexpr const char* head = "lm_head.weight";
   if (config.tied && source.contains(head) && values_of(head) != all.front())
     throw InputError(source.description() + ": tensor '" + head +
                      "' differs from the embeddings, and the config ties them: set its key "
                      "'tie_word_embeddings' to false");
   return all;
+}
+
+std::vector<std::string> unread_tensors(const std::filesystem::path& folder,
+                                        const LanguageModelConfig& config) {
+  std::set<std::string, std::less<>> read{head};  // of a tied one it is seen that it is the same
+  for (const ParameterFacts& facts : parameters_of(config)) {
+    read.insert(facts.name);
+    if (facts.name.starts_with(prefix)) read.insert(facts.name.substr(prefix.size()));
+  }
+  // Masks of GPT-2 and frequencies of Llama that older files have.
+  const auto is_buffer = [](const std::string& name) {
+    return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+           name.ends_with(".rotary_emb.inv_freq");
+  };
+  const io::ComponentSource source(folder);
+  const weights::WeightTensors tensors(source, "");
+  std::vector<std::string> unread;
+  for (const auto& [name, weight] : tensors.all())
+    if (!read.contains(name) && !is_buffer(name)) unread.push_back(name);
+  return unread;
 }
 
 std::vector<f32> turned(const std::vector<f32>& values, const Shape& shape) {

@@ -39,6 +39,12 @@ ParameterValues initial_values(const std::vector<ParameterFacts>& parameters, st
 /// Throws InputError that names file and tensor.
 ParameterValues read_values(const std::filesystem::path& folder, const LanguageModelConfig& config);
 
+/// The tensors of that folder which are no parameters of the model: of layers or biases that the config does
+/// not have, or of another head. Buffers that transformers computes anew are none. Throws what read_values
+/// does.
+std::vector<std::string> unread_tensors(const std::filesystem::path& folder,
+                                        const LanguageModelConfig& config);
+
 /// Values [rows, columns] turned over.
 std::vector<f32> turned(const std::vector<f32>& values, const Shape& shape);
 

@@ -715,13 +715,39 @@ TEST_CASE("options of loss scaling that change nothing are told of", "[train]") 
   const auto out = [&](const char* name) { return (scratch.path() / name).string(); };
   const Words scaled{"--steps", "1", "--init-scale", "4", "--growth-interval", "2"};
   CHECK(warned(program::with({"--policy", "bf16", "--output", out("bf16")}, scaled)) ==
-        "precast: warning: --init-scale, --growth-interval: the loss is not scaled under bf16, where this "
-        "changes nothing\n");
+        "precast: warning: --init-scale does nothing: the loss is not scaled under bf16\n"
+        "precast: warning: --growth-interval does nothing: the loss is not scaled under bf16\n");
   CHECK(warned({"--policy", "bf16", "--output", out("bf16"), "--resume", "--steps", "2"}) == "");
   CHECK(warned(program::with({"--policy", "amp-f16", "--output", out("amp-f16")}, scaled)) == "");
   CHECK(warned(program::with({"--compare", "f32,amp-f16"}, scaled)) == "");
   CHECK_THAT(warned(program::with({"--compare", "f32,bf16"}, scaled)),
-             Catch::Contains("--growth-interval: the loss is not scaled under any of the policies"));
+             Catch::Contains("--growth-interval does nothing: the loss is not scaled under any of these"));
+}
+
+TEST_CASE("train says which tensors of a model it does not read", "[train]") {
+  const Scratch scratch;
+  const fs::path two = scratch.path() / "two";
+  const Words brief{"--steps", "1", "--batch", "2", "--context", "8", "--sample", "0", "--quiet"};
+  REQUIRE(
+      run(program::with({"train", "--layers", "2", "--width", "16", "--heads", "2", "--output", two.string()},
+                        brief))
+          .code == 0);
+  const auto trained = [&](const char* name) {
+    const auto done = run(program::with(
+        {"train", "--model", two.string(), "--output", (scratch.path() / name).string()}, brief));
+    CHECK(done.code == 0);
+    return done.err;
+  };
+  CHECK(trained("both") == "");
+  std::string config = program::content(two / "config.json");
+  const std::string layers = "\"n_layer\": 2";
+  config.replace(config.find(layers), layers.size(), "\"n_layer\": 1");
+  scratch.file("two/config.json", config);
+  CHECK(trained("one") ==
+        "precast: warning: " + two.string() +
+            ": 12 tensors are not read: 'transformer.h.1.attn.c_attn.bias', "
+            "'transformer.h.1.attn.c_attn.weight', 'transformer.h.1.attn.c_proj.bias' and 9 "
+            "more\n");
 }
 
 TEST_CASE("a log whose last line was cut off goes on whole, and another file is no log", "[train]") {

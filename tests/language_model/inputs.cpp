@@ -197,6 +197,28 @@ TEST_CASE("a tensor of a dtype that is not known is refused by file and name", "
       Catch::Contains(folder.path().string() + ": tensor '" + facts.front().name + "' has dtype F64"));
 }
 
+TEST_CASE("tensors that are no parameters of the model are named", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const auto unread = [&](bool bare, const std::vector<std::string>& more) {
+    std::vector<std::string> names = more;
+    for (const ParameterFacts& one : parameters_of(smallest_gpt2))
+      names.push_back(bare && one.name.starts_with("transformer.") ? one.name.substr(12) : one.name);
+    io::SafetensorsWriter writer(folder.path() / "model.safetensors");
+    for (const std::string& name : names) writer.declare(name, dtype_info<f32>, Shape{1});
+    const f32 value = 1;
+    for (std::size_t i = 0; i < names.size(); ++i) writer.write(std::as_bytes(std::span(&value, 1)));
+    writer.commit();
+    return unread_tensors(folder.path(), smallest_gpt2);
+  };
+  // Buffers are of no interest: older files have them, transformers computes them.
+  CHECK(unread(false, {"transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias",
+                       "model.layers.0.self_attn.rotary_emb.inv_freq"})
+            .empty());
+  CHECK(unread(true, {"h.0.attn.bias"}).empty());
+  CHECK(unread(false, {"transformer.h.1.ln_1.weight", "score.weight"}) ==
+        std::vector<std::string>{"score.weight", "transformer.h.1.ln_1.weight"});
+}
+
 TEST_CASE("weights in fp8 are read with the scales that lie beside them", "[language_model]") {
   const testing::TemporaryFolder folder;
   const std::vector<ParameterFacts> facts = parameters_of(smallest_gpt2);
