@@ -96,6 +96,14 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
                                             "single_transformer_blocks.1"});
   }
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"again", a}}) == a);
+  CostFile matrices = a, later = a;  // which are in no order of names
+  matrices.layers = {layer("blocks.0.norm1.linear", 1), layer("blocks.0.attn.to_out.0", 2),
+                     layer("blocks.0.attn.to_k", 3), layer("blocks.10.norm1.linear", 4)};
+  later.layers = {layer("blocks.2.norm1.linear", 5), layer("blocks.2.attn.to_k", 6)};
+  CostFile whole = matrices;
+  whole.layers.insert(whole.layers.begin() + 3, later.layers.begin(), later.layers.end());
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", matrices}, {"b", later}}) == whole);
+  CHECK(merge_costs(std::vector<NamedCosts>{{"b", later}, {"a", matrices}}) == whole);
   CostFile lost = a;  // NaN is what was measured, in both
   lost.layers[0].types["q8_0"].cost = std::numeric_limits<double>::quiet_NaN();
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", lost}, {"again", lost}}) == lost);
