@@ -27,9 +27,27 @@ std::string two_decimals(double value) {
   return text;
 }
 
+/// The formats that have a column: those of which any layer has the number.
+std::vector<std::string> types_with(const CostFile& file, Measure measure) {
+  std::vector<std::string> types = file.types();
+  const bool none = types.empty();
+  std::erase_if(types, [&](const std::string& type) {
+    return std::ranges::none_of(file.layers, [&](const LayerCost& layer) {
+      const auto found = layer.types.find(type);
+      return found != layer.types.end() && value_of(found->second, measure);
+    });
+  });
+  if (types.empty() && !none)
+    throw InputError("no layer has a number for '" +
+                     std::string(measure_names[static_cast<std::size_t>(measure)]) + "': " +
+                     (measure == Measure::estimate ? "precast cost --importance adds it"
+                                                   : "choose another --measure, or measure it"));
+  return types;
+}
+
 template <class WeightOf>
 CostTable table_of(const CostFile& file, Measure measure, WeightOf&& weight_of) {
-  const std::vector<std::string> types = file.types();
+  const std::vector<std::string> types = types_with(file, measure);
   CostTable table{{{"layer"}, {"bits"}}};
   for (const std::string& type : types) {
     const auto bits = file.bits_of(type);
@@ -66,7 +84,7 @@ void add_agreement(const CostFile& file, CostTable& table) {
     std::vector<std::string> row{"rank correlation with " +
                                  std::string(measure_names[static_cast<std::size_t>(measure)])};
     bool any = false;
-    for (const std::string& type : file.types()) {
+    for (const std::string& type : types_with(file, Measure::estimate)) {
       const auto correlation = agreement(file, type, measure);
       row.push_back(correlation ? two_decimals(*correlation) : "");
       any = any || correlation;

@@ -15,6 +15,12 @@ namespace {
 /// What stands before the first number of a name.
 std::string group_of(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
 
+/// The block that a layer or a matrix is in: its name as far as its first number.
+std::string_view block_of(std::string_view name) {
+  constexpr std::string_view digits = "0123456789";
+  return name.substr(0, name.find_first_not_of(digits, std::min(name.find_first_of(digits), name.size())));
+}
+
 /// Groups in the order in which a model has them, as far as the files tell: one that a file has before
 /// another comes before it.
 std::vector<std::string> groups_in(std::span<const NamedCosts> files) {
@@ -84,7 +90,7 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
       return std::ranges::find(groups, group_of(layer.name));
     };
     if (place(a) != place(b)) return place(a) < place(b);
-    return LayerOrder()(a.name, b.name);
+    return LayerOrder()(block_of(a.name), block_of(b.name));  // matrices of a block stay as they are measured
   });
   return merged;
 }

@@ -166,6 +166,7 @@ void merge(const BenchOptions& options) {
 void bench(BenchOptions& options, const CLI::App& command) {
   parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
   options.part.check_ranks();
+  check_page_name("--output", options.page);
   if (options.merge->count() > 0) options.check_merge(command);
   if (options.part.names_files)
     for (std::string* const file : {&options.json, &options.csv, &options.page})

@@ -85,6 +85,7 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
   std::vector<std::filesystem::path> files{options.output};
   if (options.report_option->count() > 0) files.emplace_back(options.report);
   if (is_standard_output(options.report)) throw UsageError("--report is '-': name a file for it");
+  check_page_name("--report", options.report);
   check_output_files(files);
   return files;
 }

@@ -131,7 +131,7 @@ Json comparison_json(std::span<const Compared> rows) {
   for (const Compared& row : rows)
     all.push_back({{"name", row.name},
                    {"policy", families::spelling(row.choice)},
-                   {"psnr", json_number(row.psnr)},
+                   {"psnr", &row == &rows.front() ? Json() : json_number(row.psnr)},
                    {"mse", row.mse},
                    {"seconds", row.seconds},
                    {"peak_bytes", row.peak_bytes},

@@ -44,8 +44,7 @@ std::string cast_settings_text(const CostOptions& options) {
 
 /// Everything that the numbers depend on, but for the model, the layers and the types.
 std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
-  return "samples " + casting::hash_text(samples.fingerprint()) + ", " +
-         policy_text(parse_policy(options.policy)) + cast_settings_text(options);
+  return inputs_text(samples, options.policy) + cast_settings_text(options);
 }
 
 bool has_measured(const casting::CostFile& file) {
@@ -151,6 +150,10 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
 
 }  // namespace
 
+std::string inputs_text(const casting::Samples& samples, const std::string& policy) {
+  return "samples " + casting::hash_text(samples.fingerprint()) + ", " + policy_text(parse_policy(policy));
+}
+
 casting::CostFile measured_costs(const CostOptions& options) {
   check_measuring(options);
   casting::CostSettings settings;
@@ -174,6 +177,9 @@ casting::CostFile measured_costs(const CostOptions& options) {
   if (importance)
     estimates = "importance " + casting::hash_text(importance->fingerprint()) + ", by the reference encoder";
   casting::CostFile so_far = results_so_far(options, name, samples, estimates);
+  if (options.measure == casting::Measure::estimate && !importance && !so_far.has_estimates())
+    throw UsageError(
+        "--measure estimate shows what --importance FILE gives: add it, or leave out --measure estimate");
   const families::ChosenDevice device = families::choose_device(options.part.device(options.device));
   if (options.jobs.value_or(1) > 1 && device.is_cuda)
     throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");

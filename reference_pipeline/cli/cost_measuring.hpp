@@ -10,6 +10,7 @@
 #include <casting/cost_file.hpp>
 #include <casting/cost_measure.hpp>
 #include <casting/measure.hpp>
+#include <casting/sample_file.hpp>
 #include <cli/model_path.hpp>
 #include <cli/sweep_options.hpp>
 
@@ -37,6 +38,10 @@ struct CostOptions {
   bool biases = false, weighted = false, markdown = false, csv = false, json = false;
   bool only_estimates = false;
 };
+
+/// What a run of the uncast model depends on: "samples HASH, POLICY", with which a cost file's settings
+/// begin.
+std::string inputs_text(const casting::Samples& samples, const std::string& policy);
 
 /// Measures what is asked for, from what --output has already on, and writes it there after each layer.
 /// Throws UsageError for options that do not go together, and what measuring does.

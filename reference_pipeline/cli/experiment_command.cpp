@@ -33,6 +33,7 @@ void experiment(const ExperimentOptions& options) {
   const bool to_file = !options.page.empty() && !is_standard_output(options.page);
   if (!options.page.empty() && !to_file && options.json)
     throw UsageError("--json and --html - would both write to standard output: name a file for the page");
+  check_page_name("--html", options.page);
   if (to_file) check_output_files(std::array{std::filesystem::path(options.page)});
   std::vector<experiments::Experiment> found;
   for (const std::string_view each : experiments::names())

@@ -13,6 +13,7 @@
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
 
 namespace precast::cli {
 
@@ -32,6 +33,13 @@ Place place_of(const fs::path& file) {
 }  // namespace
 
 bool is_standard_output(const fs::path& name) { return name == "-" || name == "/dev/stdout"; }
+
+void check_page_name(std::string_view option, const std::string& name) {
+  const std::string suffix = io::suffix_of(name);
+  if (name.empty() || is_standard_output(name) || suffix == ".html" || suffix == ".htm") return;
+  throw UsageError(std::string(option) + " is '" + io::printable(name) +
+                   "': it is an HTML page: name one that ends in .html");
+}
 
 void check_output_files(std::span<const fs::path> files) {
   std::set<Place> places;

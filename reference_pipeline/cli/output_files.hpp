@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include <precast/io/atomic_file.hpp>
 
@@ -12,6 +14,10 @@ namespace precast::cli {
 
 /// Whether the name stands for standard output: "-", or /dev/stdout.
 bool is_standard_output(const std::filesystem::path& name);
+
+/// Throws UsageError where the file of an HTML page has a name that nothing opens as one: neither .html nor
+/// .htm. No name and the standard output pass.
+void check_page_name(std::string_view option, const std::string& name);
 
 /// Every file that a run will write. Removes what killed runs left in their folders. Throws InputError that
 /// names the first that cannot be written, and UsageError where two names are of one file, also through links

@@ -12,6 +12,7 @@
 #include <casting/sample_file.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/cost_measuring.hpp>
 #include <cli/given_files.hpp>
 #include <cli/interrupt.hpp>
 #include <cli/model_path.hpp>
@@ -22,6 +23,7 @@
 #include <cli/policy_options.hpp>
 #include <cli/progress.hpp>
 #include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
 #include <families/registry.hpp>
 
 #include <precast/io/message.hpp>
@@ -38,8 +40,20 @@ struct PlanOptions {
   bool verify = false, json = false;
 };
 
+/// That the costs are of other inputs than those that the planned model ran on, where their file says so.
+void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file,
+                       const casting::Samples& samples) {
+  if (!file.settings || !file.settings->starts_with("samples ")) return;
+  const std::string here = inputs_text(samples, options.policy);
+  if (file.settings->starts_with(here + ", ")) return;
+  tell_warnings({io::shown(options.cost) + " was measured under other conditions (" +
+                 io::printable(*file.settings) + ") than --verify (" + here +
+                 "): the two errors are not of the same inputs or policy"});
+}
+
 /// Runs the planned model on the samples.
-casting::PlanMeasurement verified(const PlanOptions& options, const casting::Plan& plan) {
+casting::PlanMeasurement verified(const PlanOptions& options, const casting::CostFile& file,
+                                  const casting::Plan& plan) {
   const families::ModelFiles model = model_files(options.model, options.component_files);
   const casting::Samples samples = casting::read_samples(options.samples);
   const families::ChosenDevice device = families::choose_device(options.device);
@@ -56,6 +70,7 @@ casting::PlanMeasurement verified(const PlanOptions& options, const casting::Pla
         reporter.update("verify", done, total);
       });
   reporter.wipe();
+  tell_other_inputs(options, file, samples);
   return measured;
 }
 
@@ -90,7 +105,7 @@ void plan(PlanOptions options) {
             << ", which this build does not have (name it in --types)\n";
   if (!options.output.empty()) casting::write_plan(options.output, result.plan);
   std::optional<casting::PlanMeasurement> measured;
-  if (options.verify) measured = verified(options, result.plan);
+  if (options.verify) measured = verified(options, file, result.plan);
   if (options.json) {
     Json json = plan_json(result);
     if (measured)

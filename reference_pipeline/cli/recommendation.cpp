@@ -48,7 +48,9 @@ std::optional<Recommendation> recommend(std::span<const Examined> policies, cons
     const auto policy = std::ranges::find(policies, chosen.preset.name, &Examined::name);
     Recommendation recommendation{policy->name, policy->final_run().choices, policy->final_run().in_effect,
                                   wanted, chosen.reason};
-    if (candidates.size() == 1)
+    if (policies.size() == 1)
+      recommendation.reason = "no other was examined";
+    else if (candidates.size() == 1)
       recommendation.reason =
           "no other was " + std::string(wanted == Verdict::safe ? "safe" : "finite") + " here";
     return recommendation;

@@ -124,6 +124,9 @@ void record(const RecordOptions& options) {
   check_inputs_stay(files, model);
   check_inputs_stay(files, std::array<std::filesystem::path, 1>{options.run.prompts_file.value_or("")});
   options.start.read(request, files);
+  if (io::suffix_of(options.output) != ".safetensors")
+    throw UsageError("--output is '" + io::printable(options.output) +
+                     "': samples are a safetensors file: name one that ends in .safetensors");
   const std::string name = cast_model_name(model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
   std::optional<AutoChoice> chosen;

@@ -316,6 +316,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   if (predicts && (options.resume || !options.compare.empty() || !options.log.empty()))
     throw UsageError("--predict-ranks does not go with --compare, --resume or --log: it writes no model");
   check_inputs_of_training(options);
+  check_page_name("--report", options.report);
   cluster::Communicator& job = cluster::join_job(is_told_to_end);
   if (job.rank() != 0) set_quiet(true);
   if (predicts && options.device != "auto" && options.device != "cpu")

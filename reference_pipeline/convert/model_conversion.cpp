@@ -13,6 +13,7 @@
 #include <sys/file.h>
 
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/suffix.hpp>
 #include <precast/io/temporary_name.hpp>
 
 namespace precast::conversion {
@@ -73,6 +74,19 @@ void list_other_files(const fs::path& root, const fs::path& below, std::vector<f
 std::string stem_of(const fs::path& weights) {
   const std::string name = weights.filename().string();
   return name.substr(0, name.find('.'));
+}
+
+/// A name with a suffix of letters alone, such as out.txt or out.safetensor, was meant to be a file's. Names
+/// of models ("FLUX.1-dev") have none; a slash at the end, or a folder that is there, says what is meant.
+void refuse_name_of_file(const fs::path& out) {
+  const std::string suffix = io::suffix_of(out);
+  const bool letters =
+      suffix.size() > 1 && std::ranges::all_of(suffix.substr(1), [](char c) { return c >= 'a' && c <= 'z'; });
+  if (letters && !is_folder(out))
+    throw families::RequestError(
+        "OUT, " + io::shown(out) +
+        ", has a name of a file, and ends neither in .safetensors nor in .gguf: give "
+        "it one of these suffixes, or a slash at its end for a folder");
 }
 
 void refuse_same(const fs::path& in, const fs::path& out) {
@@ -197,6 +211,7 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
         ", ends neither in .safetensors nor in .gguf, and IN is a file: give OUT one of "
         "these suffixes");
   if (to_folder_) {
+    refuse_name_of_file(out);
     // A folder is diffusers' own form, and keeps its names in every kind of file.
     if (!settings_.layout) settings_.layout = Layout::diffusers;
     add_folder(chooser);

@@ -8,11 +8,6 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-bool begins(const io::ComponentSource& file, std::string_view start) {
-  return std::ranges::any_of(file.tensors(),
-                             [&](const io::TensorEntry* entry) { return entry->name.starts_with(start); });
-}
-
 /// Where components lie in files, by a tensor that each of them has.
 struct Place {
   std::string_view component;
@@ -49,7 +44,7 @@ Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
   const std::string& prefix = found.find("unet")->prefix;
   constexpr std::int64_t refiner_context = 1280;
   if (second) return first ? Kind::xl : Kind::xl_refiner;
-  if (begins(file, prefix + "label_emb."))
+  if (file.has_names_beginning(prefix + "label_emb."))
     return columns_of(file, ".attn2.to_k.weight") == refiner_context ? Kind::xl_refiner : Kind::xl;
   // Names of text encoders and the dimensions of projections are changed by stable-diffusion.cpp, widths not.
   constexpr std::int64_t context_of_v2 = 1024;

@@ -28,7 +28,7 @@ constexpr std::int64_t longest_held_row = std::int64_t{1} << 29;
 /// What a layer is announced as: by a tensor of its own, or in the file's header.
 struct Announced {
   std::string format;
-  std::optional<std::int64_t> turned_by;  ///< columns in a group that a rotation was applied to
+  std::optional<nlohmann::json> turned_by;  ///< columns in a group that a rotation was applied to
 };
 
 Announced announced_in(const nlohmann::json& object) {
@@ -37,10 +37,7 @@ Announced announced_in(const nlohmann::json& object) {
     announced.format = format->get<std::string>();
   if (const auto turned = object.find("convrot"); turned != object.end() && turned->is_boolean() && *turned) {
     const auto group = object.find("convrot_groupsize");
-    constexpr std::int64_t usual = 256, none = -1;  // which is refused
-    announced.turned_by = group == object.end()        ? usual
-                          : group->is_number_integer() ? group->get<std::int64_t>()
-                                                       : none;
+    announced.turned_by = group == object.end() ? nlohmann::json(256) : *group;
   }
   return announced;
 }
@@ -371,13 +368,16 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                   (scale->shape.elements() == 1 ? " with a scale" : " with a scale a row");
   if (!announced.turned_by) hold_rows(weight, companions, *scale, layer);
   if (announced.turned_by) {
-    const std::int64_t group = *announced.turned_by, columns = stored.shape.back();
+    const nlohmann::json& given = *announced.turned_by;
+    const std::int64_t group = given.is_number_integer() ? given.get<std::int64_t>() : 0;
+    const std::int64_t columns = stored.shape.back();
     bool power_of_four = group > 0;
     for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
     if (!power_of_four || columns == 0 || columns % group != 0)
-      throw companions.error(
-          name, "was rotated in groups of " + std::to_string(group) + " of its " + std::to_string(columns) +
-                    " columns, which is no power of 4 that divides them: get the file anew");
+      throw companions.error(name,
+                             "was rotated in groups of " + io::json_in_words(given) + " of its " +
+                                 std::to_string(columns) +
+                                 " columns, which is no power of 4 that divides them: get the file anew");
     weight.format.insert(0, "rotated ");
     weight.decode = [decode = weight.decode, group, columns](std::int64_t from, std::span<f32> out) {
       decode(from, out);

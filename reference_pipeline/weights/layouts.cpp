@@ -58,11 +58,6 @@ std::span<const std::string_view> prefixes_of(Part part) {
   }
 }
 
-bool begins(const io::ComponentSource& file, const std::string& start) {
-  return std::ranges::any_of(file.tensors(),
-                             [&](const io::TensorEntry* entry) { return entry->name.starts_with(start); });
-}
-
 /// Models that are not Flux's, by how a name begins behind any prefix of a transformer. The first that fits.
 struct Stranger {
   std::string_view start, what;
@@ -156,7 +151,7 @@ std::vector<FoundPart> parts_of(const io::ComponentSource& file) {
   std::vector<FoundPart> parts;
   for (const Signature& signature : signatures)
     for (const std::string_view prefix : prefixes_of(signature.part)) {
-      if (!begins(file, std::string(prefix).append(signature.start))) continue;
+      if (!file.has_names_beginning(std::string(prefix).append(signature.start))) continue;
       const auto known = find_part(parts, signature.part);
       if (!known) {
         parts.push_back({signature.part, signature.naming, std::string(prefix)});
@@ -181,10 +176,11 @@ std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part par
 
 std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts) {
   const auto transformer = find_part(parts, Part::transformer);
-  if (!transformer && !parts.empty() && !begins(file, "model.diffusion_model.")) return {};
+  if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model.")) return {};
   for (const Stranger& stranger : strangers)
     for (const std::string_view prefix : prefixes_of(Part::transformer))
-      if (begins(file, std::string(prefix).append(stranger.start))) return std::string(stranger.what);
+      if (file.has_names_beginning(std::string(prefix).append(stranger.start)))
+        return std::string(stranger.what);
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.find(".lora_") != std::string::npos || entry->name.find("_lora") != std::string::npos)
       return "a LoRA";

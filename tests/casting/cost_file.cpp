@@ -95,8 +95,9 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
   check_refusals(
       [](const std::string& text, const char* path) { return parse_cost_file(text, path); },
       {
-          {"", {"not valid JSON"}},
-          {"{", {"not valid JSON"}},
+          {"", {"not valid JSON, but empty: get"}},
+          {"{", {"not valid JSON, because it breaks off after byte 1: get"}},
+          {"{]", {"not valid JSON, at byte 2 of 2: get"}},
           {"[]", {"must be a JSON object", "a list"}},
           {"3", {"must be a JSON object", "3"}},
           {"{}", {"'layers'", "is missing"}},

@@ -66,6 +66,14 @@ TEST_CASE("tables have the layers in rows and the formats in columns", "[casting
   CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| two?lines?[31m | 61.301 |") != std::string::npos);
   odd.layers[1].parameters.reset();
   CHECK_THROWS_WITH(weighted_cost_table(odd, Measure::cost), Catch::Contains("single_transformer_blocks.0"));
+  // A format has a column where any layer has the number.
+  odd = file;
+  odd.layers[0].types["q4_0"].loss.reset();
+  odd.layers[0].types["q4_0"].estimate = 3;
+  CHECK(as_csv(cost_table(odd, Measure::loss)).starts_with("layer,q8_0\nbits,8.5\n"));
+  CHECK(as_csv(cost_table(odd, Measure::estimate)).starts_with("layer,q4_0\nbits,4.5\n"));
+  CHECK_THROWS_WITH(cost_table(file, Measure::estimate),
+                    Catch::Contains("no layer has a number for 'estimate'"));
   // Where fallbacks make layers differ, the mean of their bits by parameters.
   odd = file;
   odd.layers[1].types["q8_0"].bits = 16;
@@ -88,6 +96,14 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
                                             "single_transformer_blocks.1"});
   }
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"again", a}}) == a);
+  CostFile matrices = a, later = a;  // which are in no order of names
+  matrices.layers = {layer("blocks.0.norm1.linear", 1), layer("blocks.0.attn.to_out.0", 2),
+                     layer("blocks.0.attn.to_k", 3), layer("blocks.10.norm1.linear", 4)};
+  later.layers = {layer("blocks.2.norm1.linear", 5), layer("blocks.2.attn.to_k", 6)};
+  CostFile whole = matrices;
+  whole.layers.insert(whole.layers.begin() + 3, later.layers.begin(), later.layers.end());
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", matrices}, {"b", later}}) == whole);
+  CHECK(merge_costs(std::vector<NamedCosts>{{"b", later}, {"a", matrices}}) == whole);
   CostFile lost = a;  // NaN is what was measured, in both
   lost.layers[0].types["q8_0"].cost = std::numeric_limits<double>::quiet_NaN();
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", lost}, {"again", lost}}) == lost);

@@ -157,6 +157,28 @@ TEST_CASE("a layer of a file that convert wrote costs what its cast costs", "[ca
   CHECK_FALSE(fs::exists(at("none.json")));
 }
 
+TEST_CASE("plan --verify says where its samples or policy are not those of the costs", "[casting]") {
+  const Scratch scratch;
+  const std::string samples = small_samples(scratch), costs = (scratch.path() / "cost.json").string();
+  REQUIRE(run(cost(samples, costs, {"--types", "q8_0,q4_0"})).code == 0);
+  const auto verified = [&](const std::string& policy, const std::string& file) {
+    const auto outcome = run({"plan", "--model", small_flux, "--cost", file, "--bits", "32", "--verify",
+                              "--samples", samples, "--policy", policy, "--json"});
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    return outcome.err;
+  };
+  CHECK(verified("f32", costs).find("warning") == std::string::npos);
+  CHECK_THAT(verified("balanced", costs),
+             Catch::Contains("warning: ") && Catch::Contains("cost.json was measured under"));
+  nlohmann::json other = nlohmann::json::parse(program::content(costs));
+  other["settings"] = "samples 0123456789abcdef, quality, by layer, biases kept";
+  CHECK_THAT(verified("f32", scratch.file("other.json", other.dump())),
+             Catch::Contains("samples 0123456789abcdef"));
+  other.erase("settings");  // which other programs do not write
+  CHECK(verified("f32", scratch.file("other.json", other.dump())).find("warning") == std::string::npos);
+}
+
 TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   const Scratch scratch;
   const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string();
@@ -193,6 +215,9 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
            (scratch.path() / "a.png").string()},
           2, "--plan: a model of this family is not cast as it is loaded");
   refused({"record", "--model", small_flux, "--prompt", "a", "--output", "-"}, 2, "--output");
+  refused({"record", "--model", small_flux, "--prompt", "a", "--output", scratch.path() / "s.gguf"}, 2,
+          "samples are a safetensors file");
+  refused(cost(samples, output, {"--measure", "estimate"}), 2, "--importance");
   CHECK_FALSE(std::filesystem::exists(output));
 }
 

@@ -261,6 +261,10 @@ TEST_CASE("convert: an empty folder is taken by whatever name, but for the one t
   CHECK(inside.one_line_error());
   CHECK_THAT(inside.err, Catch::Contains("is the folder that this runs in"));
   CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
+  // A name like a file's takes the slash that says folder.
+  const fs::path named = scratch.path() / "model.new";
+  CHECK(run({"convert", small_flux, named.string() + "/", "--type", "bf16"}).code == 0);
+  CHECK(fs::remove_all(named) > 1);
   const auto linked = run({"convert", small_flux, link.string() + "/", "--type", "bf16"});
   INFO(linked.err);
   CHECK(linked.code == 0);
@@ -389,6 +393,8 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{shapes_model, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{transformer, readonly}, 1, "read-only"},
+      {{shapes_model, here + "/out.txt"}, 2, "has a name of a file"},
+      {{small_flux + "/transformer", here + "/out.safetensor"}, 2, "or a slash at its end for a folder"},
       {{shapes_model, full, "--type", "f32"}, 1, "is there already, and is no empty folder"},
       {{shapes_model, here + "/missing/model", "--type", "f32"}, 1, "create the folder"},
   };

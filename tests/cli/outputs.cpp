@@ -80,6 +80,24 @@ TEST_CASE("standard error that is closed does not flow into the picture") {
   CHECK(program::content(output).find("wrote") == std::string::npos);
 }
 
+TEST_CASE("a page is written under a name that a browser opens") {
+  const Scratch scratch;
+  const std::string page = scratch.path() / "page.txt";
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"experiment", "softmax", "--html", page},
+           {"compare", "--prompt", "a", "--report", page},
+           {"train", "--compare", "f32", "--steps", "1", "--report", page},
+           {"bench", "lm", "--sizes", "tiny", "--contexts", "8", "--output", page}}) {
+    const auto refused = run(words);
+    INFO(words.front() << ": " << refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("it is an HTML page: name one that ends in .html"));
+  }
+  CHECK(names_in(scratch.path()).empty());
+  CHECK(run({"experiment", "softmax", "--html", scratch.path() / "page.HTM"}).code == 0);
+}
+
 TEST_CASE("outputs that are one file are told apart from files of one name") {
   const Scratch scratch;
   const fs::path folder = scratch.path() / "folder", other = scratch.path() / "other";

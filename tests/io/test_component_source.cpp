@@ -53,6 +53,9 @@ TEST_CASE("component: a single file, by folder and by path") {
     const io::ComponentSource source(path, [&](std::size_t bytes) { taken += bytes; });
     CHECK(source.contains("a"));
     CHECK_FALSE(source.contains("b"));
+    CHECK(source.has_names_beginning("a"));
+    CHECK(source.has_names_beginning(""));
+    for (const char* start : {"A", "aa", "b"}) CHECK_FALSE(source.has_names_beginning(start));
     const nn::Parameter parameter = source.find("a");
     CHECK(parameter.dtype == dtype_info<f32>);
     CHECK(parameter.shape == Shape{2, 2});

@@ -98,6 +98,11 @@ TEST_CASE("safetensors: what is written is read, views and odd texts included") 
 
   const std::array<io::NamedTensor, 2> twice{{{"x", matrix}, {"x", matrix}}};
   mentions(refusal(file, [&] { io::write_safetensors(file, twice); }), "tensor 'x': was given twice");
+  for (const char* name : {"", "__metadata__"}) {
+    const std::array<io::NamedTensor, 1> nameless{{{name, matrix}}};
+    mentions(refusal(file, [&] { io::write_safetensors(file, nameless); }),
+             std::string("tensor '") + name + "': cannot have this name");
+  }
   CHECK(io::SafetensorsFile(file).tensors().size() == 2);
 }
 

@@ -232,7 +232,8 @@ TEST_CASE("quantised: int8 with scales, and rotated") {
   CHECK(says(OneLayer(rotated("64")).refused(), "rotated in groups of 64"));
   CHECK(says(OneLayer(rotated("0")).refused(), "rotated in groups of 0"));
   CHECK(says(OneLayer(rotated("-4")).refused(), "rotated in groups of -4"));
-  CHECK(says(OneLayer(rotated("\"16\"")).refused(), "rotated in groups of -1"));
+  CHECK(says(OneLayer(rotated("\"16\"")).refused(), "rotated in groups of \"16\" of"));
+  CHECK(says(OneLayer(rotated("16.5")).refused(), "rotated in groups of 16.5 of"));
   FileTensors empty = rotated("16");
   empty["a.b.weight"] = file_tensor("I8", {3, 0}, std::vector<std::int8_t>());
   CHECK(says(OneLayer(empty).refused(), "rotated in groups of 16 of its 0 columns"));

@@ -80,6 +80,11 @@ class ComponentSource final : public nn::ParameterSource {
     const auto found = tensors_.find(name);
     return found == tensors_.end() ? nullptr : found->second.entry;
   }
+  /// Whether any tensor's name begins so, found without looking at all of them.
+  bool has_names_beginning(std::string_view start) const {
+    const auto first = tensors_.lower_bound(start);
+    return first != tensors_.end() && first->first.starts_with(start);
+  }
   /// The bytes of all tensors: what progress counts to.
   std::size_t total_bytes() const {
     std::size_t total = 0;

@@ -38,8 +38,11 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
   nlohmann::json take() { return std::move(root_); }
 
   InputError invalid(std::size_t byte) const {
-    return file_error(path_, where_ + "not valid JSON, at byte " + std::to_string(byte) + " of " +
-                                 std::to_string(bytes_) + ": get the file anew");
+    const std::string at = byte <= bytes_
+                               ? ", at byte " + std::to_string(byte) + " of " + std::to_string(bytes_)
+                           : bytes_ == 0 ? ", but empty"
+                                         : ", because it breaks off after byte " + std::to_string(bytes_);
+    return file_error(path_, where_ + "not valid JSON" + at + ": get the file anew");
   }
 
   bool null() override { return add(nullptr); }

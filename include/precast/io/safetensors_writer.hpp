@@ -43,7 +43,9 @@ class SafetensorsWriter {
       throw tensor_error(file_.target(), name,
                          "safetensors has no " + std::string(dtype.name) + ": write .gguf");
     const std::string key(name);
-    if (key.empty() || key == "__metadata__" || header_.contains(key))
+    if (key.empty() || key == "__metadata__")
+      throw tensor_error(file_.target(), name, "cannot have this name in safetensors: give it another one");
+    if (header_.contains(key))
       throw tensor_error(file_.target(), name, "was given twice: give it another name");
     if (dtype.values_per_block > 1 && (shape.rank() == 0 || shape.back() % dtype.values_per_block != 0))
       throw tensor_error(
