@@ -149,6 +149,7 @@ void merge(const BenchOptions& options) {
   const std::vector<std::string> parts = options.merge->results();
   check_inputs_stay(std::array<std::filesystem::path, 2>{options.csv, options.page},
                     std::vector<std::filesystem::path>(parts.begin(), parts.end()));
+  check_page_name("--output", options.page);
   std::vector<timing::NamedResults> all;
   for (const std::string& name : parts) {
     all.push_back({name, timing::read_results(name)});
@@ -166,13 +167,13 @@ void merge(const BenchOptions& options) {
 void bench(BenchOptions& options, const CLI::App& command) {
   parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
   options.part.check_ranks();
-  check_page_name("--output", options.page);
   if (options.merge->count() > 0) options.check_merge(command);
   if (options.part.names_files)
     for (std::string* const file : {&options.json, &options.csv, &options.page})
       if (!file->empty() && !is_standard_output(*file)) *file = part_file(*file, options.part.shard);
   check_output_files(files_of(options));
   if (options.merge->count() > 0) return merge(options);
+  check_page_name("--output", options.page);
   if (options.threads) host::set_threads(*options.threads);
   const families::ChosenDevice chosen = families::choose_device(options.part.device(options.device));
   const timing::TimedDevice device = timing::timed_on(chosen);
