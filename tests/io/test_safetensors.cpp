@@ -103,6 +103,8 @@ TEST_CASE("safetensors: what is written is read, views and odd texts included") 
     mentions(refusal(file, [&] { io::write_safetensors(file, nameless); }),
              std::string("tensor '") + name + "': cannot have this name");
   }
+  const std::array<io::NamedTensor, 2> no_utf8{{{"\xff.weight", matrix}, {"\xfe.weight", matrix}}};
+  mentions(refusal(file, [&] { io::write_safetensors(file, no_utf8); }), "has a name that is not UTF-8");
   CHECK(io::SafetensorsFile(file).tensors().size() == 2);
 }
 

@@ -43,6 +43,9 @@ class SafetensorsWriter {
       throw tensor_error(file_.target(), name,
                          "safetensors has no " + std::string(dtype.name) + ": write .gguf");
     const std::string key(name);
+    if (!is_utf8(key))
+      throw tensor_error(file_.target(), name,
+                         "has a name that is not UTF-8, as names in safetensors are: write .gguf");
     if (key.empty() || key == "__metadata__")
       throw tensor_error(file_.target(), name, "cannot have this name in safetensors: give it another one");
     if (header_.contains(key))
@@ -79,6 +82,15 @@ class SafetensorsWriter {
   void expect_no_head() const {
     if (head_is_written_)
       throw Error("SafetensorsWriter: all tensors are declared before the first is written");
+  }
+  /// Two names of other bytes would be the same one in the header.
+  static bool is_utf8(const std::string& name) {
+    try {
+      (void)nlohmann::json(name).dump();
+      return true;
+    } catch (const nlohmann::json::type_error&) {
+      return false;
+    }
   }
   void write_head() {
     if (head_is_written_) return;
