@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <map>
 
@@ -26,11 +27,11 @@ constexpr std::int64_t values_at_once = 64 * task_values;
 /// Bytes of the input after which the memory behind it is given back.
 constexpr std::int64_t release_every = std::int64_t{64} << 20;
 
-InputError value_error(const InputWeights& input, const InputTensor& tensor, std::int64_t index, f32 value,
+InputError value_error(const InputWeights& input, const InputTensor& tensor, std::int64_t index, double value,
                        const std::string& problem) {
   return io::tensor_error(input.path(), tensor.name,
                           "value " + std::to_string(index) + ", at " + watch::place(tensor.shape, index) +
-                              ", is " + watch::digits(static_cast<double>(value)) + problem);
+                              ", is " + watch::digits(value) + problem);
 }
 
 void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
@@ -38,7 +39,14 @@ void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std
   const auto is_finite = [](f32 value) { return std::fabs(value) <= std::numeric_limits<f32>::max(); };
   if (is_finite(quant::largest_magnitude(values))) return;
   const auto bad = std::ranges::find_if_not(values, is_finite);
-  throw value_error(input, tensor, first + (bad - values.begin()), *bad,
+  const std::int64_t index = first + (bad - values.begin());
+  auto value = static_cast<double>(*bad);
+  if (!tensor.scaled && tensor.type == DtypeInfo{"f64", 1, sizeof value})
+    std::memcpy(&value, tensor.bytes_at(index, 1).data(), sizeof value);
+  if (std::isfinite(value))
+    throw value_error(input, tensor, index, value,
+                      ", beyond what f32 holds, which it is read as: scale it down");
+  throw value_error(input, tensor, index, value,
                     ": weights must be finite: get the file anew, or find out where it went wrong");
 }
 
@@ -46,7 +54,7 @@ void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std:
                       std::span<const f32> values, const DtypeInfo& type) {
   const auto largest = std::ranges::max_element(values, {}, [](f32 value) { return std::fabs(value); });
   throw value_error(
-      input, tensor, first + (largest - values.begin()), *largest,
+      input, tensor, first + (largest - values.begin()), static_cast<double>(*largest),
       ", beyond what " + std::string(type.name) + " holds: choose bf16 or f32 for this tensor, with --rule");
 }
 

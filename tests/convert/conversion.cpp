@@ -173,6 +173,22 @@ TEST_CASE("f64 is rounded once, whatever it becomes") {
   }
 }
 
+TEST_CASE("f64 beyond f32 is not called infinite, and what is infinite is") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors";
+  const auto refusal = [&](double value) {
+    const std::vector<double> values{1, value};
+    io::SafetensorsWriter writer(source);
+    writer.declare("t", {"f64", 1, 8}, Shape{2});
+    writer.write(std::as_bytes(std::span(values)));
+    writer.commit();
+    return refusal_of([&] { convert_file(source, folder.path() / "out.safetensors", named("f32")); });
+  };
+  CHECK_THAT(refusal(-1e300), Catch::Contains("value 1, at [1], is -1e+300, beyond what f32 holds"));
+  CHECK_THAT(refusal(std::numeric_limits<double>::infinity()),
+             Catch::Contains("is inf: weights must be finite"));
+}
+
 TEST_CASE("scales without weights, and layouts that are not read, are refused by name") {
   const TemporaryFolder folder;
   for (const char* name :
