@@ -126,6 +126,8 @@ class Arrangement {
 
 }  // namespace
 
+bool has_two_layouts(WeightsKind kind) { return !table_of(kind).empty(); }
+
 std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,
                                    std::optional<Layout> layout) {
   const Table table = table_of(kind);

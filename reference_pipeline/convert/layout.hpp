@@ -19,6 +19,9 @@ constexpr std::optional<Layout> usual_layout(Container container) {
   return container == Container::gguf ? std::optional(Layout::bfl) : std::nullopt;
 }
 
+/// Whether weights of a kind have other names in each layout.
+bool has_two_layouts(WeightsKind kind);
+
 /// The output's tensors in the order of their names, without types yet. Without a layout, and for weights
 /// that have one name only, they are the input's own. Throws InputError where rows cannot be divided, or
 /// where a part of a tensor is missing.

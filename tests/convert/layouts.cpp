@@ -170,6 +170,19 @@ TEST_CASE("what cannot be put together or divided is refused by name") {
              Catch::Contains("has 64 rows, which 3 parts do not divide"));
 }
 
+TEST_CASE("a layout that is asked for and is none of the model's is told") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors";
+  const auto warnings = [&](const PlainTensors& tensors) {
+    write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+    return ModelConversion(source, out, with_layout(Layout::bfl)).warnings();
+  };
+  CHECK(warnings(small_flux()).empty());
+  const auto told = warnings({{"down_blocks.0.resnets.0.conv1.weight", normal_tensor({32, 32}, 1)}});
+  REQUIRE(told.size() == 1);
+  CHECK_THAT(told.front(), Catch::Contains("--layout changes nothing"));
+}
+
 TEST_CASE("T5 in GGUF has ggml's names") {
   const TemporaryFolder folder;
   PlainTensors t5{
