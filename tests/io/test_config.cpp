@@ -104,7 +104,7 @@ TEST_CASE("config: files that are no JSON objects are refused") {
     CHECK(message.find(words) != std::string::npos);
   };
   refused("", "not valid JSON");
-  refused("{\"a\":1", "not valid JSON, at byte 7 of 6");
+  refused("{\"a\":1", "not valid JSON, because it breaks off after byte 6");
   refused("{\"a\":\"\n\"}", "not valid JSON");
   refused(R"({"a":1,"a":2})", "key 'a' stands there twice");
   refused(R"({"a":{"b":1,"b\u0000":1,"b":1}})", "key 'b' stands there twice");
