@@ -32,8 +32,6 @@ struct ClipConfig {
 
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static ClipConfig load(const std::filesystem::path& file);
-  /// The width of the pooled embedding.
-  std::int64_t pooled_dim() const { return projects ? projection_dim : hidden_size; }
   /// Where the pooled embedding is taken: the first end token, or for the legacy id 2 the largest id.
   std::int64_t pooled_position(std::span<const std::int32_t> ids) const;
 };
@@ -47,8 +45,8 @@ enum class ClipState : std::uint8_t {
 /// What CLIP makes of a prompt, widened exactly.
 struct ClipOutput {
   HostTensor<f32> hidden_state;  ///< [tokens, hidden_size]
-  HostTensor<f32> pooled;        ///< [1, pooled_dim()]: of the last layer after the final norm, whichever
-                                 ///< state was wanted
+  HostTensor<f32> pooled;  ///< [1, projection_dim] where it projects, else [1, hidden_size]: of the last
+                           ///< layer after the final norm, whichever state was wanted
 };
 
 class ClipTextModel {

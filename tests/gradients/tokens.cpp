@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -183,6 +184,10 @@ TEST_CASE("an embedding's table without columns has no gradient", "[gather]") {
   CHECK_THROWS_AS(embedding_gradient_into<F32>(sent(HostTensor<f32>(Shape{1, 0})), beyond, {}, out.view()),
                   InputError);
 }
+
+static_assert(!std::is_convertible_v<RotaryTableOfHalves, RotaryTable> &&
+                  !std::is_convertible_v<RotaryTable, RotaryTableOfHalves>,
+              "a table of one layout is none of the other");
 
 TEST_CASE("rotary embeddings of halves are those of neighbours in another order, and turn back",
           "[position]") {
