@@ -8,6 +8,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/train/clip.hpp>
 
 namespace precast::language_model {
@@ -98,9 +99,10 @@ void Trainer::share_state() {
 void Trainer::require_same_windows(const Batches& batches) {
   const std::int64_t before = std::exchange(windows_, batches.batch() * ranks());
   if (!ranks_before_ || *ranks_before_ == ranks() || before == 0 || before == windows_) return;
-  throw InputError("the checkpoint is of " + std::to_string(*ranks_before_) + " ranks that took " +
-                   std::to_string(before) + " windows a step, and these " + std::to_string(ranks()) +
-                   " take " + std::to_string(windows_) + ": choose --batch so that they take as many");
+  throw InputError("the checkpoint is of " + io::counted(*ranks_before_, "rank") + " that took " +
+                   io::counted(before, "window") + " a step, and this run, of " +
+                   io::counted(ranks(), "rank") + ", takes " + std::to_string(windows_) +
+                   ": choose --batch so that it takes as many");
 }
 
 StepFacts Trainer::step(const Batches& batches) {
