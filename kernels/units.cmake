@@ -104,7 +104,7 @@ function(precast_generate_language_models)
     set(MODELS "")
     foreach(policy IN LISTS policies)
       string(APPEND MODELS "template std::unique_ptr<TrainedModel> make_trained_model<training_policy_named<\"${policy}\">>(\n"
-                           "    const LanguageModelConfig&, const ParameterValues&);\n")
+                           "    const LanguageModelConfig&, const ValuesOf&);\n")
       string(APPEND TRAINING_POLICIES "\n      compiled_training_policy<\"${policy}\">(),")
     endforeach()
     list(LENGTH sources before)

@@ -16,10 +16,9 @@ namespace precast::language_model {
 
 inline namespace PRECAST_BACKEND {
 
-/// A model of these values, given in the order of parameters_of(). Throws what its sizes do.
+/// A model of these values. Throws what its sizes do.
 template <PolicyType P>
-std::unique_ptr<TrainedModel> make_trained_model(const LanguageModelConfig& config,
-                                                 const ParameterValues& values);
+std::unique_ptr<TrainedModel> make_trained_model(const LanguageModelConfig& config, const ValuesOf& values);
 
 /// The entry of a policy in training_policies().
 template <Literal Name>

@@ -30,11 +30,10 @@ class TrainedModelTemplate final : public TrainedModel {
   using Master = typename Parameter::Master;
   using Gradient = typename Parameter::Gradient;
 
-  TrainedModelTemplate(const LanguageModelConfig& config, const ParameterValues& values) : config_(config) {
+  TrainedModelTemplate(const LanguageModelConfig& config, const ValuesOf& values) : config_(config) {
     const std::vector<ParameterFacts> facts = parameters_of(config);
-    if (facts.size() != values.size()) throw Error("a language model is given values of other parameters");
     parameters_.reserve(facts.size());
-    for (std::size_t i = 0; i < facts.size(); ++i) parameters_.emplace_back(facts[i], values[i]);
+    for (std::size_t i = 0; i < facts.size(); ++i) parameters_.emplace_back(facts[i], values(i));
   }
 
   double loss(std::span<const std::int32_t> windows, std::int64_t batch, std::optional<f32> scale) override {
@@ -117,10 +116,9 @@ class TrainedModelTemplate final : public TrainedModel {
     return {std::sqrt(sums.squares), sums.non_finite};
   }
   void scale_gradients(f32 factor) override { train::scale_gradients<Gradient>(gradients(), factor); }
-  GradientHistogram histogram() const override {
+  GradientHistogram histogram() override {
     GradientHistogram all;
-    for (const Parameter& parameter : parameters_)
-      backend::count_exponents<Gradient>(parameter.gradient().view(), all);
+    for (const View<Gradient>& gradient : gradients()) backend::count_exponents<Gradient>(gradient, all);
     return all;
   }
   void step(const train::AdamWOptions& options, std::int64_t step) override {
@@ -252,8 +250,7 @@ class TrainedModelTemplate final : public TrainedModel {
 };
 
 template <PolicyType P>
-std::unique_ptr<TrainedModel> make_trained_model(const LanguageModelConfig& config,
-                                                 const ParameterValues& values) {
+std::unique_ptr<TrainedModel> make_trained_model(const LanguageModelConfig& config, const ValuesOf& values) {
   return std::make_unique<TrainedModelTemplate<P>>(config, values);
 }
 

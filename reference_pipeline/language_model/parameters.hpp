@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ std::vector<ParameterFacts> parameters_of(const LanguageModelConfig& config);
 
 /// The values of all parameters, each in the order of its `shape`.
 using ParameterValues = std::vector<std::vector<f32>>;
+/// Those of one parameter, by its place in parameters_of(); a model asks for one after another, so that not
+/// all need to be there beside its own. In a dry run none.
+using ValuesOf = std::function<std::vector<f32>(std::size_t)>;
 
 /// First values as transformers draws them, in kind: normal ones of deviation 0.02, less for what ends in the
 /// residual stream of GPT-2; ones for norms, zeros for biases. Drawn by PyTorch's generator from the seed.

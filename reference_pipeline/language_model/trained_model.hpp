@@ -61,7 +61,7 @@ class TrainedModel {
   /// Divides gradients by the scale, and says what they are then.
   virtual GradientFacts unscale(const train::GradScaler& scaler) = 0;
   virtual void scale_gradients(f32 factor) = 0;
-  virtual GradientHistogram histogram() const = 0;
+  virtual GradientHistogram histogram() = 0;
   /// AdamW's step number `step`, counted from 1.
   virtual void step(const train::AdamWOptions& options, std::int64_t step) = 0;
 
@@ -78,8 +78,7 @@ struct TrainingPolicy {
   std::string spelling;  ///< "Policy<Storage<f32>, Compute<f16>, Activation<f32>>"
   bool scales_loss = false;
   DtypeInfo gradient;  ///< what the gradients of parameters are kept in
-  std::unique_ptr<TrainedModel> (*make)(const LanguageModelConfig& config,
-                                        const ParameterValues& values) = nullptr;
+  std::unique_ptr<TrainedModel> (*make)(const LanguageModelConfig& config, const ValuesOf& values) = nullptr;
 };
 
 /// Those that this build holds: what PRECAST_TRAINING chose of policy/training_policies.hpp.

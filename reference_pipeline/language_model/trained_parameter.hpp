@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -38,12 +39,7 @@ class TrainedParameter {
 
   /// In a dry run no values are needed.
   TrainedParameter(ParameterFacts facts, std::span<const f32> values)
-      : facts_(std::move(facts)),
-        master_(from_host(facts_.shape, values)),
-        mean_(facts_.shape),
-        square_(facts_.shape),
-        gradient_(facts_.shape) {
-    for (Tensor<Master>* zeros : {&mean_, &square_, &gradient_}) train::clear<Master>(zeros->view());
+      : facts_(std::move(facts)), master_(from_host(facts_.shape, values)) {
     if constexpr (!one_copy) stored_ = Tensor<Storage>(facts_.shape);
     master_changed();
   }
@@ -58,17 +54,18 @@ class TrainedParameter {
   }
   Tensor<Master>& master() { return master_; }
   const Tensor<Master>& master() const { return master_; }
-  Tensor<Master>& mean() { return mean_; }
-  Tensor<Master>& square() { return square_; }
-  Tensor<Gradient>& gradient() { return gradient_; }
-  const Tensor<Gradient>& gradient() const { return gradient_; }
+  /// Each takes memory, of zeros, once it is asked for: a forward pass needs none of them, and a backward
+  /// pass no moments.
+  Tensor<Master>& mean() { return made(mean_); }
+  Tensor<Master>& square() { return made(square_); }
+  Tensor<Gradient>& gradient() { return made(gradient_); }
 
   /// What a step of the optimiser reads and writes.
   AdamWArrays<Master, Storage> arrays() {
     return {master_.view(),
-            std::as_const(gradient_).view(),
-            mean_.view(),
-            square_.view(),
+            std::as_const(gradient()).view(),
+            mean().view(),
+            square().view(),
             one_copy ? View<Storage>() : stored_.view(),
             facts_.is_matrix()};
   }
@@ -96,7 +93,7 @@ class TrainedParameter {
   void round_as_operand() {
     using Result = typename gradient_precisions<P, Matmul>::operand;
     if constexpr (!std::is_same_v<Result, Gradient>)
-      train::round_in_place<Result, Gradient>(gradient_.view());
+      train::round_in_place<Result, Gradient>(gradient().view());
   }
 
  private:
@@ -111,10 +108,17 @@ class TrainedParameter {
     return arrived(std::move(rounded));
   }
 
+  template <class T>
+  Tensor<T>& made(std::optional<Tensor<T>>& tensor) {
+    if (!tensor) train::clear<T>(tensor.emplace(facts_.shape).view());
+    return *tensor;
+  }
+
   ParameterFacts facts_;
-  Tensor<Master> master_, mean_, square_;
+  Tensor<Master> master_;
   Tensor<Storage> stored_;
-  Tensor<Gradient> gradient_;
+  std::optional<Tensor<Master>> mean_, square_;
+  std::optional<Tensor<Gradient>> gradient_;
   bool has_gradient_ = false;
   int readers_ = 0;
 };

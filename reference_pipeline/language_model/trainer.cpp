@@ -77,7 +77,9 @@ Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& optio
   scaling.enabled = scaling.enabled && policy.scales_loss;
   scaler_ = train::GradScaler(scaling);
   session_ = device.backend->start();
-  model_ = policy.make(config, values);
+  if (values.size() != parameters_of(config).size())
+    throw Error("a language model is given values of other parameters");
+  model_ = policy.make(config, [&](std::size_t i) { return values[i]; });
   if (ranks() == 1) return;
   const std::vector<cluster::GradientMemory> gradients = gradient_memory(*model_);
   if (device.join) joined_ = device.join(*parallel.job);

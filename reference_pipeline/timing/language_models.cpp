@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <families/free_memory.hpp>
@@ -25,27 +26,22 @@ std::uint64_t mixed(std::uint64_t place) {
   return value ^ (value >> 31);
 }
 
-/// Values of the deviations that the parameters begin with. They are uniform: no time depends on that, and
-/// drawing normal ones would take longer than measuring.
-ParameterValues random_values(const std::vector<ParameterFacts>& parameters) {
+/// Values of the deviation that a parameter begins with, from number `first` of the sequence on. They are
+/// uniform: no time depends on that, and drawing normal ones would take longer than measuring.
+std::vector<f32> random_values(const ParameterFacts& facts, std::uint64_t first) {
   constexpr std::int64_t at_once = 1 << 16;
-  ParameterValues all;
-  std::uint64_t first = 0;
-  for (const ParameterFacts& facts : parameters) {
-    std::vector<f32>& values = all.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
-    const auto count = static_cast<std::int64_t>(values.size());
-    const double half_width = facts.deviation * 1.7320508075688772;
-    host::parallel_for(ceil_divide(count, at_once), [&](std::int64_t task) {
-      const std::int64_t end = std::min(count, (task + 1) * at_once);
-      for (std::int64_t i = task * at_once; i < end; ++i) {
-        const double part = static_cast<double>(mixed(first + static_cast<std::uint64_t>(i)) >> 11) * 0x1p-53;
-        values[static_cast<std::size_t>(i)] =
-            facts.deviation == 0 ? facts.first_value : static_cast<f32>((2 * part - 1) * half_width);
-      }
-    });
-    first += values.size();
-  }
-  return all;
+  std::vector<f32> values(static_cast<std::size_t>(facts.shape.elements()));
+  const std::int64_t count = std::ssize(values);
+  const double half_width = facts.deviation * 1.7320508075688772;
+  host::parallel_for(ceil_divide(count, at_once), [&](std::int64_t task) {
+    const std::int64_t end = std::min(count, (task + 1) * at_once);
+    for (std::int64_t i = task * at_once; i < end; ++i) {
+      const double part = static_cast<double>(mixed(first + static_cast<std::uint64_t>(i)) >> 11) * 0x1p-53;
+      values[static_cast<std::size_t>(i)] =
+          facts.deviation == 0 ? facts.first_value : static_cast<f32>((2 * part - 1) * half_width);
+    }
+  });
+  return values;
 }
 
 /// Windows [batch, context + 1] of random tokens.
@@ -65,14 +61,14 @@ TrainingStep::TrainingStep(const ModelCase& of, const TrainingDevice& device) : 
   const std::vector<ParameterFacts> parameters = parameters_of(config);
   const TrainingPolicy& policy = device.policy(of.policy);
   windows_ = random_windows(config, of);
-  if (!DryRun::active()) {
-    model_ = policy.make(config, random_values(parameters));
-    return;
-  }
-  DryHold values;  // until the model has its own
-  for (const ParameterFacts& facts : parameters)
-    values.add(facts.shape.elements() * std::int64_t{sizeof(f32)});
-  model_ = policy.make(config, ParameterValues(parameters.size()));
+  DryHold values;  // of one parameter, until it has its own
+  std::uint64_t first = 0;
+  model_ = policy.make(config, [&](std::size_t i) {
+    const std::int64_t count = parameters[i].shape.elements();
+    values = DryHold(count * std::int64_t{sizeof(f32)});
+    if (DryRun::active()) return std::vector<f32>();
+    return random_values(parameters[i], std::exchange(first, first + static_cast<std::uint64_t>(count)));
+  });
 }
 
 void TrainingStep::optimizer() { model_->step(optimizer_options, ++steps_); }
@@ -96,6 +92,7 @@ std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device) {
   for (int run = 0; run < until_the_pool_is_full; ++run) {
     if (of.parts.forward) step.forward();
     if (trains) step.forward_backward();
+    if (of.parts.optimizer) step.optimizer();
   }
   return dry.peak();
 }

@@ -95,6 +95,18 @@ TEST_CASE("A file of a benchmark is read as it was written, and a broken one ref
   std::filesystem::remove(file);
 }
 
+TEST_CASE("What is not measured takes no memory: gradients of a forward pass, moments of a backward pass",
+          "[timing]") {
+  timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 128, .batch = 1};
+  const auto copies = [&](timing::Parts parts) {
+    of.parts = parts;
+    return static_cast<double>(timing::needed_memory(of, timing::timed_on_cpu())) / (3'406'809'600.0 * 4);
+  };
+  CHECK(copies({.forward = true, .forward_backward = false, .optimizer = false}) == Approx(1).epsilon(0.05));
+  CHECK(copies({.forward = true, .forward_backward = true, .optimizer = false}) == Approx(2).epsilon(0.05));
+  CHECK(copies({.forward = false, .forward_backward = false, .optimizer = true}) == Approx(4).epsilon(0.05));
+}
+
 TEST_CASE("A size that fits nowhere says what it needs without taking it", "[timing]") {
   timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 1024, .batch = 64};
   const std::int64_t most = timing::needed_memory(of, timing::timed_on_cpu());
