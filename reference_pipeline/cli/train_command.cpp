@@ -150,7 +150,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   take_steps_of_batches(options, command);
   check_training(options.training);
   options.training.policy = training_policy(options.training.policy).name;
-  const TrainInputs inputs = open_inputs(options, job, *device.backend);
+  TrainInputs inputs = open_inputs(options, job, *device.backend);
   const TrainSettings settings = settings_of(options, inputs, job.size());
   if (!options.model.empty()) require_settings_of_model(command, settings);
   if (options.resume) require_same_settings(command, settings, kept);
@@ -158,6 +158,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   of_job["--resume"] = options.resume ? "given" : "";
   require_same_on_all_ranks(std::move(of_job), inputs, job);
   Trainer trainer(inputs.config, options.training, inputs.values, device, shared(options, job));
+  inputs.values.clear();  // the model has its own
   if (options.resume) {
     trainer.read_checkpoint(checkpoint);
     // Rank 0 says for all: it may have written the model by the time that another looks.
