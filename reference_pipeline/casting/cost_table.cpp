@@ -27,22 +27,22 @@ std::string two_decimals(double value) {
   return text;
 }
 
-/// The formats that have a column: those of which any layer has the number.
+/// The formats that have a column: all, as the published tables have them; of estimates, which an importance
+/// gives to some, those that any layer has.
 std::vector<std::string> types_with(const CostFile& file, Measure measure) {
-  std::vector<std::string> types = file.types();
-  const bool none = types.empty();
-  std::erase_if(types, [&](const std::string& type) {
+  std::vector<std::string> types = file.types(), found = types;
+  std::erase_if(found, [&](const std::string& type) {
     return std::ranges::none_of(file.layers, [&](const LayerCost& layer) {
-      const auto found = layer.types.find(type);
-      return found != layer.types.end() && value_of(found->second, measure);
+      const auto cost = layer.types.find(type);
+      return cost != layer.types.end() && value_of(cost->second, measure);
     });
   });
-  if (types.empty() && !none)
+  if (found.empty() && !types.empty())
     throw InputError("no layer has a number for '" +
                      std::string(measure_names[static_cast<std::size_t>(measure)]) + "': " +
                      (measure == Measure::estimate ? "precast cost --importance adds it"
                                                    : "choose another --measure, or measure it"));
-  return types;
+  return measure == Measure::estimate ? found : types;
 }
 
 template <class WeightOf>

@@ -15,8 +15,8 @@ struct CostTable {
   std::vector<std::vector<std::string>> rows;
 };
 
-/// The numbers of a measure, to five digits, of the formats that any layer has one of; `bits` says the
-/// layers' mean where fallbacks make them differ. Under those of the estimate stands how well it agrees with
+/// The numbers of a measure, to five digits, estimates of the formats alone that any layer has one of; `bits`
+/// says the layers' mean where fallbacks make them differ. Under the estimates stands how well it agrees with
 /// what was measured, for each format: the rank correlation over the layers with their relative losses, and
 /// with their relative costs. Throws InputError where no format has the number.
 CostTable cost_table(const CostFile& file, Measure measure);

@@ -85,15 +85,14 @@ std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device) {
   if (of.context > most_tokens / of.batch)
     return bytes_for<f32>(of.batch * of.context *
                           model_config(model_size(of.size), of.architecture, of.context).vocabulary);
+  const bool trains = of.parts.forward_backward || of.parts.optimizer;
   const DryRun dry(device.backend().counted_memory());
   TrainingStep step(of, device.training);
-  const bool trains = of.parts.forward_backward || of.parts.optimizer;
+  // In the order in which they are measured.
   constexpr int until_the_pool_is_full = 3;
-  for (int run = 0; run < until_the_pool_is_full; ++run) {
-    if (of.parts.forward) step.forward();
-    if (trains) step.forward_backward();
-    if (of.parts.optimizer) step.optimizer();
-  }
+  for (int run = 0; run < until_the_pool_is_full && of.parts.forward; ++run) step.forward();
+  for (int run = 0; run < until_the_pool_is_full && trains; ++run) step.forward_backward();
+  if (of.parts.optimizer) step.optimizer();
   return dry.peak();
 }
 

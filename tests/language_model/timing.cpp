@@ -97,7 +97,7 @@ TEST_CASE("A file of a benchmark is read as it was written, and a broken one ref
 
 TEST_CASE("What is not measured takes no memory: gradients of a forward pass, moments of a backward pass",
           "[timing]") {
-  timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 128, .batch = 1};
+  timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 16, .batch = 1};
   const auto copies = [&](timing::Parts parts) {
     of.parts = parts;
     return static_cast<double>(timing::needed_memory(of, timing::timed_on_cpu())) / (3'406'809'600.0 * 4);

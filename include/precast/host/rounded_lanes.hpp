@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <precast/dtype/convert_value.hpp>
@@ -72,14 +73,25 @@ inline constexpr bool lanes_are_a_register = true;
 inline constexpr bool lanes_are_a_register = false;
 #endif
 
+/// The same register by its other name, where lanes are one.
+[[gnu::always_inline]] inline FloatsInRegister as_register(const Lanes& lanes) {
+  FloatsInRegister result;
+  std::memcpy(&result, &lanes, sizeof result);
+  return result;
+}
+[[gnu::always_inline]] inline Lanes as_lanes(const FloatsInRegister& numbers) {
+  Lanes result;
+  std::memcpy(&result, &numbers, sizeof numbers);
+  return result;
+}
+
 /// Lanes rounded to T; f32 is what they are.
 template <ScalarDtype T>
 [[gnu::always_inline]] inline Lanes rounded_lanes(Lanes lanes) {
   if constexpr (std::is_same_v<T, f32>) {
     return lanes;
   } else if constexpr (lanes_are_a_register && vectors_round_to<T>) {
-    const FloatsInRegister rounded = rounded_register<T>(reinterpret_cast<FloatsInRegister>(lanes.value));
-    return {reinterpret_cast<decltype(lanes.value)>(rounded)};
+    return as_lanes(rounded_register<T>(as_register(lanes)));
   } else {
     f32 values[Lanes::width];
     lanes.store(values);
@@ -92,8 +104,7 @@ template <ScalarDtype T>
 template <ScalarDtype T>
 [[gnu::always_inline]] inline Lanes lanes_with_single_nan(Lanes lanes) {
   if constexpr (lanes_are_a_register && vectors_round_to<T>) {
-    const FloatsInRegister same = with_single_nan<T>(reinterpret_cast<FloatsInRegister>(lanes.value));
-    return {reinterpret_cast<decltype(lanes.value)>(same)};
+    return as_lanes(with_single_nan<T>(as_register(lanes)));
   } else {
     return lanes;
   }
