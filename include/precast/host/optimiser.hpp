@@ -9,6 +9,7 @@
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/convert.hpp>
+#include <precast/host/for_each_chunk.hpp>
 #include <precast/host/optimiser_values.hpp>
 #include <precast/problem/optimiser_kernels.hpp>
 
@@ -37,8 +38,13 @@ void adamw(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWStep<T
   for (const AdamWArrays<T, Stored>& one : parameters) {
     adamw_values<T>(one.master.values(), one.gradient.values(), one.mean.values(), one.square.values(), step,
                     one.decays && step.decays);
-    if constexpr (!std::is_same_v<T, Stored>)
-      convert_row<Stored>(std::span<const T>(one.master.values()), one.stored.values());
+    if constexpr (!std::is_same_v<T, Stored>) {
+      const std::span<const T> masters = one.master.values();
+      for_each_chunk(masters.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+        convert_row<Stored>(masters.subspan(first, end - first),
+                            one.stored.values().subspan(first, end - first));
+      });
+    }
   }
 }
 
