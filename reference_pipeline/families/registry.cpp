@@ -52,7 +52,7 @@ io::Config model_index(const std::filesystem::path& folder) {
     throw io::system_error(folder, "cannot be read", failed.value(), "check the path and its permissions");
   throw io::file_error(folder,
                        what == std::filesystem::file_type::not_found
-                           ? "there is no such model folder: give --model a folder that diffusers saved"
+                           ? "there is no such model folder or file: give --model a folder that diffusers saved"
                            : "is no folder: give --model a folder that diffusers saved");
 }
 
