@@ -80,6 +80,15 @@ std::string lacking(const SuiteCase& of, const families::Backend& device) {
   return "needs " + in_bytes(needed) + ", and " + in_bytes(*free_bytes) + " are free";
 }
 
+/// Of a model in bf16 the f32 masters remain, beside what is stored in bf16; a forward pass has no gradients.
+std::string what_takes_less(const BenchOptions& options) {
+  if (options.name == "lm")
+    return std::string("--sizes, --contexts or --batch") +
+           (options.parts == "forward" ? "" : ", or --parts forward");
+  return std::string("--head-widths, --contexts or --batch") +
+         (options.policies->results() == std::vector<std::string>{"f32"} ? ", or --policies bf16" : "");
+}
+
 Results measured(const BenchOptions& options, const timing::Suite& suite, const families::Backend& device) {
   std::vector<std::int64_t> chosen(suite.cases.size());
   std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
@@ -122,8 +131,7 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
   progress.wipe();
   if (refusals == chosen.size())
     throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused + ": try smaller " +
-                      (options.name == "lm" ? "--sizes" : "--head-widths") +
-                      ", --contexts or --batch, or --policies bf16");
+                      what_takes_less(options));
   return results;
 }
 

@@ -61,8 +61,9 @@ bool is_revision(std::string_view revision) {
          std::ranges::all_of(revision, [](unsigned char c) { return std::isgraph(c) && c != '\\'; });
 }
 
-/// The name that a text is, or nothing where it can only be a path.
+/// The name that a text is, or nothing where it can only be a path. sd/model.gguf is a file that is missing.
 std::optional<HubName> parsed(const std::string& text) {
+  if (text.ends_with(".safetensors") || text.ends_with(".gguf")) return std::nullopt;
   const std::size_t at = text.find('@');
   const std::string name = text.substr(0, at);
   const std::size_t slash = name.find('/');
@@ -113,8 +114,7 @@ std::vector<fs::path> snapshots(const fs::path& model) {
 }
 
 std::string how_to_fetch(const HubName& wanted) {
-  return "huggingface-cli download " + wanted.name +
-         (wanted.revision.empty() ? "" : " --revision " + wanted.revision);
+  return "hf download " + wanted.name + (wanted.revision.empty() ? "" : " --revision " + wanted.revision);
 }
 
 /// The snapshot, whose components' files are all there. Throws InputError. A link at the top that leads

@@ -46,14 +46,14 @@ io::Config model_index(const std::filesystem::path& folder) {
   const auto what = std::filesystem::status(folder, failed).type();
   if (what == std::filesystem::file_type::directory) {
     if (io::is_there(folder / "model_index.json")) return io::Config::load(folder / "model_index.json");
-    throw io::file_error(folder, "holds no model_index.json: give --model a folder that diffusers saved");
+    throw io::file_error(folder, "holds no model_index.json: name a folder that diffusers saved");
   }
   if (failed && what != std::filesystem::file_type::not_found)
     throw io::system_error(folder, "cannot be read", failed.value(), "check the path and its permissions");
   throw io::file_error(folder,
                        what == std::filesystem::file_type::not_found
-                           ? "there is no such model folder: give --model a folder that diffusers saved"
-                           : "is no folder: give --model a folder that diffusers saved");
+                           ? "there is no such model folder or file: name a folder that diffusers saved"
+                           : "is no folder: name a folder that diffusers saved");
 }
 
 const Family& family_of(const std::filesystem::path& folder) {

@@ -118,8 +118,9 @@ TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it nee
   const auto result = run({"bench", "lm", "--sizes", "2.7B", "--contexts", "8192", "--batch", "1024",
                            "--policies", "f32", "--steps", "1"});
   CHECK(result.code == 1);
-  CHECK_THAT(result.err, Catch::Contains("needs ") && Catch::Contains("iB are free") &&
-                             Catch::Contains("try smaller --sizes, --contexts"));
+  CHECK_THAT(result.err,
+             Catch::Contains("needs ") && Catch::Contains("iB are free") &&
+                 Catch::Contains("try smaller --sizes, --contexts or --batch, or --parts forward"));
   const Scratch scratch;
   const fs::path json = scratch.path() / "lm.json";
   const auto some =

@@ -215,5 +215,5 @@ TEST_CASE("generate and inspect: a model by its name in Hugging Face's cache") {
   CHECK(missing.code == 1);
   CHECK(missing.one_line_error());
   CHECK_THAT(missing.err, Catch::Contains(scratch.path() / "hub") &&
-                              Catch::Contains("huggingface-cli download black-forest-labs/FLUX.1-schnell"));
+                              Catch::Contains("hf download black-forest-labs/FLUX.1-schnell"));
 }

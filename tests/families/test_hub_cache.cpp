@@ -123,7 +123,7 @@ TEST_CASE("a model is found by its name: main, else the newest snapshot") {
   fs::create_directories(model / "snapshots" / "bbbb" / "vae");
   fs::create_symlink("../../../blobs/none", model / "snapshots" / "bbbb" / "vae" / "model.safetensors");
   CHECK_THAT(refusal_of("some-one/A_model.1"),
-             Catch::Contains("fetched in part: fetch it again with huggingface-cli download"));
+             Catch::Contains("fetched in part: fetch it again with hf download"));
   fs::remove(model / "snapshots" / "bbbb" / "vae" / "model.safetensors");
   fs::last_write_time(model / "snapshots" / "bbbb", now - std::chrono::hours(1));
   write(model / "refs" / "main", "cccc");
@@ -139,7 +139,8 @@ TEST_CASE("a folder that is there comes before the cache, and paths stay paths")
   const testing::TemporaryFolder folder;
   const Variable cache("HF_HUB_CACHE", folder.path().string());
   CHECK(find_model(folder.path().string()) == folder.path());
-  for (const char* path : {"/nowhere/model", "./x/y", "../y", "~/x", "x", "a/b/c", "x/", "/x"})
+  for (const char* path :
+       {"/nowhere/model", "./x/y", "../y", "~/x", "x", "a/b/c", "x/", "/x", "x/y.gguf", "x/y.safetensors"})
     CHECK(find_model(path) == path);
 }
 
@@ -149,11 +150,11 @@ TEST_CASE("a model that is not there says where it was looked for and how to fet
   const std::string where = folder.path().string();
   const Variable cache("HF_HUB_CACHE", where);
   CHECK(refusal_of("x/y") == "model x/y is neither a folder nor in Hugging Face's cache, " + where +
-                                 ": fetch it with huggingface-cli download x/y");
-  CHECK_THAT(refusal_of("x/y@v2"), Catch::EndsWith("huggingface-cli download x/y --revision v2"));
+                                 ": fetch it with hf download x/y");
+  CHECK_THAT(refusal_of("x/y@v2"), Catch::EndsWith("hf download x/y --revision v2"));
   add_snapshot(folder.path() / "models--x--y", "aaaa");
   CHECK_THAT(refusal_of("x/y@v2"), Catch::Contains("models--x--y: holds no revision 'v2'") &&
-                                       Catch::EndsWith("huggingface-cli download x/y --revision v2"));
+                                       Catch::EndsWith("hf download x/y --revision v2"));
   CHECK_THAT(refusal_of("y"), Catch::Contains("x/y is in Hugging Face's cache"));
   fs::create_directories(folder.path() / "models--x--z");
   CHECK_THAT(refusal_of("x/z"), Catch::Contains("models--x--z: holds no snapshot"));

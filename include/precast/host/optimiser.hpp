@@ -38,11 +38,13 @@ void adamw(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWStep<T
   for (const AdamWArrays<T, Stored>& one : parameters) {
     adamw_values<T>(one.master.values(), one.gradient.values(), one.mean.values(), one.square.values(), step,
                     one.decays && step.decays);
-    if constexpr (!std::is_same_v<T, Stored>)
-      for_each_chunk(one.stored.values().size(), [&](std::size_t, std::size_t first, std::size_t end) {
-        convert_row<Stored>(std::span<const T>(one.master.values()).subspan(first, end - first),
+    if constexpr (!std::is_same_v<T, Stored>) {
+      const std::span<const T> masters = one.master.values();
+      for_each_chunk(masters.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+        convert_row<Stored>(masters.subspan(first, end - first),
                             one.stored.values().subspan(first, end - first));
       });
+    }
   }
 }
 
