@@ -156,7 +156,7 @@ void build_app(CLI::App& app) {
       "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"
       "  precast generate --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --preset memory --output "
       "lighthouse.png\n"
-      "  precast compare --prompt \"a small green star on a black background\"\n"
+      "  precast compare --prompt \"a small green star on a black background, at the left\"\n"
       "  precast help COMMAND\n"
       "\n"
       "Exit codes: 0 done, 1 error, 2 the command line was wrong, 130 interrupted (Ctrl-C), 143 "

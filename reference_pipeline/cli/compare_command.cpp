@@ -314,12 +314,14 @@ void add_compare_command(CLI::App& app) {
       "runs a second time, watched, to say which op overflows and what cures it.\n"
       "\n"
       "Examples:\n"
-      "  precast compare --prompt \"a small green star on a black background\"\n"
+      "  precast compare --prompt \"a small green star on a black background, at the left\"\n"
       "  precast compare --model shapes-sd --prompt \"a large red star on a black background, at the top\"\n"
-      "  precast compare --prompt \"a ring\" --policies quality,fast,f16,f16+upcast-attention --markdown\n"
+      "  precast compare --prompt \"a large red ring on a white background, at the right\" --policies "
+      "quality,fast,f16,f16+upcast-attention --markdown\n"
       "  precast compare --model ~/sd-1.5-inpainting --prompt \"a hat\" --image cat.png --mask head.png\n"
       "  precast compare --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --width 512 --height 512 --json\n"
-      "  mpirun -n 4 precast compare --prompt \"a ring\" --threads 1 --shard auto\n"
+      "  mpirun -n 4 precast compare --prompt \"a large red ring on a white background, at the right\" "
+      "--threads 1 --shard auto\n"
       "  precast compare --merge compare-1-of-4.json compare-2-of-4.json compare-3-of-4.json "
       "compare-4-of-4.json");
   command->callback([options, command] {

@@ -229,7 +229,8 @@ void add_record_command(CLI::App& app) {
       "prompts tell more than many of one.\n"
       "\n"
       "Examples:\n"
-      "  precast record --prompt \"a red circle\" \"a blue star\" --every 5\n"
+      "  precast record --prompt \"a large red circle on a blue background, at the left\" \"a small blue "
+      "star on a white background, at the top\" --every 5\n"
       "  precast record --model ~/FLUX.1-dev --prompts-file prompts.txt --steps 20 --every 4 --preset fast "
       "--output dev.safetensors\n"
       "  precast record --prompts-file prompts.txt --importance importance.gguf");
