@@ -67,8 +67,8 @@ std::vector<double> ticks(const LineAxis& axis) {
   std::vector<double> found;
   if (axis.powers) {
     const int every = std::max(1, static_cast<int>((axis.high - axis.low) / 8));
-    for (double power = axis.low; power <= axis.high + 1e-9; power += every)
-      found.push_back(std::pow(10.0, power));
+    const auto first = static_cast<int>(std::ceil(axis.low)), last = static_cast<int>(std::floor(axis.high));
+    for (int power = first; power <= last; power += every) found.push_back(std::pow(10.0, power));
     return found;
   }
   const double step = even_step(axis.high - axis.low);
@@ -168,8 +168,8 @@ std::string marks(const experiments::Line& line, std::size_t place, std::size_t 
   const auto count = static_cast<double>(line.x.size());
   const double every = std::max(1.0, count / marks_of_a_line);
   const double own = every * static_cast<double>(place) / static_cast<double>(lines);
-  for (double at = own; at < count; at += every) {
-    const auto i = static_cast<std::size_t>(at);
+  for (int mark = 0; own + mark * every < count; ++mark) {
+    const auto i = static_cast<std::size_t>(own + mark * every);
     if (!std::isfinite(line.y[i])) continue;
     text += svg_mark(place + 1, axes.x(line.x[i]), axes.y(line.y[i]),
                      svg_title(line.name + ": " + four_digits(line.y[i]) + " at " + four_digits(line.x[i])));
