@@ -227,7 +227,8 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
   if (settings.layout && std::ranges::none_of(parts_, [](const ModelPart& part) {
         return has_two_layouts(kind_of(*part.input));
       }))
-    warnings_.emplace_back("--layout changes nothing: only Flux's transformer and T5 have names in two layouts");
+    warnings_.emplace_back(
+        "--layout changes nothing: only Flux's transformer and T5 have names in two layouts");
   add_warnings(chooser);
 }
 
