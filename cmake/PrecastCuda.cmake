@@ -38,11 +38,6 @@ if(PRECAST_BUILD_PIPELINE AND NOT _cuda STREQUAL "off")
     string(REPLACE ";" " sm_" PRECAST_CUDA_ARCHITECTURES_TEXT "${PRECAST_CUDA_ARCHITECTURES_TEXT}")
     find_package(CUDAToolkit REQUIRED)
     set(PRECAST_CUDA_ENABLED ON)
-    # Flags for what a test only compiles: a kernel made with them spills, so the program never is.
-    set(precast_nvcc_quickly)
-    if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-      set(precast_nvcc_quickly -Ofc=mid)
-    endif()
   elseif(_cuda STREQUAL "on")
     message(FATAL_ERROR "PRECAST_CUDA=on, and nvcc was not found: put it on PATH or set CMAKE_CUDA_COMPILER; "
                         "-DPRECAST_CUDA=off builds without CUDA.")
