@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -84,7 +85,7 @@ void add_agreement(const CostFile& file, CostTable& table) {
     std::vector<std::string> row{"rank correlation with " +
                                  std::string(measure_names[static_cast<std::size_t>(measure)])};
     bool any = false;
-    for (const std::string& type : types_with(file, Measure::estimate)) {
+    for (const std::string& type : std::span(table.rows.front()).subspan(1)) {
       const auto correlation = agreement(file, type, measure);
       row.push_back(correlation ? two_decimals(*correlation) : "");
       any = any || correlation;
