@@ -28,6 +28,7 @@ template <class P, class Types>
 struct Functions {
   static constexpr std::tuple functions{
       map<Types, elementwise::GeluTanh, Values<P>>,
+      map<Types, elementwise::GeluErf, Values<P>>,
       map<Types, elementwise::GatedProduct<elementwise::Silu>, Values<P>, Values<P>>,
       map<Types, elementwise::Add, Values<P>, Values<P>>,
       map<Types, elementwise::Add, Values<P>, RowBroadcast<In<P>>>,
@@ -40,6 +41,7 @@ template <class P, class Types>
 struct FunctionGradients {
   static constexpr std::tuple functions{
       map<Types, elementwise::ActivationGradient<elementwise::GeluTanh>, Values<P>, Values<P>>,
+      map<Types, elementwise::ActivationGradient<elementwise::GeluErf>, Values<P>, Values<P>>,
       &backend::gated_product_gradient<Types, elementwise::Silu, In<P>, In<P>, In<P>>};
 };
 

@@ -23,6 +23,14 @@ void require(const io::Config& json, const char* key, std::initializer_list<std:
   if (std::ranges::find(names, json.string_or(key, known)) == names.end())
     throw json.error(key, "only " + known + " is known here: use a model that has it");
 }
+/// The form of gelu that transformers' table of activations has under the name.
+ActivationFunction gelu_named(const io::Config& json, const char* key) {
+  const std::string name = json.string_or(key, "gelu_new");
+  if (name == "gelu" || name == "gelu_python") return ActivationFunction::gelu_erf;
+  for (const char* by_tanh : {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast"})
+    if (name == by_tanh) return ActivationFunction::gelu_tanh;
+  throw json.error(key, "only gelu_new and gelu are known here: use a model that has one of them");
+}
 void require_off(const io::Config& json, const char* key) {
   if (json.boolean_or(key, false)) throw json.error(key, "is not known here: use a model without it");
 }
@@ -52,8 +60,7 @@ void require_same_by_other_names(const io::Config& json) {
 LanguageModelConfig gpt2(const io::Config& json) {
   LanguageModelConfig config;
   require_same_by_other_names(json);
-  // One function in transformers' table of activations, by tanh.
-  require(json, "activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast"});
+  config.activation = gelu_named(json, "activation_function");
   require_off(json, "scale_attn_by_inverse_layer_idx");
   require_off(json, "add_cross_attention");
   if (!json.boolean_or("scale_attn_weights", true))
@@ -74,12 +81,38 @@ LanguageModelConfig gpt2(const io::Config& json) {
   return config;
 }
 
+/// Of the object under rope_parameters or rope_scaling.
+RotaryScaling rotary_scaling(const io::Config& rope, std::int64_t positions) {
+  const char* const key = rope.has("rope_type") ? "rope_type" : "type";  // before transformers 4.43
+  const std::string type = rope.string_or(key, "default");
+  RotaryScaling scaling;
+  if (type == "default") return scaling;
+  constexpr double least_factor = 1e-6, largest_factor = 1e6;
+  if (type == "linear") {
+    scaling.kind = RotaryScalingKind::linear;
+    scaling.factor = rope.number("factor", least_factor, largest_factor);
+  } else if (type == "llama3") {
+    scaling.kind = RotaryScalingKind::llama3;
+    scaling.factor = rope.number("factor", least_factor, largest_factor);
+    scaling.low_frequency_factor = rope.number("low_freq_factor", least_factor, largest_factor);
+    scaling.high_frequency_factor = rope.number("high_freq_factor", least_factor, largest_factor);
+    scaling.original_positions = rope.integer_or("original_max_position_embeddings", positions, 1, longest);
+    if (scaling.high_frequency_factor <= scaling.low_frequency_factor)
+      throw rope.error("high_freq_factor", "must be above low_freq_factor: correct it");
+  } else {
+    throw rope.error(key, "only default, linear and llama3 are known here: use a model that has one of them");
+  }
+  if (rope.number_or("partial_rotary_factor", 1, 0, 1) != 1)
+    throw rope.error("partial_rotary_factor", "only 1 is known here: use a model that turns whole heads");
+  return scaling;
+}
+
 LanguageModelConfig llama(const io::Config& json) {
   LanguageModelConfig config;
   config.architecture = Architecture::llama;
   require(json, "hidden_act", {"silu", "swish"});
-  require_off(json, "attention_bias");
-  require_off(json, "mlp_bias");
+  config.attention_bias = json.boolean_or("attention_bias", false);
+  config.mlp_bias = json.boolean_or("mlp_bias", false);
   config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
   config.positions = json.integer_or("max_position_embeddings", 2048, 1, longest);
   config.width = json.integer("hidden_size", 1, widest);
@@ -99,7 +132,7 @@ LanguageModelConfig llama(const io::Config& json) {
   for (const char* key : {"rope_parameters", "rope_scaling"}) {  // transformers 5, and older ones
     if (!json.has(key)) continue;
     const io::Config rope = json.object(key);
-    for (const char* name : {"rope_type", "type"}) require(rope, name, {"default"});  // as above
+    config.rotary_scaling = rotary_scaling(rope, config.positions);
     config.rope_theta = rope.number_or("rope_theta", config.rope_theta, least_theta, most_theta);
   }
   return config;
@@ -159,12 +192,12 @@ std::string LanguageModelConfig::json() const {
            {"n_layer", layers},
            {"n_head", heads},
            {"n_inner", inner},
-           {"activation_function", "gelu_new"},
+           {"activation_function", activation == ActivationFunction::gelu_erf ? "gelu" : "gelu_new"},
            {"layer_norm_epsilon", norm_eps},
            {"attn_pdrop", 0.0},
            {"embd_pdrop", 0.0},
            {"resid_pdrop", 0.0}};
-  else
+  else {
     all = {{"architectures", {"LlamaForCausalLM"}},
            {"model_type", "llama"},
            {"vocab_size", vocabulary},
@@ -178,9 +211,19 @@ std::string LanguageModelConfig::json() const {
            {"hidden_act", "silu"},
            {"rms_norm_eps", norm_eps},
            {"rope_theta", rope_theta},
-           {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", rope_theta}}},
-           {"attention_bias", false},
-           {"mlp_bias", false}};
+           {"attention_bias", attention_bias},
+           {"mlp_bias", mlp_bias}};
+    Json rope = {{"rope_type", to_string(rotary_scaling.kind)}};
+    if (rotary_scaling.kind != RotaryScalingKind::none) rope["factor"] = rotary_scaling.factor;
+    if (rotary_scaling.kind == RotaryScalingKind::llama3) {
+      rope["low_freq_factor"] = rotary_scaling.low_frequency_factor;
+      rope["high_freq_factor"] = rotary_scaling.high_frequency_factor;
+      rope["original_max_position_embeddings"] = rotary_scaling.original_positions;
+    }
+    if (rotary_scaling.kind != RotaryScalingKind::none) all["rope_scaling"] = rope;  // before transformers 5
+    rope["rope_theta"] = rope_theta;
+    all["rope_parameters"] = rope;
+  }
   all["tie_word_embeddings"] = tied;
   for (const auto& [key, value] : special_tokens) all[key] = Json::parse(value);
   return all.dump(2) + "\n";

@@ -9,10 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include <language_model/rotary_scaling.hpp>
+
+#include <precast/problem/activate.hpp>
+
 namespace precast::language_model {
 
 enum class Architecture : std::uint8_t {
-  gpt2,  ///< GPT2LMHeadModel: layer norm, learned positions, gelu by tanh
+  gpt2,  ///< GPT2LMHeadModel: layer norm, learned positions, gelu
   llama  ///< LlamaForCausalLM: RMS norm, rotary positions, SwiGLU, keys and values of fewer heads
 };
 
@@ -31,8 +35,13 @@ struct LanguageModelConfig {
   std::int64_t head_width = 32;  ///< width / heads in GPT-2; even in Llama
   std::int64_t inner = 512;      ///< width of the feed-forward layers
   double norm_eps = 1e-5;
-  double rope_theta = 10000;  ///< Llama
-  bool tied = true;           ///< whether the head is the table of embeddings
+  ActivationFunction activation = ActivationFunction::gelu_tanh;  ///< GPT-2: that, or gelu_erf
+  // Llama.
+  double rope_theta = 10000;
+  RotaryScaling rotary_scaling{};
+  bool attention_bias = false;  ///< whether q, k, v and what attention gives are projected with biases
+  bool mlp_bias = false;        ///< whether the feed-forward layers have biases
+  bool tied = true;             ///< whether the head is the table of embeddings
   /// Llama: the token whose embedding gets no gradient where it is read (pad_token_id, which transformers
   /// gives to torch's Embedding as padding_idx); a tied head's gradient reaches that row all the same.
   std::optional<std::int64_t> padding{};

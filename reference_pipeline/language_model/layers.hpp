@@ -130,9 +130,10 @@ class Layers {
     return y;
   }
 
-  Value<P> gelu(const Value<P>& x) const {
-    using Function = elementwise::GeluTanh;
-    const Value<P> y = train::variable(activate<P, Function>(x->value));
+  /// A function of problem/elementwise.hpp of every value.
+  template <class Function>
+  Value<P> activate(const Value<P>& x) const {
+    const Value<P> y = train::variable(precast::activate<P, Function>(x->value));
     record([x, y] {
       Tensor<Activation> dx(x->value.shape());
       activate_gradient_into<P, Function>(*y->gradient, x->value, dx.view());

@@ -214,7 +214,10 @@ class TrainedModelTemplate final : public TrainedModel {
       const Value<P> attended = layers.attention_of_one(layers.linear(normed, next[2], &next[3]), options);
       x = layers.sum(x, layers.linear(attended, next[4], &next[5]));
       const Value<P> again = layers.layer_norm(x, next[6], next[7], config_.norm_eps);
-      const Value<P> inner = layers.gelu(layers.linear(again, next[8], &next[9]));
+      const Value<P> wide = layers.linear(again, next[8], &next[9]);
+      const Value<P> inner = config_.activation == ActivationFunction::gelu_erf
+                                 ? layers.template activate<elementwise::GeluErf>(wide)
+                                 : layers.template activate<elementwise::GeluTanh>(wide);
       x = layers.sum(x, layers.linear(inner, next[10], &next[11]));
     }
     return layers.layer_norm(x, next[0], next[1], config_.norm_eps);
@@ -224,23 +227,29 @@ class TrainedModelTemplate final : public TrainedModel {
     const auto length = static_cast<std::int64_t>(tokens.size()) / batch;
     std::vector<f32> places(static_cast<std::size_t>(length));
     std::iota(places.begin(), places.end(), 0.0f);
-    const auto table = std::make_shared<const RotaryTableOfHalves>(
-        rotary_table_of_halves(config_.head_width, config_.rope_theta, places));
+    const auto table = std::make_shared<const RotaryTableOfHalves>(rotary_table_of_halves(
+        scaled(rotary_frequencies(config_.head_width, config_.rope_theta), config_.rotary_scaling), places));
     Parameter* next = parameters_.data();
-    Value<P> x = layers.embed(next[0], std::move(tokens), batch, config_.padding);
-    next += 1;
+    Value<P> x = layers.embed(*next++, std::move(tokens), batch, config_.padding);
+    const auto norm = [&](const Value<P>& of) { return layers.rms_norm(of, *next++, config_.norm_eps); };
+    const auto linear = [&](const Value<P>& of, bool has_bias) {
+      Parameter& weight = *next++;
+      return layers.linear(of, weight, has_bias ? next++ : nullptr);
+    };
     const AttentionOptions options{.heads = config_.heads, .heads_kv = config_.heads_kv, .causal = true};
-    for (std::int64_t i = 0; i < config_.layers; ++i, next += 9) {
-      const Value<P> normed = layers.rms_norm(x, next[0], config_.norm_eps);
-      const Value<P> q = layers.rotary(layers.linear(normed, next[1]), table);
-      const Value<P> k = layers.rotary(layers.linear(normed, next[2]), table);
-      const Value<P> attended = layers.attention(q, k, layers.linear(normed, next[3]), options);
-      x = layers.sum(x, layers.linear(attended, next[4]));
-      const Value<P> again = layers.rms_norm(x, next[5], config_.norm_eps);
-      const Value<P> inner = layers.swiglu(layers.linear(again, next[6]), layers.linear(again, next[7]));
-      x = layers.sum(x, layers.linear(inner, next[8]));
+    for (std::int64_t i = 0; i < config_.layers; ++i) {
+      const Value<P> normed = norm(x);
+      const Value<P> q = layers.rotary(linear(normed, config_.attention_bias), table);
+      const Value<P> k = layers.rotary(linear(normed, config_.attention_bias), table);
+      const Value<P> v = linear(normed, config_.attention_bias);
+      const Value<P> attended = layers.attention(q, k, v, options);
+      x = layers.sum(x, linear(attended, config_.attention_bias));
+      const Value<P> again = norm(x);
+      const Value<P> gate = linear(again, config_.mlp_bias);
+      const Value<P> up = linear(again, config_.mlp_bias);
+      x = layers.sum(x, linear(layers.swiglu(gate, up), config_.mlp_bias));
     }
-    return layers.rms_norm(x, next[0], config_.norm_eps);
+    return norm(x);
   }
 
   LanguageModelConfig config_;

@@ -56,18 +56,22 @@ std::vector<ParameterFacts> gpt2(const LanguageModelConfig& c) {
 
 std::vector<ParameterFacts> llama(const LanguageModelConfig& c) {
   std::vector<ParameterFacts> all{matrix("model.embed_tokens.weight", c.vocabulary, c.width)};
+  const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, bool bias) {
+    all.push_back(matrix(name + ".weight", out, in));
+    if (bias) all.push_back(vector(name + ".bias", out, 0));
+  };
   for (std::int64_t i = 0; i < c.layers; ++i) {
     const std::string layer = "model.layers." + std::to_string(i) + ".";
     const std::int64_t queries = c.heads * c.head_width, keys = c.heads_kv * c.head_width;
     all.push_back(vector(layer + "input_layernorm.weight", c.width, 1));
-    all.push_back(matrix(layer + "self_attn.q_proj.weight", queries, c.width));
-    all.push_back(matrix(layer + "self_attn.k_proj.weight", keys, c.width));
-    all.push_back(matrix(layer + "self_attn.v_proj.weight", keys, c.width));
-    all.push_back(matrix(layer + "self_attn.o_proj.weight", c.width, queries));
+    linear(layer + "self_attn.q_proj", queries, c.width, c.attention_bias);
+    linear(layer + "self_attn.k_proj", keys, c.width, c.attention_bias);
+    linear(layer + "self_attn.v_proj", keys, c.width, c.attention_bias);
+    linear(layer + "self_attn.o_proj", c.width, queries, c.attention_bias);
     all.push_back(vector(layer + "post_attention_layernorm.weight", c.width, 1));
-    all.push_back(matrix(layer + "mlp.gate_proj.weight", c.inner, c.width));
-    all.push_back(matrix(layer + "mlp.up_proj.weight", c.inner, c.width));
-    all.push_back(matrix(layer + "mlp.down_proj.weight", c.width, c.inner));
+    linear(layer + "mlp.gate_proj", c.inner, c.width, c.mlp_bias);
+    linear(layer + "mlp.up_proj", c.inner, c.width, c.mlp_bias);
+    linear(layer + "mlp.down_proj", c.width, c.inner, c.mlp_bias);
   }
   all.push_back(vector("model.norm.weight", c.width, 1));
   if (!c.tied) all.push_back(matrix("lm_head.weight", c.vocabulary, c.width));

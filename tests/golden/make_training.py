@@ -46,6 +46,22 @@ def llama():
                                   tie_word_embeddings=False, bos_token_id=0, eos_token_id=0, pad_token_id=None)
 
 
+def scaled_llama():
+  """Waves of 6, 63, 628 and 6283 positions: of each kind one at least."""
+  return transformers.LlamaConfig(vocab_size=128, hidden_size=16, intermediate_size=40, num_hidden_layers=2,
+                                  num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=64,
+                                  rope_parameters={"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,
+                                                   "high_freq_factor": 4.0, "original_max_position_embeddings": 128},
+                                  attention_bias=True, mlp_bias=True, tie_word_embeddings=True, bos_token_id=0, eos_token_id=0,
+                                  pad_token_id=None)
+
+
+def gelu_by_erf():
+  config = gpt2()
+  config.activation_function = "gelu"
+  return config
+
+
 def groups(model, weight_decay):
   parameters = list(model.parameters())
   return [{"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},
@@ -131,8 +147,7 @@ def clipping():
   return table
 
 
-tensors = {}
-for name, config in [("tiny_gpt2", gpt2()), ("tiny_llama", llama())]:
+def new_model(name, config):
   folder = OUTPUT / "language_models" / name
   torch.manual_seed(11)
   model = transformers.AutoModelForCausalLM.from_config(config)
@@ -141,12 +156,19 @@ for name, config in [("tiny_gpt2", gpt2()), ("tiny_llama", llama())]:
       p.add_(torch.randn(p.shape) * 0.1)
   model.save_pretrained(folder)
   (folder / "generation_config.json").unlink(missing_ok=True)
-  cosine = lambda o: transformers.get_cosine_schedule_with_warmup(o, 10, STEPS)
+  return folder
+
+
+tensors = {}
+for name, config in [("tiny_gpt2", gpt2()), ("tiny_llama", llama())]:
+  folder = new_model(name, config)
   tensors[f"{name}.f32"] = train(folder, "f32", 1e-3)
   tensors[f"{name}.clipped"] = train(folder, "f32", 3e-3, steps=60, clip=1.0, schedule=lambda o: transformers.get_cosine_schedule_with_warmup(o, 10, 60))
   tensors[f"{name}.naive-f16"] = train(folder, "naive-f16", 1e-3, steps=10)
   tensors[f"{name}.amp-f16"] = train(folder, "amp-f16", 1e-3, init_scale=2.0**24)
   tensors[f"{name}.amp-bf16"] = train(folder, "amp-bf16", 1e-3)
+for name, config in [("tiny_gpt2_erf", gelu_by_erf()), ("tiny_llama_scaled", scaled_llama())]:
+  tensors[f"{name}.f32"] = train(new_model(name, config), "f32", 1e-3, steps=50)
 tensors["scaler"] = scaler_history()
 tensors |= schedules() | clipping()
 facts = {"columns": json.dumps(["loss", "grad_norm", "scale", "skipped", "lr"]), "batch": json.dumps(BATCH),

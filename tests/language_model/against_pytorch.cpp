@@ -42,6 +42,16 @@ TEST_CASE("200 steps in f32 have PyTorch's losses to 1e-4", "[training]") {
   for (std::size_t i = 0; i < norms.size(); ++i) CHECK(steps[i].grad_norm == Approx(norms[i]).epsilon(2e-3));
 }
 
+// gelu by erf; biases everywhere, rotary frequencies scaled by Llama 3.1's rule, and a tied head.
+TEST_CASE("other models that transformers has take its steps, too", "[training]") {
+  const Golden golden("training");
+  const std::string model = GENERATE("tiny_gpt2_erf", "tiny_llama_scaled");
+  CAPTURE(model);
+  const auto losses = golden_column(golden, model + ".f32", 0);
+  const auto steps = run(model, {.policy = "f32", .steps = static_cast<std::int64_t>(losses.size())});
+  CHECK(largest_difference(steps, losses) < 1e-4);
+}
+
 TEST_CASE("a cosine with warm-up and clipping is PyTorch's run to 1e-4", "[training]") {
   const Golden golden("training");
   const std::string model = GENERATE("tiny_gpt2", "tiny_llama");

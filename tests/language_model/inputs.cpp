@@ -98,17 +98,23 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   refused(R"({"model_type": "bert"})", "model_type");
   refused(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 10, "n_layer": 1, "n_head": 3})", "n_head");
   refused(R"({"model_type": "gpt2", "activation_function": "relu"})", "activation_function");
-  refused(R"({"model_type": "gpt2", "activation_function": "gelu"})", "activation_function");
   refused(R"({"model_type": "llama", "hidden_act": "gelu"})", "hidden_act");
-  refused(R"({"model_type": "llama", "attention_bias": true})", "attention_bias");
+  refused(R"({"model_type": "llama", "attention_bias": 1})", "attention_bias");
   const std::string llama =
       R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
       "num_hidden_layers": 1, "num_attention_heads": 2, )";
   io::write_file(file, llama + R"("rope_scaling": null})");
   CHECK(LanguageModelConfig::load(file).rope_theta == 10000);
-  refused(llama + R"("rope_scaling": {"rope_type": "llama3", "factor": 8}})", "rope_scaling.rope_type");
-  refused(llama + R"("rope_scaling": {"type": "linear", "factor": 2}})",
+  refused(llama + R"("rope_scaling": {"rope_type": "llama3", "factor": 8}})", "rope_scaling.low_freq_factor");
+  refused(llama + R"("rope_scaling": {"type": "linear"}})", "rope_scaling.factor");
+  refused(llama + R"("rope_scaling": {"type": "linear", "factor": 0}})", "rope_scaling.factor");
+  refused(llama + R"("rope_scaling": {"type": "dynamic", "factor": 2}})",
           "rope_scaling.type");  // before transformers 4.43
+  refused(llama + R"("rope_parameters": {"rope_type": "linear", "factor": 2, "partial_rotary_factor": 0.5}})",
+          "rope_parameters.partial_rotary_factor");
+  refused(llama + R"("rope_parameters": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
+                     "high_freq_factor": 4}})",
+          "rope_parameters.high_freq_factor");
   refused(llama + R"("rope_parameters": {"rope_type": "yarn"}})", "rope_parameters.rope_type");
   refused(R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 0})", "hidden_size");
   const std::string gpt2 =
@@ -149,6 +155,46 @@ TEST_CASE("a config keeps its special tokens, and says what a run leaves out", "
   CHECK(loaded(special.json()).special_tokens == special.special_tokens);
 }
 
+TEST_CASE("frequencies of rotary positions are scaled as a config says", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "config.json";
+  const auto loaded = [&](const std::string& rope) {
+    io::write_file(file, R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
+                             "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 512)" +
+                             rope + "}");
+    return LanguageModelConfig::load(file).rotary_scaling;
+  };
+  CHECK(loaded("") == RotaryScaling{});
+  const RotaryScaling linear{.kind = RotaryScalingKind::linear, .factor = 4};
+  CHECK(loaded(R"(, "rope_scaling": {"type": "linear", "factor": 4})") == linear);
+  CHECK(loaded(R"(, "rope_parameters": {"rope_type": "linear", "factor": 4.0})") == linear);
+  const RotaryScaling llama3{.kind = RotaryScalingKind::llama3,
+                             .factor = 8,
+                             .low_frequency_factor = 1,
+                             .high_frequency_factor = 4,
+                             .original_positions = 256};
+  const std::string rope =
+      R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4)";
+  CHECK(loaded(rope + R"(, "original_max_position_embeddings": 256})") == llama3);
+  CHECK(loaded(rope + "}").original_positions == 512);  // the model's own
+  for (const RotaryScaling& scaling : {RotaryScaling{}, linear, llama3}) {
+    const LanguageModelConfig config{.architecture = Architecture::llama, .rotary_scaling = scaling};
+    io::write_file(file, config.json());
+    CHECK(LanguageModelConfig::load(file).rotary_scaling == scaling);
+  }
+
+  // Waves of 2 pi, 136 and 2916 positions; transformers' inv_freq, in f32.
+  const std::vector<double> frequencies = rotary_frequencies(6, 10000);
+  const auto check = [&](const RotaryScaling& scaling, const std::vector<double>& expected) {
+    const std::vector<double> found = scaled(frequencies, scaling);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(2e-7));
+  };
+  check({}, {1.0, 0.04641588404774666, 0.002154434332624078});
+  check(linear, {0.25, 0.011603971011936665, 0.0005386085831560194});
+  check(llama3, {1.0, 0.017866387963294983, 0.0002693042915780097});
+}
+
 TEST_CASE("an activation is known by each of transformers' names for it", "[language_model]") {
   const testing::TemporaryFolder folder;
   const auto file = folder.path() / "config.json";
@@ -161,6 +207,11 @@ TEST_CASE("an activation is known by each of transformers' names for it", "[lang
                            "activation_function": ")" +
                        std::string(name) + "\"}"),
                Catch::Contains(R"("activation_function": "gelu_new")"));
+  for (const char* name : {"gelu", "gelu_python"})
+    CHECK_THAT(written(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 2,
+                           "activation_function": ")" +
+                       std::string(name) + "\"}"),
+               Catch::Contains(R"("activation_function": "gelu")"));
   for (const char* name : {"silu", "swish"})
     CHECK_THAT(written(R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
                            "num_hidden_layers": 1, "num_attention_heads": 2, "hidden_act": ")" +

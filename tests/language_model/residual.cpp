@@ -18,7 +18,7 @@ TEST_CASE("gradients of residual connections follow finite differences", "[train
   train::Tape tape;
   const language_model::Layers<F32> layers(&tape);
   const auto in = train::variable(sent(x));
-  const auto middle = layers.sum(in, layers.gelu(in));
+  const auto middle = layers.sum(in, layers.activate<elementwise::GeluTanh>(in));
   const auto out = layers.sum(middle, layers.swiglu(middle, in));
   out->gradient = sent(dy);
   tape.backward();

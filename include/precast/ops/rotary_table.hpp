@@ -67,20 +67,30 @@ inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta
   return {arrived(std::move(cosines)), arrived(std::move(sines))};
 }
 
-/// The angles of heads whose halves are turned together, as Llama has them: for each position a row of
-/// `width` values, theta^(-2i / width) times the position in float64, its cosine and sine rounded to f32, at
-/// i and at i + width / 2. Throws ShapeError for an odd width.
-inline RotaryTableOfHalves rotary_table_of_halves(std::int64_t width, double theta,
-                                                  std::span<const f32> positions) {
+/// The frequencies of the pairs of a head of `width` values, in radians a position: theta^(-2i / width).
+/// Throws ShapeError for an odd width.
+inline std::vector<double> rotary_frequencies(std::int64_t width, double theta) {
   if (width < 2 || width % 2 != 0)
-    throw ShapeError("rotary_table_of_halves: a head of " + std::to_string(width) +
+    throw ShapeError("rotary_frequencies: a head of " + std::to_string(width) +
                      " values cannot be cut into halves");
-  const auto tokens = static_cast<std::int64_t>(positions.size()), half = width / 2;
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < width / 2; ++i)
+    frequencies.push_back(std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(width)));
+  return frequencies;
+}
+
+/// The angles of heads whose halves are turned together, as Llama has them, D = 2 * frequencies.size(): for
+/// each position a row of every frequency times the position in float64, its cosine and sine rounded to f32,
+/// at i and at i + D / 2. A model that scales its frequencies for longer contexts gives those.
+inline RotaryTableOfHalves rotary_table_of_halves(std::span<const double> frequencies,
+                                                  std::span<const f32> positions) {
+  const auto tokens = static_cast<std::int64_t>(positions.size()),
+             half = static_cast<std::int64_t>(frequencies.size()), width = 2 * half;
   HostTensor<f32> cosines(Shape{tokens, width}), sines(Shape{tokens, width});
   host::parallel_for(tokens, [&](std::int64_t token) {
     for (std::int64_t i = 0; i < half; ++i) {
-      const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-      const double angle = positions[static_cast<std::size_t>(token)] * frequency;
+      const double angle =
+          positions[static_cast<std::size_t>(token)] * frequencies[static_cast<std::size_t>(i)];
       for (const std::int64_t c : {i, i + half}) {
         cosines.data()[token * width + c] = static_cast<f32>(std::cos(angle));
         sines.data()[token * width + c] = static_cast<f32>(std::sin(angle));
@@ -88,6 +98,11 @@ inline RotaryTableOfHalves rotary_table_of_halves(std::int64_t width, double the
     }
   });
   return {arrived(std::move(cosines)), arrived(std::move(sines))};
+}
+/// Those of rotary_frequencies(width, theta).
+inline RotaryTableOfHalves rotary_table_of_halves(std::int64_t width, double theta,
+                                                  std::span<const f32> positions) {
+  return rotary_table_of_halves(rotary_frequencies(width, theta), positions);
 }
 
 }  // namespace PRECAST_BACKEND
