@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <casting/content_hash.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/comparison.hpp>
@@ -206,6 +207,19 @@ void compare_all(const CompareOptions& options) {
   finish(options, all.part, comparison_summary(all.part.rows, seconds, all.device.is_cuda));
 }
 
+/// What tells apart the pictures and latents that requests begin with; "" where there are none.
+std::string inputs_text(const families::Request& request) {
+  casting::ContentHash hash;
+  for (const std::optional<image::Image>* const picture : {&request.image, &request.mask})
+    if (*picture) {
+      const std::array size{(*picture)->width, (*picture)->height};
+      hash.add(std::as_bytes(std::span(size)));
+      hash.add(std::as_bytes(std::span((*picture)->rgb)));
+    }
+  if (request.latents) hash.add(std::as_bytes(request.latents->values()));
+  return request.image || request.latents ? casting::hash_text(hash.value()) : "";
+}
+
 /// Runs the policies of a part that its file does not have yet.
 void compare_part(CompareOptions& options) {
   if (options.output_option->count() == 0) options.output = "compare.json";
@@ -215,6 +229,7 @@ void compare_part(CompareOptions& options) {
   ComparisonPart& part = all.part;
   part.parameters = sheet_text(all, part.policies);
   part.sampler = all.request.sampler.value_or("");
+  part.inputs = inputs_text(all.request);
   if (io::is_there(options.output)) {
     ComparisonPart before = read_comparison_part(options.output);
     if (!are_of_one(before, part))

@@ -97,8 +97,9 @@ std::string listed(const std::vector<std::string>& names) {
 
 bool are_of_one(const ComparisonPart& a, const ComparisonPart& b) {
   return a.policies == b.policies && a.parameters == b.parameters && a.sampler == b.sampler &&
-         a.facts.prompt == b.facts.prompt && a.facts.model == b.facts.model && a.facts.seed == b.facts.seed &&
-         a.facts.width == b.facts.width && a.facts.height == b.facts.height && a.facts.steps == b.facts.steps;
+         a.inputs == b.inputs && a.facts.prompt == b.facts.prompt && a.facts.model == b.facts.model &&
+         a.facts.seed == b.facts.seed && a.facts.width == b.facts.width && a.facts.height == b.facts.height &&
+         a.facts.steps == b.facts.steps;
 }
 
 std::string comparison_part_text(const ComparisonPart& part) {
@@ -128,6 +129,7 @@ std::string comparison_part_text(const ComparisonPart& part) {
                       {"policies", part.policies},
                       {"parameters", part.parameters},
                       {"sampler", part.sampler},
+                      {"inputs", part.inputs},
                       {"rows", rows}}) +
          "\n";
 }
@@ -152,6 +154,7 @@ ComparisonPart parse_comparison_part(std::string_view text, const std::filesyste
   part.facts.steps = static_cast<int>(needed_integer(fields, "steps", 1, std::numeric_limits<int>::max()));
   part.parameters = needed_text(fields, "parameters");
   part.sampler = needed_text(fields, "sampler");
+  part.inputs = fields.text("inputs").value_or("");
   for (const nlohmann::json& name : needed_list(fields, "policies")) {
     if (!name.is_string())
       throw fields.error("policies", std::string("must be a list of names: ") + written_by);

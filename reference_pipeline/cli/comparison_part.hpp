@@ -17,7 +17,8 @@ struct ComparisonPart {
   ReportFacts facts;
   std::vector<std::string> policies;  ///< of the whole comparison; the first is the reference
   std::string parameters;             ///< the sheet's text of settings, for a PNG
-  std::string sampler;         ///< that was asked for, which the text does not have; "" for the model's own
+  std::string sampler;  ///< that was asked for, which the text does not have; "" for the model's own
+  std::string inputs;   ///< what tells the picture, mask and latents that it begins with apart; "" for none
   std::vector<Compared> rows;  ///< of this part, without their distances from the reference
 };
 

@@ -106,6 +106,23 @@ TEST_CASE("compare: a part goes on from its file, and takes no other's", "[compa
   refused(compare((scratch.path() / "sheet.png").string(), {"--layers"}), 2, "--layers goes with --shard");
 }
 
+TEST_CASE("compare: parts that begin with different pictures are of different comparisons", "[compare]") {
+  const Scratch scratch;
+  const auto in = [&](const char* name) { return (scratch.path() / name).string(); };
+  precast::image::Image picture{16, 16, std::vector<std::uint8_t>(std::size_t{3 * 16 * 16}, 90)};
+  precast::image::write_image(in("start.png"), picture);
+  const Words first{"--image", in("start.png"), "--strength", "1", "--shard", "1/2"};
+  REQUIRE(run(compare(in("part.json"), first)).code == 0);
+  CHECK(run(compare(in("part.json"), first)).code == 0);  // nothing is left to do
+  picture.rgb.back() = 91;
+  precast::image::write_image(in("start.png"), picture);
+  refused(compare(in("part.json"), first), 2, "a part of another comparison");
+  const Words second{"--image", in("start.png"), "--strength", "1", "--shard", "2/2"};
+  REQUIRE(run(compare(in("other.json"), second)).code == 0);
+  refused({"compare", "--merge", in("part.json"), in("other.json"), "--output", in("sheet.png")}, 1,
+          "of different comparisons");
+}
+
 TEST_CASE("compare: parts that are no whole are refused in a line", "[compare]") {
   const Scratch scratch;
   const std::string first = (scratch.path() / "1.json").string(),
@@ -129,6 +146,7 @@ TEST_CASE("compare: parts that are no whole are refused in a line", "[compare]")
     return scratch.file("changed.json", other.dump());
   };
   refused(merge({first, changed("seed", 7)}), 1, "different comparisons");
+  refused(merge({first, changed("inputs", "0123")}), 1, "different comparisons");
   refused(merge({first, changed("seed", -7)}), 1, "key 'seed'");
   refused(merge({first, changed("rows", 7)}), 1, "key 'rows'");
   refused(merge({first, changed("prompt", nlohmann::json())}), 1, "key 'prompt'");
