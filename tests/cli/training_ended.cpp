@@ -1,0 +1,156 @@
+// precast train where a run ends early: Ctrl-C, full disks, folders that cannot be written.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+#include <precast/io/safetensors.hpp>
+
+#include "given.hpp"
+#include "program.hpp"
+
+using program::run;
+using program::Scratch;
+using program::train;
+namespace fs = std::filesystem;
+
+TEST_CASE("a folder that cannot be written is told of before it is trained for", "[train]") {
+  const Scratch scratch;
+  const fs::path log = scratch.path() / "log.jsonl";
+  const auto refused = run(train("/proc", {"--steps", "3", "--log", log.string()}));
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err,
+             Catch::StartsWith("precast: error: /proc/checkpoint.safetensors: cannot be written"));
+  CHECK_FALSE(fs::exists(log));
+}
+
+TEST_CASE("a full disk leaves the last good checkpoint", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  REQUIRE(run(train(out, {"--steps", "4"})).code == 0);
+  const std::string before = program::content(out / "checkpoint.safetensors");
+  const auto full = run(train(out, {"--steps", "8", "--resume"}), "ulimit -f 16;");
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_THAT(full.err, Catch::Contains("checkpoint.safetensors"));
+  CHECK(program::content(out / "checkpoint.safetensors") == before);
+  CHECK(std::distance(fs::directory_iterator(out), fs::directory_iterator()) == 4);
+  CHECK(run(train(out, {"--steps", "8", "--resume"})).code == 0);
+}
+
+TEST_CASE("a disk that is full at the first checkpoint leaves nothing of a run", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const auto full = run(train(out, {"--steps", "4"}), "ulimit -f 16;");
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_FALSE(fs::exists(out));
+}
+
+TEST_CASE("a run that fails before its first checkpoint leaves the model of its folder as it was",
+          "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  const std::string config = program::content(out / "config.json");
+  const std::string log = (scratch.path() / "none" / "log.jsonl").string();
+  CHECK(run(train(out, {"--steps", "2", "--architecture", "llama", "--overwrite", "--log", log})).code == 1);
+  CHECK(program::content(out / "config.json") == config);
+  REQUIRE(run(train(out, {"--steps", "2", "--architecture", "llama", "--overwrite"})).code == 0);
+  CHECK(program::content(out / "config.json") != config);
+}
+
+TEST_CASE("a run that fails takes every folder away that it made, and no other", "[train]") {
+  const Scratch scratch;
+  const fs::path there = scratch.path() / "there";
+  fs::create_directory(there);
+  const std::string log = (scratch.path() / "none" / "log.jsonl").string();
+  const std::string longer_than_names(300, 'x');
+  for (const fs::path inner : {"a/b/c", "a/b/c/", "a/../b"}) {
+    INFO(inner.string());
+    CHECK(run(train(there / inner, {"--steps", "2", "--log", log})).code == 1);
+    CHECK(fs::is_empty(there));
+  }
+  const auto half = run(train(there / "a/b" / longer_than_names, {"--steps", "2"}));
+  INFO(half.err);
+  CHECK(half.code == 1);
+  CHECK_THAT(half.err, Catch::Contains("cannot be made: File name too long"));
+  CHECK(fs::is_empty(there));
+}
+
+TEST_CASE("Ctrl-C leaves a checkpoint, also before the first one is due", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", whole = scratch.path() / "whole",
+                 log = scratch.path() / "log.jsonl";
+  const auto ended = program::run_until(
+      "[ -s " + program::quoted(log.string()) + " ]", "TERM",
+      train(out, {"--steps", "100000000", "--checkpoint-every", "1000000000", "--log", log.string()}));
+  INFO(ended.err);
+  CHECK(ended.code == 143);
+  const precast::io::SafetensorsFile left(out / "checkpoint.safetensors");
+  const std::string step = left.metadata().at("step");
+  CHECK_THAT(ended.err, Catch::Contains("--resume goes on from the checkpoint of step " + step));
+  CHECK(program::json_lines(log).size() == std::stoul(step));
+  const std::string steps = std::to_string(std::stoi(step) + 3);
+  REQUIRE(run(train(out, {"--steps", steps, "--resume"})).code == 0);
+  REQUIRE(run(train(whole, {"--steps", steps})).code == 0);
+  CHECK(program::content(out / "model.safetensors") == program::content(whole / "model.safetensors"));
+}
+
+TEST_CASE("a full disk leaves whole lines in the log", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", log = scratch.path() / "log.jsonl";
+  const auto full = run(train(out, {"--steps", "100", "--log", log.string()}), "ulimit -f 1;");
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_THAT(full.err, Catch::Contains("log.jsonl: could not be written"));
+  const std::string text = program::content(log);
+  CHECK(text.ends_with('\n'));
+  CHECK(program::json_lines(log).size() >= 2);
+}
+
+TEST_CASE("a run whose log cannot grow leaves a checkpoint of all its steps", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", log = scratch.path() / "log.jsonl";
+  // Larger than the checkpoint, and no room in the log beyond its 400 lines.
+  std::string lines;
+  for (int step = 0; step < 400; ++step)
+    lines += "{\"step\": " + std::to_string(step) + ", \"padding\": \"" + std::string(600, ' ') + "\"}\n";
+  REQUIRE(run(train(out, {"--steps", "400"})).code == 0);
+  REQUIRE(fs::file_size(out / "checkpoint.safetensors") + 4096 < lines.size());
+  scratch.file("log.jsonl", lines);
+  const std::string limit =
+      "ulimit -f " + std::to_string(lines.size() / 512 + 2) + ";";  // sh counts blocks of 512
+  const auto full = run(train(out, {"--steps", "450", "--resume", "--log", log.string()}), limit);
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_THAT(full.err, Catch::Contains("log.jsonl: could not be written"));
+  const precast::io::SafetensorsFile left(out / "checkpoint.safetensors");
+  const std::string step = left.metadata().at("step");
+  CHECK(std::stoul(step) == program::json_lines(log).size() + 1);  // the step whose line did not fit
+  CHECK_THAT(full.err, Catch::Contains("--resume goes on from the checkpoint of step " + step));
+}
+
+TEST_CASE("a log whose last line was cut off goes on whole, and another file is no log", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", log = scratch.path() / "log.jsonl";
+  REQUIRE(run(train(out, {"--steps", "4", "--log", log.string()})).code == 0);
+  std::ofstream(log, std::ios::app) << "{\"step\": 4, \"lo";
+  REQUIRE(run(train(out, {"--steps", "6", "--log", log.string(), "--resume"})).code == 0);
+  const auto lines = program::json_lines(log);
+  REQUIRE(lines.size() == 6);
+  for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["step"] == i);
+  const std::string notes = scratch.file("notes.txt", "not a log\n");
+  const auto refused = run(train(out, {"--steps", "8", "--log", notes, "--resume"}));
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK_THAT(refused.err, Catch::Contains("is no log of precast train"));
+  CHECK(program::content(notes) == "not a log\n");
+}
