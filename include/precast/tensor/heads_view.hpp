@@ -55,6 +55,15 @@ class HeadsViewIn {
         std::is_same_v<Elsewhere, space>,
         "Precast: attention works in the other memory: the heads that it writes are its own backend's.");
   }
+  /// Nor do heads of another dtype.
+  template <class U>
+    requires(!std::is_same_v<std::remove_const_t<U>, value_type>)
+  HeadsViewIn(const HeadsViewIn<U, space>&) {  // NOLINT(google-explicit-constructor)
+    static_assert(
+        std::is_same_v<std::remove_const_t<U>, value_type>,
+        "Precast: these heads have another dtype than is taken here: attention writes the result dtype "
+        "of its class under the policy (precisions<P, Attention>::result, 'precast policy').");
+  }
 
   T* data() const { return data_; }
   /// [batch, rows, heads, width].

@@ -26,6 +26,15 @@ concept RowsElsewhere = requires(const A& array) {
   array.columns();
 };
 
+/// A tensor or view in this memory space of rows of other scalars than T.
+template <class A, class T, class Space>
+concept RowsOfAnotherDtype = requires(const A& array) {
+  requires ScalarDtype<typename A::value_type>;
+  requires !std::is_same_v<typename A::value_type, std::remove_const_t<T>>;
+  requires std::is_same_v<typename A::space, Space>;
+  array.columns();
+};
+
 }  // namespace detail
 
 /// A view of scalars in a memory space: a shape whose last dimension is contiguous, and whose rows lie
@@ -56,6 +65,22 @@ class ViewIn {
                   "is of its own backend (arrived() brings a HostTensor to a device, to_host() brings a "
                   "tensor back).");
   }
+  /// Nor do rows of another dtype.
+  template <detail::RowsOfAnotherDtype<T, space> Other>
+  ViewIn(const Other&) {  // NOLINT(google-explicit-constructor)
+    static_assert(
+        !detail::RowsOfAnotherDtype<Other, T, space>,
+        "Precast: this tensor or view has another dtype than is taken here: an op writes the result "
+        "dtype of its class under the policy (precisions<P, Op>::result, 'precast policy'), and cast() "
+        "converts.");
+  }
+  /// Nor does a result that can only be read.
+  template <class ReadOnly>
+    requires std::is_same_v<ReadOnly, const T> ViewIn(
+        const ViewIn<ReadOnly, space>&) {  // NOLINT(google-explicit-constructor)
+      static_assert(!std::is_same_v<ReadOnly, const T>,
+                    "Precast: what an op writes is a view of values that can be written, not of const ones.");
+    }
 
   T* data() const { return data_; }
   const Shape& shape() const { return shape_; }
