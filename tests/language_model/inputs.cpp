@@ -337,7 +337,8 @@ TEST_CASE("the embedding of a Llama's padding token learns nothing where it is r
     // 1 fills up, 3 does not occur.
     const auto batches = random_windows({0, 1, 2, 1, 1, 0, 2, 1, 0, 2, 2, 1, 0}, 2, 8, 1, "tokens");
     while (!trainer.done()) trainer.step(*batches);
-    const std::vector<f32> before = first.front(), after = trainer.model().values().front();
+    const std::vector<f32>& before = first.front();
+    const std::vector<f32> after = trainer.model().values().front();
     std::vector<std::int64_t> rows;
     for (std::int64_t row = 0; row < config.vocabulary; ++row)
       if (const std::int64_t begin = row * config.width;

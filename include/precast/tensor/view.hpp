@@ -18,6 +18,10 @@ namespace detail {
 template <class Writable, class T>
 concept WritableFormOf = std::is_same_v<const Writable, T>;
 
+/// What a view that cannot write has, where one that can has T.
+template <class ReadOnly, class T>
+concept ReadOnlyFormOf = !std::is_const_v<T> && std::is_same_v<ReadOnly, const T>;
+
 /// A tensor or view of rows of T that lies in another memory space.
 template <class A, class T, class Space>
 concept RowsElsewhere = requires(const A& array) {
@@ -75,12 +79,11 @@ class ViewIn {
         "converts.");
   }
   /// Nor does a result that can only be read.
-  template <class ReadOnly>
-    requires std::is_same_v<ReadOnly, const T> ViewIn(
-        const ViewIn<ReadOnly, space>&) {  // NOLINT(google-explicit-constructor)
-      static_assert(!std::is_same_v<ReadOnly, const T>,
-                    "Precast: what an op writes is a view of values that can be written, not of const ones.");
-    }
+  template <detail::ReadOnlyFormOf<T> ReadOnly>
+  ViewIn(const ViewIn<ReadOnly, space>&) {  // NOLINT(google-explicit-constructor)
+    static_assert(!detail::ReadOnlyFormOf<ReadOnly, T>,
+                  "Precast: what an op writes is a view of values that can be written, not of const ones.");
+  }
 
   T* data() const { return data_; }
   const Shape& shape() const { return shape_; }
