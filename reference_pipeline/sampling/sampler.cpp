@@ -52,10 +52,26 @@ SamplerPlan plan(const SamplerSettings& settings, const SamplerRun& run) {
   return plan_dpmpp(settings, run);
 }
 
+/// Throws InputError where what latents are multiplied or divided by is no number.
+void check_finite(const SamplerPlan& plan) {
+  const auto is_finite = [](f32 value) { return std::isfinite(value); };
+  const auto are_finite = [&](const SamplerOperation& operation) {
+    const elementwise::Combination& how = operation.how;
+    return std::ranges::all_of(how.coefficients, is_finite) && is_finite(how.first_divisor) &&
+           is_finite(how.factor) && is_finite(how.divisor);
+  };
+  for (const Sampler::Call& call : plan.calls)
+    if (!is_finite(plan.initial_noise_scale) || !is_finite(call.input_divisor) ||
+        !std::ranges::all_of(call.operations, are_finite))
+      throw InputError("the scheduler's settings give coefficients at timestep " + shortest(call.timestep) +
+                       " that are beyond f32: check beta_start, beta_end and trained_betas");
+}
+
 }  // namespace
 
 Sampler::Sampler(const SamplerSettings& settings, const SamplerRun& run) {
   SamplerPlan made = plan(settings, run);
+  check_finite(made);
   calls_ = std::move(made.calls);
   initial_noise_scale_ = made.initial_noise_scale;
   own_tensors_ = made.own_tensors;

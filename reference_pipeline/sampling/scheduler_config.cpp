@@ -284,6 +284,9 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
   if (is_dpmpp(kind)) {
     refuse(config_, "thresholding");
     read_dpmpp(config_, settings);
+    // These have solvers of their own, and diffusers writes those over what their file says.
+    if (class_name_ == "UniPCMultistepScheduler" || class_name_ == "DEISMultistepScheduler")
+      settings.solver_type = SolverType::midpoint;
     settings.use_karras_sigmas = kind == SamplerKind::dpmpp_2m_karras;
   }
   if (kind == SamplerKind::lcm) {

@@ -330,6 +330,11 @@ TEST_CASE("runs that a sampler does not have are refused in one line") {
   CHECK_THAT(failure(R"({"_class_name": "DPMSolverMultistepScheduler", "timestep_spacing": "leading"})",
                      SamplerKind::dpmpp_2m, {.steps = 1000}),
              Contains("do not fall"));
+  // Levels of noise whose squares are beyond f32, where diffusers' latents are NaN.
+  const std::string steep = R"({"_class_name": "EulerDiscreteScheduler", "beta_start": 0.01, "beta_end": 0.2,
+                                "beta_schedule": "scaled_linear", "timestep_spacing": "leading"})";
+  CHECK_THAT(failure(steep, SamplerKind::euler_a, {.steps = 10}), Contains("beyond f32: check beta_start"));
+  CHECK(failure(steep, SamplerKind::euler, {.steps = 10}).empty());
 }
 
 TEST_CASE("a step from Karras' last level to itself changes nothing") {

@@ -80,6 +80,13 @@ TEST_CASE("a folder's own sampler follows its class") {
                                               Contains("choose one of ddim, pndm"));
   CHECK(other.settings(SamplerKind::euler).beta_end == 0.012);
   CHECK(other.settings(SamplerKind::dpmpp_2m).solver_type == SolverType::midpoint);
+  // Those with solvers of their own pass none of dpmpp's on, whatever their file says.
+  for (const auto& [name, solver] : {std::pair("UniPCMultistepScheduler", SolverType::midpoint),
+                                     std::pair("DEISMultistepScheduler", SolverType::midpoint),
+                                     std::pair("DPMSolverSinglestepScheduler", SolverType::heun)}) {
+    const auto file = loaded(nlohmann::json({{"_class_name", name}, {"solver_type", "heun"}}).dump());
+    CHECK(file.settings(SamplerKind::dpmpp_2m).solver_type == solver);
+  }
 }
 
 TEST_CASE("keys that are not in the file have their class's defaults") {

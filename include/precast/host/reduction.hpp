@@ -10,6 +10,7 @@
 #include <precast/host/narrow_norm.hpp>
 #include <precast/host/norm.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/problem/reduction_kernels.hpp>
@@ -77,7 +78,7 @@ void sum_groups(std::int64_t groups, std::int64_t length, Terms&& terms, Store&&
         store(i, sum);
     }
   });
-  if (chunks > 1)
+  if (chunks > 1 && !DryRun::active())
     for (std::int64_t g = 0; g < groups; ++g) store(g, sum_by_halves(partial.view().row(g)));
 }
 
