@@ -65,6 +65,13 @@ class BufferIn {
     Memory::copy_from_host(data() + first, from, bytes);
     note_written();
   }
+  /// Copies the first bytes to the host, which waits until they are there: after what the current stream has
+  /// been given, and that of the context in which the memory was taken.
+  void download(void* to, std::size_t bytes) const {
+    if (bytes == 0) return;
+    Memory::wait_for_context(origin_);
+    Memory::copy_to_host(to, data(), bytes);
+  }
   /// What the current stream has been given so far writes values that other streams are going to read: they
   /// wait for it when they take data().
   void note_written() { Memory::note_written(origin_); }

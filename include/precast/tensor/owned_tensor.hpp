@@ -59,6 +59,9 @@ class Tensor {
     buffer_.upload(static_cast<std::size_t>(first) * sizeof(T), values.data(), values.size_bytes());
   }
 
+  /// Copies all values to the host's `to`: they are there when this returns.
+  void download(T* to) const { buffer_.download(to, static_cast<std::size_t>(bytes_for<T>(elements()))); }
+
   /// What the current stream has been given so far writes values that other streams are going to read: ops
   /// wait for it on whichever stream they run.
   void note_written() { buffer_.note_written(); }

@@ -84,6 +84,7 @@ struct DeviceMemory {
   /// copy_from_host returns; it waits only where the stream's staging is full. copy_to_host waits until the
   /// values are there.
   static inline void note_written(Origin& origin);
+  static inline void wait_for_context(const Origin& origin);
   static inline void copy(void* to, const void* from, std::size_t bytes);
   static inline void copy_from_host(void* to, const void* from, std::size_t bytes);
   static inline void copy_to_host(void* to, const void* from, std::size_t bytes);
