@@ -55,6 +55,8 @@ class BufferIn {
     Memory::wait_for_values(origin_);
     return data_;
   }
+  /// The number of the device that they are on; 0 for the host's.
+  int device() const { return Memory::device_of(origin_); }
   /// The bytes held, which may be a little more than asked for.
   std::size_t capacity() const { return bytes_; }
 

@@ -68,6 +68,8 @@ class Tensor {
 
   T* data() { return reinterpret_cast<T*>(buffer_.data()); }
   const T* data() const { return reinterpret_cast<const T*>(buffer_.data()); }
+  /// The number of the device that it was made on; 0 on the host.
+  int device() const { return buffer_.device(); }
   const Shape& shape() const { return shape_; }
   std::int64_t elements() const { return shape_.elements(); }
   std::int64_t columns() const { return shape_.back(); }

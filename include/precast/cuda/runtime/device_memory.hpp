@@ -76,6 +76,7 @@ struct DeviceMemory {
     origin.context.memory->deallocate(block, bytes, origin.context.stream);
     detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
   }
+  static int device_of(const Origin& origin) { return origin.device; }
   static void wait_for_values(const Origin& origin) {
     if (origin.arrival) origin.arrival->order_before(current_stream());
   }
