@@ -2,6 +2,8 @@
 // decoded values.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -16,12 +18,16 @@
 #include <cuda/product_runs.hpp>
 #include <simt/session.hpp>
 #include <support/block_source.hpp>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <precast/cuda/matmul/block_product_kernels.hpp>
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/decode_chunk.hpp>
 #include <precast/host/block_decoder.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/quant/scaled_rows.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -163,6 +169,41 @@ TEST_CASE("chunks of blocks are decoded to the bits of whole blocks", "[blocks]"
                     bit_cast<std::uint32_t>(chunks[static_cast<std::size_t>(i)]));
       }
     });
+}
+
+TEST_CASE("codes of a row are read to the end of the row and no further", "[linear][blocks]") {
+  // A matrix that ends where a page does, before one that nobody may read.
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  constexpr std::int64_t features = 3;
+  using P = Policy<Storage<int8_row>, Compute<f32>>;
+  for (const std::int64_t columns : {1, 7, 9, 130}) {
+    CAPTURE(columns);
+    auto* const pages = static_cast<std::byte*>(
+        mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    REQUIRE(pages != MAP_FAILED);
+    REQUIRE(mprotect(pages + page, page, PROT_NONE) == 0);
+    const auto bytes = static_cast<std::size_t>(features * (row_head_bytes + columns));
+    std::byte* const first = pages + page - bytes;
+    const auto values = random_integers<f32>({features, columns}, 1),
+               x = random_integers<f32>({9, columns}, 2);
+    quant::encode_rows<int8_row>(values.values(), static_cast<std::size_t>(columns), {first, bytes});
+    const BlockViewIn<const int8_row, DeviceSpace> weight(reinterpret_cast<const int8_row*>(first),
+                                                          Shape{features, columns});
+    HostTensor<f32> out(Shape{9, features});
+    using Types = precisions<P, Matmul>;
+    gpu::matmul_transposed<Types, f32>(on_device(x), weight, Epilogue{}, on_device(out));
+    for (std::int64_t r = 0; r < 9; ++r)
+      for (std::int64_t f = 0; f < features; ++f) {
+        double sum = 0, sizes = 0;
+        for (std::size_t c = 0; c < static_cast<std::size_t>(columns); ++c) {
+          const double term =
+              static_cast<double>(x.view().row(r)[c]) * static_cast<double>(values.view().row(f)[c]);
+          sum += term, sizes += std::abs(term);
+        }
+        CHECK(std::abs(out.view().row(r)[static_cast<std::size_t>(f)] - sum) <= sizes / 64);
+      }
+    munmap(pages, 2 * page);
+  }
 }
 
 TEST_CASE("rows in f32 are rounded to operands for a product with blocks of a file", "[linear][blocks]") {

@@ -104,6 +104,20 @@ TEST_CASE("a rank of NCCL that fails says what, and does not wait for the others
   CHECK_THROWS_WITH(gpu::NcclCommunicator(first, fake.library), Catch::Contains("join rank 0 of 2"));
 }
 
+TEST_CASE("a rank of NCCL that ends by an exception does not wait for the others", "[nccl]") {
+  const Fake fake;
+  Meeting first(0);
+  try {
+    const gpu::NcclCommunicator job(first, fake.library);
+    fake.calls();
+    throw OutOfMemory("as a model's next layer might");
+  } catch (const OutOfMemory&) {
+    CHECK(fake.calls() == "ncclCommAbort(100)\n");
+    { const gpu::NcclCommunicator after(first, fake.library); }  // of a program that goes on
+    CHECK_THAT(fake.calls(), Catch::EndsWith("ncclCommDestroy(100)\n"));
+  }
+}
+
 TEST_CASE("a machine without NCCL is told so", "[nccl]") {
   const gpu::NcclLibrary none("libno_such_nccl.so");
   CHECK_FALSE(none.found());

@@ -220,6 +220,23 @@ TEST_CASE("cuda: the library scales fp8 operands, and is not asked to scale othe
   REQUIRE(host.multiplied[0].scales.weight == scale.data());
 }
 
+TEST_CASE("cuda: the library is not asked for rows that lie over each other", "[library]") {
+  HostLibrary host;
+  const gpu::LibraryScope scope(host.library());
+  using Types = precisions<Bf16, Matmul>;
+  const auto values = random_tensor<bf16>({1, 224}, 1), weight = random_tensor<bf16>({40, 64}, 2, 0.2);
+  for (const std::int64_t row_stride : {0, 8}) {  // one row twenty times, and windows over one row
+    CAPTURE(row_stride);
+    const HostView<const bf16> x(values.data(), Shape{20, 64}, row_stride);
+    const auto expected = expected_products<Types>(x, weight, HostTensor<bf16>());
+    CHECK(expected.outside(product<Types>(x, weight, HostTensor<bf16>())) == "");
+    const HostView<const bf16> weights(values.data(), Shape{20, 64}, row_stride);
+    HostTensor<bf16> out(Shape{40, 20});
+    gpu::matmul_transposed<Types, bf16>(on_device(weight), on_device(weights), Epilogue{}, on_device(out));
+  }
+  CHECK(host.multiplied.empty());
+}
+
 TEST_CASE("cuda: a shared library that is not there says so, and has no functions", "[library]") {
   gpu::SharedLibrary none({"libprecast_none.so.1", "libprecast_none.so"});
   REQUIRE_FALSE(none);

@@ -57,6 +57,10 @@ cudaError_t cudaGetDevice(int* device) {
   *device = fake_runtime::device;
   return cudaSuccess;
 }
+cudaError_t cudaSetDevice(int device) {
+  fake_runtime::device = device;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   if (attribute != cudaDevAttrMaxSharedMemoryPerBlockOptin) return cudaErrorNotSupported;
   *value = of_block;

@@ -15,6 +15,10 @@
 #include <precast/cuda/runtime/replay.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 
+#if __has_include(<dlpack/dlpack.h>)
+#include <precast/interop/dlpack.hpp>
+#endif
+
 using namespace precast;
 using namespace precast::gpu;
 
@@ -122,6 +126,31 @@ void arrivals() {
   expect(!throws([&] { asks_late(false); }), "after which the body can be recorded");
 }
 
+#if __has_include(<dlpack/dlpack.h>)
+/// A program's allocator, whose memory nobody touches.
+struct Nowhere final : MemoryResource {
+  int given_back_on = -1;
+  void* allocate(std::size_t, Stream) override { return this; }
+  void deallocate(void*, std::size_t, Stream) noexcept override { given_back_on = fake_runtime::device; }
+};
+
+void devices() {
+  Nowhere memory;
+  fake_runtime::device = 1;
+  DLManagedTensor* const tensor = with_context({Stream{}, &memory}, [] {
+    return interop::to_dlpack(Tensor<f32, DeviceMemory>(Shape{2, 3}));
+  });
+  fake_runtime::device = 0;
+  expect(tensor->dl_tensor.device.device_type == kDLCUDA && tensor->dl_tensor.device.device_id == 1,
+         "DLPack is told of the device that a tensor was made on");
+  tensor->deleter(tensor);
+  expect(memory.given_back_on == 1 && fake_runtime::device == 0,
+         "whose memory goes back there, whatever the thread's current device");
+}
+#else
+void devices() {}
+#endif
+
 }  // namespace
 
 int main() {
@@ -129,5 +158,6 @@ int main() {
   streams();
   graphs();
   arrivals();
+  devices();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

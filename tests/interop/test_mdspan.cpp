@@ -36,6 +36,14 @@ struct SmallSpan {
   T* data_handle() const { return data; }
 };
 
+/// One whose accessor makes another value of what lies in memory.
+struct ScaledSpan : SmallSpan<f32, 2> {
+  using reference = f32;
+};
+struct PlainSpan : SmallSpan<f32, 2> {
+  using reference = f32&;
+};
+
 std::array<f32, 120> counted() {
   std::array<f32, 120> values{};
   std::iota(values.begin(), values.end(), 0.0f);
@@ -58,6 +66,7 @@ TEST_CASE("an mdspan is a view of its memory", "[interop]") {
                     Catch::Contains("no strides"));
   static_assert(!interop::MdspanLike<SmallSpan<int, 2>>);  // integers are no dtype
   static_assert(!interop::MdspanLike<HostView<f32>>);
+  static_assert(interop::MdspanLike<PlainSpan> && !interop::MdspanLike<ScaledSpan>);
 }
 
 TEST_CASE("an mdspan of four dimensions is heads, whatever its strides", "[interop]") {

@@ -107,6 +107,18 @@ TEST_CASE("a stream is there until its last memory has been given back", "[memor
   CHECK_NOTHROW(simt::wait_for_device());
 }
 
+TEST_CASE("a result of another stream is waited for on its way to the host", "[memory]") {
+  const gpu::Stream stream = simt::make_stream();
+  const auto result = gpu::with_context({stream}, [] {
+    DeviceTensor tensor({3});
+    fill(tensor, 7);
+    return tensor;
+  });
+  CHECK(values_of(result) == std::vector<f32>{7, 7, 7});
+  const gpu::OwnStream another;
+  CHECK(values_of(result) == std::vector<f32>{7, 7, 7});
+}
+
 TEST_CASE("a context keeps the stream that an OwnStream made", "[memory]") {
   std::optional<gpu::Context> context;
   {

@@ -107,9 +107,9 @@ HeadsViewIn<T, Space> dlpack_heads(const DLTensor& tensor, int device = 0) {
 }
 
 /// A tensor as DLPack has it, for a consumer, who calls the deleter once: that frees the tensor. Memory of a
-/// device is said to be on device number `device`, and whatever writes it must have finished.
+/// device is said to be on the device that the tensor was made on, and whatever writes it must have finished.
 template <class T, class Memory>
-DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor, int device = 0) {
+DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor) {
   struct Owner {
     Tensor<T, Memory> tensor;
     std::array<std::int64_t, Shape::max_rank> shape{}, strides{};
@@ -123,7 +123,7 @@ DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor, int device = 0) {
   constexpr bool on_host = std::is_same_v<typename Memory::space, HostSpace>;
   DLTensor& given = owner->managed.dl_tensor;
   given.data = owner->tensor.data();
-  given.device = {on_host ? kDLCPU : kDLCUDA, on_host ? 0 : device};
+  given.device = {on_host ? kDLCPU : kDLCUDA, owner->tensor.device()};
   given.ndim = static_cast<int>(shape.rank());
   given.dtype = detail::dlpack_dtype<T>();
   given.shape = owner->shape.data();

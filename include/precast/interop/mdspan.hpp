@@ -13,11 +13,24 @@
 
 namespace precast::interop {
 
-/// What has extents, strides and a plain pointer, as std::mdspan (C++23, [mdspan.mdspan]) has.
+namespace detail {
+/// Whether what an accessor gives is the value in memory, and no other that it makes of it (std::linalg's
+/// scaled, say). What has no accessor gives nothing else.
+template <class M>
+inline constexpr bool gives_what_lies_there = [] {
+  if constexpr (requires { typename M::reference; })
+    return std::is_same_v<typename M::reference, typename M::element_type&>;
+  else
+    return true;
+}();
+}  // namespace detail
+
+/// What has extents, strides and a plain pointer to its values, as std::mdspan (C++23, [mdspan.mdspan]) has.
 template <class M>
 concept MdspanLike = requires(const M& span) {
   typename M::element_type;
   requires ForeignScalar<typename M::element_type>;
+  requires detail::gives_what_lies_there<M>;
   { M::rank() } -> std::convertible_to<std::size_t>;
   { span.extent(0) } -> std::convertible_to<std::int64_t>;
   { span.stride(0) } -> std::convertible_to<std::int64_t>;

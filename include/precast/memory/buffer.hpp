@@ -55,6 +55,8 @@ class BufferIn {
     Memory::wait_for_values(origin_);
     return data_;
   }
+  /// The number of the device that they are on; 0 for the host's.
+  int device() const { return Memory::device_of(origin_); }
   /// The bytes held, which may be a little more than asked for.
   std::size_t capacity() const { return bytes_; }
 
@@ -64,6 +66,13 @@ class BufferIn {
     if (bytes == 0) return;
     Memory::copy_from_host(data() + first, from, bytes);
     note_written();
+  }
+  /// Copies the first bytes to the host, which waits until they are there: after what the current stream has
+  /// been given, and that of the context in which the memory was taken.
+  void download(void* to, std::size_t bytes) const {
+    if (bytes == 0) return;
+    Memory::wait_for_context(origin_);
+    Memory::copy_to_host(to, data(), bytes);
   }
   /// What the current stream has been given so far writes values that other streams are going to read: they
   /// wait for it when they take data().

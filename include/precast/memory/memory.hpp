@@ -187,6 +187,8 @@ struct HostMemory {
   /// current work: nothing here, where work is done when it returns.
   static void note_written(Origin&) {}
   static void wait_for_values(const Origin&) {}
+  static void wait_for_context(const Origin&) {}
+  static int device_of(const Origin&) { return 0; }
   /// Copies within the memory, from the host's into it, and out of it.
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes && !DryRun::active()) std::memcpy(to, from, bytes);

@@ -59,12 +59,17 @@ class Tensor {
     buffer_.upload(static_cast<std::size_t>(first) * sizeof(T), values.data(), values.size_bytes());
   }
 
+  /// Copies all values to the host's `to`: they are there when this returns.
+  void download(T* to) const { buffer_.download(to, static_cast<std::size_t>(bytes_for<T>(elements()))); }
+
   /// What the current stream has been given so far writes values that other streams are going to read: ops
   /// wait for it on whichever stream they run.
   void note_written() { buffer_.note_written(); }
 
   T* data() { return reinterpret_cast<T*>(buffer_.data()); }
   const T* data() const { return reinterpret_cast<const T*>(buffer_.data()); }
+  /// The number of the device that it was made on; 0 on the host.
+  int device() const { return buffer_.device(); }
   const Shape& shape() const { return shape_; }
   std::int64_t elements() const { return shape_.elements(); }
   std::int64_t columns() const { return shape_.back(); }

@@ -13,11 +13,12 @@
 
 namespace precast {
 
-/// The values of a tensor in the host's memory.
+/// The values of a tensor in the host's memory: those that the context in which it was made has given it so
+/// far, whatever the current one is.
 template <ScalarDtype T, class Memory>
 HostTensor<T> to_host(const Tensor<T, Memory>& tensor) {
   HostTensor<T> copy(tensor.shape());
-  Memory::copy_to_host(copy.data(), tensor.data(), static_cast<std::size_t>(bytes_for<T>(tensor.elements())));
+  tensor.download(copy.data());
   return copy;
 }
 /// The same of a tensor that is no longer needed, which moves where it lies there already.

@@ -1,6 +1,6 @@
 // Flash attention forward on Hopper's warpgroups (Shah et al. 2024, without the overlap of products and
 // softmax within a warpgroup): one producer thread loads tiles by the TMA, and consumer warpgroups multiply
-// them where they lie. It has run in the emulator, and on no device yet.
+// them where they lie.
 #pragma once
 
 #include <precast/cuda/attention/attention_operands.hpp>

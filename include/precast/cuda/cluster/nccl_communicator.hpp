@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <span>
 #include <string>
@@ -32,17 +33,19 @@ class NcclCommunicator final : public cluster::Communicator {
     library.check(nccl.join(&rank_, size_, id, number_),
                   "join rank " + std::to_string(number_) + " of " + std::to_string(size_));
   }
+  /// Waits for its sums, and for the ranks of this machine, which NCCL wants to end together. Where something
+  /// has failed, also elsewhere in the program, they would not come: then it ends alone.
   ~NcclCommunicator() override {
     const NcclFunctions& nccl = library_->functions();
-    if (has_failed_) {
-      (void)nccl.abort(rank_);  // what waits for the others would wait for ever
-      return;
+    if (!has_failed_ && std::uncaught_exceptions() <= exceptions_before_) {
+      try {
+        wait_for(stream());
+        (void)nccl.leave(rank_);
+        return;
+      } catch (const std::exception&) {  // the device has failed, which its next user is told
+      }
     }
-    try {
-      wait_for(stream());
-    } catch (const Error&) {  // the device has failed, which its next user is told
-    }
-    (void)nccl.leave(rank_);
+    (void)nccl.abort(rank_);
   }
 
   int rank() const override { return number_; }
@@ -109,6 +112,7 @@ class NcclCommunicator final : public cluster::Communicator {
   int number_, size_;
   NcclRank* rank_ = nullptr;
   bool has_failed_ = false;
+  int exceptions_before_ = std::uncaught_exceptions();
   Context sums_stream_ = made_stream();
   std::map<Ticket, Event> sums_;
   Ticket last_ = 0;

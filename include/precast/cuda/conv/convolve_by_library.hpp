@@ -8,7 +8,6 @@
 #include <precast/cuda/conv/cudnn.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
-#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -45,8 +44,8 @@ bool convolve_by_library(const DeviceView<const X>& x,
   if constexpr (conv_library_has_dtypes<Types> && std::is_same_v<X, typename Types::operand>) {
     const auto& library = library_in_use<ConvLibrary>();
     if (!library.has_code || epilogue.bias.elements() == 0 || epilogue.activate != ActivationFunction::none ||
-        x.elements() == 0 || !padded_alike(sizes) || !weight.contiguous() ||
-        !rows_begin_on_16_bytes(weight) || !rows_begin_on_16_bytes(x) || !rows_begin_on_16_bytes(out))
+        x.elements() == 0 || !padded_alike(sizes) || !weight.contiguous() || !lies_for_library(weight) ||
+        !lies_for_library(x) || !lies_for_library(out))
       return false;
     ConvRequest conv{.dtype = library_dtype<X>(),
                      .sizes = sizes,

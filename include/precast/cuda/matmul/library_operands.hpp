@@ -9,6 +9,7 @@
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -31,6 +32,13 @@ template <ScalarDtype Operand, ScalarDtype From>
 void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOperand<Operand>>& to,
                   Stream stream) {
   detail::map_arrays("round_values", AsLibraryOperand<Operand>{}, to, stream, from);
+}
+
+/// Whether a library takes rows where they lie: each begins on a multiple of 16 bytes, and where the one
+/// before it has ended. Views from elsewhere may show one row many times.
+template <class T>
+bool lies_for_library(const DeviceView<T>& view) {
+  return rows_begin_on_16_bytes(view) && (view.rows() <= 1 || view.row_stride() >= view.columns());
 }
 
 /// A matrix as operands of a library: the values themselves where they are that already, else a rounded copy,

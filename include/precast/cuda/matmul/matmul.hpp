@@ -13,7 +13,7 @@
 #include <precast/cuda/matmul/rounded_product.hpp>
 #include <precast/cuda/matmul/skinny_gemm.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
-#include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/cuda/tile/block_rows.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/problem/product_kernels.hpp>
@@ -48,7 +48,7 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
     if (out.rows() <= most_skinny_rows) {
       if constexpr (ScalarDtype<typename Types::storage>)
         return launch_skinny_gemm<ProductTypes<Types>>(rows, features, store, stream);
-      else if constexpr (!ScaledRowDtype<typename Types::storage>)  // which come in no slabs of blocks
+      else if constexpr (blocks_of_one_size<typename Types::storage>)  // others come in no slabs of blocks
         return launch_block_gemv<ProductTypes<Types>>(rows, features, store, stream);
     }
     if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;

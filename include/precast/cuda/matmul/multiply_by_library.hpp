@@ -12,7 +12,6 @@
 #include <precast/cuda/pointwise/map_values.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/workspace.hpp>
-#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -61,12 +60,12 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     if (!library_takes_bias<Types> && has_bias) return false;
     if (scales.any() && !std::is_same_v<Operand, fp8_e4m3>) return false;
     if (activates && (has_residual || (!gelu && !std::is_same_v<Result, f32>))) return false;
-    if ((library_takes_weight<Types> && !rows_begin_on_16_bytes(weight.view())) ||
-        !rows_begin_on_16_bytes(out) || (has_residual && !rows_begin_on_16_bytes(residual)))
+    if ((library_takes_weight<Types> && !lies_for_library(weight.view())) || !lies_for_library(out) ||
+        (has_residual && !lies_for_library(residual)))
       return false;
     const Result* const held_bias = epilogue.narrow_bias.template as<Result>();
-    if (LibraryOperands<Result, f32>::in_place && !rows_begin_on_16_bytes(epilogue.bias)) return false;
-    if (LibraryOperands<Operand, X>::in_place && !rows_begin_on_16_bytes(x)) return false;
+    if (LibraryOperands<Result, f32>::in_place && !lies_for_library(epilogue.bias)) return false;
+    if (LibraryOperands<Operand, X>::in_place && !lies_for_library(x)) return false;
     const DeviceView<const Storage> held_weight = operands_held<Types>(weight);
     const bool weight_is_held = held_weight.elements() != 0;
     ProductRequest product{

@@ -49,7 +49,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
 
   f32 sums[features][tile.rows] = {};
   const int in_vectors = x.wide && weight.wide ? weight.columns / width * width : 0;
-  for (int first = 0; first < in_vectors; first += threads_per_warp * width * tile.loads_in_flight) {
+  constexpr int step = threads_per_warp * width * tile.loads_in_flight;
+  static_assert(step <= columns_past_the_end, "skinny_gemm: the end of a step is counted in 32 bits.");
+  for (int first = 0; first < in_vectors; first += step) {
     Vector<Stored, width> weights[tile.loads_in_flight][features];
     PRECAST_UNROLL
     for (int load = 0; load < tile.loads_in_flight; ++load) {

@@ -65,7 +65,9 @@ inline MemoryResource& device_pool() {
 /// Where ops run. `Context{stream}` takes memory from the device's pool, `Context{stream, &resource}` from a
 /// program's allocator. Any op takes one as its first argument; without one, ops run in the thread's current
 /// one. Results remember it: their memory goes back to the resource in the order of the stream, whoever lets
-/// go of them. Both must outlive the results, unless the context has the stream from an OwnStream.
+/// go of them, and to_host waits for the stream. Ops of another stream wait for uploads alone, and
+/// what they read must be there until they are done. Both must outlive the results, unless the context has
+/// the stream from an OwnStream.
 struct Context {
   Stream stream{};
   MemoryResource* memory = &device_pool();

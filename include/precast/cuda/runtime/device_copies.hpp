@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include <precast/cuda/runtime/arrival.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/staging.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
@@ -21,6 +23,20 @@ namespace precast::gpu {
 
 inline void DeviceMemory::note_written(Origin& origin) {
   if (!MemoryCounter::active()) origin.arrival = Held<Arrival>(new RecordedArrival(current_stream()));
+}
+
+/// What the current stream is given from now on comes after all that the stream of a block's context was.
+inline void DeviceMemory::wait_for_context(const Origin& origin) {
+  if (MemoryCounter::active() ||
+      (origin.context.stream == current_stream() && origin.device == detail::current_device()))
+    return;
+  std::optional<Event> given;
+  {
+    const detail::DeviceScope device(origin.device);  // whose stream it is
+    given.emplace();
+    given->record(origin.context.stream);
+  }
+  given->order_before(current_stream());
 }
 
 inline void DeviceMemory::copy(void* to, const void* from, std::size_t bytes) {

@@ -76,6 +76,7 @@ struct DeviceMemory {
     origin.context.memory->deallocate(block, bytes, origin.context.stream);
     detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
   }
+  static int device_of(const Origin& origin) { return origin.device; }
   static void wait_for_values(const Origin& origin) {
     if (origin.arrival) origin.arrival->order_before(current_stream());
   }
@@ -84,6 +85,7 @@ struct DeviceMemory {
   /// copy_from_host returns; it waits only where the stream's staging is full. copy_to_host waits until the
   /// values are there.
   static inline void note_written(Origin& origin);
+  static inline void wait_for_context(const Origin& origin);
   static inline void copy(void* to, const void* from, std::size_t bytes);
   static inline void copy_from_host(void* to, const void* from, std::size_t bytes);
   static inline void copy_to_host(void* to, const void* from, std::size_t bytes);

@@ -13,6 +13,12 @@
 
 namespace precast::gpu {
 
+/// Whether blocks are all of one size, and there to their end, the last of a row too.
+template <BlockDtype T>
+inline constexpr bool blocks_of_one_size = !requires {
+  dtype_traits<T>::blocks_for(std::int64_t{});
+};
+
 /// Rows of a matrix of blocks. What lies outside is zero. The interface is MatrixRows', of values in f32 that
 /// no memory holds: they are decoded as they are read.
 template <BlockDtype T>
@@ -43,12 +49,16 @@ struct BlockRows {
   PRECAST_DEVICE void decode_chunk(const Row& row, int column, f32 (&values)[Count]) const {
     constexpr int in_block = dtype_traits<T>::values_per_block;
     if constexpr (in_block % Count == 0) {
-      // The last block of a row is there to its end.
       const int present = row.there ? columns - column : 0;
-      if (present > 0)
-        precast::decode_chunk<T, Count>(
-            data[row.offset + planted<"another block of the row">(column / in_block, column / in_block - 1)],
-            column % in_block, values);
+      const std::int64_t at =
+          row.offset + planted<"another block of the row">(column / in_block, column / in_block - 1);
+      if (present >= (blocks_of_one_size<T> ? 1 : Count)) {
+        precast::decode_chunk<T, Count>(data[at], column % in_block, values);
+      } else if constexpr (!blocks_of_one_size<T>) {
+        PRECAST_UNROLL
+        for (int i = 0; i < Count; ++i)
+          if (i < present) precast::decode_chunk<T, 1>(data[at], column % in_block + i, values + i);
+      }
       PRECAST_UNROLL
       for (int i = 0; i < Count; ++i)
         if (i >= present) values[i] = 0;

@@ -60,8 +60,10 @@ bool rows_begin_on_16_bytes(const DeviceView<T>& view) {
   return rows_are_aligned<16 / static_cast<int>(sizeof(T))>(view);
 }
 
-/// Columns are counted in 32 bits, since their indices are divided by; a block's last step passes their end.
-inline constexpr std::int64_t most_columns = std::numeric_limits<std::int32_t>::max() - 1024;
+/// How far past the end of the columns a kernel's last step may come.
+inline constexpr int columns_past_the_end = 4096;
+/// Columns are counted in 32 bits, since their indices are divided by, with what comes after the last.
+inline constexpr std::int64_t most_columns = std::numeric_limits<std::int32_t>::max() - columns_past_the_end;
 
 /// Throws ShapeError for more than most_columns.
 inline int checked_columns(std::int64_t columns) {
