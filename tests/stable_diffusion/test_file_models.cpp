@@ -30,7 +30,7 @@ void copy_without_weights(const std::string& name, const fs::path& to) {
     fs::remove(to / weights);
 }
 
-FileTensors tensors_of(const fs::path& file) {
+FileTensors stored_tensors(const fs::path& file) {
   FileTensors tensors;
   const io::ComponentSource stored(file);
   for (const io::TensorEntry* entry : stored.tensors())
@@ -100,7 +100,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what tensors say of a file's noise is heeded, and no scheduler's file contradicts it") {
-  FileTensors tensors = tensors_of(stable_diffusion_file("sdxl"));
+  FileTensors tensors = stored_tensors(stable_diffusion_file("sdxl"));
   const TemporaryFolder place;
   const fs::path folder = place.path() / "model", file = folder / "file";
   copy_without_weights("sdxl", folder);
@@ -135,7 +135,7 @@ TEST_CASE("what tensors say of a file's noise is heeded, and no scheduler's file
 }
 
 TEST_CASE("a note names matrices of a file that are of none of its components") {
-  FileTensors tensors = tensors_of(stable_diffusion_file("sd15"));
+  FileTensors tensors = stored_tensors(stable_diffusion_file("sd15"));
   const TemporaryFolder place;
   const fs::path folder = place.path() / "model", file = folder / "file";
   copy_without_weights("sd15", folder);
