@@ -100,11 +100,10 @@ std::vector<double> descending(std::vector<double> values) {
 }  // namespace
 
 std::vector<f32> kept_parts(const SamplerSettings& settings) {
-  std::vector<f32> betas = betas_of(settings);
+  const std::vector<f32> betas = betas_of(settings);
   const bool rescaled = settings.rescale_betas_zero_snr;
-  if (rescaled) betas = rescaled_betas(betas);
-  std::vector<f32> kept = products_of_rest(betas);
-  const bool keeps_something = rescaled || kept.back() > 0;
+  std::vector<f32> kept = products_of_rest(rescaled ? rescaled_betas(betas) : betas);
+  const bool keeps_something = rescaled ? !std::isnan(kept.back()) : kept.back() > 0;
   if (!keeps_something || !(kept.front() < 1) || !(kept.front() > kept.back()))
     throw InputError("the scheduler's betas, from " + std::to_string(betas.front()) + " to " +
                      std::to_string(betas.back()) + " over " + std::to_string(betas.size()) +

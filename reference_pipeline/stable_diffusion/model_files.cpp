@@ -10,6 +10,7 @@
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/configs_of_tensors.hpp>
 #include <stable_diffusion/model_folder.hpp>
+#include <weights/component_facts.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -89,6 +90,13 @@ void check_prediction(const ModelFolder& model) {
                      " says otherwise: set its prediction_type to v_prediction");
 }
 
+/// Notes what lies in a model that is a file beside its components.
+void note_other_matrices(ModelFolder& model, const std::filesystem::path& file) {
+  const io::ComponentSource source(file);
+  const std::vector<std::string> names = other_matrices(source, weight_file(source).value());
+  if (!names.empty()) model.notes.push_back(weights::unread_note(file, names));
+}
+
 }  // namespace
 
 ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files files) {
@@ -135,15 +143,12 @@ ModelFolder ModelFolder::open(const families::ModelFiles& given) {
     files.insert_or_assign(name == other_name_of_unet ? std::string("unet") : name, path);
   const std::filesystem::path folder =
       is_file(given.model) ? std::filesystem::absolute(given.model).parent_path() : given.model;
-  if (!io::is_there(folder / "model_index.json")) {
-    ModelFolder model = open_parts(folder, std::move(files));
-    check_given(model, given);
-    return model;
-  }
-
-  ModelFolder model = open_folder(folder, std::move(files));
+  const bool saved_by_diffusers = io::is_there(folder / "model_index.json");
+  ModelFolder model =
+      saved_by_diffusers ? open_folder(folder, std::move(files)) : open_parts(folder, std::move(files));
   check_given(model, given);
-  check_prediction(model);
+  if (saved_by_diffusers) check_prediction(model);
+  if (is_file(given.model)) note_other_matrices(model, given.model);
   return model;
 }
 

@@ -117,4 +117,16 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
   return found;
 }
 
+std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found) {
+  std::vector<std::string> names;
+  for (const io::TensorEntry* entry : file.tensors()) {
+    const std::string_view name = entry->name;
+    const auto holds = [&](const FileComponent& part) { return name.starts_with(part.prefix); };
+    if (entry->shape.rank() > 1 && !name.starts_with("model_ema.") &&
+        std::ranges::none_of(found.components, holds))
+      names.push_back(entry->name);
+  }
+  return names;
+}
+
 }  // namespace precast::stable_diffusion

@@ -51,4 +51,8 @@ std::string refusal(const WeightFile& file);
 /// What a file or folder holds; nothing where it has no UNet in the authors' naming.
 std::optional<WeightFile> weight_file(const io::ComponentSource& file);
 
+/// The names of matrices that are of none of a file's components, as of a LoRA or a ControlNet. What training
+/// left there is not among them: averages of the weights, and schedules of noise, which are no matrices.
+std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found);
+
 }  // namespace precast::stable_diffusion

@@ -330,6 +330,11 @@ TEST_CASE("runs that a sampler does not have are refused in one line") {
   CHECK_THAT(failure(R"({"_class_name": "DPMSolverMultistepScheduler", "timestep_spacing": "leading"})",
                      SamplerKind::dpmpp_2m, {.steps = 1000}),
              Contains("do not fall"));
+  // Betas that leave nothing long before the last timestep have no rescaling; the message names those given.
+  CHECK_THAT(failure(R"({"_class_name": "EulerDiscreteScheduler", "beta_start": 0.01, "beta_end": 0.2,
+                         "rescale_betas_zero_snr": true})",
+                     SamplerKind::euler, {.steps = 4}),
+             Contains("from 0.010000 to 0.200000 over 1000 timesteps, leave nothing of a picture"));
   // Levels of noise whose squares are beyond f32, where diffusers' latents are NaN.
   const std::string steep = R"({"_class_name": "EulerDiscreteScheduler", "beta_start": 0.01, "beta_end": 0.2,
                                 "beta_schedule": "scaled_linear", "timestep_spacing": "leading"})";

@@ -30,6 +30,16 @@ void copy_without_weights(const std::string& name, const fs::path& to) {
     fs::remove(to / weights);
 }
 
+FileTensors stored_tensors(const fs::path& file) {
+  FileTensors tensors;
+  const io::ComponentSource stored(file);
+  for (const io::TensorEntry* entry : stored.tensors())
+    tensors[entry->name] = {std::string(entry->dtype.file_name),
+                            entry->shape,
+                            {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
+  return tensors;
+}
+
 families::ComponentChoices plain() { return families::ComponentChoices::all(choices_in<f32>().front()); }
 
 std::string problem(const families::ModelFiles& files) {
@@ -90,14 +100,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what tensors say of a file's noise is heeded, and no scheduler's file contradicts it") {
-  FileTensors tensors;
-  {
-    const io::ComponentSource stored(stable_diffusion_file("sdxl"));
-    for (const io::TensorEntry* entry : stored.tensors())
-      tensors[entry->name] = {std::string(entry->dtype.file_name),
-                              entry->shape,
-                              {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
-  }
+  FileTensors tensors = stored_tensors(stable_diffusion_file("sdxl"));
   const TemporaryFolder place;
   const fs::path folder = place.path() / "model", file = folder / "file";
   copy_without_weights("sdxl", folder);
@@ -129,6 +132,25 @@ TEST_CASE("what tensors say of a file's noise is heeded, and no scheduler's file
   CHECK(says(problem(file), "scheduler_config.json says otherwise: set its prediction_type to v_prediction"));
   mark("edm_vpred.sigma_max");
   CHECK(says(problem(file), "was trained with EDM's levels of noise, which is not read"));
+}
+
+TEST_CASE("a note names matrices of a file that are of none of its components") {
+  FileTensors tensors = stored_tensors(stable_diffusion_file("sd15"));
+  const TemporaryFolder place;
+  const fs::path folder = place.path() / "model", file = folder / "file";
+  copy_without_weights("sd15", folder);
+  const auto notes = [&] {
+    write_tensors(file, tensors);
+    return families::open(file, plain(), families::cpu_backend())->notes();
+  };
+  const auto matrix = file_tensor("F32", Shape{2, 3}, std::vector<float>(6));
+  tensors["model_ema.diffusion_modelinput_blocks00weight"] = matrix;
+  tensors["betas"] = file_tensor("F32", Shape{4}, std::vector<float>(4));
+  CHECK(notes().empty());
+  tensors["control_model.input_blocks.0.0.weight"] = tensors["lora_unet_proj_in.lora_up.weight"] = matrix;
+  const auto said = notes();
+  REQUIRE(said.size() == 1);
+  CHECK(says(said.front(), "2 tensors are not read: 'control_model.input_blocks.0.0.weight', 'lora_unet"));
 }
 
 TEST_CASE("a folder that is given for a component brings its own config") {
