@@ -93,7 +93,9 @@ void check_prediction(const ModelFolder& model) {
 /// Notes what lies in a model that is a file beside its components.
 void note_other_matrices(ModelFolder& model, const std::filesystem::path& file) {
   const io::ComponentSource source(file);
-  const std::vector<std::string> names = other_matrices(source, weight_file(source).value());
+  const std::optional<WeightFile> found = weight_file(source);
+  if (!found) return;
+  const std::vector<std::string> names = other_matrices(source, *found);
   if (!names.empty()) model.notes.push_back(weights::unread_note(file, names));
 }
 
