@@ -68,6 +68,7 @@ void run() {
   const std::vector<std::int64_t> axes{32};
   (void)rotary<P>(x, rotary_table(axes, 1e4, places));
   (void)rotary<P>(x, rotary_table_of_halves(32, 1e4, places));
+  (void)rotary<P>(x, rotary_table_of_halves(rotary_frequencies(32, 1e4), places));
   (void)timestep_embedding<P>(Tensor<f32>(Shape{1}), 64);
   std::int32_t ids[] = {1};
   (void)embedding<P>(x.view().reshaped({8, 64}), ids);
