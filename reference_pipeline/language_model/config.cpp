@@ -85,22 +85,21 @@ LanguageModelConfig gpt2(const io::Config& json) {
 RotaryScaling rotary_scaling(const io::Config& rope, std::int64_t positions) {
   const char* const key = rope.has("rope_type") ? "rope_type" : "type";  // before transformers 4.43
   const std::string type = rope.string_or(key, "default");
-  RotaryScaling scaling;
-  if (type == "default") return scaling;
+  constexpr std::array kinds{RotaryScalingKind::none, RotaryScalingKind::linear, RotaryScalingKind::llama3};
+  const auto* const kind =
+      std::ranges::find(kinds, type, [](RotaryScalingKind one) { return to_string(one); });
+  if (kind == kinds.end())
+    throw rope.error(key, "only default, linear and llama3 are known here: use a model that has one of them");
+  RotaryScaling scaling{.kind = *kind};
+  if (scaling.kind == RotaryScalingKind::none) return scaling;
   constexpr double least_factor = 1e-6, largest_factor = 1e6;
-  if (type == "linear") {
-    scaling.kind = RotaryScalingKind::linear;
-    scaling.factor = rope.number("factor", least_factor, largest_factor);
-  } else if (type == "llama3") {
-    scaling.kind = RotaryScalingKind::llama3;
-    scaling.factor = rope.number("factor", least_factor, largest_factor);
+  scaling.factor = rope.number("factor", least_factor, largest_factor);
+  if (scaling.kind == RotaryScalingKind::llama3) {
     scaling.low_frequency_factor = rope.number("low_freq_factor", least_factor, largest_factor);
     scaling.high_frequency_factor = rope.number("high_freq_factor", least_factor, largest_factor);
     scaling.original_positions = rope.integer_or("original_max_position_embeddings", positions, 1, longest);
     if (scaling.high_frequency_factor <= scaling.low_frequency_factor)
       throw rope.error("high_freq_factor", "must be above low_freq_factor: correct it");
-  } else {
-    throw rope.error(key, "only default, linear and llama3 are known here: use a model that has one of them");
   }
   if (rope.number_or("partial_rotary_factor", 1, 0, 1) != 1)
     throw rope.error("partial_rotary_factor", "only 1 is known here: use a model that turns whole heads");

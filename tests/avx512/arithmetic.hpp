@@ -31,9 +31,7 @@ inline __m512 maskz_scalef_ps(__mmask16 mask, __m512 a, __m512 b) {
   });
 }
 inline __mmask16 fpclass_ps_mask(__m512 a, int classes) {
-  const I32 codes(std::bit_cast<__m512i>(a));
-  __mmask16 mask = 0;
-  for (int i = 0; i < 16; ++i) {
+  return mask_where([&, codes = I32(std::bit_cast<__m512i>(a))](int i) {
     const std::uint32_t code = codes[i], exponent = code >> 23 & 0xff, mantissa = code & 0x7fffff;
     const bool negative = code >> 31 != 0, nan = exponent == 0xff && mantissa != 0,
                quiet = (mantissa & 0x400000) != 0, infinite = exponent == 0xff && mantissa == 0,
@@ -47,16 +45,12 @@ inline __mmask16 fpclass_ps_mask(__m512 a, int classes) {
                            negative && !nan && !infinite && !zero && !subnormal,
                            nan && !quiet};
     for (int c = 0; c < 8; ++c)
-      if (bit(static_cast<std::uint64_t>(classes), c) && is_of[c]) mask |= static_cast<__mmask16>(1u << i);
-  }
-  return mask;
+      if (bit(static_cast<std::uint64_t>(classes), c) && is_of[c]) return true;
+    return false;
+  });
 }
 inline __mmask16 test_epi32_mask(__m512i a, __m512i b) {
-  const I32 x(a), y(b);
-  __mmask16 mask = 0;
-  for (int i = 0; i < 16; ++i)
-    if ((x[i] & y[i]) != 0) mask |= static_cast<__mmask16>(1u << i);
-  return mask;
+  return mask_where([x = I32(a), y = I32(b)](int i) { return (x[i] & y[i]) != 0; });
 }
 inline __m512i ternarylogic_epi32(__m512i a, __m512i b, __m512i c, int table) {
   return each<I32>([&, x = I32(a), y = I32(b), z = I32(c)](int i) {

@@ -19,9 +19,7 @@ inline __m256i maskz_cvtps_ph(__mmask16 mask, __m512 a, int) {
     const __m128i codes = _mm256_cvtps_ph(halves[h], _MM_FROUND_TO_NEAREST_INT);
     std::memcpy(result.values + 8 * h, &codes, sizeof codes);
   }
-  for (int i = 0; i < 16; ++i)
-    if (!bit(mask, i)) result[i] = 0;
-  return result.bits();
+  return each<decltype(result)>(mask, [&](int i) { return result[i]; });
 }
 inline __m512 maskz_cvtph_ps(__mmask16 mask, __m256i a) {
   __m128i halves[2];

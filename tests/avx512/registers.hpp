@@ -46,6 +46,15 @@ auto each(F&& f) {
   return each<Array>(~std::uint64_t{0}, std::forward<F>(f));
 }
 
+/// The mask of the 16 places where `holds(i)`.
+template <class F>
+__mmask16 mask_where(F&& holds) {
+  __mmask16 mask = 0;
+  for (int i = 0; i < 16; ++i)
+    if (holds(i)) mask |= static_cast<__mmask16>(1u << i);
+  return mask;
+}
+
 template <class Register>
 Register loaded(const void* from) {
   Register result;
@@ -64,20 +73,15 @@ inline __m512 set1_ps(float x) {
 inline __m512i set1_epi32(int x) {
   return each<I32>([&](int) { return x; });
 }
-inline __m512i castsi256_si512(__m256i a) {
-  __m512i result{};
-  std::memcpy(&result, &a, sizeof a);
+/// A register whose first values are another's, and whose rest is zeros.
+template <class Register, class Part>
+Register widened(const Part& part) {
+  Register result{};
+  std::memcpy(&result, &part, sizeof part);
   return result;
 }
-inline __m512 castps256_ps512(__m256 a) {
-  __m512 result{};
-  std::memcpy(&result, &a, sizeof a);
-  return result;
-}
-inline __m512 castps128_ps512(__m128 a) {
-  __m512 result{};
-  std::memcpy(&result, &a, sizeof a);
-  return result;
-}
+inline __m512i castsi256_si512(__m256i a) { return widened<__m512i>(a); }
+inline __m512 castps256_ps512(__m256 a) { return widened<__m512>(a); }
+inline __m512 castps128_ps512(__m128 a) { return widened<__m512>(a); }
 
 }  // namespace precast::testing::avx512

@@ -30,16 +30,6 @@ void copy_without_weights(const std::string& name, const fs::path& to) {
     fs::remove(to / weights);
 }
 
-FileTensors stored_tensors(const fs::path& file) {
-  FileTensors tensors;
-  const io::ComponentSource stored(file);
-  for (const io::TensorEntry* entry : stored.tensors())
-    tensors[entry->name] = {std::string(entry->dtype.file_name),
-                            entry->shape,
-                            {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
-  return tensors;
-}
-
 families::ComponentChoices plain() { return families::ComponentChoices::all(choices_in<f32>().front()); }
 
 std::string problem(const families::ModelFiles& files) {

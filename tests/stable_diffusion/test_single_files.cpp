@@ -209,17 +209,13 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
 
 TEST_CASE("a VAE alone in the authors' names gives its weights, with a prefix or without") {
   const std::string prefix = "first_stage_model.";
-  const io::ComponentSource whole(stable_diffusion_file("sdxl"));
+  const FileTensors whole = stored_tensors(stable_diffusion_file("sdxl"));
   const ComponentWeights folder(stable_diffusion_model("sdxl") / "vae", "vae");
   for (const std::string other : {"", "first_stage_model.", "vae."}) {
     INFO("prefix '" << other << "'");
     FileTensors tensors;
-    for (const io::TensorEntry* entry : whole.tensors())
-      if (entry->name.starts_with(prefix))
-        tensors[other + entry->name.substr(prefix.size())] = {
-            std::string(entry->dtype.file_name),
-            entry->shape,
-            {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
+    for (const auto& [name, tensor] : whole)
+      if (name.starts_with(prefix)) tensors[other + name.substr(prefix.size())] = tensor;
     const TemporaryFolder place;
     write_tensors(place.path() / "vae", tensors);
     check_same_weights(ComponentWeights(place.path() / "vae", "vae"), folder);

@@ -68,15 +68,19 @@ inline void write_tensors(const std::filesystem::path& file, const FileTensors& 
   stream << text << data;
 }
 
-/// A component of the embedded model as it lies.
-inline FileTensors tensors_of(const std::string& component) {
+/// All of a file or folder of weights as it lies.
+inline FileTensors stored_tensors(const std::filesystem::path& file) {
   FileTensors tensors;
-  const io::ComponentSource source(shapes_model() / component);
+  const io::ComponentSource source(file);
   for (const io::TensorEntry* entry : source.tensors())
     tensors[entry->name] = {std::string(entry->dtype.file_name),
                             entry->shape,
                             {reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size()}};
   return tensors;
+}
+/// A component of the embedded model.
+inline FileTensors tensors_of(const std::string& component) {
+  return stored_tensors(shapes_model() / component);
 }
 
 /// One above the other.
