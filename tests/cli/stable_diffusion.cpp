@@ -182,8 +182,8 @@ TEST_CASE("option --vae-tiling takes less memory of a large picture, and is the 
       Words words{"generate",   "--model",
                   model,        "--prompt",
                   "a red star", "--width",
-                  "768",        "--height",
-                  "768",        "--steps",
+                  "512",        "--height",
+                  "512",        "--steps",
                   "1",          "--preset",
                   "balanced",   "--json",
                   "--output",   (scratch.path() / (tiled ? "tiled.png" : "whole.png")).string()};

@@ -1,23 +1,16 @@
 # Which headers may compile in one unit and yet each as if it were alone. Header B shows that its includes are enough also
 # behind header A where B reads A anyhow, by whatever way: all that stands before it is what it includes itself. So headers
 # are put in chains, each reached by an unconditional #include from the next, and a chain costs the compiler what its last
-# header does. Writes one source a chain, CHAINS/<number>.cpp, with each header twice in a row, for all headers below ROOTS but
+# header does. Writes one source a chain, CHAINS/<number>.cpp, with each header twice in a row, for all headers below ROOT but
 # those that the regular expression WITHOUT names. What is of precast/cuda compiles with other flags, and stands in chains of
 # its own, CHAINS/cuda_<number>.cpp.
-#   cmake "-DROOTS=<folder>;..." -DWITHOUT=<regular expression> -DCHAINS=<folder> -P chains.cmake
+#   cmake -DROOT=<folder> -DWITHOUT=<regular expression> -DCHAINS=<folder> -P chains.cmake
 cmake_minimum_required(VERSION 3.25)
 
-# includes_<header>: the headers of ROOTS that it includes whatever is defined.
-set(all)
-foreach(root IN LISTS ROOTS)
-  file(GLOB_RECURSE found RELATIVE "${root}" "${root}/*.hpp")
-  list(APPEND all ${found})
-  foreach(header IN LISTS found)
-    set("path_${header}" "${root}/${header}")
-  endforeach()
-endforeach()
+# includes_<header>: the headers of ROOT that it includes whatever is defined.
+file(GLOB_RECURSE all RELATIVE "${ROOT}" "${ROOT}/*.hpp")
 foreach(header IN LISTS all)
-  file(STRINGS "${path_${header}}" lines REGEX "^ *# *(include *<|if|endif)")
+  file(STRINGS "${ROOT}/${header}" lines REGEX "^ *# *(include *<|if|endif)")
   set(includes)
   set(conditions 0)
   foreach(line IN LISTS lines)
@@ -26,7 +19,7 @@ foreach(header IN LISTS all)
     elseif(line MATCHES "^ *# *endif")
       math(EXPR conditions "${conditions} - 1")
     elseif(conditions EQUAL 0 AND line MATCHES "<([^>]+)>")
-      if(DEFINED "path_${CMAKE_MATCH_1}")
+      if(CMAKE_MATCH_1 IN_LIST all)
         list(APPEND includes "${CMAKE_MATCH_1}")
       endif()
     endif()
