@@ -204,11 +204,7 @@ void add_ranks(CLI::App& command, TrainOptions& options) {
       command, "--all-reduce-precision", {"f32", "bf16", "f16"},
       "Of several ranks (mpirun): what gradients are rounded to and summed in on their way between them; "
       "default: the dtype that the policy keeps them in",
-      [&options](const std::string& name) {
-        options.all_reduce = name == "f32"    ? cluster::SumDtype::f32
-                             : name == "bf16" ? cluster::SumDtype::bf16
-                                              : cluster::SumDtype::f16;
-      });
+      [&options](const std::string& name) { options.all_reduce = cluster::sum_dtype_named(name); });
   command
       .add_option_function<std::string>(
           "--bucket-size",

@@ -6,7 +6,6 @@
 #include <language_model/trainer.hpp>
 #include <nlohmann/json.hpp>
 
-#include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/train/clip.hpp>
@@ -22,9 +21,7 @@ nlohmann::ordered_json number(double value) {
 }
 
 cluster::SumDtype sum_dtype(const DtypeInfo& dtype) {
-  if (dtype == dtype_info<f16>) return cluster::SumDtype::f16;
-  if (dtype == dtype_info<bf16>) return cluster::SumDtype::bf16;
-  if (dtype == dtype_info<f32>) return cluster::SumDtype::f32;
+  if (const auto sum = cluster::sum_dtype_named(dtype.name)) return *sum;
   throw InputError("gradients in " + std::string(dtype.name) + " are not exchanged between ranks");
 }
 

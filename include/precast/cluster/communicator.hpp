@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -24,6 +25,12 @@ constexpr std::size_t bytes_of(SumDtype dtype) {
 constexpr std::string_view name_of(SumDtype dtype) {
   constexpr std::string_view names[]{"f32", "f64", "f16", "bf16"};
   return names[static_cast<std::size_t>(dtype)];
+}
+/// The dtype of that name; none where ranks do not add it up.
+constexpr std::optional<SumDtype> sum_dtype_named(std::string_view name) {
+  for (const SumDtype dtype : {SumDtype::f32, SumDtype::f64, SumDtype::f16, SumDtype::bf16})
+    if (name_of(dtype) == name) return dtype;
+  return std::nullopt;
 }
 
 /// What one rank sees of a job. Every rank calls the same functions in the same order, with the same sizes;
