@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <families/decode_stage.hpp>
+#include <families/denoising_rounds.hpp>
 #include <families/fitted_picture.hpp>
 #include <families/free_memory.hpp>
 #include <flux/latents.hpp>
@@ -204,7 +205,7 @@ void FluxPipeline::Parts::denoise(const BlockwiseTransformer& transformer, const
   input.pooled = prompt.pooled;
   const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
   const Prompt& negative = denoising.prompts.back();
-  const std::int64_t taken = DryRun::active() ? 1 : steps;
+  const std::int64_t taken = families::rounds_to_run(steps);
   const std::int64_t at_once = denoising.at_once(taken);
   for (std::int64_t done = 0; done < taken; done += at_once) {
     const std::int64_t next = std::min(done + at_once, taken);

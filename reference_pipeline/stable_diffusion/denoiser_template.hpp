@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include <families/denoising_rounds.hpp>
 #include <sampling/sampler_state.hpp>
 #include <stable_diffusion/denoiser.hpp>
 #include <stable_diffusion/unet_model.hpp>
@@ -31,7 +32,7 @@ class DenoiserTemplate final : public Denoiser {
   void denoise(HostView<f32> latents, const DenoiseInput& input,
                const BeforeCall& before_call) const override {
     const UNetInputs<P> inputs = unet_.prepare(input.conditionings);
-    const std::int64_t calls = calls_of(input.sampler);
+    const std::int64_t calls = families::rounds_to_run(input.sampler.calls());
     const bool guided = input.conditionings.size() > 1;
     sampling::SamplerState sampler(input.sampler, latents.shape());
     Tensor<f32> state(latents.shape(), latents.values()), time(Shape{1, 1});
@@ -99,11 +100,6 @@ class DenoiserTemplate final : public Denoiser {
     Tensor<f32> clean, noise, mask;
   };
 
-  /// All of them, or those after which the pool of memory takes nothing new for a loop (BlockCache).
-  static std::int64_t calls_of(const sampling::Sampler& sampler) {
-    constexpr std::int64_t until_nothing_is_new = 3;
-    return DryRun::active() ? std::min(until_nothing_is_new, sampler.calls()) : sampler.calls();
-  }
   static std::size_t bytes_of(const Tensor<f32>& tensor) {
     return static_cast<std::size_t>(bytes_for<f32>(tensor.elements()));
   }
