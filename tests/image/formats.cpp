@@ -293,6 +293,23 @@ TEST_CASE("damaged EXIF is passed over, and every length of it") {
   CHECK(read_exif(exif_block(std::span(texts).first(1))).texts == std::vector<Text>{texts[0]});
 }
 
+TEST_CASE("an orientation is a number of 16 or of 32 bits, from 1 to 8, in either order of bytes") {
+  // A table of this one entry: its type, count and value.
+  const auto upper_first = [](const std::string& entry) {
+    return read_exif(from_hexadecimal("4d4d002a0000000800010112" + entry + "00000000")).orientation;
+  };
+  const auto lower_first = [](const std::string& entry) {
+    return read_exif(from_hexadecimal("49492a000800000001001201" + entry + "00000000")).orientation;
+  };
+  CHECK(upper_first("00030000000100060000") == 6);
+  CHECK(lower_first("03000100000006000000") == 6);
+  CHECK(upper_first("00040000000100000006") == 6);
+  CHECK(lower_first("04000100000006000000") == 6);
+  CHECK(upper_first("00040000000100060000") == upright);
+  CHECK(upper_first("00030000000100090000") == upright);
+  CHECK(upper_first("00010000000106000000") == upright);
+}
+
 TEST_CASE("UserComment is read in either order of bytes") {
   // "II*": a table of one link to a table of one comment, whose UTF-16 has the lower byte first.
   const auto block = from_hexadecimal(
