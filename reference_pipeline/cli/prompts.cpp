@@ -40,7 +40,10 @@ class InterruptibleInput : public std::streambuf {
         throw io::system_error("standard input", "could not be read", errno,
                                "give text, a prompt on each line");
     } while (count < 0);
-    if (count == 0) return traits_type::eof();
+    if (count == 0) {
+      throw_if_interrupted();  // Ctrl-C ends who writes to a pipe as well: its end is not that of the prompts
+      return traits_type::eof();
+    }
     setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
     return traits_type::to_int_type(bytes_.front());
   }
