@@ -273,7 +273,6 @@ TEST_CASE("info: a word for the shell") {
   const Words words{"precast", "--prompt", "it's $HOME \"x\"\n`ls`", "", "a_b-c./:=1"};
   CHECK(shell_line(Words{"a\nb \x1b[2J\x07'\\1\xc2\x9b"
                          "2"}) == "$'a\\012b \\033[2J\\007\\'\\\\1\\302\\2332'");
-  CHECK(without_controls("a\x1b[2J\n\xc2\x9b\xc3\xa9\x7f") == "a?[2J??\xc3\xa9?");
   CHECK(shell_line(words) == "precast --prompt 'it'\\''s $HOME \"x\"\n`ls`' '' a_b-c./:=1");
 }
 
