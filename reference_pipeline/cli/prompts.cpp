@@ -40,10 +40,7 @@ class InterruptibleInput : public std::streambuf {
         throw io::system_error("standard input", "could not be read", errno,
                                "give text, a prompt on each line");
     } while (count < 0);
-    if (count == 0) {
-      throw_if_interrupted();  // Ctrl-C ends who writes to a pipe as well: its end is not that of the prompts
-      return traits_type::eof();
-    }
+    if (count == 0) return traits_type::eof();
     setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
     return traits_type::to_int_type(bytes_.front());
   }
@@ -88,6 +85,7 @@ std::vector<std::string> prompts_in(std::istream& file, const std::string& name)
     else if (line.push_back(c); line.size() > longest_prompt)
       throw InputError(name + ": has a line of more than a MiB: give a text file with a prompt on each line");
   }
+  throw_if_interrupted();  // Ctrl-C ends who writes to a pipe as well: its end is not that of the prompts
   if (file.bad()) throw InputError(name + ": could not be read to its end: give a text file");
   add();
   if (prompts.empty()) throw InputError(name + ": holds no prompt: write one on each line");
