@@ -258,6 +258,15 @@ TEST_CASE("malformed JPEG and WebP files are refused by name") {
   CHECK_THAT(refusal(with(alpha, 20, {0x12})), Catch::Contains("animation"));
 }
 
+TEST_CASE("CMYK is read the same without Adobe's marker, as Pillow reads it") {
+  const Bytes with_marker = file_of("jpeg cmyk");
+  const auto marker = static_cast<std::ptrdiff_t>(place_of(with_marker, {0xff, 0xee}));
+  constexpr std::ptrdiff_t marker_bytes = 2 + 14;
+  Bytes without = with_marker;
+  without.erase(without.begin() + marker, without.begin() + marker + marker_bytes);
+  CHECK(decode_image(without, "a.jpg").image == decode_image(with_marker, "a.jpg").image);
+}
+
 TEST_CASE("a JPEG of a thousand scans does not take a thousand times as long") {
   const Bytes whole = file_of("jpeg progressive");
   const std::size_t scan = place_of(whole, {0xff, 0xda}), next = place_of(whole, {0xff, 0xc4}, scan + 2),
