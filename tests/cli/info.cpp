@@ -270,7 +270,7 @@ TEST_CASE("info: broken graphs, and graphs that are circles") {
 }
 
 TEST_CASE("info: a picture of a thousand texts is refused in a line that can be read") {
-  std::vector<precast::image::Text> texts;
+  std::vector<image::Text> texts;
   for (int i = 0; i < 1000; ++i) texts.push_back({"key" + std::to_string(i), "value"});
   CHECK_THROWS_WITH(settings_of(texts, "x.png"), Catch::StartsWith("x.png: holds texts (key0, key1, key2") &&
                                                      Catch::Contains("...), but no settings"));
