@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <sstream>
@@ -204,6 +205,11 @@ int run(const std::vector<std::string>& arguments) {
     return fail(with_advice(problem.what(), arguments), exit_code::error);
   } catch (const std::bad_alloc&) {
     return fail(with_advice("out of memory", arguments), exit_code::error);
+  } catch (
+      const std::filesystem::filesystem_error& problem) {  // where a path is relative to a removed folder
+    return fail(io::shown(problem.path1()) + ": " + problem.code().message() +
+                    ": check the path, and that the folder that this command was called in is still there",
+                exit_code::error);
   } catch (const std::exception& problem) {
     return fail(problem.what(), exit_code::error);
   }

@@ -10,6 +10,7 @@
 #include <image/picture_file.hpp>
 
 #include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
 
 namespace precast::cli {
 
@@ -41,7 +42,8 @@ void tell_info(const std::string& file, bool json) {
   const RemadeCommand command = command_for(settings);
   if (json) return print(info_json(file, format, picture, settings, command));
   print(shell_line(command.arguments) + "\n");
-  for (const std::string& note : command.notes) notes() << "note: " << without_controls(note) << "\n";
+  for (const std::string& note : command.notes)
+    notes() << "note: " << io::printable(note, note.size()) << "\n";
 }
 
 }  // namespace

@@ -150,9 +150,10 @@ PictureSettings settings_of(std::span<const image::Text> texts, const std::files
   if (wrong) throw *wrong;
   std::vector<std::string> keys;
   for (const image::Text& text : texts) keys.push_back(io::printable(text.key, 40));
-  throw io::file_error(
-      file, texts.empty() ? "holds no texts: its settings were not written, or were taken out"
-                          : "holds texts (" + listed(keys, "and") + "), but no settings that are known here");
+  throw io::file_error(file, texts.empty()
+                                 ? "holds no texts: its settings were not written, or were taken out"
+                                 : "holds texts (" + io::printable(listed(keys, "and")) +
+                                       "), but no settings that are known here");
 }
 
 }  // namespace precast::cli

@@ -67,9 +67,6 @@ struct RemadeCommand {
 };
 RemadeCommand command_for(const PictureSettings& settings);
 
-/// Text for a terminal: control characters, which may be a stranger's, become '?'.
-std::string without_controls(std::string_view text);
-
 /// The arguments as a line for a POSIX shell: $'\033' for control characters other than line breaks.
 std::string shell_line(std::span<const std::string> arguments);
 

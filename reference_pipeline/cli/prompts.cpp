@@ -85,6 +85,7 @@ std::vector<std::string> prompts_in(std::istream& file, const std::string& name)
     else if (line.push_back(c); line.size() > longest_prompt)
       throw InputError(name + ": has a line of more than a MiB: give a text file with a prompt on each line");
   }
+  throw_if_interrupted();  // Ctrl-C ends who writes to a pipe as well: its end is not that of the prompts
   if (file.bad()) throw InputError(name + ": could not be read to its end: give a text file");
   add();
   if (prompts.empty()) throw InputError(name + ": holds no prompt: write one on each line");

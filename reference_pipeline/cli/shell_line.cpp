@@ -5,20 +5,15 @@
 
 #include <cli/picture_settings.hpp>
 
+#include <precast/io/message.hpp>
+
 namespace precast::cli {
 
 namespace {
 
-/// The length of the control character at this place, C1's two bytes among them; 0 where there is none.
-std::size_t control_at(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(at) < 0x20 || byte(at) == 0x7f) return 1;
-  return byte(at) == 0xc2 && at + 1 < text.size() && byte(at + 1) >= 0x80 && byte(at + 1) < 0xa0 ? 2 : 0;
-}
-
 bool has_controls(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i)
-    if (text[i] != '\n' && control_at(text, i)) return true;
+    if (text[i] != '\n' && io::control_at(text, i)) return true;
   return false;
 }
 
@@ -26,7 +21,7 @@ bool has_controls(std::string_view text) {
 std::string with_escapes(std::string_view word) {
   std::string result = "$'";
   for (std::size_t i = 0; i < word.size(); ++i) {
-    const std::size_t length = control_at(word, i);
+    const std::size_t length = io::control_at(word, i);
     if (length == 0) {
       if (word[i] == '\'' || word[i] == '\\') result += '\\';
       result += word[i];
@@ -43,16 +38,6 @@ std::string with_escapes(std::string_view word) {
 }
 
 }  // namespace
-
-std::string without_controls(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::size_t length = control_at(text, i);
-    result += length ? '?' : text[i];
-    if (length) i += length - 1;
-  }
-  return result;
-}
 
 std::string shell_line(std::span<const std::string> arguments) {
   const auto plain = [](char c) {

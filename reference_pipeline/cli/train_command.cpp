@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -62,13 +63,15 @@ std::string sampled(Trainer& trainer, const TrainInputs& inputs, const TrainOpti
 
 /// A sample as a terminal may show it: a model of bytes draws control characters, too, which would turn the
 /// colours or the character set of all that follows.
-std::string harmless(std::string text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const bool ends_line = c == '\n' || (c == '\r' && i + 1 < text.size() && text[i + 1] == '\n');
-    if ((c < 0x20 && c != '\t' && !ends_line) || c == 0x7f) text[i] = '?';
+std::string harmless(std::string_view text) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool ends_line = text.substr(at).starts_with('\n') || text.substr(at).starts_with("\r\n");
+    const std::size_t control = ends_line || text[at] == '\t' ? 0 : io::control_at(text, at);
+    shown += control ? '?' : text[at];
+    at += control ? control : 1;
   }
-  return text;
+  return shown;
 }
 
 /// A line of the log. Where it cannot be written the run leaves behind what Ctrl-C would, which says what,

@@ -1,6 +1,7 @@
 // The folder that a training run writes.
 #pragma once
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -9,8 +10,11 @@
 #include <cli/arguments.hpp>
 #include <cli/output_files.hpp>
 #include <cli/train_options.hpp>
+#include <fcntl.h>
 #include <language_model/trainer.hpp>
+#include <sys/file.h>
 
+#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/temporary_name.hpp>
 
@@ -34,7 +38,7 @@ inline void check_train_folder(const TrainOptions& options) {
 }
 
 /// A folder that is made where it is not there, with those above it, and taken away again where nothing came
-/// into it.
+/// into it. It is one run's for as long as this lives: throws InputError where another has it.
 class OutputFolder {
  public:
   explicit OutputFolder(const std::filesystem::path& folder) {
@@ -45,6 +49,10 @@ class OutputFolder {
       take_away();
       throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
     }
+    claimed_ = io::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // A file system without locks leaves it to the user.
+    if (claimed_.valid() && ::flock(claimed_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      throw io::file_error(folder, "another run writes there: wait for its end, or name another folder");
     io::sweep_left_over_files(folder);  // a killed run's checkpoints, each as large as this one's
   }
   ~OutputFolder() { take_away(); }
@@ -65,6 +73,7 @@ class OutputFolder {
     for (; !made_.empty(); made_.pop_back()) std::filesystem::remove(made_.back(), ignored);
   }
 
+  io::FileDescriptor claimed_;
   std::vector<std::filesystem::path> made_;  ///< a folder after those above it
 };
 

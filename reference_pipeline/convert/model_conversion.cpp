@@ -13,6 +13,7 @@
 #include <sys/file.h>
 
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/suffix.hpp>
 #include <precast/io/temporary_name.hpp>
 
@@ -352,8 +353,8 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
   tell(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
        "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, ComfyUI any");
   if (again)
-    warnings_.push_back(std::to_string(again) + " tensors that were quantised before are quantised again (" +
-                        types + "): both errors add up");
+    warnings_.push_back(io::counted(again, "tensor") + " of a quantised type " + (again == 1 ? "is" : "are") +
+                        " quantised again (" + types + "): both errors add up");
 }
 
 void ModelConversion::warn_of_importance() {

@@ -166,9 +166,12 @@ Exif read_exif(std::span<const std::byte> block) {
   std::optional<std::uint32_t> exif_table;
   reader.for_each_entry(*first, [&](std::uint32_t name, std::uint32_t kind, std::span<const std::byte> value,
                                     std::size_t place) {
-    if (name == tag::orientation && kind == type::u16 && value.size() == 2) {
-      const auto wanted = static_cast<int>(*reader.number(place, 2));
-      if (wanted >= 1 && wanted <= 8) result.orientation = wanted;
+    // Of 16 bits, says the standard; some programs write 32, and Pillow obeys both.
+    const bool is_number =
+        (kind == type::u16 && value.size() == 2) || (kind == type::u32 && value.size() == 4);
+    if (name == tag::orientation && is_number) {
+      const std::uint32_t wanted = *reader.number(place, value.size());
+      if (wanted >= 1 && wanted <= 8) result.orientation = static_cast<int>(wanted);
     }
     if (name == tag::exif_table && kind == type::u32 && value.size() == 4)
       exif_table = reader.number(place, 4);

@@ -110,17 +110,14 @@ std::uint8_t product(unsigned a, unsigned b) {  // of parts of 255, rounded
   return static_cast<std::uint8_t>((sum + (sum >> 8)) >> 8);
 }
 
-/// A row of four colours as RGB, in place: `row` holds 4 values a pixel, then 3. Adobe's programs store 255
-/// less each.
-void rgb_from_cmyk(std::uint8_t* row, std::size_t pixels, bool inverted) {
+/// A row of four colours as RGB, in place: `row` holds 4 values a pixel, then 3. Each value is 255 less the
+/// ink, as Adobe's programs store it; others that write CMYK do the same, with their marker or without it.
+void rgb_from_cmyk(std::uint8_t* row, std::size_t pixels) {
   const std::uint8_t* from = row;
   for (std::size_t i = 0; i < pixels; ++i, from += 4) {
-    const unsigned white = inverted ? from[3] : 255u - from[3];
-    const std::array<std::uint8_t, 3> inks{from[0], from[1], from[2]};
-    for (const std::uint8_t ink : inks) {
-      const unsigned part = inverted ? 255u - ink : ink;
-      *row++ = static_cast<std::uint8_t>(white - product(part, white));
-    }
+    const unsigned white = from[3];
+    const std::array<unsigned, 3> inks{255u - from[0], 255u - from[1], 255u - from[2]};
+    for (const unsigned ink : inks) *row++ = static_cast<std::uint8_t>(white - product(ink, white));
   }
 }
 
@@ -178,7 +175,7 @@ Picture decode_jpeg(std::span<const std::byte> data, const std::filesystem::path
       JSAMPROW row = four_colours ? ink_row : target;
       if (jpeg_read_scanlines(&jpeg, &row, 1) != 1) break;
       if (!four_colours) continue;
-      rgb_from_cmyk(ink_row, width, jpeg.saw_Adobe_marker != 0);
+      rgb_from_cmyk(ink_row, width);
       std::copy_n(ink_row, channels * width, target);
     }
     jpeg_finish_decompress(&jpeg);

@@ -15,7 +15,7 @@ inline constexpr int longest_side_of_webp = 16383;
 
 /// Reads a file in memory, lossy or lossless; transparency is dropped, as PNG's is. Texts come from EXIF.
 /// `name` is what messages call the data. Throws InputError where it is no WebP, is an animation, is cut
-/// short or broken, or is a few bytes that claim more pixels than any real picture in so few has.
+/// short or broken, or is a few bytes that claim many pixels, which only a picture of hardly any detail has.
 Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path& name);
 
 /// Every pixel is kept at this quality.

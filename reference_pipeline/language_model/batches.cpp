@@ -4,6 +4,7 @@
 #include <language_model/batches.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/safetensors.hpp>
 
@@ -107,7 +108,7 @@ std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::i
                                         std::int64_t context, std::uint64_t seed, const std::string& name) {
   if (tokens.empty()) throw InputError(name + ": is empty: give a text to train on");
   if (static_cast<std::int64_t>(tokens.size()) < context + 1)
-    throw InputError(name + ": has " + std::to_string(tokens.size()) + " tokens, fewer than the " +
+    throw InputError(name + ": has " + io::counted(std::ssize(tokens), "token") + ", fewer than the " +
                      std::to_string(context + 1) + " that a context of " + std::to_string(context) +
                      " needs: give more text, or a smaller --context");
   return std::make_unique<RandomWindows>(std::move(tokens), batch, context, seed);
@@ -125,7 +126,7 @@ std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std:
   const Shape& shape = entry.shape;
   if (shape[0] < steps)
     throw io::tensor_error(file, "tokens",
-                           "has the batches of " + std::to_string(shape[0]) + " steps, fewer than " +
+                           "has the batches of " + io::counted(shape[0], "step") + ", fewer than " +
                                std::to_string(steps) + ": lower --steps, or give more");
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(steps * shape[1] * shape[2]));
   for (std::size_t i = 0; i < tokens.size(); ++i) {

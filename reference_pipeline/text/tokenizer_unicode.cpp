@@ -47,7 +47,8 @@ constexpr Ranges<37> marks_after_unicode_9 = {{
     {0x1e2ec, 0x1e2ef}, {0x1e4ec, 0x1e4ef},
 }};
 
-// The tokenizers library takes classes from Unicode 16 and lower case from 17; utf8proc 2.8 ends at 15.
+// The tokenizers library takes classes from Unicode 16, lower case and graphemes from 17; utf8proc 2.8 ends
+// at 15.
 
 /// Letters that Unicode 15.1 and 16 brought.
 constexpr Ranges<22> letters_after_unicode_15 = {{
@@ -68,6 +69,11 @@ constexpr Ranges<7> numbers_after_unicode_15 = {{
     {0x1ccf0, 0x1ccf9},
     {0x1e5f1, 0x1e5fa},
 }};
+
+/// Marks of up to three bytes that Unicode 16 and 17 brought. Those of four bytes change nothing that is
+/// asked of graphemes: a table of a normaliser replaces clusters of up to five bytes (Charsmap), and has no
+/// letter of one byte that a mark can follow.
+constexpr Ranges<3> marks_after_unicode_15 = {{{0x897, 0x897}, {0x1acf, 0x1add}, {0x1ae0, 0x1aeb}}};
 
 /// Capitals that Unicode 16 and 17 brought, and where the lower case of the first of them is.
 struct Capitals {
@@ -184,18 +190,20 @@ bool is_word(char32_t code) {
 }
 
 std::vector<std::string_view> graphemes(std::string_view text) {
+  constexpr utf8proc_int32_t any_mark = 0x301;
   std::vector<std::string_view> result;
-  utf8proc_int32_t state = 0;
-  char32_t previous = 0;
+  utf8proc_int32_t state = 0, previous = 0;
   std::size_t begin = 0;
   for (std::size_t at = 0; at < text.size();) {
     const Character character = first_character(text.substr(at));
-    if (at != 0 && utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(previous),
-                                                    static_cast<utf8proc_int32_t>(character.code), &state)) {
+    const auto code = contains(marks_after_unicode_15, character.code)
+                          ? any_mark
+                          : static_cast<utf8proc_int32_t>(character.code);
+    if (at != 0 && utf8proc_grapheme_break_stateful(previous, code, &state)) {
       result.push_back(text.substr(begin, at - begin));
       begin = at;
     }
-    previous = character.code;
+    previous = code;
     at += character.bytes;
   }
   if (begin < text.size()) result.push_back(text.substr(begin));

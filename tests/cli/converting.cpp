@@ -55,6 +55,18 @@ void write_sparse(const fs::path& file, std::int64_t rows, const std::string& dt
 
 }  // namespace
 
+TEST_CASE("convert says how many matrices were in blocks before") {
+  const Scratch scratch;
+  const fs::path file = scratch.path() / "one.safetensors";
+  write_sparse(file, 32);
+  const std::string first = (scratch.path() / "q8_0.gguf").string();
+  REQUIRE(run({"convert", file.string(), first, "--type", "q8_0"}).code == 0);
+  const auto again = run({"convert", first, (scratch.path() / "q4_0.gguf").string(), "--type", "q4_0"});
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK_THAT(again.err, Catch::Contains("warning: 1 tensor of a quantised type is quantised again"));
+}
+
 TEST_CASE("convert: a model in f32 draws the same latents, bit for bit") {
   const Scratch scratch;
   const std::string out = scratch.path() / "model";

@@ -269,11 +269,20 @@ TEST_CASE("info: broken graphs, and graphs that are circles") {
   CHECK(circle->prompt.empty());
 }
 
+TEST_CASE("info: a picture of a thousand texts is refused in a line that can be read") {
+  std::vector<image::Text> texts;
+  for (int i = 0; i < 1000; ++i) texts.push_back({"key" + std::to_string(i), "value"});
+  CHECK_THROWS_WITH(settings_of(texts, "x.png"), Catch::StartsWith("x.png: holds texts (key0, key1, key2") &&
+                                                     Catch::Contains("...), but no settings"));
+  texts.resize(2);
+  CHECK_THROWS_WITH(settings_of(texts, "x.png"),
+                    "x.png: holds texts (key0 and key1), but no settings that are known here");
+}
+
 TEST_CASE("info: a word for the shell") {
   const Words words{"precast", "--prompt", "it's $HOME \"x\"\n`ls`", "", "a_b-c./:=1"};
   CHECK(shell_line(Words{"a\nb \x1b[2J\x07'\\1\xc2\x9b"
                          "2"}) == "$'a\\012b \\033[2J\\007\\'\\\\1\\302\\2332'");
-  CHECK(without_controls("a\x1b[2J\n\xc2\x9b\xc3\xa9\x7f") == "a?[2J??\xc3\xa9?");
   CHECK(shell_line(words) == "precast --prompt 'it'\\''s $HOME \"x\"\n`ls`' '' a_b-c./:=1");
 }
 

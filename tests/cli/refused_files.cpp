@@ -74,6 +74,20 @@ TEST_CASE("a link that leads to itself is called that") {
   }
 }
 
+TEST_CASE("a command in a folder that was removed says so") {
+  const Scratch scratch;
+  const std::string folder = program::quoted((scratch.path() / "removed").string());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"inspect", "."}, {"tokenize", "--text", "a", "--model", "."}}) {
+    const auto refused = run(words, "mkdir " + folder + "; cd " + folder + "; rmdir " + folder + ";");
+    INFO(refused.err);
+    CHECK(refused.code == 1);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains(".: No such file or directory: check the path") &&
+                                Catch::Contains("still there"));
+  }
+}
+
 TEST_CASE("latents that are not finite are blamed on their file, before anything runs") {
   const Scratch scratch;
   for (const auto& [value, word] : {std::pair(std::numeric_limits<float>::quiet_NaN(), "nan"),

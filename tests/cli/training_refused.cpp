@@ -218,6 +218,26 @@ TEST_CASE("train does not write over a model unless it is told to", "[train]") {
   CHECK(file.one_line_error());
 }
 
+TEST_CASE("two runs do not write to one folder at once", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  // The first goes on until it hears that the second has ended.
+  const std::string first =
+      program::quoted(PRECAST_PROGRAM) +
+      " train --width 16 --heads 2 --layers 1 --batch 2 --context 8 --quiet --steps 100000000"
+      " --output " +
+      program::quoted(out.string());
+  const auto second = run(program::train(out, {"--steps", "2", "--overwrite"}),
+                          program::heard + " " + first + " >/dev/null 2>&1 & until " +
+                              program::exists(out / "checkpoint.safetensors") + "; do sleep 0.02; done;",
+                          "; c=$?; kill -TERM $!; wait $!; [ $? -eq 143 ] && exit $c");
+  INFO(second.err);
+  CHECK(second.code == 1);
+  CHECK(second.one_line_error());
+  CHECK_THAT(second.err, Catch::StartsWith("precast: error: " + out.string() + ": another run writes there"));
+  CHECK(run(program::train(out, {"--steps", "2", "--overwrite"})).code == 0);
+}
+
 TEST_CASE("a model or a batch that no machine holds is refused before it is taken", "[train]") {
   const Scratch scratch;
   const std::string out = (scratch.path() / "out").string();

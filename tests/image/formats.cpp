@@ -254,8 +254,18 @@ TEST_CASE("malformed JPEG and WebP files are refused by name") {
   CHECK_THAT(refusal(files[10].file), Catch::Contains("cannot hold 16384x16384 pixels"));
   CHECK_THAT(refusal(files[11].file), Catch::Contains("cannot hold 10000x10000 pixels"));
   CHECK_THAT(refusal(files[7].file), Catch::Contains("65000x13"));
-  CHECK_THAT(refusal(with(lossy, 26, {0xff, 0x3f, 0xff, 0x3f})), Catch::Contains("cannot hold 16383x16383"));
+  CHECK_THAT(refusal(with(lossy, 26, {0xff, 0x3f, 0xff, 0x3f})),
+             Catch::Contains("claim 16383x16383 pixels") && Catch::Contains("as PNG"));
   CHECK_THAT(refusal(with(alpha, 20, {0x12})), Catch::Contains("animation"));
+}
+
+TEST_CASE("CMYK is read the same without Adobe's marker, as Pillow reads it") {
+  const Bytes with_marker = file_of("jpeg cmyk");
+  const auto marker = static_cast<std::ptrdiff_t>(place_of(with_marker, {0xff, 0xee}));
+  constexpr std::ptrdiff_t marker_bytes = 2 + 14;
+  Bytes without = with_marker;
+  without.erase(without.begin() + marker, without.begin() + marker + marker_bytes);
+  CHECK(decode_image(without, "a.jpg").image == decode_image(with_marker, "a.jpg").image);
 }
 
 TEST_CASE("a JPEG of a thousand scans does not take a thousand times as long") {
@@ -291,6 +301,23 @@ TEST_CASE("damaged EXIF is passed over, and every length of it") {
   const std::vector<Text> other{{"Software", "x"}};
   CHECK(exif_block(other).empty());
   CHECK(read_exif(exif_block(std::span(texts).first(1))).texts == std::vector<Text>{texts[0]});
+}
+
+TEST_CASE("an orientation is a number of 16 or of 32 bits, from 1 to 8, in either order of bytes") {
+  // A table of this one entry: its type, count and value.
+  const auto upper_first = [](const std::string& entry) {
+    return read_exif(from_hexadecimal("4d4d002a0000000800010112" + entry + "00000000")).orientation;
+  };
+  const auto lower_first = [](const std::string& entry) {
+    return read_exif(from_hexadecimal("49492a000800000001001201" + entry + "00000000")).orientation;
+  };
+  CHECK(upper_first("00030000000100060000") == 6);
+  CHECK(lower_first("03000100000006000000") == 6);
+  CHECK(upper_first("00040000000100000006") == 6);
+  CHECK(lower_first("04000100000006000000") == 6);
+  CHECK(upper_first("00040000000100060000") == upright);
+  CHECK(upper_first("00030000000100090000") == upright);
+  CHECK(upper_first("00010000000106000000") == upright);
 }
 
 TEST_CASE("UserComment is read in either order of bytes") {

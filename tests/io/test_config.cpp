@@ -9,6 +9,7 @@
 #include <support/temporary_folder.hpp>
 
 #include <precast/io/config.hpp>
+#include <precast/io/message.hpp>
 
 using namespace precast;
 using precast::testing::refusal;
@@ -28,6 +29,16 @@ void check_refusal(const std::string& expected, const std::string& text,
 }
 
 }  // namespace
+
+TEST_CASE("messages: a file's text has no control characters, and is cut between two characters") {
+  CHECK(io::printable("a\x1b[2J\n\xc2\x9b\xc3\xa9\x7f\xc2\xa0") == "a?[2J??\xc3\xa9?\xc2\xa0");
+  CHECK(io::printable("\xc2\x80\xc2\x9f\xc2\xa0\xc2") == "??\xc2\xa0\xc2");
+  CHECK(io::printable("\u00e9\u00e9", 4) == "\u00e9\u00e9");
+  CHECK(io::printable("\u00e9\u00e9", 3) == "\u00e9...");
+  CHECK(io::printable("\u009b\u009b", 3) == "?...");
+  CHECK(io::printable("\u00e9", 1) == "...");
+  CHECK(io::printable("", 0).empty());
+}
 
 TEST_CASE("config: values of every type, and null as absent") {
   const io::Config c =

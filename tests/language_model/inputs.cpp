@@ -61,6 +61,7 @@ TEST_CASE("windows follow from seed and step, and stay in the text", "[language_
   CHECK(batches->step(0) != random_windows(tokens, 3, 10, 8, "text")->step(0));
   CHECK_NOTHROW(random_windows({1, 2, 3}, 1, 2, 0, "text")->step(0));
   CHECK_THROWS_WITH(random_windows({1, 2, 3}, 1, 3, 0, "text"), Catch::Contains("fewer than the 4"));
+  CHECK_THROWS_WITH(random_windows({1}, 1, 3, 0, "text"), Catch::Contains("has 1 token, fewer"));
   CHECK_THROWS_WITH(random_windows({}, 1, 3, 0, "text"), Catch::Contains("is empty"));
 }
 

@@ -180,6 +180,9 @@ TEST_CASE("Unicode: lower case by character, NFC by the tables of Unicode 9, cla
   CHECK(text::graphemes("e\u0301\r\na").size() == 3);
   CHECK(text::graphemes("\U0001f468\u200d\U0001f469").size() == 1);
   CHECK(text::graphemes("").empty());
+  // Marks of Unicode 16 and 17 belong to what they follow; between and behind them are none.
+  CHECK(text::graphemes("\u03f4\u0897a\u1acf\u1addb\u1ae0\u0301\u1aeb").size() == 3);
+  CHECK(text::graphemes("a\u1ade\u1adf").size() == 3);
 }
 
 TEST_CASE("base64: standard, padded, and nothing else") {

@@ -1,7 +1,9 @@
 // Text from files in messages: one printable line, whatever the file says.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -12,17 +14,27 @@
 
 namespace precast::io {
 
+/// The bytes of the control character at this place of a text: one, or the two that Latin-1's upper ones take
+/// in UTF-8, which terminals obey as well; 0 where there is none.
+inline std::size_t control_at(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(at) < 0x20 || byte(at) == 0x7f) return 1;
+  return byte(at) == 0xc2 && at + 1 < text.size() && byte(at + 1) >= 0x80 && byte(at + 1) < 0xa0 ? 2 : 0;
+}
+
 /// Text as it can stand in a one-line message: control characters become '?', and what is longer than
 /// `longest` bytes is cut, at a character's start.
 inline std::string printable(std::string_view text, std::size_t longest = 120) {
-  std::string line(text.substr(0, longest));
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  if (text.size() > longest) {
-    while (!line.empty() && (static_cast<unsigned char>(text[line.size()]) & 0xc0) == 0x80) line.pop_back();
-    line += "...";
+  std::size_t kept = std::min(text.size(), longest);
+  if (text.size() > longest)
+    while (kept > 0 && (static_cast<unsigned char>(text[kept]) & 0xc0) == 0x80) --kept;
+  std::string line;
+  for (std::size_t at = 0; at < kept;) {
+    const std::size_t control = control_at(text, at);
+    line += control ? '?' : text[at];
+    at += control ? control : 1;
   }
-  return line;
+  return text.size() > longest ? line + "..." : line;
 }
 
 /// A path as it stands at the start of a message.
