@@ -53,13 +53,19 @@ template <Dtype T>
 inline constexpr DtypeInfo dtype_info{dtype_traits<T>::name, dtype_traits<T>::values_per_block,
                                       dtype_traits<T>::bytes_per_block};
 
+/// Whether blocks are all of one size, and there to their end, the last of a row too.
+template <Dtype T>
+inline constexpr bool blocks_of_one_size = !requires {
+  dtype_traits<T>::blocks_for(std::int64_t{});
+};
+
 /// Blocks that a row of `count` values takes, the last of which may be part empty; scalars are blocks of one.
 template <Dtype T>
 PRECAST_HOST_DEVICE_CONSTEXPR std::int64_t blocks_for(std::int64_t count) {
-  if constexpr (requires { dtype_traits<T>::blocks_for(count); })
-    return dtype_traits<T>::blocks_for(count);
-  else
+  if constexpr (blocks_of_one_size<T>)
     return ceil_divide(count, dtype_traits<T>::values_per_block);
+  else
+    return dtype_traits<T>::blocks_for(count);
 }
 
 /// Bytes that `count` values take; block dtypes round up to whole blocks.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -72,6 +73,11 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
               std::ranges::copy(from, rows.data());
             },
             bias) {}
+
+  /// Refused, in a sentence.
+  template <PolicyType Other>
+    requires(!std::same_as<Other, P>)
+  ConvWeight(const ConvWeight<Other>&) : Base(Base::template of_another_policy<Other>()) {}
 
   // The matrix is [out_channels, kernel_height * kernel_width * in_channels].
   std::int64_t out_channels() const { return this->weight().features(); }

@@ -1,6 +1,7 @@
 // linear: x W^T + b and an activation, in one pass. LinearWeight holds W and b as the policy stores them.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -47,6 +48,11 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   /// Copies a weight [out_features, in_features]. Throws ShapeError for another number of dimensions too.
   explicit LinearWeight(HostStoredView<const Storage> weight, std::span<const BiasStorage> bias = {})
       : LinearWeight(matrix(weight.shape())[0], weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
+
+  /// Refused, in a sentence.
+  template <PolicyType Other>
+    requires(!std::same_as<Other, P>)
+  LinearWeight(const LinearWeight<Other>&) : Base(Base::template of_another_policy<Other>()) {}
 
   /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
   /// multiplied: the same bits, in less memory.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <precast/backend.hpp>
@@ -37,6 +38,14 @@ class WeightAndBias {
   /// Throws ShapeError for a bias that is not empty and not of the weight's features.
   WeightAndBias(Packed weight, std::span<const BiasStorage> bias)
       : weight_(std::move(weight)), bias_(bias, weight_.features()) {}
+
+  /// What a weight of another policy becomes: a sentence of the compiler's.
+  template <class Other>
+  static WeightAndBias of_another_policy() {
+    static_assert(std::is_void_v<Other>,
+                  "Precast: this weight is held for another policy than the op's: give both the same policy");
+    __builtin_unreachable();
+  }
 
  private:
   Packed weight_;

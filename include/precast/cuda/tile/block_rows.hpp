@@ -13,12 +13,6 @@
 
 namespace precast::gpu {
 
-/// Whether blocks are all of one size, and there to their end, the last of a row too.
-template <BlockDtype T>
-inline constexpr bool blocks_of_one_size = !requires {
-  dtype_traits<T>::blocks_for(std::int64_t{});
-};
-
 /// Rows of a matrix of blocks. What lies outside is zero. The interface is MatrixRows', of values in f32 that
 /// no memory holds: they are decoded as they are read.
 template <BlockDtype T>

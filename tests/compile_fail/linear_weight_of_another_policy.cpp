@@ -1,0 +1,13 @@
+// expect: Precast: this weight is held for another policy than the op's: give both the same policy
+#include <precast/ops/linear.hpp>
+
+using namespace precast;
+using InHalf = Policy<Storage<bf16>>;
+
+#if defined(MISTAKE)
+using Weight = LinearWeight<Policy<Storage<f32>>>;
+#else
+using Weight = LinearWeight<InHalf>;
+#endif
+
+Tensor<bf16> run(View<const bf16> x, const Weight& weight) { return linear<InHalf>(x, weight); }
