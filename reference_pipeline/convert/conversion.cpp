@@ -230,7 +230,13 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
                                 })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
     const bool is_small = is_small_component || (holds_more && is_of_small_component(first.name));
-    TensorFacts facts{{tensor.name}, tensor.shape, first.type, first.is_float, kind_, is_small};
+    TensorFacts facts{{tensor.name},
+                      tensor.shape,
+                      first.type,
+                      first.is_float,
+                      kind_,
+                      is_small,
+                      diffusers_names(kind_, tensor.name)};
     for (const Piece& piece : tensor.pieces)
       if (piece.from->name != facts.names.back()) facts.names.push_back(piece.from->name);
     if (!component.empty()) facts.names.push_back(component + '.' + tensor.name);
