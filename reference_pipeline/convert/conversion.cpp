@@ -53,9 +53,9 @@ void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std
 void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
                       std::span<const f32> values, const DtypeInfo& type) {
   const auto largest = std::ranges::max_element(values, {}, [](f32 value) { return std::fabs(value); });
-  throw value_error(
-      input, tensor, first + (largest - values.begin()), static_cast<double>(*largest),
-      ", beyond what " + std::string(type.name) + " holds: choose bf16 or f32 for this tensor, with --rule");
+  throw value_error(input, tensor, first + (largest - values.begin()), static_cast<double>(*largest),
+                    ", beyond what " + std::string(type.name) + " holds: choose " +
+                        (type.name == "bf16" ? "f32" : "bf16 or f32") + " for this tensor, with --rule");
 }
 
 /// Whether errors in a tensor are weighed by its columns' importance, where there is one.

@@ -14,9 +14,10 @@ constexpr std::array<std::string_view, 11> flux_ends{
     "img_in.",     "txt_in.",           "time_in.",         "vector_in.", "guidance_in.", "final_layer.",
     "x_embedder.", "context_embedder.", "time_text_embed.", "proj_out.",  "norm_out."};
 
-constexpr std::array<std::string_view, 6> embeddings{
+constexpr std::array<std::string_view, 7> embeddings{
     "shared.weight",          "embed_tokens.weight",       "token_embd.weight",
-    "token_embedding.weight", "position_embedding.weight", "relative_attention_bias.weight"};
+    "token_embedding.weight", "position_embedding.weight", "relative_attention_bias.weight",
+    "positional_embedding"};  // OpenCLIP's
 
 /// Of Stable Diffusion's files, all of whose text encoders are CLIPs.
 constexpr std::array<std::string_view, 2> clips{"cond_stage_model.", "conditioner."};
