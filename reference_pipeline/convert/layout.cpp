@@ -18,6 +18,11 @@ Table table_of(WeightsKind kind) {
   return {};
 }
 
+/// None of a relative of Flux, some of whose names are in no table: it would have half of either naming.
+Table table_of(const InputWeights& input, WeightsKind kind) {
+  return input.has_strangers() ? Table{} : table_of(kind);
+}
+
 std::int64_t rows_of(const Shape& shape) { return shape.rank() ? shape[0] : 1; }
 std::int64_t columns_of(const Shape& shape) { return rows_of(shape) ? shape.elements() / rows_of(shape) : 0; }
 
@@ -135,7 +140,7 @@ class Arrangement {
 
 }  // namespace
 
-bool has_two_layouts(WeightsKind kind) { return !table_of(kind).empty(); }
+bool has_two_layouts(const InputWeights& input) { return !table_of(input, kind_of(input)).empty(); }
 
 std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name) {
   const std::string_view plain = without_prefix(name);
@@ -147,7 +152,7 @@ std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name
 
 std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,
                                    std::optional<Layout> layout) {
-  const Table table = table_of(kind);
+  const Table table = table_of(input, kind);
   Arrangement arrangement(input, table);
   const auto is_ours = [&](const InputTensor& tensor) {
     return io::their_rows(table, without_prefix(tensor.name)).has_value();

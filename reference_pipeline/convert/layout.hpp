@@ -21,8 +21,8 @@ constexpr std::optional<Layout> usual_layout(Container container) {
   return container == Container::gguf ? std::optional(Layout::bfl) : std::nullopt;
 }
 
-/// Whether weights of a kind have other names in each layout.
-bool has_two_layouts(WeightsKind kind);
+/// Whether weights have other names in each layout.
+bool has_two_layouts(const InputWeights& input);
 
 /// Diffusers' and transformers' names of what a tensor is in either layout, without what a file of several
 /// parts has before them: several where it is several of their matrices, none where it has no other name.

@@ -36,7 +36,7 @@ std::string_view without_prefix(std::string_view name) {
 
 WeightsKind kind_of(const InputWeights& weights) {
   if (has(weights, "double_blocks.", ".img_attn.proj.weight") ||
-      has(weights, "transformer_blocks.", ".attn.add_q_proj.weight"))
+      (has(weights, "transformer_blocks.", ".attn.add_q_proj.weight") && !weights.has_strangers()))
     return WeightsKind::flux;
   if (has(weights, "encoder.block.", ".SelfAttention.q.weight") || has(weights, "enc.blk.", ".attn_q.weight"))
     return WeightsKind::t5;

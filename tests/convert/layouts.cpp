@@ -245,6 +245,32 @@ TEST_CASE("a layout that is asked for and is none of the model's is told") {
   CHECK_THAT(told.front(), Catch::Contains("--layout changes nothing"));
 }
 
+TEST_CASE("relatives of Flux keep their names, of which the tables know but a part") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf",
+             bfl = folder.path() / "bfl.safetensors";
+  PlainTensors stable_diffusion_3 = small_flux();
+  stable_diffusion_3["pos_embed.proj.weight"] = normal_tensor({64, 16, 2, 2}, 1);
+  write_tensors<io::SafetensorsWriter>(source, stable_diffusion_3, "f16");
+  convert_file(source, out, to_type("q8_0"));
+  const io::GgufFile file(out);
+  CHECK_FALSE(file.value("general.architecture"));
+  CHECK(file.tensors().size() == stable_diffusion_3.size());
+  CHECK(file.lookup("transformer_blocks.0.attn.to_q.weight"));
+
+  write_tensors<io::SafetensorsWriter>(source, small_flux(), "f16");
+  convert_file(source, bfl, with_layout(Layout::bfl));
+  PlainTensors flux_2{{"double_stream_modulation_img.lin.weight", normal_tensor({384, 64}, 1)}};
+  const InputWeights weights(bfl);
+  for (const InputTensor& tensor : weights.tensors()) flux_2[tensor.name] = {tensor.shape, decoded(tensor)};
+  write_tensors<io::SafetensorsWriter>(source, flux_2, "f16");
+  const ModelConversion model(source, folder.path() / "other.safetensors", with_layout(Layout::diffusers));
+  REQUIRE(model.warnings().size() == 1);
+  CHECK_THAT(model.warnings().front(), Catch::Contains("--layout changes nothing"));
+  model.write({});
+  CHECK(InputWeights(folder.path() / "other.safetensors").lookup("double_blocks.0.img_attn.qkv.weight"));
+}
+
 TEST_CASE("T5 in GGUF has ggml's names") {
   const TemporaryFolder folder;
   PlainTensors t5{
