@@ -48,6 +48,12 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
     cast_.erase(parameter.name);
     return counted(parameter.dtype, parameter);
   }
+  if (parameter.dtype.name == fitting->name) {
+    // Not every encoder gives its own blocks back, and products of blocks round otherwise than those of
+    // values.
+    cast_.erase(parameter.name);
+    return *fitting;
+  }
   const std::string taken(fitting->name);
   std::vector<f32>& values = take(parameter, original_);
   const formats::StoredFormat& format = *formats::format_named(taken);

@@ -122,15 +122,19 @@ CostTable weighted_cost_table(const CostFile& file, Measure measure) {
   });
 }
 
+std::string markdown_text(std::string_view text) {
+  std::string escaped;
+  for (const char c : io::printable(text, text.size())) {
+    if (c == '|' || c == '<' || c == '&' || c == '\\') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
 std::string as_markdown(const CostTable& table) {
   std::string text;
   for (const auto& row : table.rows) {
-    for (const std::string& cell : row) {
-      std::string escaped;
-      for (const char c : io::printable(cell, cell.size()))
-        escaped += c == '|' ? std::string("\\|") : std::string(1, c);
-      text += "| " + escaped + (cell.empty() ? "" : " ");
-    }
+    for (const std::string& cell : row) text += "| " + markdown_text(cell) + (cell.empty() ? "" : " ");
     text += "|\n";
     if (&row != &table.rows.front()) continue;
     text += "|---|";

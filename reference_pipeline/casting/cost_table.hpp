@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <casting/cost_file.hpp>
@@ -25,6 +26,8 @@ CostTable cost_table(const CostFile& file, Measure measure);
 /// layer. Throws InputError where a layer does not say its parameters.
 CostTable weighted_cost_table(const CostFile& file, Measure measure);
 
+/// Text of strangers as Markdown shows it, in a table too: printable, and no HTML.
+std::string markdown_text(std::string_view text);
 /// As Markdown, with an empty line for nothing.
 std::string as_markdown(const CostTable& table);
 /// As comma-separated values (RFC 4180, with line feeds alone).

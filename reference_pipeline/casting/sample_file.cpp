@@ -36,7 +36,8 @@ HostView<const f32> checked(const io::SafetensorsFile& file, std::size_t sample,
     throw wrong("has dtype " + std::string(entry.dtype.file_name) + ", and samples are F32");
   if (entry.shape.rank() != 2 || entry.shape[1] < 1 || (columns && entry.shape[1] != columns))
     throw wrong("has shape " + to_string(entry.shape) + " where rows of " +
-                (columns ? std::to_string(columns) : std::string("one")) + " values or more are wanted");
+                (columns ? std::to_string(columns) + " values" : std::string("one value or more")) +
+                " are wanted");
   if (reinterpret_cast<std::uintptr_t>(entry.bytes.data()) % alignof(f32) != 0)
     throw wrong("begins at an odd byte of the file");
   const HostView<const f32> view(reinterpret_cast<const f32*>(entry.bytes.data()), entry.shape);

@@ -160,8 +160,8 @@ void build_app(CLI::App& app) {
       "  precast compare --prompt \"a small green star on a black background, at the left\"\n"
       "  precast help COMMAND\n"
       "\n"
-      "Exit codes: 0 done, 1 error, 2 the command line was wrong, 130 interrupted (Ctrl-C), 143 "
-      "terminated.");
+      "Exit codes: 0 done, 1 error, 2 the command line was wrong, 129 the terminal was closed, 130 "
+      "interrupted (Ctrl-C), 143 terminated.");
 }
 
 int run(const std::vector<std::string>& arguments) {

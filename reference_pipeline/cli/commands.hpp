@@ -34,7 +34,7 @@ namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int error = 1;
 inline constexpr int usage = 2;
-inline constexpr int after_signal = 128;  ///< plus the signal's number: 130 for Ctrl-C, 143 for SIGTERM
+inline constexpr int after_signal = 128;  ///< plus the signal's number: 130 for Ctrl-C
 }  // namespace exit_code
 
 /// The parser with every command in it.

@@ -190,7 +190,7 @@ std::string cost_page(const CostReport& report) {
 }
 
 std::string cost_markdown(const CostReport& report) {
-  std::string text = "# " + title_of(report) + "\n\n" + report_facts(report) + "\n";
+  std::string text = "# " + casting::markdown_text(title_of(report)) + "\n\n" + report_facts(report) + "\n";
   if (report.plan) {
     const casting::PlannedSize size =
         size_of_plan(report.file, *report.plan, report.plan_path, report.measure);

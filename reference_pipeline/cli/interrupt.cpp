@@ -1,4 +1,4 @@
-// Catches the first Ctrl-C, and the first polite request to end.
+// Catches the first Ctrl-C, the first polite request to end, and the end of the terminal.
 #include <atomic>
 #include <csignal>
 #include <cstddef>
@@ -58,8 +58,8 @@ void catch_interrupts() {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;  // a write that a signal meets goes on
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM}) {
-    struct sigaction before {};  // what the parent ignores, as `trap '' INT` does, stays ignored
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};  // what the parent ignores, as nohup does, stays ignored
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
       sigaction(signal, &action, nullptr);
   }

@@ -12,9 +12,9 @@ struct Interrupted : Error {
   using Error::Error;
 };
 
-/// From now on SIGINT and SIGTERM set a flag once and kill the second time, unless the parent had them
-/// ignored; a closed pipe is an error of the write to it. May be called before anything else of the program
-/// is ready, by the thread that signals go to: its first.
+/// From now on SIGINT, SIGTERM and SIGHUP (the terminal was closed) set a flag once and kill the second time,
+/// unless the parent had them ignored; a closed pipe is an error of the write to it. May be called before
+/// anything else of the program is ready, by the thread that signals go to: its first.
 void catch_interrupts();
 
 /// The signal that asked, or 0.

@@ -53,9 +53,9 @@ void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std
 void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
                       std::span<const f32> values, const DtypeInfo& type) {
   const auto largest = std::ranges::max_element(values, {}, [](f32 value) { return std::fabs(value); });
-  throw value_error(
-      input, tensor, first + (largest - values.begin()), static_cast<double>(*largest),
-      ", beyond what " + std::string(type.name) + " holds: choose bf16 or f32 for this tensor, with --rule");
+  throw value_error(input, tensor, first + (largest - values.begin()), static_cast<double>(*largest),
+                    ", beyond what " + std::string(type.name) + " holds: choose " +
+                        (type.name == "bf16" ? "f32" : "bf16 or f32") + " for this tensor, with --rule");
 }
 
 /// Whether errors in a tensor are weighed by its columns' importance, where there is one.
@@ -230,7 +230,13 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
                                 })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
     const bool is_small = is_small_component || (holds_more && is_of_small_component(first.name));
-    TensorFacts facts{{tensor.name}, tensor.shape, first.type, first.is_float, kind_, is_small};
+    TensorFacts facts{{tensor.name},
+                      tensor.shape,
+                      first.type,
+                      first.is_float,
+                      kind_,
+                      is_small,
+                      diffusers_names(kind_, tensor.name)};
     for (const Piece& piece : tensor.pieces)
       if (piece.from->name != facts.names.back()) facts.names.push_back(piece.from->name);
     if (!component.empty()) facts.names.push_back(component + '.' + tensor.name);

@@ -6,6 +6,7 @@
 #include <convert/input_weights.hpp>
 #include <convert/padding.hpp>
 #include <convert/value_type.hpp>
+#include <weights/layouts.hpp>
 
 #include <precast/io/suffix.hpp>
 
@@ -49,6 +50,8 @@ InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
     if (const io::SafetensorsFile* const safetensors = file.safetensors())
       metadata_.insert(safetensors->metadata().begin(), safetensors->metadata().end());
   refuse_packed();
+  if (tensors_.empty()) throw io::file_error(path_, "holds no weights: get the file anew");
+  has_strangers_ = !weights::stranger_in(source_).empty();
   metadata_.erase("_quantization_metadata");  // which says what lies in this file
 }
 

@@ -66,6 +66,9 @@ class InputWeights {
   std::span<const io::GgufValue> values() const;
   /// The texts that a safetensors file has in __metadata__.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  /// Whether names are there that no Flux transformer has, though others may be its: FLUX.2's, or those of
+  /// Stable Diffusion 3.
+  bool has_strangers() const { return has_strangers_; }
   /// Whether that is a file that is read here, under this or another name.
   bool reads(const std::filesystem::path& file) const { return is_file_of(source_, file); }
   /// Lets go of the memory behind bytes that were read; they stay valid.
@@ -85,6 +88,7 @@ class InputWeights {
   std::vector<InputTensor> tensors_;
   std::vector<std::string> cut_, maybe_padded_;
   std::map<std::string, std::string> metadata_;
+  bool has_strangers_ = false;
 };
 
 /// Whether a name ends as GGUF files' do.

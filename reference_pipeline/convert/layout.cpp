@@ -18,6 +18,11 @@ Table table_of(WeightsKind kind) {
   return {};
 }
 
+/// None of a relative of Flux, some of whose names are in no table: it would have half of either naming.
+Table table_of(const InputWeights& input, WeightsKind kind) {
+  return input.has_strangers() ? Table{} : table_of(kind);
+}
+
 std::int64_t rows_of(const Shape& shape) { return shape.rank() ? shape[0] : 1; }
 std::int64_t columns_of(const Shape& shape) { return rows_of(shape) ? shape.elements() / rows_of(shape) : 0; }
 
@@ -39,8 +44,8 @@ class Arrangement {
       if (parts.empty()) keep(tensor);
       for (const io::NamedRows& part : parts) {
         const std::int64_t unit = divided(tensor, rows_of(tensor.shape), part.of);
-        OutputTensor& made = tensors_.emplace_back(
-            OutputTensor{part.name, with_rows(tensor.shape, unit * part.count), {}, {}});
+        OutputTensor& made = tensors_.emplace_back(OutputTensor{
+            kept_prefix(tensor) + part.name, with_rows(tensor.shape, unit * part.count), {}, {}});
         add_rows(made, tensor, unit * part.first, unit * part.count, part.halves_swapped);
       }
     }
@@ -54,8 +59,8 @@ class Arrangement {
     };
     std::map<std::string, std::vector<Part>> joined;
     for (const InputTensor& tensor : input_.tensors()) {
-      if (const auto rows = io::their_rows(table_, tensor.name))
-        joined[rows->name].push_back({&tensor, *rows});
+      if (const auto rows = io::their_rows(table_, without_prefix(tensor.name)))
+        joined[kept_prefix(tensor) + rows->name].push_back({&tensor, *rows});
       else if (!tensor.name.ends_with("embed_tokens.weight") || !input_.lookup("shared.weight"))
         keep(tensor);  // and not T5's copy of its embeddings, which has no other name
     }
@@ -95,6 +100,15 @@ class Arrangement {
   }
 
  private:
+  /// What a file of several parts has before the names of this one, which would be all of its parts without
+  /// it.
+  std::string kept_prefix(const InputTensor& tensor) const {
+    const std::string prefix = tensor.name.substr(0, tensor.name.size() - without_prefix(tensor.name).size());
+    const bool is_of_all = std::ranges::all_of(
+        input_.tensors(), [&](const InputTensor& other) { return other.name.starts_with(prefix); });
+    return is_of_all ? std::string() : prefix;
+  }
+
   std::int64_t divided(const InputTensor& tensor, std::int64_t rows, std::int64_t parts) const {
     if (rows % parts == 0) return rows / parts;
     throw io::tensor_error(input_.path(), tensor.name,
@@ -126,14 +140,22 @@ class Arrangement {
 
 }  // namespace
 
-bool has_two_layouts(WeightsKind kind) { return !table_of(kind).empty(); }
+bool has_two_layouts(const InputWeights& input) { return !table_of(input, kind_of(input)).empty(); }
+
+std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name) {
+  const std::string_view plain = without_prefix(name);
+  if (io::their_rows(table_of(kind), plain)) return {std::string(plain)};
+  std::vector<std::string> names;
+  for (io::NamedRows& rows : io::our_rows(table_of(kind), plain)) names.push_back(std::move(rows.name));
+  return names;
+}
 
 std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,
                                    std::optional<Layout> layout) {
-  const Table table = table_of(kind);
+  const Table table = table_of(input, kind);
   Arrangement arrangement(input, table);
   const auto is_ours = [&](const InputTensor& tensor) {
-    return io::their_rows(table, tensor.name).has_value();
+    return io::their_rows(table, without_prefix(tensor.name)).has_value();
   };
   const auto is_theirs = [&](const InputTensor& tensor) {
     return !io::our_rows(table, without_prefix(tensor.name)).empty();

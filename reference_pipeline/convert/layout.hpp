@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <convert/output_tensor.hpp>
@@ -19,8 +21,12 @@ constexpr std::optional<Layout> usual_layout(Container container) {
   return container == Container::gguf ? std::optional(Layout::bfl) : std::nullopt;
 }
 
-/// Whether weights of a kind have other names in each layout.
-bool has_two_layouts(WeightsKind kind);
+/// Whether weights have other names in each layout.
+bool has_two_layouts(const InputWeights& input);
+
+/// Diffusers' and transformers' names of what a tensor is in either layout, without what a file of several
+/// parts has before them: several where it is several of their matrices, none where it has no other name.
+std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name);
 
 /// The output's tensors in the order of their names, without types yet. Without a layout, and for weights
 /// that have one name only, they are the input's own. Throws InputError where rows cannot be divided, or

@@ -225,9 +225,8 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
       warnings_.push_back("only " + io::shown(parts_.front().input->path().filename()) + " goes into " +
                           io::shown(out.filename()) + ": name a folder to convert all components");
   }
-  if (settings.layout && std::ranges::none_of(parts_, [](const ModelPart& part) {
-        return has_two_layouts(kind_of(*part.input));
-      }))
+  if (settings.layout &&
+      std::ranges::none_of(parts_, [](const ModelPart& part) { return has_two_layouts(*part.input); }))
     warnings_.emplace_back(
         "--layout changes nothing: only Flux's transformer and T5 have names in two layouts");
   add_warnings(chooser);

@@ -14,9 +14,10 @@ constexpr std::array<std::string_view, 11> flux_ends{
     "img_in.",     "txt_in.",           "time_in.",         "vector_in.", "guidance_in.", "final_layer.",
     "x_embedder.", "context_embedder.", "time_text_embed.", "proj_out.",  "norm_out."};
 
-constexpr std::array<std::string_view, 6> embeddings{
+constexpr std::array<std::string_view, 7> embeddings{
     "shared.weight",          "embed_tokens.weight",       "token_embd.weight",
-    "token_embedding.weight", "position_embedding.weight", "relative_attention_bias.weight"};
+    "token_embedding.weight", "position_embedding.weight", "relative_attention_bias.weight",
+    "positional_embedding"};  // OpenCLIP's
 
 /// Of Stable Diffusion's files, all of whose text encoders are CLIPs.
 constexpr std::array<std::string_view, 2> clips{"cond_stage_model.", "conditioner."};
@@ -34,9 +35,9 @@ std::string_view without_prefix(std::string_view name) {
 }
 
 WeightsKind kind_of(const InputWeights& weights) {
-  if (has(weights, "double_blocks.", ".img_attn.proj.weight") ||
-      has(weights, "transformer_blocks.", ".attn.add_q_proj.weight"))
-    return WeightsKind::flux;
+  if (has(weights, "double_blocks.", ".img_attn.proj.weight")) return WeightsKind::flux;
+  if (has(weights, "transformer_blocks.", ".attn.add_q_proj.weight"))
+    return weights.has_strangers() ? WeightsKind::flux_relative : WeightsKind::flux;
   if (has(weights, "encoder.block.", ".SelfAttention.q.weight") || has(weights, "enc.blk.", ".attn_q.weight"))
     return WeightsKind::t5;
   if (has(weights, "", ".self_attn.q_proj.weight") && has(weights, "", "position_embedding.weight"))
@@ -62,7 +63,7 @@ std::string_view precise_because(WeightsKind kind, std::string_view name, const 
   if (wide < 2) return "norm scale or other 1-D tensor";
   if (shape.rank() > 2) return "convolution";
   const std::string_view plain = without_prefix(name);
-  if (kind == WeightsKind::flux &&
+  if ((kind == WeightsKind::flux || kind == WeightsKind::flux_relative) &&
       std::ranges::any_of(flux_ends, [&](std::string_view end) { return plain.starts_with(end); }))
     return "entry or exit layer";
   if (std::ranges::any_of(embeddings, [&](std::string_view end) { return plain.ends_with(end); }) ||

@@ -148,8 +148,10 @@ TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
   // Of a tensor that is put together from several, the most precise of their types is wanted.
   std::optional<DtypeInfo> planned;
   bool several = false;
-  if (wishes_.plan && facts.shape.rank() >= 2)
-    for (const std::string& name : facts.names)
+  if (wishes_.plan && facts.shape.rank() >= 2) {
+    std::vector<std::string> names = facts.names;
+    names.insert(names.end(), facts.more_names_in_plans.begin(), facts.more_names_in_plans.end());
+    for (const std::string& name : names)
       if (const auto type_name = wishes_.plan->type_of(name)) {
         const DtypeInfo type = *find_type(*type_name);
         several = several || (planned && planned->name != type.name);
@@ -158,6 +160,7 @@ TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
         for (const auto& [layer, ignored] : wishes_.plan->types)
           if (is_under(name, layer)) matched_layers_.insert(layer);
       }
+  }
   if (wish) return *wish;
   if (several) of_several_types_.push_back(facts.names.front());
   if (planned) return {planned, true};

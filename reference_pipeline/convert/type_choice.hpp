@@ -55,7 +55,8 @@ struct TensorFacts {
   DtypeInfo from;
   bool is_float = false;
   WeightsKind kind = WeightsKind::other;
-  bool part_of_small_component = false;  ///< of a whole model: its CLIPs and its VAE
+  bool part_of_small_component = false;            ///< of a whole model: its CLIPs and its VAE
+  std::vector<std::string> more_names_in_plans{};  ///< diffusers', by which layers are planned
 };
 
 struct ChosenType {

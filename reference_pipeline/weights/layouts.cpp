@@ -174,13 +174,18 @@ std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part par
   return found == parts.end() ? std::nullopt : std::optional(*found);
 }
 
-std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts) {
-  const auto transformer = find_part(parts, Part::transformer);
-  if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model.")) return {};
+std::string stranger_in(const io::ComponentSource& file) {
   for (const Stranger& stranger : strangers)
     for (const std::string_view prefix : prefixes_of(Part::transformer))
       if (file.has_names_beginning(std::string(prefix).append(stranger.start)))
         return std::string(stranger.what);
+  return {};
+}
+
+std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts) {
+  const auto transformer = find_part(parts, Part::transformer);
+  if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model.")) return {};
+  if (const std::string stranger = stranger_in(file); !stranger.empty()) return stranger;
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.find(".lora_") != std::string::npos || entry->name.find("_lora") != std::string::npos)
       return "a LoRA";

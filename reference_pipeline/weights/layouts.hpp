@@ -48,6 +48,10 @@ std::string_view without_prefix(std::string_view name, Part part);
 /// What other_model says of a UNet in diffusers' names: a file of it cannot stand for a whole model.
 inline constexpr std::string_view lone_unet = "a Stable Diffusion UNet in diffusers' names";
 
+/// What a file is by a name that no Flux transformer has, though others may be its: "a FLUX.2 model". ""
+/// where it has none.
+std::string stranger_in(const io::ComponentSource& file);
+
 /// What a file is that holds no Flux model's weights, or one that plain Flux is not: "a FLUX.2 model". ""
 /// where nothing says so.
 std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts);

@@ -62,6 +62,9 @@ TEST_CASE("tables have the layers in rows and the formats in columns", "[casting
   odd.layers[0].name = "a, \"b\" | c";
   CHECK(as_csv(cost_table(odd, Measure::cost)).find("\"a, \"\"b\"\" | c\",61.301") != std::string::npos);
   CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| a, \"b\" \\| c |") != std::string::npos);
+  odd.layers[0].name = "<b>&amp;\\<b>";
+  CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| \\<b>\\&amp;\\\\\\<b> | 61.301 |") !=
+        std::string::npos);
   odd.layers[0].name = "two\nlines\x1b[31m";
   CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| two?lines?[31m | 61.301 |") != std::string::npos);
   odd.layers[1].parameters.reset();

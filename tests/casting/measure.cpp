@@ -22,6 +22,7 @@
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/quant/by_name.hpp>
 #include <precast/quant/scaled_rows.hpp>
+#include <precast/tensor/stored_matrix.hpp>
 
 namespace measured_costs {
 namespace {
@@ -373,6 +374,28 @@ TEST_CASE("a format that rows do not divide gives way to the smallest that does 
   CastSource cast(source);
   const families::BlockParameter b{"b", {1, 64}, dtype_info<f32>, families::BlockParameterRole::matrix};
   CHECK_THROWS_WITH(cast.cast(b, "q8_0"), Catch::Contains("'b'") && Catch::Contains("infinite"));
+}
+
+TEST_CASE("a cast to the format that a matrix is stored in leaves its blocks as they are", "[casting]") {
+  const HostTensor<f32> values = random_tensor<f32>({3, 256}, 8);
+  for (const BlockFormat& format : block_formats)
+    visit_block_format(format.info.name, [&]<class Format>(std::type_identity<Format>) {
+      INFO(format.info.name);
+      BlockMatrix<Format, HostMemory> stored(Shape{3, 256});
+      quant::encode<Format>(
+          values.values(),
+          std::span(stored.data(), static_cast<std::size_t>(3 * 256 / format.info.values_per_block)));
+      MemorySource source;
+      source.add<Format>("a", {3, 256}, stored.view());
+      const families::BlockParameter a{"a", {3, 256}, format.info, families::BlockParameterRole::matrix};
+      CastSource cast(source);
+      for (const char* before : {"f16", format.info.name.data()}) {
+        cast.cast(a, before);
+        CHECK(cast.cast(a, format.info.name) == format.info);
+        CHECK(cast.find("a").dtype == format.info);
+        CHECK(std::ranges::equal(cast.find("a").bytes, source.find("a").bytes));
+      }
+    });
 }
 
 TEST_CASE("a layer patched in from other weights has their matrices and their biases", "[casting]") {

@@ -107,7 +107,10 @@ TEST_CASE("sample files that are broken are refused with the tensor's name", "[c
   const auto with = [&](std::size_t place, HostTensor<f32> values) {
     return refusal([&](Tensors& t) { t[place].second = std::move(values); }, facts);
   };
-  CHECK_THAT(with(1, random_tensor<f32>({2, 5}, 1)), Catch::Contains("'0.txt'"));
+  CHECK_THAT(with(1, random_tensor<f32>({2, 5}, 1)),
+             Catch::Contains("'0.txt'") && Catch::Contains("where rows of 4 values are wanted"));
+  CHECK_THAT(with(0, random_tensor<f32>({4}, 1)),
+             Catch::Contains("where rows of one value or more are wanted"));
   CHECK_THAT(with(2, random_tensor<f32>({2, 4}, 1)), Catch::Contains("'0.vec'"));
   CHECK_THAT(with(2, random_tensor<f32>({4}, 1)), Catch::Contains("'0.vec'"));
   CHECK_THAT(with(3, random_tensor<f32>({4, 3}, 1)), Catch::Contains("'0.positions'"));

@@ -88,6 +88,8 @@ TEST_CASE("a report of odd numbers and names is a page all the same") {
   check_coordinates(page);
   report.file = casting::parse_cost_file(R"({"model": "two\nlines", "layers": [{"name": "a"}]})", "odd.json");
   CHECK(cost_markdown(report).starts_with("# What casting two?lines costs\n\n"));
+  report.file.model = "<i>x";
+  CHECK(cost_markdown(report).starts_with("# What casting \\<i>x costs\n\n"));
   report.file = casting::parse_cost_file(R"({"layers": [{"name": "a"}]})", "odd.json");
   CHECK_THAT(cost_page(report), Catch::Contains("What casting a model costs"));
   report.plan = casting::parse_plan(R"({"types": {"b": "q8_0"}})", "plan.json");

@@ -154,7 +154,7 @@ TEST_CASE("what a killed run left is swept by the next, and nothing else") {
 }
 
 TEST_CASE("a batch that is ended keeps the pictures that were made") {
-  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}, {"HUP", 129}}) {
     const Scratch scratch;
     const auto result = program::run_until(
         program::files_in(scratch.path(), 3), signal,
@@ -186,7 +186,7 @@ TEST_CASE("a comparison that is ended keeps the policies that were done") {
 }
 
 TEST_CASE("a signal ends the wait for prompts on standard input") {
-  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}, {"HUP", 129}}) {
     const Scratch scratch;
     const std::string pipe = program::quoted((scratch.path() / "pipe").string());
     // The pipe stays open for longer than the program is to wait.
@@ -226,7 +226,7 @@ TEST_CASE("a signal is heard on a stack of its own") {
   };
   const bool was_there = is_there();
   std::map<int, struct sigaction> before;
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) sigaction(signal, nullptr, &before[signal]);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) sigaction(signal, nullptr, &before[signal]);
   std::signal(SIGTERM, SIG_DFL);
   precast::cli::catch_interrupts();
   struct sigaction now {};
@@ -242,7 +242,7 @@ TEST_CASE("a signal is heard on a stack of its own") {
 TEST_CASE("a signal that the parent ignores stays ignored") {
   const Scratch scratch;
   const std::string pipe = program::quoted((scratch.path() / "pipe").string());
-  for (const char* signal : {"INT", "TERM"}) {
+  for (const char* signal : {"INT", "TERM", "HUP"}) {
     const std::string output = (scratch.path() / signal).string() + ".png";
     const auto result = run(small("generate", {"--prompts-file", "-", "--output", output}),
                             "mkfifo " + pipe + "; trap '' " + signal + ";",

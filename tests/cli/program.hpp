@@ -88,7 +88,7 @@ inline Outcome run(const std::vector<std::string>& arguments, const std::string&
 }
 
 /// A shell without job control has its background programs ignore SIGINT, and so would precast.
-inline const std::string heard = "env --default-signal=INT,TERM";
+inline const std::string heard = "env --default-signal=INT,TERM,HUP";
 
 /// Runs the program, sends it one signal as soon as the shell's `condition` holds ("$err" names the file of
 /// its stderr), and waits for its end. No fixed time: on a slow machine it may not have begun by then.

@@ -134,7 +134,9 @@ TEST_CASE("values that are not finite or too large are named with tensor and ind
     CHECK_THAT(refusal(-inf, type, out), Catch::Contains("is -inf: weights must be finite"));
     CHECK_THAT(refusal(std::nanf(""), type, out), Catch::Contains("value 70000, at [273, 112], is nan"));
   }
-  CHECK_THAT(refusal(65520, "f16", out), Catch::Contains("is 65520, beyond what f16 holds"));
+  CHECK_THAT(refusal(65520, "f16", out),
+             Catch::Contains("is 65520, beyond what f16 holds: choose bf16 or f32 for"));
+  CHECK_THAT(refusal(3.4e38f, "bf16", out), Catch::Contains("beyond what bf16 holds: choose f32 for"));
   CHECK(refusal(65504, "f16", folder.path() / "other" / "x.gguf").find("beyond") == std::string::npos);
   CHECK_THAT(refusal(500, "fp8_e4m3", folder.path() / "out.safetensors"),
              Catch::Contains("beyond what fp8_e4m3"));
@@ -187,6 +189,15 @@ TEST_CASE("f64 beyond f32 is not called infinite, and what is infinite is") {
   CHECK_THAT(refusal(-1e300), Catch::Contains("value 1, at [1], is -1e+300, beyond what f32 holds"));
   CHECK_THAT(refusal(std::numeric_limits<double>::infinity()),
              Catch::Contains("is inf: weights must be finite"));
+}
+
+TEST_CASE("a file without weights is refused") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";
+  write_tensors<io::SafetensorsWriter>(source, {}, "f32");
+  CHECK_THAT(refusal_of([&] { convert_file(source, out, to_type("q8_0")); }),
+             Catch::Contains("source.safetensors: holds no weights: get the file anew"));
+  CHECK_FALSE(std::filesystem::exists(out));
 }
 
 TEST_CASE("scales without weights, and layouts that are not read, are refused by name") {

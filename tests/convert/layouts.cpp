@@ -110,6 +110,68 @@ TEST_CASE("GGUF of a Flux transformer has the names and keys that other readers 
   CHECK(ModelConversion(source, out, planned).warnings().empty());
 }
 
+TEST_CASE("a plan in diffusers' names finds the matrices of a file in BFL's, also behind a prefix") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", bfl = folder.path() / "bfl.safetensors",
+             out = folder.path() / "out.gguf";
+  write_tensors<io::SafetensorsWriter>(source, small_flux(), "bf16");
+  convert_file(source, bfl, with_layout(Layout::bfl));
+  PlainTensors several{{"vae.decoder.conv_in.bias", normal_tensor({32}, 1)}};
+  const InputWeights weights(bfl);
+  for (const InputTensor& tensor : weights.tensors())
+    several["model.diffusion_model." + tensor.name] = {tensor.shape, decoded(tensor)};
+  const auto all = folder.path() / "all.safetensors";
+  write_tensors<io::SafetensorsWriter>(all, several, "bf16");
+  const auto found = [&](const std::filesystem::path& in, const char* plan, std::optional<Layout> layout,
+                         const std::string& name) {
+    Settings planned = to_type("q4_0");
+    planned.layout = layout;
+    planned.wishes.plan = casting::parse_plan(plan, "plan.json");
+    const ModelConversion model(in, out, planned);
+    INFO(name);
+    for (const std::string& warning : model.warnings()) CHECK_THAT(warning, !Catch::Contains("plan"));
+    model.write({});
+    return std::string(io::GgufFile(out).at(name).type.info.name);
+  };
+  const char* const block = R"({"types": {"transformer_blocks.0": "q5_1"}})";
+  const char* const matrix = R"({"types": {"transformer_blocks.0.attn.to_k": "q5_1"}})";
+  const std::string prefix = "model.diffusion_model.", ours = "transformer_blocks.0.attn.to_q.weight",
+                    qkv = "double_blocks.0.img_attn.qkv.weight";
+  CHECK(found(bfl, block, std::nullopt, qkv) == "q5_1");
+  CHECK(found(bfl, block, std::nullopt, "single_blocks.0.linear1.weight") == "q4_0");
+  CHECK(found(bfl, block, Layout::diffusers, ours) == "q5_1");
+  CHECK(found(bfl, matrix, std::nullopt, qkv) == "q5_1");
+  CHECK(found(bfl, matrix, Layout::diffusers, ours) == "q4_0");
+  CHECK(found(all, block, std::nullopt, prefix + qkv) == "q5_1");
+  CHECK(found(all, matrix, Layout::diffusers, prefix + ours) == "q4_0");
+  CHECK(found(all, matrix, Layout::diffusers, prefix + "transformer_blocks.0.attn.to_k.weight") == "q5_1");
+}
+
+TEST_CASE("a transformer among other parts keeps its prefix in the other layout") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", bfl = folder.path() / "bfl.safetensors",
+             back = folder.path() / "back.safetensors";
+  const std::string prefix = "model.diffusion_model.", decoder = "vae.decoder.conv_in.bias";
+  for (const bool alone : {false, true}) {
+    PlainTensors tensors;
+    for (const auto& [name, tensor] : small_flux()) tensors[prefix + name] = tensor;
+    if (!alone) tensors[decoder] = normal_tensor({32}, 1);
+    write_tensors<io::SafetensorsWriter>(source, tensors, "bf16");
+    convert_file(source, bfl, with_layout(Layout::bfl));
+    const std::string kept = alone ? "" : prefix;
+    CHECK(InputWeights(bfl).lookup(kept + "double_blocks.0.img_attn.qkv.weight"));
+    CHECK((InputWeights(bfl).lookup(decoder) != nullptr) != alone);
+    convert_file(bfl, back, with_layout(Layout::diffusers));
+    const InputWeights weights(back);
+    REQUIRE(weights.tensors().size() == tensors.size());
+    for (const auto& [name, tensor] : small_flux()) {
+      INFO(name);
+      REQUIRE(weights.lookup(kept + name));
+      CHECK(decoded(*weights.lookup(kept + name)) == stored_as("bf16", tensor.values));
+    }
+  }
+}
+
 TEST_CASE("of a file that holds a whole model its CLIPs and its VAE stay as they are, alone they do not") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";
@@ -181,6 +243,33 @@ TEST_CASE("a layout that is asked for and is none of the model's is told") {
   const auto told = warnings({{"down_blocks.0.resnets.0.conv1.weight", normal_tensor({32, 32}, 1)}});
   REQUIRE(told.size() == 1);
   CHECK_THAT(told.front(), Catch::Contains("--layout changes nothing"));
+}
+
+TEST_CASE("relatives of Flux keep their names, of which the tables know but a part") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf",
+             bfl = folder.path() / "bfl.safetensors";
+  PlainTensors stable_diffusion_3 = small_flux();
+  stable_diffusion_3["pos_embed.proj.weight"] = normal_tensor({64, 16, 2, 2}, 1);
+  write_tensors<io::SafetensorsWriter>(source, stable_diffusion_3, "f16");
+  convert_file(source, out, to_type("q8_0"));
+  const io::GgufFile file(out);
+  CHECK_FALSE(file.value("general.architecture"));
+  CHECK(file.tensors().size() == stable_diffusion_3.size());
+  CHECK(file.at("transformer_blocks.0.attn.to_q.weight").type.info.name == "q8_0");
+  CHECK(file.at("x_embedder.weight").type.info.name == "f16");  // at the end, as in Flux
+
+  write_tensors<io::SafetensorsWriter>(source, small_flux(), "f16");
+  convert_file(source, bfl, with_layout(Layout::bfl));
+  PlainTensors flux_2{{"double_stream_modulation_img.lin.weight", normal_tensor({384, 64}, 1)}};
+  const InputWeights weights(bfl);
+  for (const InputTensor& tensor : weights.tensors()) flux_2[tensor.name] = {tensor.shape, decoded(tensor)};
+  write_tensors<io::SafetensorsWriter>(source, flux_2, "f16");
+  const ModelConversion model(source, folder.path() / "other.safetensors", with_layout(Layout::diffusers));
+  REQUIRE(model.warnings().size() == 1);
+  CHECK_THAT(model.warnings().front(), Catch::Contains("--layout changes nothing"));
+  model.write({});
+  CHECK(InputWeights(folder.path() / "other.safetensors").lookup("double_blocks.0.img_attn.qkv.weight"));
 }
 
 TEST_CASE("T5 in GGUF has ggml's names") {

@@ -50,6 +50,13 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
     CHECK(chosen(wishes("q4_k"), name, {256, 256}).type.name == "q4_k");
     CHECK(chosen(wishes("", {".*=q4_k"}), name, {256, 256}).type.name == "q4_k");
   }
+  for (const char* name :
+       {"text_model.embeddings.token_embedding.weight", "text_model.embeddings.position_embedding.weight",
+        "positional_embedding", "shared.weight", "token_embd.weight"}) {
+    INFO(name);
+    CHECK(chosen(wishes("q4_k"), name, {77, 256}, Container::gguf, "f16", WeightsKind::clip).kept_because ==
+          "embedding");
+  }
   const char* scale = "double_blocks.0.img_attn.norm.query_norm.scale";
   CHECK(chosen(wishes("q4_k"), scale, {256}).type.name == "f32");
   CHECK(chosen(wishes("fp8_e4m3"), scale, {256}, Container::safetensors).type.name == "bf16");

@@ -263,6 +263,19 @@ TEST_CASE("values that lie on a grid come back without an error", "[quant]") {
   CHECK(sum(errors(values, {}, encoded<q4_0>(values, {Encoder::search, {}}))) == 0);
 }
 
+TEMPLATE_LIST_TEST_CASE("an importance of any size in all columns alike makes the same bytes", "[quant]",
+                        AllFormats) {
+  const std::vector<f32> values = bell_values(16 * columns, 23), importance = some_importance();
+  const auto weighed = encoded<TestType>(values, {Encoder::search, importance});
+  for (const int power : {-120, -60, 60, 110}) {
+    INFO(power);
+    std::vector<f32> scaled = importance;
+    for (f32& weight : scaled) weight = std::ldexp(weight, power);
+    const auto again = encoded<TestType>(values, {Encoder::search, scaled});
+    CHECK(std::memcmp(again.data(), weighed.data(), again.size() * sizeof(again[0])) == 0);
+  }
+}
+
 TEST_CASE("an importance that does not fit is refused", "[quant]") {
   const std::vector<f32> values(512, 1.0f);
   std::vector<q4_0> blocks(16);

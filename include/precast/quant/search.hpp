@@ -1,7 +1,9 @@
 // The search encoder: what it finds for a block is kept where its error is smaller than the reference's.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -38,6 +40,18 @@ double squared_error(const f32* values, const f32* weights, const Format& block)
   return error;
 }
 
+/// The weights of a block times a power of two, the largest in [1, 2): products of two weights and two values
+/// stay within f32 then, and nothing else depends on how large all of them are.
+template <std::size_t InBlock>
+std::array<f32, InBlock> near_one(const f32* weights) {
+  const f32 largest = *std::max_element(weights, weights + InBlock);
+  const int exponent = largest > 0 ? std::clamp(-std::ilogb(largest), -126, 126) : 0;
+  const f32 power = std::ldexp(1.0f, exponent);
+  std::array<f32, InBlock> scaled;
+  for (std::size_t i = 0; i < InBlock; ++i) scaled[i] = weights[i] * power;
+  return scaled;
+}
+
 /// Replaces blocks of the reference encoder where the search finds one with a smaller error. `values` are
 /// those of the blocks, from value `first` of a matrix on whose columns have this importance (none: all
 /// alike).
@@ -45,16 +59,16 @@ template <Searchable Format>
 void improve(std::span<const f32> values, std::span<const f32> importance, std::size_t first,
              std::span<Format> blocks) {
   constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;
-  std::array<f32, in_block> alike;
-  alike.fill(1);
+  std::array<f32, in_block> weights;
+  weights.fill(1);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const f32* const here = values.data() + b * in_block;
-    const f32* const weights =
-        importance.empty() ? alike.data() : importance.data() + (first + b * in_block) % importance.size();
-    const double before = squared_error(here, weights, blocks[b]);
+    if (!importance.empty())
+      weights = near_one<in_block>(importance.data() + (first + b * in_block) % importance.size());
+    const double before = squared_error(here, weights.data(), blocks[b]);
     Format found = blocks[b];
-    search_block(here, weights, found);
-    const double after = squared_error(here, weights, found);
+    search_block(here, weights.data(), found);
+    const double after = squared_error(here, weights.data(), found);
     if (after < before || (before != before && after == after)) blocks[b] = found;
   }
 }
