@@ -35,7 +35,8 @@ QuantState state_of(const Companions& companions, const std::string& name, const
   return state;
 }
 
-/// Rows of int8 times a factor each, 1/127 of what stands there.
+/// Rows of int8 times a factor each, 1/127 of what stands there: a product with f32's 1/127, as bitsandbytes
+/// has it.
 WeightTensor int8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored,
                          const io::TensorEntry& factors) {
   companions.take(layer + ".weight_format");
@@ -53,7 +54,7 @@ WeightTensor int8_weight(Companions& companions, const std::string& layer, const
               for (std::size_t i = 0; i < here.size(); ++i)
                 here[i] = static_cast<f32>(static_cast<std::int8_t>(
                               stored.bytes[static_cast<std::size_t>(row * columns) + i])) *
-                          by[i / static_cast<std::size_t>(columns)] / 127.0f;
+                          by[i / static_cast<std::size_t>(columns)] * (1 / 127.0f);
             });
           },
           std::ssize(stored.bytes) + std::ssize(factors.bytes)};
