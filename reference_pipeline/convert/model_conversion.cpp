@@ -1,21 +1,16 @@
-// Finds the parts of the input, and lets a folder appear whole or not at all.
+// Finds the parts of the input, and writes them.
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <set>
 #include <system_error>
 
+#include <convert/folder_in_progress.hpp>
 #include <convert/model_conversion.hpp>
 #include <convert/output_file.hpp>
 #include <families/registry.hpp>
 #include <families/request_error.hpp>
-#include <fcntl.h>
-#include <sys/file.h>
 
 #include <precast/io/atomic_file.hpp>
-#include <precast/io/counted.hpp>
 #include <precast/io/suffix.hpp>
-#include <precast/io/temporary_name.hpp>
 
 namespace precast::conversion {
 
@@ -26,9 +21,6 @@ namespace {
 constexpr std::array<std::string_view, 11> weight_ends{".safetensors", ".gguf", ".bin",       ".msgpack",
                                                        ".h5",          ".onnx", ".onnx_data", ".pt",
                                                        ".pth",         ".ckpt", ".index.json"};
-
-/// GGML_MAX_NAME, as ggml itself defines it: a name and the zero behind it.
-constexpr std::int64_t ggml_name_bytes = 64;
 
 bool is_folder(const fs::path& path) {
   std::error_code ignored;
@@ -111,91 +103,6 @@ void refuse_component(const fs::path& model, const fs::path& out) {
     throw families::RequestError("OUT, " + io::shown(out) +
                                  ", holds weights of a component of IN: name another OUT");
 }
-
-/// An open folder; not valid where there is none.
-io::FileDescriptor opened_folder(const fs::path& path) {
-  return io::FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-}
-
-/// Removes the temporary folders whose writers are gone: those that nobody has claimed. Files are io's.
-void sweep_left_over_folders(const fs::path& parent) {
-  std::error_code failed;
-  std::vector<fs::path> left;
-  for (fs::directory_iterator at(parent, failed), end; !failed && at != end; at.increment(failed))
-    if (io::is_temporary_name(at->path().filename().native())) left.push_back(at->path());
-  for (const fs::path& path : left) {
-    const io::FileDescriptor folder = opened_folder(path);
-    if (folder.valid() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, failed);
-  }
-}
-
-/// A folder under a temporary name, which is removed unless it is kept.
-class FolderInProgress {
- public:
-  explicit FolderInProgress(const fs::path& target) : target_(target), place_(place_of(target)) {
-    std::error_code failed;
-    const bool is_there = io::is_there(place_);
-    if (is_there && (!is_folder(place_) || !fs::is_empty(place_, failed) || failed))
-      throw io::file_error(target_,
-                           "is there already, and is no empty folder: name another OUT, or remove it");
-    if (is_there && fs::equivalent(place_, ".", failed))
-      throw io::file_error(target_,
-                           "is the folder that this runs in, which cannot be replaced: name a new "
-                           "folder in it");
-    const fs::path parent = place_.has_parent_path() ? place_.parent_path() : ".";
-    sweep_left_over_folders(parent);
-    path_ = parent / io::temporary_name();
-    const bool made = fs::create_directory(path_, failed);
-    if (made) claim_ = opened_folder(path_);
-    if (!made || !claim_.valid() || !io::claim(claim_.get()))
-      throw io::system_error(target_, "cannot be written", failed.value(),
-                             failed.value() == ENOENT
-                                 ? "create the folder that it is to lie in, or choose another place"
-                                 : "choose another place");
-    if (is_there) check_replaceable();
-  }
-  FolderInProgress(const FolderInProgress&) = delete;
-  FolderInProgress& operator=(const FolderInProgress&) = delete;
-  ~FolderInProgress() {
-    std::error_code ignored;
-    if (!kept_) fs::remove_all(path_, ignored);
-  }
-
-  const fs::path& path() const { return path_; }
-  void keep() {
-    std::error_code failed;
-    fs::rename(path_, place_, failed);
-    if (failed)
-      throw io::system_error(target_, "could not be written", failed.value(), "choose another place");
-    kept_ = true;
-  }
-
- private:
-  /// The name that a rename takes: of a folder that is there, without links and dots.
-  static fs::path place_of(const fs::path& target) {
-    std::error_code failed;
-    fs::path place = fs::canonical(target, failed);
-    if (failed) place = target.has_filename() ? target : target.parent_path();
-    return place;
-  }
-  /// Takes the place of the empty folder, and gives it back: that it cannot be taken, as where a disk is
-  /// mounted, would show only at the end.
-  void check_replaceable() const {
-    std::error_code failed, ignored;
-    fs::rename(path_, place_, failed);
-    if (failed) {
-      fs::remove(path_, ignored);
-      throw io::system_error(target_, "cannot be replaced", failed.value(), "name a new folder in it");
-    }
-    fs::rename(place_, path_, failed);
-    if (failed) throw io::system_error(target_, "cannot be written", failed.value(), "choose another place");
-    fs::create_directory(place_, ignored);
-  }
-
-  fs::path target_, place_, path_;
-  io::FileDescriptor claim_;  ///< which says that somebody writes it
-  bool kept_ = false;
-};
 
 }  // namespace
 
@@ -289,93 +196,6 @@ void ModelConversion::add_part(const std::string& component, const fs::path& wei
   }
   conversion->check_types();
   parts_.push_back({component, std::move(input), std::move(conversion)});
-}
-
-void ModelConversion::add_warnings(const TypeChooser& chooser) {
-  std::string example;
-  if (!parts_.empty() && !parts_.front().conversion->tensors().empty())
-    example = ", whose tensors have names such as '" +
-              io::printable(parts_.front().conversion->tensors().front().name) + "'";
-  for (const std::string& rule : chooser.unmatched_rules())
-    warnings_.push_back("--rule '" + io::printable(rule) + "' is found in no name of this model" + example +
-                        ": it changes nothing");
-  for (const std::string& rule : chooser.hidden_rules())
-    warnings_.push_back("--rule '" + io::printable(rule) +
-                        "' is found only where an earlier rule is, which counts: it changes nothing");
-  const auto layers = chooser.unmatched_layers();
-  if (!layers.empty() && layers.size() == settings_.wishes.plan->types.size())
-    throw families::RequestError("--plan is of " + settings_.wishes.plan->model_in_words() +
-                                 ": none of its " + std::to_string(layers.size()) + " layers, such as " +
-                                 io::printable(layers.front()) + ", is in " + io::shown(in_) + example +
-                                 ": give the plan of this model");
-  if (!layers.empty())
-    warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
-                        io::printable(layers.front()) + " among them, are not in this model");
-  if (const std::vector<std::string>& several = chooser.of_several_types(); !several.empty())
-    warnings_.push_back(
-        "--plan has several types for the parts of " + std::to_string(several.size()) +
-        (several.size() == 1 ? " matrix" : " matrices") + ", such as '" + io::printable(several.front()) +
-        "', and each gets the most precise: the file is larger than the plan says; --layout diffusers "
-        "keeps parts apart");
-  if (settings_.importance) warn_of_importance();
-  std::int64_t again = 0;
-  std::vector<std::string> vectors, long_names;
-  std::string types;
-  for (const ModelPart& part : parts_)
-    for (const OutputTensor& tensor : part.conversion->tensors()) {
-      if (tensor.shape.rank() <= 1 && is_block(tensor.chosen.type)) vectors.push_back(tensor.name);
-      if (part.conversion->container() == Container::gguf && std::ssize(tensor.name) >= ggml_name_bytes)
-        long_names.push_back(tensor.name);
-      const DtypeInfo& from = tensor.pieces.front().from->type;
-      if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
-      ++again;
-      if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
-    }
-  const auto tell = [&](const std::vector<std::string>& names, const std::string& one,
-                        const std::string& several, const std::string& what) {
-    if (!names.empty())
-      warnings_.push_back(std::to_string(names.size()) + " " + (names.size() == 1 ? one : several) +
-                          ", such as '" + io::printable(names.front()) + "', " + what);
-  };
-  for (const ModelPart& part : parts_) {
-    tell(part.input->cut(), "matrix", "matrices",
-         "lost columns of zeros that were padding: another tensor of the file is as "
-         "long as what is left");
-    tell(
-        part.input->maybe_padded(), "matrix", "matrices",
-        "kept columns of zeros at the end, which may be padding: no tensor of the file says how many columns "
-        "there were");
-  }
-  tell(vectors, "tensor of one dimension", "tensors of one dimension",
-       "in blocks, which other programs do not expect: a --rule for matrices alone ends in 'weight'");
-  const std::string bytes = std::to_string(ggml_name_bytes) + " bytes or more";
-  tell(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
-       "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, ComfyUI any");
-  if (again)
-    warnings_.push_back(io::counted(again, "tensor") + " of a quantised type " + (again == 1 ? "is" : "are") +
-                        " quantised again (" + types + "): both errors add up");
-}
-
-void ModelConversion::warn_of_importance() {
-  std::int64_t matrices = 0;
-  std::vector<std::string> without;
-  for (const ModelPart& part : parts_) {
-    matrices += part.conversion->encoded_matrices();
-    for (std::string& name : part.conversion->without_importance(*settings_.importance))
-      without.push_back(std::move(name));
-  }
-  const std::string file = "--importance " + io::shown(settings_.importance->path());
-  if (matrices == 0)
-    throw families::RequestError(
-        file + ": no matrix gets blocks, whose errors it would weigh: choose a type of blocks");
-  if (static_cast<std::int64_t>(without.size()) == matrices)
-    throw families::RequestError(file + " has none of the " + std::to_string(matrices) +
-                                 " matrices that get blocks, such as " + io::printable(without.front()) +
-                                 ": give the importance of this model");
-  if (!without.empty())
-    warnings_.push_back(file + " lacks " + std::to_string(without.size()) + " of the " +
-                        std::to_string(matrices) + " matrices that get blocks, " +
-                        io::printable(without.front()) + " among them: their columns count alike");
 }
 
 std::int64_t ModelConversion::values() const {

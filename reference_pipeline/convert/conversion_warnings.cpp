@@ -1,0 +1,110 @@
+// What a conversion tells before it begins: wishes that met nothing, and types that other programs do not
+// expect.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <convert/model_conversion.hpp>
+#include <families/request_error.hpp>
+
+#include <precast/io/counted.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::conversion {
+
+namespace {
+
+/// GGML_MAX_NAME, as ggml itself defines it: a name and the zero behind it.
+constexpr std::int64_t ggml_name_bytes = 64;
+
+}  // namespace
+
+void ModelConversion::add_warnings(const TypeChooser& chooser) {
+  std::string example;
+  if (!parts_.empty() && !parts_.front().conversion->tensors().empty())
+    example = ", whose tensors have names such as '" +
+              io::printable(parts_.front().conversion->tensors().front().name) + "'";
+  for (const std::string& rule : chooser.unmatched_rules())
+    warnings_.push_back("--rule '" + io::printable(rule) + "' is found in no name of this model" + example +
+                        ": it changes nothing");
+  for (const std::string& rule : chooser.hidden_rules())
+    warnings_.push_back("--rule '" + io::printable(rule) +
+                        "' is found only where an earlier rule is, which counts: it changes nothing");
+  const auto layers = chooser.unmatched_layers();
+  if (!layers.empty() && layers.size() == settings_.wishes.plan->types.size())
+    throw families::RequestError("--plan is of " + settings_.wishes.plan->model_in_words() +
+                                 ": none of its " + std::to_string(layers.size()) + " layers, such as " +
+                                 io::printable(layers.front()) + ", is in " + io::shown(in_) + example +
+                                 ": give the plan of this model");
+  if (!layers.empty())
+    warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
+                        io::printable(layers.front()) + " among them, are not in this model");
+  if (const std::vector<std::string>& several = chooser.of_several_types(); !several.empty())
+    warnings_.push_back(
+        "--plan has several types for the parts of " + std::to_string(several.size()) +
+        (several.size() == 1 ? " matrix" : " matrices") + ", such as '" + io::printable(several.front()) +
+        "', and each gets the most precise: the file is larger than the plan says; --layout diffusers "
+        "keeps parts apart");
+  if (settings_.importance) warn_of_importance();
+  std::int64_t again = 0;
+  std::vector<std::string> vectors, long_names;
+  std::string types;
+  for (const ModelPart& part : parts_)
+    for (const OutputTensor& tensor : part.conversion->tensors()) {
+      if (tensor.shape.rank() <= 1 && is_block(tensor.chosen.type)) vectors.push_back(tensor.name);
+      if (part.conversion->container() == Container::gguf && std::ssize(tensor.name) >= ggml_name_bytes)
+        long_names.push_back(tensor.name);
+      const DtypeInfo& from = tensor.pieces.front().from->type;
+      if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
+      ++again;
+      if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
+    }
+  const auto tell = [&](const std::vector<std::string>& names, const std::string& one,
+                        const std::string& several, const std::string& what) {
+    if (!names.empty())
+      warnings_.push_back(std::to_string(names.size()) + " " + (names.size() == 1 ? one : several) +
+                          ", such as '" + io::printable(names.front()) + "', " + what);
+  };
+  for (const ModelPart& part : parts_) {
+    tell(part.input->cut(), "matrix", "matrices",
+         "lost columns of zeros that were padding: another tensor of the file is as "
+         "long as what is left");
+    tell(
+        part.input->maybe_padded(), "matrix", "matrices",
+        "kept columns of zeros at the end, which may be padding: no tensor of the file says how many columns "
+        "there were");
+  }
+  tell(vectors, "tensor of one dimension", "tensors of one dimension",
+       "in blocks, which other programs do not expect: a --rule for matrices alone ends in 'weight'");
+  const std::string bytes = std::to_string(ggml_name_bytes) + " bytes or more";
+  tell(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
+       "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, ComfyUI any");
+  if (again)
+    warnings_.push_back(io::counted(again, "tensor") + " of a quantised type " + (again == 1 ? "is" : "are") +
+                        " quantised again (" + types + "): both errors add up");
+}
+
+void ModelConversion::warn_of_importance() {
+  std::int64_t matrices = 0;
+  std::vector<std::string> without;
+  for (const ModelPart& part : parts_) {
+    matrices += part.conversion->encoded_matrices();
+    for (std::string& name : part.conversion->without_importance(*settings_.importance))
+      without.push_back(std::move(name));
+  }
+  const std::string file = "--importance " + io::shown(settings_.importance->path());
+  if (matrices == 0)
+    throw families::RequestError(
+        file + ": no matrix gets blocks, whose errors it would weigh: choose a type of blocks");
+  if (static_cast<std::int64_t>(without.size()) == matrices)
+    throw families::RequestError(file + " has none of the " + std::to_string(matrices) +
+                                 " matrices that get blocks, such as " + io::printable(without.front()) +
+                                 ": give the importance of this model");
+  if (!without.empty())
+    warnings_.push_back(file + " lacks " + std::to_string(without.size()) + " of the " +
+                        std::to_string(matrices) + " matrices that get blocks, " +
+                        io::printable(without.front()) + " among them: their columns count alike");
+}
+
+}  // namespace precast::conversion

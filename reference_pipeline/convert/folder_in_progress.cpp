@@ -1,0 +1,94 @@
+// A folder is written under another name, claimed by a lock, and renamed.
+#include <cerrno>
+#include <system_error>
+#include <vector>
+
+#include <convert/folder_in_progress.hpp>
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/temporary_name.hpp>
+
+namespace precast::conversion {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// An open folder; not valid where there is none.
+io::FileDescriptor opened_folder(const fs::path& path) {
+  return io::FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+/// Removes the temporary folders whose writers are gone: those that nobody has claimed. Files are io's.
+void sweep_left_over_folders(const fs::path& parent) {
+  std::error_code failed;
+  std::vector<fs::path> left;
+  for (fs::directory_iterator at(parent, failed), end; !failed && at != end; at.increment(failed))
+    if (io::is_temporary_name(at->path().filename().native())) left.push_back(at->path());
+  for (const fs::path& path : left) {
+    const io::FileDescriptor folder = opened_folder(path);
+    if (folder.valid() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, failed);
+  }
+}
+
+/// The name that a rename takes: of a folder that is there, without links and dots.
+fs::path place_of(const fs::path& target) {
+  std::error_code failed;
+  fs::path place = fs::canonical(target, failed);
+  if (failed) place = target.has_filename() ? target : target.parent_path();
+  return place;
+}
+
+}  // namespace
+
+FolderInProgress::FolderInProgress(const fs::path& target) : target_(target), place_(place_of(target)) {
+  std::error_code failed;
+  const bool is_there = io::is_there(place_);
+  if (is_there && (!fs::is_directory(place_, failed) || !fs::is_empty(place_, failed) || failed))
+    throw io::file_error(target_, "is there already, and is no empty folder: name another OUT, or remove it");
+  if (is_there && fs::equivalent(place_, ".", failed))
+    throw io::file_error(
+        target_, "is the folder that this runs in, which cannot be replaced: name a new folder in it");
+  const fs::path parent = place_.has_parent_path() ? place_.parent_path() : ".";
+  sweep_left_over_folders(parent);
+  path_ = parent / io::temporary_name();
+  const bool made = fs::create_directory(path_, failed);
+  if (made) claim_ = opened_folder(path_);
+  if (!made || !claim_.valid() || !io::claim(claim_.get()))
+    throw io::system_error(target_, "cannot be written", failed.value(),
+                           failed.value() == ENOENT
+                               ? "create the folder that it is to lie in, or choose another place"
+                               : "choose another place");
+  if (is_there) check_replaceable();
+}
+
+FolderInProgress::~FolderInProgress() {
+  std::error_code ignored;
+  if (!kept_) fs::remove_all(path_, ignored);
+}
+
+void FolderInProgress::keep() {
+  std::error_code failed;
+  fs::rename(path_, place_, failed);
+  if (failed) throw io::system_error(target_, "could not be written", failed.value(), "choose another place");
+  kept_ = true;
+}
+
+/// Takes the place of the empty folder, and gives it back: that it cannot be taken, as where a disk is
+/// mounted, would show only at the end.
+void FolderInProgress::check_replaceable() const {
+  std::error_code failed, ignored;
+  fs::rename(path_, place_, failed);
+  if (failed) {
+    fs::remove(path_, ignored);
+    throw io::system_error(target_, "cannot be replaced", failed.value(), "name a new folder in it");
+  }
+  fs::rename(place_, path_, failed);
+  if (failed) throw io::system_error(target_, "cannot be written", failed.value(), "choose another place");
+  fs::create_directory(place_, ignored);
+}
+
+}  // namespace precast::conversion
