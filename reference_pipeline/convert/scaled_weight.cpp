@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <convert/scaled_weight.hpp>
+#include <weights/swizzled_scales.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/blocks/small_float_blocks.hpp>
@@ -15,7 +16,6 @@
 #include <precast/quant/encode.hpp>
 #include <precast/quant/largest_magnitude.hpp>
 #include <precast/quant/scaled.hpp>
-#include <precast/tensor/rounded_up.hpp>
 
 namespace precast::conversion {
 
@@ -55,13 +55,6 @@ Announced announced_as(const DtypeInfo& type) {
 
 std::string announcement(const DtypeInfo& type) {
   return "{\"format\": \"" + std::string(announced_as(type).format) + "\"}";
-}
-
-/// Where the scale of row r and block c lies among those of a matrix: in tiles of 128 by 4, as tensor cores
-/// want them.
-std::size_t swizzled(std::int64_t r, std::int64_t c, std::int64_t padded_blocks) {
-  return static_cast<std::size_t>((r / 128 * (padded_blocks / 4) + c / 4) * 512 + r % 32 * 16 +
-                                  r % 128 / 32 * 4 + c % 4);
 }
 
 /// Calls `encode(row, values, codes)` for each row, on all threads, and writes the codes: a byte for each
@@ -148,15 +141,14 @@ std::vector<f32> write_rows(const OutputTensor& tensor, const ReadValues& read, 
 }
 
 /// The scales of a matrix as they lie in the file, those of rows and blocks that it does not have 0.
-struct SwizzledScales {
-  std::int64_t padded_blocks;
+struct ScaleBytes {
+  weights::SwizzledScales places;
   std::vector<std::byte> bytes;
 
-  SwizzledScales(std::int64_t rows, std::int64_t blocks)
-      : padded_blocks(rounded_up(blocks, 4)),
-        bytes(static_cast<std::size_t>(rounded_up(rows, 128) * padded_blocks)) {}
+  ScaleBytes(std::int64_t rows, std::int64_t blocks)
+      : places(rows, blocks), bytes(static_cast<std::size_t>(places.shape().elements())) {}
   void set(std::int64_t row, std::int64_t block, std::uint8_t scale) {
-    bytes[swizzled(row, block, padded_blocks)] = std::byte{scale};
+    bytes[places.place(row, block)] = std::byte{scale};
   }
 };
 
@@ -171,7 +163,7 @@ std::span<const Format> blocks_of_row(std::span<const f32> values, const quant::
 
 std::vector<std::byte> write_mxfp8(const OutputTensor& tensor, const ReadValues& read,
                                    const OptionsOfRow& options, const WriteBytes& write) {
-  SwizzledScales scales(tensor.shape[0], tensor.shape[1] / 32);
+  ScaleBytes scales(tensor.shape[0], tensor.shape[1] / 32);
   write_codes(tensor, read, write,
               [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> codes) {
                 std::int64_t b = 0;
@@ -207,7 +199,7 @@ std::span<const nvfp4> stored_row(const OutputTensor& tensor, std::int64_t row) 
 template <class RowOf>
 std::vector<std::byte> write_nvfp4(const OutputTensor& tensor, const ReadValues& read, RowOf&& row_of,
                                    const WriteBytes& write) {
-  SwizzledScales scales(tensor.shape[0], tensor.shape[1] / 16);
+  ScaleBytes scales(tensor.shape[0], tensor.shape[1] / 16);
   write_codes(
       tensor, read, write,
       [&](std::int64_t row, std::span<const f32> values, std::span<std::byte> codes) {
@@ -248,8 +240,7 @@ void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor) {
   writer.declare(tensor.name, announced.codes, Shape{rows, is_nvfp4(type) ? columns / 2 : columns});
   const DtypeInfo byte{"u8", 1, 1};
   const auto scales = [&](const DtypeInfo& dtype, std::int64_t in_block) {
-    writer.declare(layer + ".weight_scale", dtype,
-                   Shape{rounded_up(rows, 128), rounded_up(columns / in_block, 4)});
+    writer.declare(layer + ".weight_scale", dtype, weights::SwizzledScales(rows, columns / in_block).shape());
   };
   if (is_mxfp8(type)) {
     scales(byte, 32);

@@ -20,7 +20,8 @@ foreach(file IN ITEMS
     # Importance matrices.
     convert/importance
     # Weights with scales beside them.
-    weights/bitsandbytes_weight weights/comfy_weight weights/layouts weights/weight_tensors)
+    weights/bitsandbytes_weight weights/comfy_blocks weights/comfy_rows weights/comfy_weight weights/layouts
+    weights/weight_tensors)
   list(APPEND sources "${pipeline}/${file}.cpp")
 endforeach()
 

@@ -1,0 +1,147 @@
+// Blocks of mxfp8 and nvfp4 with swizzled scales, as ComfyUI stores them.
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include <weights/comfy_parts.hpp>
+#include <weights/swizzled_scales.hpp>
+
+#include <precast/dtype/blocks/small_float_blocks.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/policy/quant_formats.hpp>
+#include <precast/tensor/rounded_up.hpp>
+
+namespace precast::weights {
+
+namespace {
+
+/// A matrix in blocks along its rows, each with a scale of a byte that lies swizzled.
+struct SwizzledBlocks {
+  const io::TensorEntry* stored;
+  const io::TensorEntry* scales;
+  std::int64_t rows, columns, in_block;
+
+  std::int64_t blocks() const { return ceil_divide(columns, in_block); }
+  SwizzledScales places() const { return {rows, blocks()}; }
+  void check(const Companions& companions, const std::string& layer) const {
+    const std::int64_t expected = places().shape().elements();
+    if (scales->dtype.info.values_per_block != 1 || scales->dtype.info.bytes_per_block != 1)
+      throw companions.error(layer + ".weight", "its scales are " + std::string(scales->dtype.file_name) +
+                                                    " where bytes are expected: get the file anew");
+    if (std::ssize(scales->bytes) != expected)
+      throw companions.error(layer + ".weight", "its scales take " + std::to_string(scales->bytes.size()) +
+                                                    " bytes where " + std::to_string(expected) +
+                                                    " are expected: get the file anew");
+  }
+  /// Calls body(place, row) for each row of values that begin at value `from`.
+  void for_values(std::span<f32> values, std::int64_t from,
+                  const std::function<void(std::int64_t, std::span<f32>)>& body) const {
+    for_rows_in(values, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
+      for (std::int64_t r = 0; r < count; ++r)
+        body(from + (first + r) * columns,
+             here.subspan(static_cast<std::size_t>(r * columns), static_cast<std::size_t>(columns)));
+    });
+  }
+  std::byte scale(std::int64_t row, std::int64_t block) const {
+    return scales->bytes[places().place(row, block)];
+  }
+};
+
+f32 from_e8m0(std::byte code) {
+  if (code == std::byte{255}) return std::nanf("");
+  return std::ldexp(1.0f, static_cast<int>(code) - 127);
+}
+f32 from_e4m3(std::byte code) { return convert<f32>(std::bit_cast<fp8_e4m3>(code)); }
+f32 from_e2m1(unsigned code) {
+  constexpr std::array<f32, 8> magnitudes{0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  return code & 8 ? -magnitudes[code & 7] : magnitudes[code & 7];
+}
+
+/// The rows of a matrix without those that it was padded with: those that its bias has.
+std::int64_t rows_of_layer(const Companions& companions, const std::string& layer, std::int64_t stored,
+                           std::int64_t padded_to) {
+  const auto bias = companions.tensors.find(layer + ".bias");
+  if (bias == companions.tensors.end() || bias->second->shape.rank() != 1) return stored;
+  const std::int64_t rows = bias->second->shape[0];
+  return rounded_up(rows, padded_to) == stored ? rows : stored;
+}
+
+}  // namespace
+
+/// Which of the columns are padding no file says: a module that asks for fewer leaves them out.
+WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
+  const io::TensorEntry* scales = take_scale(companions, layer);
+  if (!scales)
+    throw companions.error(layer + ".weight",
+                           "is announced as mxfp8 and has no weight_scale: get the file anew");
+  if (stored.dtype.info != dtype_info<fp8_e4m3> || stored.shape.rank() != 2)
+    throw companions.error(layer + ".weight",
+                           "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
+  constexpr std::int64_t padded_to = 32;
+  const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
+                              stored.shape[1], 32};
+  blocks.check(companions, layer);
+  WeightTensor weight{
+      &stored, Shape{blocks.rows, blocks.columns}, "swizzled mxfp8",
+      [blocks](std::int64_t from, std::span<f32> out) {
+        blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
+          read_values(*blocks.stored, at, row);
+          for (std::size_t i = 0; i < row.size(); ++i)
+            row[i] *= from_e8m0(blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 32));
+        });
+      },
+      std::ssize(stored.bytes) + std::ssize(scales->bytes)};
+  weight.padded_to = padded_to;
+  if (blocks.columns % blocks.in_block != 0 || !block_format_compiled(dtype_traits<mxfp8>::name))
+    return weight;
+  weight.held = dtype_info<mxfp8>;
+  weight.held_bytes = bytes_for<mxfp8>(blocks.rows * blocks.columns);
+  weight.arrange = [blocks](std::span<std::byte> out) {
+    const std::int64_t in_row = blocks.blocks();
+    for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
+      for (std::int64_t b = first * in_row; b < (first + count) * in_row; ++b) {
+        std::byte* const block = out.data() + b * std::int64_t{sizeof(mxfp8)};
+        block[0] = blocks.scale(b / in_row, b % in_row);
+        std::memcpy(block + 1, blocks.stored->bytes.data() + b * blocks.in_block,
+                    static_cast<std::size_t>(blocks.in_block));
+      }
+    });
+  };
+  return weight;
+}
+
+WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
+  const io::TensorEntry* scales = take_scale(companions, layer);
+  const io::TensorEntry* whole = companions.take(layer + ".weight_scale_2");
+  const auto wrong = [&](const std::string& problem) {
+    return companions.error(layer + ".weight",
+                            "is announced as nvfp4 and " + problem + ": get the file anew");
+  };
+  if (!scales || !whole) throw wrong(std::string("has no ") + (scales ? "weight_scale_2" : "weight_scale"));
+  if (stored.dtype.info.name != "u8" || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
+  if (whole->shape.elements() != 1 || !holds_numbers(*whole)) throw wrong("its weight_scale_2 is no number");
+  constexpr std::int64_t padded_to = 16;
+  const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
+                              2 * stored.shape[1], 16};
+  blocks.check(companions, layer);
+  WeightTensor weight{&stored, Shape{blocks.rows, blocks.columns}, "swizzled nvfp4",
+                      [blocks, whole](std::int64_t from, std::span<f32> out) {
+                        const f32 factor = values_of(*whole).front();
+                        blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
+                          const std::byte* const pairs = blocks.stored->bytes.data() + at / 2;
+                          for (std::size_t i = 0; i < row.size(); ++i) {
+                            const auto pair = static_cast<unsigned>(pairs[i / 2]);
+                            const unsigned code = i % 2 == 0 ? pair >> 4 : pair & 15;
+                            const std::byte scale =
+                                blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 16);
+                            row[i] = from_e2m1(code) * (from_e4m3(scale) * factor);
+                          }
+                        });
+                      },
+                      std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes)};
+  weight.padded_to = padded_to;
+  return weight;
+}
+
+}  // namespace precast::weights

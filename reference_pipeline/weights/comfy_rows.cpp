@@ -1,0 +1,157 @@
+// Rows of fp8 and int8 under scales, as ComfyUI stores them, and rotated ones.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <type_traits>
+
+#include <weights/comfy_parts.hpp>
+
+#include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/policy/quant_formats.hpp>
+
+namespace precast::weights {
+
+namespace {
+
+/// Columns that fit what a dtype counts with.
+constexpr std::int64_t longest_held_row = std::int64_t{1} << 29;
+
+/// Writes the factors of rows from `first` on.
+using RowFactors = std::function<void(std::int64_t first, std::span<f32> factors)>;
+
+/// The factor of each row: one for all of them, or one each.
+RowFactors row_factors(const Companions& companions, const io::TensorEntry& scale, const std::string& layer,
+                       std::int64_t rows) {
+  const std::int64_t count = scale.shape.elements();
+  if (!holds_numbers(scale) || (count != 1 && count != rows))
+    throw companions.error(layer + ".weight",
+                           "its scale is " + std::string(scale.dtype.file_name) + " " +
+                               to_string(scale.shape) + " where one number, or one for each of " +
+                               std::to_string(rows) + " rows, is expected: get the file anew");
+  return [&scale, count](std::int64_t first, std::span<f32> factors) {
+    if (count == 1)
+      std::ranges::fill(factors, values_of(scale).front());
+    else
+      read_values(scale, first, factors);
+  };
+}
+
+/// Rows of a matrix from values and a factor for each row.
+Decode decoded_rows(const Companions& companions, const io::TensorEntry& stored, const io::TensorEntry& scale,
+                    const std::string& layer) {
+  const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1;
+  const std::int64_t columns = stored.shape.elements() / std::max<std::int64_t>(rows, 1);
+  const bool bytes = stored.dtype.info.name == "i8";
+  return [&stored, columns, factors = row_factors(companions, scale, layer, rows), bytes](
+             std::int64_t from, std::span<f32> out) {
+    for_rows_in(out, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
+      const std::int64_t row = from / columns + first;
+      if (bytes)
+        std::ranges::transform(
+            stored.bytes.subspan(static_cast<std::size_t>(row * columns), here.size()), here.begin(),
+            [](std::byte value) { return static_cast<f32>(static_cast<std::int8_t>(value)); });
+      else
+        read_values(stored, row * columns, here);
+      std::vector<f32> by(static_cast<std::size_t>(count));
+      factors(row, by);
+      for (std::size_t i = 0; i < here.size(); ++i) here[i] *= by[i / static_cast<std::size_t>(columns)];
+    });
+  };
+}
+
+/// Rows of codes and a factor for each row as a weight that stays so in memory, where this build multiplies
+/// these: a block format of rows under scales.
+void hold_rows(WeightTensor& weight, const Companions& companions, const io::TensorEntry& scale,
+               const std::string& layer) {
+  const io::TensorEntry& stored = *weight.stored;
+  if (stored.shape.rank() != 2) return;
+  const std::int64_t rows = stored.shape[0], columns = stored.shape[1];
+  // Rows of an odd number of bytes would begin at addresses where readers copy them first.
+  if (rows == 0 || columns < 2 || columns % 2 != 0 || columns >= longest_held_row) return;
+  const bool of_tensor = scale.shape.elements() == 1;
+  any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {
+    using Code = scaled_code_of<Format>;
+    constexpr bool of_bytes = std::is_same_v<Code, std::int8_t>;
+    // Of int8 there is no format with one scale for all: each row gets it.
+    if ((scale_of<Format> == ScaleOf::tensor) != (of_tensor && !of_bytes)) return false;
+    bool same_codes;
+    if constexpr (of_bytes)
+      same_codes = stored.dtype.info.name == "i8";
+    else
+      same_codes = stored.dtype.info == dtype_info<Code>;
+    if (!same_codes || !block_format_compiled(dtype_traits<Format>::name)) return false;
+    const std::int64_t row_bytes = row_head_bytes + columns;
+    weight.held = scaled_row_info(dtype_traits<Format>::name, columns);
+    weight.held_bytes = rows * row_bytes;
+    weight.arrange = [&stored, rows, columns, row_bytes,
+                      factors = row_factors(companions, scale, layer, rows)](std::span<std::byte> out) {
+      std::vector<f32> by(static_cast<std::size_t>(rows));
+      factors(0, by);
+      for_rows(rows, columns, [&](std::int64_t first, std::int64_t count) {
+        for (std::int64_t r = first; r < first + count; ++r) {
+          std::byte* const row = out.data() + r * row_bytes;
+          write_row_head(by[static_cast<std::size_t>(r)], columns, row);
+          std::memcpy(row + row_head_bytes, stored.bytes.data() + r * columns,
+                      static_cast<std::size_t>(columns));
+        }
+      });
+    };
+    return true;
+  });
+}
+
+/// Takes the rotation of groups of columns back: each group times a Kronecker power of one 4 by 4 matrix,
+/// which is its own inverse.
+void turn_back(std::span<f32> row, std::int64_t group) {
+  for (std::size_t begin = 0; begin < row.size(); begin += static_cast<std::size_t>(group)) {
+    const auto part = row.subspan(begin, static_cast<std::size_t>(group));
+    for (std::size_t step = 1; step < part.size(); step *= 4)
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        if (i / step % 4 != 0) continue;
+        f32 &a = part[i], &b = part[i + step], &c = part[i + 2 * step], &d = part[i + 3 * step];
+        const std::array<f32, 4> turned{(a + b + c - d) / 2, (a + b - c + d) / 2, (a - b + c + d) / 2,
+                                        (-a + b + c + d) / 2};
+        a = turned[0], b = turned[1], c = turned[2], d = turned[3];
+      }
+  }
+}
+
+WeightTensor rows_weight(const Companions& companions, const std::string& layer,
+                         const io::TensorEntry& stored, const io::TensorEntry& scale) {
+  WeightTensor weight{&stored,
+                      stored.shape,
+                      {},
+                      decoded_rows(companions, stored, scale, layer),
+                      std::ssize(stored.bytes) + std::ssize(scale.bytes)};
+  weight.format = std::string(stored.dtype.info.name == "i8" ? "int8" : stored.dtype.info.name) +
+                  (scale.shape.elements() == 1 ? " with a scale" : " with a scale a row");
+  return weight;
+}
+
+}  // namespace
+
+WeightTensor scaled_rows_weight(const Companions& companions, const std::string& layer,
+                                const io::TensorEntry& stored, const io::TensorEntry& scale) {
+  WeightTensor weight = rows_weight(companions, layer, stored, scale);
+  hold_rows(weight, companions, scale, layer);
+  return weight;
+}
+
+WeightTensor rotated_rows_weight(const Companions& companions, const std::string& layer,
+                                 const io::TensorEntry& stored, const io::TensorEntry& scale,
+                                 std::int64_t group) {
+  WeightTensor weight = rows_weight(companions, layer, stored, scale);
+  weight.format.insert(0, "rotated ");
+  weight.decode = [decode = weight.decode, group, columns = stored.shape.back()](std::int64_t from,
+                                                                                 std::span<f32> out) {
+    decode(from, out);
+    for_rows_in(out, columns, [&](std::int64_t, std::int64_t, std::span<f32> here) {
+      for (std::size_t r = 0; r < here.size(); r += static_cast<std::size_t>(columns))
+        turn_back(here.subspan(r, static_cast<std::size_t>(columns)), group);
+    });
+  };
+  return weight;
+}
+
+}  // namespace precast::weights

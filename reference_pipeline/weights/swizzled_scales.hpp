@@ -1,0 +1,31 @@
+// How scales of blocks lie as tensor cores want them: in tiles of 128 rows by 4 blocks, whole ones.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <precast/tensor/rounded_up.hpp>
+#include <precast/tensor/shape.hpp>
+
+namespace precast::weights {
+
+/// The scales of a matrix, a byte for each block along its rows (cuBLAS' 128x4 layout of block scaling
+/// factors; ComfyUI stores them so).
+class SwizzledScales {
+ public:
+  SwizzledScales(std::int64_t rows, std::int64_t blocks)
+      : padded_rows_(rounded_up(rows, 128)), tiles_in_row_(rounded_up(blocks, 4) / 4) {}
+
+  /// [rows, blocks], with those that pad them.
+  Shape shape() const { return {padded_rows_, 4 * tiles_in_row_}; }
+  /// Where the scale of that block is among its bytes.
+  std::size_t place(std::int64_t row, std::int64_t block) const {
+    return static_cast<std::size_t>((row / 128 * tiles_in_row_ + block / 4) * 512 + row % 32 * 16 +
+                                    row % 128 / 32 * 4 + block % 4);
+  }
+
+ private:
+  std::int64_t padded_rows_, tiles_in_row_;
+};
+
+}  // namespace precast::weights
