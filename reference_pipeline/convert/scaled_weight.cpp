@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <convert/scaled_weight.hpp>
+#include <weights/comfy_formats.hpp>
 #include <weights/swizzled_scales.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
@@ -29,32 +30,30 @@ bool is_mxfp8(const DtypeInfo& type) { return type.name == dtype_traits<mxfp8>::
 bool is_nvfp4(const DtypeInfo& type) { return type.name == dtype_traits<nvfp4>::name; }
 
 /// How a format is announced, and what its codes are for safetensors.
-struct Announced {
-  std::string_view format;
-  DtypeInfo codes;
-  bool one_scale = false;
-};
-
-Announced announced_as(const DtypeInfo& type) {
-  if (is_mxfp8(type)) return {"mxfp8", dtype_info<fp8_e4m3>};
-  if (is_nvfp4(type)) return {"nvfp4", {"u8", 1, 1}};
-  Announced announced;
+weights::ComfyFormat announced_as(const DtypeInfo& type) {
+  if (is_mxfp8(type)) return weights::comfy_mxfp8;
+  if (is_nvfp4(type)) return weights::comfy_nvfp4;
+  weights::ComfyFormat format;
   visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
     using Code = scaled_code_of<Format>;
-    announced.one_scale = scale_of<Format> == ScaleOf::tensor;
-    if constexpr (std::is_same_v<Code, std::int8_t>) {
-      announced.format = "int8_tensorwise";
-      announced.codes = {"i8", 1, 1};
-    } else {
-      announced.format = std::is_same_v<Code, fp8_e4m3> ? "float8_e4m3fn" : "float8_e5m2";
-      announced.codes = dtype_info<Code>;
-    }
+    if constexpr (std::is_same_v<Code, std::int8_t>)
+      format = *weights::comfy_row_format_of({"i8", 1, 1});
+    else
+      format = *weights::comfy_row_format_of(dtype_info<Code>);
   });
-  return announced;
+  return format;
+}
+/// Whether it has one scale for the tensor.
+bool has_one_scale(const DtypeInfo& type) {
+  bool one = false;
+  visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
+    one = scale_of<Format> == ScaleOf::tensor;
+  });
+  return one;
 }
 
 std::string announcement(const DtypeInfo& type) {
-  return "{\"format\": \"" + std::string(announced_as(type).format) + "\"}";
+  return "{\"format\": \"" + std::string(announced_as(type).announced) + "\"}";
 }
 
 /// Calls `encode(row, values, codes)` for each row, on all threads, and writes the codes: a byte for each
@@ -234,10 +233,9 @@ bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& 
 
 void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor) {
   const DtypeInfo& type = tensor.chosen.type;
-  const Announced announced = announced_as(type);
   const std::string layer = tensor.name.substr(0, tensor.name.size() - weight_end.size());
   const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1];
-  writer.declare(tensor.name, announced.codes, Shape{rows, is_nvfp4(type) ? columns / 2 : columns});
+  writer.declare(tensor.name, announced_as(type).codes, Shape{rows, is_nvfp4(type) ? columns / 2 : columns});
   const DtypeInfo byte{"u8", 1, 1};
   const auto scales = [&](const DtypeInfo& dtype, std::int64_t in_block) {
     writer.declare(layer + ".weight_scale", dtype, weights::SwizzledScales(rows, columns / in_block).shape());
@@ -248,7 +246,7 @@ void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor) {
     scales(dtype_info<fp8_e4m3>, 16);
     writer.declare(layer + ".weight_scale_2", dtype_info<f32>, Shape{});
   } else {
-    writer.declare(layer + ".weight_scale", dtype_info<f32>, announced.one_scale ? Shape{} : Shape{rows, 1});
+    writer.declare(layer + ".weight_scale", dtype_info<f32>, has_one_scale(type) ? Shape{} : Shape{rows, 1});
   }
   writer.declare(layer + ".comfy_quant", byte, Shape{std::ssize(announcement(type))});
 }

@@ -3,10 +3,9 @@
 #include <optional>
 #include <utility>
 
+#include <weights/comfy_formats.hpp>
 #include <weights/comfy_parts.hpp>
 #include <weights/layouts.hpp>
-
-#include <precast/dtype/scalar.hpp>
 
 namespace precast::weights {
 
@@ -57,14 +56,6 @@ Announced in_header(Companions& companions, const std::string& layer) {
   return {};
 }
 
-/// The type of the codes of a format that has scales beside them, of a tensor or a row each.
-std::optional<std::string_view> dtype_announced_as(std::string_view format) {
-  if (format == "float8_e4m3fn") return dtype_info<fp8_e4m3>.name;
-  if (format == "float8_e5m2") return dtype_info<fp8_e5m2>.name;
-  if (format == "int8_tensorwise") return "i8";
-  return std::nullopt;
-}
-
 bool is_fp8(const io::TensorEntry& entry) { return entry.dtype.info.name.starts_with("fp8"); }
 
 /// How many columns a rotation was applied to at a time.
@@ -99,14 +90,14 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
   companions.take(layer + ".scale_input");  // of activations, which are not quantised here
   companions.take(layer + ".input_scale");
 
-  if (announced.format == "mxfp8") return mxfp8_weight(companions, layer, stored);
-  if (announced.format == "nvfp4") return nvfp4_weight(companions, layer, stored);
-  const auto announced_dtype = dtype_announced_as(announced.format);
-  if (!announced.format.empty() && !announced_dtype)
+  if (announced.format == comfy_mxfp8.announced) return mxfp8_weight(companions, layer, stored);
+  if (announced.format == comfy_nvfp4.announced) return nvfp4_weight(companions, layer, stored);
+  const ComfyFormat* const format = comfy_row_format(announced.format);
+  if (!announced.format.empty() && !format)
     throw companions.error(name, "is announced as '" + io::printable(announced.format, 40) +
                                      "', which is not read: get a GGUF, fp8 or 16-bit file of this model");
   const bool is_int8 = stored.dtype.info.name == "i8";
-  if (announced_dtype && stored.dtype.info.name != *announced_dtype)
+  if (format && stored.dtype.info.name != format->codes.name)
     throw companions.error(name, "is announced as " + announced.format + " and is " +
                                      std::string(stored.dtype.file_name) + ": get the file anew");
 
@@ -114,11 +105,11 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
   const bool marked = is_fp8(stored) && std::ranges::any_of(companions.scaled_under, [&](const auto& before) {
                         return layer.starts_with(before);
                       });
-  if (!scale && (announced_dtype || marked || is_int8))
+  if (!scale && (format || marked || is_int8))
     throw companions.error(name, std::string("has no scale, ") +
-                                     (announced_dtype ? "which its format announces"
-                                      : marked        ? "which the file's tensor scaled_fp8 announces"
-                                                      : "without which whole numbers are no weights") +
+                                     (format   ? "which its format announces"
+                                      : marked ? "which the file's tensor scaled_fp8 announces"
+                                               : "without which whole numbers are no weights") +
                                      ": get the file anew");
   if (!scale) return std::nullopt;
   if (stored.dtype.info.values_per_block != 1)

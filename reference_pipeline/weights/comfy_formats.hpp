@@ -1,0 +1,38 @@
+// ComfyUI's names of what a layer is stored as, for those who read it and those who write it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <precast/dtype/scalar.hpp>
+
+namespace precast::weights {
+
+/// A format whose codes have scales beside them: what a layer announces, and the safetensors dtype of the
+/// codes.
+struct ComfyFormat {
+  std::string_view announced;
+  DtypeInfo codes;
+};
+
+/// Codes under one scale, or one for each row.
+inline constexpr std::array<ComfyFormat, 3> comfy_row_formats{{
+    {"float8_e4m3fn", dtype_info<fp8_e4m3>},
+    {"float8_e5m2", dtype_info<fp8_e5m2>},
+    {"int8_tensorwise", {"i8", 1, 1}},
+}};
+/// Codes in blocks, whose scales lie as SwizzledScales says.
+inline constexpr ComfyFormat comfy_mxfp8{"mxfp8", dtype_info<fp8_e4m3>}, comfy_nvfp4{"nvfp4", {"u8", 1, 1}};
+
+/// The format of rows that is announced so, or whose codes are so, or nullptr.
+inline const ComfyFormat* comfy_row_format(std::string_view announced) {
+  const auto* const found = std::ranges::find(comfy_row_formats, announced, &ComfyFormat::announced);
+  return found == comfy_row_formats.end() ? nullptr : found;
+}
+inline const ComfyFormat* comfy_row_format_of(const DtypeInfo& codes) {
+  const auto* const found = std::ranges::find(comfy_row_formats, codes, &ComfyFormat::codes);
+  return found == comfy_row_formats.end() ? nullptr : found;
+}
+
+}  // namespace precast::weights
