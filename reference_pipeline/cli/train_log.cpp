@@ -36,4 +36,19 @@ void TrainLog::write(const language_model::StepFacts& step, const std::string& p
   if (file_) file_->append(step.json(policy));
 }
 
+void TrainLog::write_or_leave(const language_model::StepFacts& step, const std::string& policy,
+                              const std::function<std::string()>& leave_behind) {
+  try {
+    write(step, policy);
+  } catch (const InputError& failed) {
+    std::string left;
+    try {
+      left = "; " + leave_behind();
+    } catch (const InputError&) {
+      // The disk may be the same: what was kept before stays, and the log's error says why the run ends.
+    }
+    throw InputError(failed.what() + left);
+  }
+}
+
 }  // namespace precast::cli

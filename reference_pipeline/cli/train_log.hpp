@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,10 @@ class TrainLog {
   TrainLog(const std::string& file, std::int64_t next_step);
   /// With a policy the line says whose step it is.
   void write(const language_model::StepFacts& step, const std::string& policy = "");
+  /// The same. Where the line cannot be written the run leaves behind what Ctrl-C would, which says what, and
+  /// ends by the log's InputError.
+  void write_or_leave(const language_model::StepFacts& step, const std::string& policy,
+                      const std::function<std::string()>& leave_behind);
 
  private:
   std::optional<io::LineFile> file_;

@@ -1,7 +1,11 @@
+#include <algorithm>
+
 #include <cli/arguments.hpp>
 #include <cli/real_option.hpp>
 #include <cli/run_options.hpp>
+#include <cli/run_report.hpp>
 #include <cli/train_options.hpp>
+#include <language_model/batches.hpp>
 
 #include <precast/policy/training_policies.hpp>
 
@@ -252,6 +256,34 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
   add_new_model(command, options);
   add_optimiser(command, options);
   add_ranks(command, options);
+}
+
+std::vector<std::string> scaling_options_given(const CLI::App& command) {
+  std::vector<std::string> given;
+  for (const char* name : {"--init-scale", "--growth-factor", "--backoff-factor", "--growth-interval"})
+    if (command.get_option(name)->count() > 0) given.emplace_back(name);
+  return given;
+}
+
+void tell_unused_scaling(std::vector<std::string> given, std::span<const std::string> policies) {
+  const auto scales = [](const std::string& name) {
+    return language_model::training_policy(name).scales_loss;
+  };
+  if (std::ranges::any_of(policies, scales)) return;
+  for (std::string& option : given)
+    option += " does nothing: the loss is not scaled under " +
+              (policies.size() == 1 ? policies.front() : "any of these policies");
+  tell_warnings(given);
+}
+
+void settle_training(TrainOptions& options, const CLI::App& command) {
+  language_model::TrainingOptions& training = options.training;
+  if (!options.batches.empty() && command.get_option("--steps")->count() == 0)
+    training.steps = language_model::steps_of_batches(options.batches);
+  if (training.warmup > training.steps)
+    throw UsageError("--warmup is " + std::to_string(training.warmup) + ", and --steps " +
+                     std::to_string(training.steps) + ": give a warm-up that ends with the run or before");
+  training.check();
 }
 
 }  // namespace precast::cli

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,14 @@ struct TrainOptions {
 };
 
 void add_train_options(CLI::App& command, TrainOptions& options);
+
+/// Options of loss scaling that a command has. What a checkpoint adds to it is asked for after this.
+std::vector<std::string> scaling_options_given(const CLI::App& command);
+/// Says that options of loss scaling change nothing, where none of the policies scales the loss.
+void tell_unused_scaling(std::vector<std::string> given, std::span<const std::string> policies);
+
+/// Where all options are known, a checkpoint's too: without --steps, batches of a file are trained on to
+/// their end. Throws UsageError and InputError for what is out of range, and for a file without batches.
+void settle_training(TrainOptions& options, const CLI::App& command);
 
 }  // namespace precast::cli

@@ -31,6 +31,11 @@ struct TrainInputs {
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
                         const families::Backend& device);
 
+/// How a trainer shares its steps with the other ranks.
+inline language_model::DataParallel data_parallel(const TrainOptions& options, cluster::Communicator& job) {
+  return {.job = &job, .bucket_bytes = options.bucket_bytes, .message = options.all_reduce};
+}
+
 /// How a run went.
 struct TrainedRun {
   std::string policy;
