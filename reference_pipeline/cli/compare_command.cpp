@@ -13,6 +13,7 @@
 #include <casting/content_hash.hpp>
 #include <cli/arguments.hpp>
 #include <cli/commands.hpp>
+#include <cli/compare_options.hpp>
 #include <cli/comparison.hpp>
 #include <cli/comparison_part.hpp>
 #include <cli/given_files.hpp>
@@ -39,23 +40,6 @@
 namespace precast::cli {
 
 namespace {
-
-struct CompareOptions {
-  RunOptions run;
-  StartOptions start;
-  SweepPart part;
-  CLI::Option* policies = nullptr;
-  CLI::Option* output_option = nullptr;
-  CLI::Option* report_option = nullptr;
-  CLI::Option* merge = nullptr;
-  std::string output = "compare.png", report;
-  CLI::Option* quality_option = nullptr;
-  int quality = image::usual_quality;
-  bool layers = false, markdown = false, json = false;
-
-  bool is_part() const { return part.is_given; }
-  bool to_stdout() const { return is_standard_output(output); }
-};
 
 /// What is going to be compared, checked.
 struct Comparison {
@@ -278,51 +262,7 @@ void add_compare_command(CLI::App& app) {
   const auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand(
       "compare", "One prompt and seed under several policies: a contact sheet and a table");
-  add_run_options(*command, options->run);
-  add_image_options(*command, options->start);
-  options->run.prompts->description("What to paint; - for a line of stdin")->type_name("TEXT");
-  // Bound to no variable, as --prompt is.
-  options->policies =
-      command
-          ->add_option("--policies",
-                       "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
-                       "+upcast-matmul, +upcast-conv, +flash, +no-flash; the first is the reference.\n"
-                       "Default: all presets")
-          ->type_name(policy_names() + ",...")
-          ->take_all();
-  options->output_option = command
-                               ->add_option("--output,-o", options->output,
-                                            "Contact sheet to write, anew after each policy: .png, .jpg or "
-                                            ".webp; - for standard output, as "
-                                            "PNG. With --shard a part to write, .json, compare.json by "
-                                            "default; what it has is not run again")
-                               ->type_name("FILE")
-                               ->capture_default_str();
-  options->report_option =
-      command
-          ->add_option("--report", options->report,
-                       "One page (HTML) of it all: pictures with a slider and their differences, the\n"
-                       "table, every dtype, the largest value of each layer, from a second, watched run")
-          ->type_name("FILE");
-  CLI::Option* const shard = add_shard_option(
-      *command, options->part,
-      "Every Nth of the policies, beginning with the Ith, from 1: for N machines, whose files --merge puts "
-      "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
-      "--output with -I-of-N in its name");
-  command->add_flag("--layers", options->layers,
-                    "With --shard: runs each policy again, watched, for the largest value of each layer, "
-                    "which --merge --report shows");
-  options->merge =
-      command
-          ->add_option("--merge",
-                       "Puts the parts of one comparison together, in place of running policies: the sheet, "
-                       "the table and --report are those of the whole")
-          ->type_name("FILE...")
-          ->take_all()
-          ->excludes(shard);
-  options->quality_option = add_quality_option(*command, options->quality);
-  CLI::Option* markdown = command->add_flag("--markdown", options->markdown, "The table as Markdown");
-  command->add_flag("--json", options->json, "The table as JSON on stdout")->excludes(markdown);
+  add_compare_options(*command, *options);
   command->footer(
       "PSNR and MSE are of the 8-bit pictures against the first policy. A policy whose values do not stay "
       "finite\n"
