@@ -1,4 +1,4 @@
-// The stages of a run: texts are encoded, latents drawn, denoised and decoded.
+// The stages of a run, one after the other; latents are denoised and decoded.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -8,7 +8,6 @@
 
 #include <families/decode_stage.hpp>
 #include <families/denoising_rounds.hpp>
-#include <families/fitted_picture.hpp>
 #include <families/free_memory.hpp>
 #include <flux/latents.hpp>
 #include <flux/models.hpp>
@@ -17,138 +16,12 @@
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
 #include <sampling/flow_match_euler.hpp>
-#include <sampling/torch_random.hpp>
-#include <text/padded_tokens.hpp>
 
 #include <precast/memory/dry_run.hpp>
 
 namespace precast::flux {
 
-using families::seconds_since, families::texts_of, text::check_vocabulary, text::padded, text::prompt_ids;
-
-Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const Request& full) const {
-  const int longest = *full.max_sequence_length;
-  Tokens tokens{
-      padded(prompt_ids(clip_tokenizer, prompt, clip_length()), clip_length(), clip_tokenizer.pad_id()),
-      prompt_ids(t5_tokenizer, prompt, longest)};
-  const auto length = std::max(std::ssize(tokens.t5), std::ptrdiff_t{full.padding.value_or(longest)});
-  tokens.t5 = padded(std::move(tokens.t5), length, t5_tokenizer.pad_id());
-  check_vocabulary(model.component("text_encoder"), tokens.clip, model.clip.vocab_size);
-  check_vocabulary(model.component("text_encoder_2"), tokens.t5, model.t5.vocab_size);
-  return tokens;
-}
-
-std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const Reporter& progress,
-                                                        Result& result) const {
-  std::vector<Tokens> tokens;
-  for (const std::string& text : texts_of(request)) tokens.push_back(tokenized(text, request));
-  std::vector<Prompt> prompts(tokens.size());
-  if (DryRun::active())  // in which the first stands for all
-    std::ranges::swap(tokens.front(),
-                      *std::ranges::max_element(tokens, {}, [](const Tokens& ids) { return ids.t5.size(); }));
-  const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
-                              auto&& make, auto&& use, auto&& copy) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto encoder = with_weights(component, load, progress, make);
-    result.load_seconds += seconds_since(start);
-    const auto loaded = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
-      if (progress)
-        progress({encode, static_cast<std::int64_t>(i), static_cast<std::int64_t>(prompts.size())});
-      if (i > 0 && DryRun::active())
-        copy(prompts[0], prompts[i]);
-      else
-        use(*encoder, tokens[i], prompts[i]);
-    }
-    if (progress)
-      progress(
-          {encode, static_cast<std::int64_t>(prompts.size()), static_cast<std::int64_t>(prompts.size())});
-    result.text_seconds += seconds_since(loaded);
-  };
-  encode_all(
-      "text_encoder", "load CLIP", "encode with CLIP",
-      [&](const auto& source) { return models_of(backend, choices.text_encoder).clip(model.clip, source); },
-      [&](const text::ClipTextModel& encoder, const Tokens& ids, Prompt& prompt) {
-        prompt.pooled = encoder.encode(ids.clip).pooled;
-      },
-      [](const Prompt& from, Prompt& to) { to.pooled = from.pooled.clone(); });
-  encode_all(
-      "text_encoder_2", "load T5", "encode with T5",
-      [&](const auto& source) {
-        return models_of(backend, choices.of(families::Role::second_text_encoder)).t5(model.t5, source);
-      },
-      [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {
-        prompt.embeddings = encoder.encode(ids.t5);
-      },
-      [](const Prompt& from, Prompt& to) { to.embeddings = from.embeddings.clone(); });
-  families::give_back_memory();
-  return prompts;
-}
-
-Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const Request& given,
-                                                 std::span<const f32> sigmas, int first_step,
-                                                 const Reporter& progress, Result& result) const {
-  const PackedLayout packed = layout(request);
-  const std::int64_t count = pictures(request);
-  if (given.latents) return given.latents->clone();
-  const Shape drawn{count, packed.channels, packed.height, packed.width};
-  const Shape drawn_alone{1, packed.channels, packed.height, packed.width};
-  if (!given.image && !request.seed_step)
-    return pack(sampling::TorchGenerator(request.seed).randn(drawn), count, packed);
-  if (!given.image) {
-    Tensor<f32> noise(drawn);
-    for (std::int64_t picture = 0; picture < count; ++picture) {
-      const Tensor<f32> own = sampling::TorchGenerator(picture_seed(request, picture)).randn(drawn_alone);
-      if (!DryRun::active()) std::copy_n(own.data(), own.elements(), noise.data() + picture * own.elements());
-    }
-    return pack(noise, count, packed);
-  }
-
-  // Image to image: the autoencoder's own sample is drawn first, then the noise, from one stream.
-  const auto start = std::chrono::steady_clock::now();
-  const auto encoder = with_weights("vae", "load VAE encoder", progress, [&](const auto& source) {
-    return models_of(backend, choices.vae).encoder(model.vae, source);
-  });
-  result.load_seconds += seconds_since(start);
-  if (progress) progress({"encode image", 0, 1});
-  const vae::Moments moments = [&] {
-    const image::Image fitted = families::fitted_picture(*given.image, request);
-    if (DryRun::active()) {
-      const DryHold resized(std::int64_t{3} * *request.width * *request.height);
-      return encoder->encode(Tensor<f32>(Shape{1, *request.height, *request.width, 3}),
-                             families::tiling_of(request));
-    }
-    return encoder->encode(image::to_tensor(fitted), families::tiling_of(request));
-  }();
-  Tensor<f32> sample(drawn_alone), noised(drawn);
-  const auto scale = static_cast<f32>(model.vae.scaling_factor),
-             shift = static_cast<f32>(model.vae.shift_factor);
-  const std::int64_t pixels = packed.height * packed.width;
-  const f32 sigma = sigmas[static_cast<std::size_t>(first_step)];
-  const auto per_picture = static_cast<std::size_t>(sample.elements());
-  const std::int64_t of_one_seed = request.seed_step ? 1 : count;
-  for (std::int64_t first = 0; first < count; first += of_one_seed) {
-    sampling::TorchGenerator generator(picture_seed(request, first));
-    const Tensor<f32> sample_noise = generator.randn(drawn_alone);
-    for (std::int64_t channel = 0; channel < packed.channels && !DryRun::active(); ++channel)
-      for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
-        const std::int64_t from = pixel * packed.channels + channel, to = channel * pixels + pixel;
-        const f32 log_variance = std::clamp(moments.log_variance.data()[from], -30.0f, 20.0f);
-        const f32 value = moments.mean.data()[from] + std::exp(0.5f * log_variance) * sample_noise.data()[to];
-        sample.data()[to] = (value - shift) * scale;
-      }
-    const Tensor<f32> noise =
-        generator.randn(Shape{of_one_seed, packed.channels, packed.height, packed.width});
-    for (std::int64_t picture = 0; picture < of_one_seed; ++picture) {
-      const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
-      const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
-      if (DryRun::active()) continue;
-      std::copy_n(mixed.data(), per_picture, noised.data() + (first + picture) * sample.elements());
-    }
-  }
-  if (progress) progress({"encode image", 1, 1});
-  return pack(noised, count, packed);
-}
+using families::seconds_since;
 
 std::unique_ptr<BlockwiseTransformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
                                                                             Result& result) const {

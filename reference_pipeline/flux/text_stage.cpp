@@ -1,0 +1,77 @@
+// The first stage of a run: texts become tokens, and tokens embeddings.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include <families/free_memory.hpp>
+#include <flux/models.hpp>
+#include <flux/pipeline_parts.hpp>
+#include <text/padded_tokens.hpp>
+
+#include <precast/memory/dry_run.hpp>
+
+namespace precast::flux {
+
+using families::seconds_since, families::texts_of, text::check_vocabulary, text::padded, text::prompt_ids;
+
+Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const Request& full) const {
+  const int longest = *full.max_sequence_length;
+  Tokens tokens{
+      padded(prompt_ids(clip_tokenizer, prompt, clip_length()), clip_length(), clip_tokenizer.pad_id()),
+      prompt_ids(t5_tokenizer, prompt, longest)};
+  const auto length = std::max(std::ssize(tokens.t5), std::ptrdiff_t{full.padding.value_or(longest)});
+  tokens.t5 = padded(std::move(tokens.t5), length, t5_tokenizer.pad_id());
+  check_vocabulary(model.component("text_encoder"), tokens.clip, model.clip.vocab_size);
+  check_vocabulary(model.component("text_encoder_2"), tokens.t5, model.t5.vocab_size);
+  return tokens;
+}
+
+std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const Reporter& progress,
+                                                        Result& result) const {
+  std::vector<Tokens> tokens;
+  for (const std::string& text : texts_of(request)) tokens.push_back(tokenized(text, request));
+  std::vector<Prompt> prompts(tokens.size());
+  if (DryRun::active())  // in which the first stands for all
+    std::ranges::swap(tokens.front(),
+                      *std::ranges::max_element(tokens, {}, [](const Tokens& ids) { return ids.t5.size(); }));
+  const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
+                              auto&& make, auto&& use, auto&& copy) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto encoder = with_weights(component, load, progress, make);
+    result.load_seconds += seconds_since(start);
+    const auto loaded = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+      if (progress)
+        progress({encode, static_cast<std::int64_t>(i), static_cast<std::int64_t>(prompts.size())});
+      if (i > 0 && DryRun::active())
+        copy(prompts[0], prompts[i]);
+      else
+        use(*encoder, tokens[i], prompts[i]);
+    }
+    if (progress)
+      progress(
+          {encode, static_cast<std::int64_t>(prompts.size()), static_cast<std::int64_t>(prompts.size())});
+    result.text_seconds += seconds_since(loaded);
+  };
+  encode_all(
+      "text_encoder", "load CLIP", "encode with CLIP",
+      [&](const auto& source) { return models_of(backend, choices.text_encoder).clip(model.clip, source); },
+      [&](const text::ClipTextModel& encoder, const Tokens& ids, Prompt& prompt) {
+        prompt.pooled = encoder.encode(ids.clip).pooled;
+      },
+      [](const Prompt& from, Prompt& to) { to.pooled = from.pooled.clone(); });
+  encode_all(
+      "text_encoder_2", "load T5", "encode with T5",
+      [&](const auto& source) {
+        return models_of(backend, choices.of(families::Role::second_text_encoder)).t5(model.t5, source);
+      },
+      [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {
+        prompt.embeddings = encoder.encode(ids.t5);
+      },
+      [](const Prompt& from, Prompt& to) { to.embeddings = from.embeddings.clone(); });
+  families::give_back_memory();
+  return prompts;
+}
+
+}  // namespace precast::flux
