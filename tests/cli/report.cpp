@@ -4,6 +4,8 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cli/html.hpp>
+#include <cli/line_plot.hpp>
 #include <cli/policy_table.hpp>
 #include <cli/report_page.hpp>
 #include <cli/report_plot.hpp>
@@ -134,6 +136,35 @@ TEST_CASE("a scale ends at round numbers that its values lie between") {
   CHECK(count_of(lines, "<line") == 5);
   CHECK_THAT(PowerScale::around(2e-9, 0.3, 0, 1).lines(0, 1),
              Catch::Contains(">1e-09<") && Catch::Contains(">1<") && !Catch::Contains(">2"));
+}
+
+TEST_CASE("an axis names the only value that there is, and steps by whole numbers") {
+  const auto plotted = [](std::vector<double> x, bool powers) {
+    experiments::Plot plot;
+    plot.powers_of_x = powers;
+    plot.powers_of_y = true;
+    plot.lines = {{"a", x, std::vector<double>(x.size(), 3.0)}};
+    return line_plot("plot", plot);
+  };
+  CHECK_THAT(plotted({32}, true), Catch::Contains(">32<") && !Catch::Contains(">100<"));
+  CHECK_THAT(plotted({0}, false), Catch::Contains(">0<") && !Catch::Contains(">-0.2<"));
+  CHECK_THAT(plotted({0, 1, 2}, false), Catch::Contains(">1<") && !Catch::Contains(">0.5<"));
+  CHECK_THAT(plotted({0, 0.25, 2}, false), Catch::Contains(">0.5<"));
+  CHECK_THAT(plotted({1e30}, false), Catch::Contains(">1e+30<") && !Catch::Contains("nan"));
+}
+
+TEST_CASE("names of places stand over the lines of a plot") {
+  experiments::Plot plot;
+  plot.lines = {{"a", {0, 1}, {0, 1}}};
+  plot.places = {{"half", 0.5}};
+  const std::string text = line_plot("plot", plot);
+  CHECK(text.find(">half<") > text.find("<path d="));
+}
+
+TEST_CASE("columns of numbers stand at the right, those in per cent too") {
+  const std::string table = html_table({{"name", "part", "mixed"}, {"a", "97.5%", "1"}, {"b", "-", "one"}});
+  CHECK(count_of(table, "class=\"number\"") == 3);
+  CHECK_THAT(table, Catch::Contains("<td class=\"number\">97.5%</td>") && Catch::Contains("<td>1</td>"));
 }
 
 namespace {
