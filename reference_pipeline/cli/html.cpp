@@ -26,7 +26,7 @@ p { margin: 4px 0 12px; max-width: 76ch; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 12px 5px 8px; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; font-size: 13px; }
+th { font-weight: 600; font-size: 13px; line-height: 1.25; white-space: normal; vertical-align: bottom; }
 td.number, th.number { text-align: right; }
 td.path { font-family: ui-monospace, monospace; font-size: 13px; }
 .advice { border-left: 3px solid var(--limit); padding-left: 12px; margin: 12px 0; }

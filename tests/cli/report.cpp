@@ -134,6 +134,9 @@ TEST_CASE("a scale ends at round numbers that its values lie between") {
   for (const char* label : {">500<", ">1000<", ">2000<", ">5000<", ">10000<"})
     CHECK_THAT(lines, Catch::Contains(label));
   CHECK(count_of(lines, "<line") == 5);
+  CHECK_THAT(
+      PowerScale::around(2.5, 4.5, 0, 1).lines(0, 1),
+      Catch::Contains(">2<") && Catch::Contains(">3<") && Catch::Contains(">4<") && Catch::Contains(">5<"));
   CHECK_THAT(PowerScale::around(2e-9, 0.3, 0, 1).lines(0, 1),
              Catch::Contains(">1e-09<") && Catch::Contains(">1<") && !Catch::Contains(">2"));
 }
