@@ -94,6 +94,17 @@ TEST_CASE("a plot has a line a policy, a column a layer, and gaps where a policy
   CHECK(count_of(plot, "fill=\"none\" stroke=\"") == 2);
   CHECK(count_of(plot, "class=\"band") == 3);
   CHECK(report_plot(rows, {}).empty());
+  // What has no finite value is a cross and a gap, and no 0.
+  rows = two_rows();
+  rows[1].layers[1].max_abs = 0;
+  rows[0].layers[0].max_abs = 3e7;
+  const std::string broken = report_plot(rows, layer_rows(rows));
+  CHECK_THAT(broken, Catch::Contains("\nf16: 12 not finite<") && !Catch::Contains("f16: 0"));
+  CHECK(count_of(broken, "L") == 1);  // of the reference: f16 has one value left
+  CHECK(broken.find("the largest number of f16") > broken.rfind("stroke-linejoin"));
+  const std::string page = report_page({"a", "shapes", "cpu", 7, 8, 8, 4}, rows);
+  CHECK_THAT(page, Catch::Contains("<td class=\"number\">– (12 not finite)</td>") &&
+                       Catch::Contains("<td class=\"number\">30000000</td>"));
   // Where two policies are equal, the marks of both are seen: they are at places of their own.
   rows = two_rows();
   rows[1].layers = rows[0].layers;
