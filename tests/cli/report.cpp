@@ -102,6 +102,12 @@ TEST_CASE("a plot has a line a policy, a column a layer, and gaps where a policy
   CHECK_THAT(broken, Catch::Contains("\nf16: 12 not finite<") && !Catch::Contains("f16: 0"));
   CHECK(count_of(broken, "L") == 1);  // of the reference: f16 has one value left
   CHECK(broken.find("the largest number of f16") > broken.rfind("stroke-linejoin"));
+  // Crosses of two policies in one layer are two.
+  rows[0].layers[1].non_finite = 12;
+  const std::string both = report_plot(rows, layer_rows(rows));
+  const std::size_t first = both.find("l8 8m0"), second = both.find("l8 8m0", first + 1);
+  REQUIRE(second != std::string::npos);
+  CHECK(both.substr(first - 12, 12) != both.substr(second - 12, 12));
   const std::string page = report_page({"a", "shapes", "cpu", 7, 8, 8, 4}, rows);
   CHECK_THAT(page, Catch::Contains("<td class=\"number\">– (12 not finite)</td>") &&
                        Catch::Contains("<td class=\"number\">30000000</td>"));
