@@ -14,7 +14,7 @@ namespace precast::cli {
 
 namespace {
 
-constexpr double frame_left = 76, frame_top = 34, frame_width = 990, frame_height = 320, frame_right = 24,
+constexpr double frame_left = 76, frame_top = 46, frame_width = 990, frame_height = 320, frame_right = 24,
                  frame_below = 52;
 constexpr double marks_of_a_line = 12;
 constexpr std::size_t most_named_values = 12;
@@ -129,7 +129,7 @@ std::string grid(const experiments::Plot& plot, const LineAxes& axes) {
     last_named = x;
   }
   return text + svg_text(frame_left + frame_width / 2, frame_top + frame_height + 42, "middle", plot.x_name) +
-         svg_text(frame_left - 8, frame_top - 16, "start", plot.y_name);
+         svg_text(frame_left - 8, frame_top - 30, "start", plot.y_name);
 }
 
 std::string places(const experiments::Plot& plot, const LineAxes& axes) {
@@ -145,8 +145,11 @@ std::string places(const experiments::Plot& plot, const LineAxes& axes) {
   return text;
 }
 
-/// The line in pieces, with crosses where it is infinite.
+/// The line in pieces, with crosses where it is infinite: those of each of three lines in a row of its own,
+/// so that none hides another's.
 std::string drawn(const experiments::Line& line, std::size_t place, const LineAxes& axes) {
+  constexpr std::size_t rows = 3;
+  const double cross = frame_top - 9 - 6 * static_cast<double>(place % rows);
   std::string path, crosses;
   bool drawing = false;
   const std::string colour(report_colour(place + 1));
@@ -154,7 +157,7 @@ std::string drawn(const experiments::Line& line, std::size_t place, const LineAx
     const double value = line.y[i];
     if (std::isinf(value))
       crosses += "<path class=\"non-finite\" stroke=\"" + colour + "\" d=\"M" +
-                 svg_number(axes.x(line.x[i]) - 4) + " " + svg_number(frame_top - 9) + "l8 8m0 -8l-8 8\"/>";
+                 svg_number(axes.x(line.x[i]) - 4) + " " + svg_number(cross) + "l8 8m0 -8l-8 8\"/>";
     if (!std::isfinite(value)) {
       drawing = false;
       continue;

@@ -173,6 +173,16 @@ TEST_CASE("an axis names the only value that there is, and steps by whole number
   CHECK_THAT(plotted({1e30}, false), Catch::Contains(">1e+30<") && !Catch::Contains("nan"));
 }
 
+TEST_CASE("crosses of two lines at one place are two") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  experiments::Plot plot;
+  plot.lines = {{"a", {0, 1}, {0, infinite}}, {"b", {0, 1}, {1, infinite}}};
+  const std::string text = line_plot("plot", plot);
+  const std::size_t first = text.find("l8 8m0"), second = text.find("l8 8m0", first + 1);
+  REQUIRE(second != std::string::npos);
+  CHECK(text.substr(first - 12, 12) != text.substr(second - 12, 12));
+}
+
 TEST_CASE("names of places stand over the lines of a plot") {
   experiments::Plot plot;
   plot.lines = {{"a", {0, 1}, {0, 1}}};
