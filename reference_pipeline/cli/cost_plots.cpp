@@ -113,9 +113,7 @@ std::string type_line(const casting::CostFile& file, const std::string& type, st
     const auto value = number_of(file.layers[i], type, measure);
     if (!value || !std::isfinite(*value)) {
       drawing = false;
-      if (value)
-        marks += "<path class=\"non-finite\" stroke=\"" + std::string(report_colour(place)) + "\" d=\"M" +
-                 svg_number(axis.x(i) - 4) + " " + svg_number(cost_top - 12) + "l8 8m0 -8l-8 8\"/>";
+      if (value) marks += svg_cross(place, axis.x(i), cost_top - 4);
       continue;
     }
     path += (drawing ? "L" : "M") + svg_number(axis.x(i)) + " " + svg_number(scale.y(*value));

@@ -145,19 +145,14 @@ std::string places(const experiments::Plot& plot, const LineAxes& axes) {
   return text;
 }
 
-/// The line in pieces, with crosses where it is infinite: those of each of three lines in a row of its own,
-/// so that none hides another's.
+/// The line in pieces, with crosses where it is infinite.
 std::string drawn(const experiments::Line& line, std::size_t place, const LineAxes& axes) {
-  constexpr std::size_t rows = 3;
-  const double cross = frame_top - 9 - 6 * static_cast<double>(place % rows);
   std::string path, crosses;
   bool drawing = false;
   const std::string colour(report_colour(place + 1));
   for (std::size_t i = 0; i < line.x.size(); ++i) {
     const double value = line.y[i];
-    if (std::isinf(value))
-      crosses += "<path class=\"non-finite\" stroke=\"" + colour + "\" d=\"M" +
-                 svg_number(axes.x(line.x[i]) - 4) + " " + svg_number(cross) + "l8 8m0 -8l-8 8\"/>";
+    if (std::isinf(value)) crosses += svg_cross(place + 1, axes.x(line.x[i]), frame_top - 1);
     if (!std::isfinite(value)) {
       drawing = false;
       continue;

@@ -108,15 +108,10 @@ std::string policy_line(std::span<const LayerRow> layers, std::size_t policy, co
          "\" stroke-width=\"" + svg_number(width) + "\" stroke-linejoin=\"round\"/>";
 }
 
-/// Crosses above the plot, those of each of four policies in a row of its own, so that none hides another's.
 std::string non_finite_marks(std::span<const LayerRow> layers, std::size_t policy, const Axes& axes) {
-  constexpr std::size_t rows = 4;
-  const double y = plot_top - 9 - 6 * static_cast<double>(policy % rows);
   std::string text;
   for (std::size_t i = 0; i < layers.size(); ++i)
-    if (layers[i].non_finite[policy] > 0)
-      text += "<path class=\"non-finite\" stroke=\"" + std::string(report_colour(policy)) + "\" d=\"M" +
-              svg_number(axes.x(i) - 4) + " " + svg_number(y) + "l8 8m0 -8l-8 8\"/>";
+    if (layers[i].non_finite[policy] > 0) text += svg_cross(policy, axes.x(i), plot_top - 1);
   return text;
 }
 

@@ -55,6 +55,14 @@ std::string svg_mark(std::size_t place, double x, double y, const std::string& i
          (inside.empty() ? "\"/>" : "\">" + inside + "</path>");
 }
 
+std::string svg_cross(std::size_t place, double x, double bottom) {
+  constexpr std::size_t rows = 3;
+  constexpr double side = 8, apart = 6;
+  return "<path class=\"non-finite\" stroke=\"" + std::string(report_colour(place)) + "\" d=\"M" +
+         svg_number(x - side / 2) + " " +
+         svg_number(bottom - side - apart * static_cast<double>(place % rows)) + "l8 8m0 -8l-8 8\"/>";
+}
+
 namespace {
 
 /// Powers of ten of which scales shorter than this have lines at 2 and 5 times powers, too.
