@@ -166,7 +166,7 @@ std::string types_legend(const casting::CostFile& file) {
   for (std::size_t place = 0; place < types.size(); ++place) {
     const auto bits = file.bits_of(types[place]);
     legend += "<span>" + report_key(place) + html_text(types[place]) +
-              (bits ? " <span class=\"soft\">" + four_digits(*bits) + "</span>" : "") + "</span>";
+              (bits ? " <span class=\"soft\">" + four_digits(*bits) + " bits</span>" : "") + "</span>";
   }
   return legend + "</div>\n";
 }

@@ -57,7 +57,8 @@ TEST_CASE("a cost report holds every layer and format, and refers to nothing out
   CHECK(count_of(page, "class=\"chosen\"") == 1);
   for (const char* id : {"id=\"plot-cost\"", "id=\"plot-loss\"", "id=\"plot-sizes\"", "id=\"plan-bar\""})
     CHECK(count_of(page, id) == 1);
-  CHECK_THAT(page, Catch::Contains("11,834,228,736 parameters") &&
+  CHECK_THAT(page, Catch::Contains("q4_k <span class=\"soft\">4.5 bits</span>") &&
+                       Catch::Contains("11,834,228,736 parameters") &&
                        Catch::Contains("prefers-color-scheme: dark") && Catch::Contains("@media print"));
   check_coordinates(page);
   CHECK(count_of(cost_page(of_flux(false)), "id=\"plan-bar\"") == 0);
