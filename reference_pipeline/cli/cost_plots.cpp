@@ -33,6 +33,12 @@ std::string group_of(const std::string& name) {
   return group.ends_with('.') ? group.substr(0, group.size() - 1) : group;
 }
 
+/// "7" of that name: its first number, and nothing where there is none.
+std::string number_in(const std::string& name) {
+  const std::size_t begin = std::min(name.find_first_of("0123456789"), name.size());
+  return name.substr(begin, name.find_first_not_of("0123456789", begin) - begin);
+}
+
 /// Where layers lie, each as wide as the others.
 struct LayerAxis {
   std::size_t count;
@@ -40,10 +46,27 @@ struct LayerAxis {
   double x(std::size_t layer) const { return cost_left + width() * (static_cast<double>(layer) + 0.5); }
 };
 
+/// The numbers of the layers from `begin` up to `end`, each once, under the middle of those that have it,
+/// such as the matrices of a block, and left out where the one before is near.
+std::string layer_numbers(const casting::CostFile& file, const LayerAxis& axis, std::size_t begin,
+                          std::size_t end) {
+  constexpr double least_apart = 30;
+  std::string text;
+  double last = -least_apart;
+  for (std::size_t first = begin, next = begin; first < end; first = next) {
+    const std::string number = number_in(file.layers[first].name);
+    while (next < end && number_in(file.layers[next].name) == number) ++next;
+    const double x = (axis.x(first) + axis.x(next - 1)) / 2;
+    if (number.empty() || x - last < least_apart) continue;
+    text += svg_text(x, cost_top + cost_height + 16, "middle", number);
+    last = x;
+  }
+  return text;
+}
+
 /// Bands behind the lines, one for each group of layers, with numbers under them.
 std::string layer_bands(const casting::CostFile& file, const LayerAxis& axis) {
   std::string text;
-  const std::size_t every = std::max<std::size_t>(1, (file.layers.size() + 29) / 30);
   for (std::size_t begin = 0, number = 0; begin < file.layers.size(); ++number) {
     const std::string group = group_of(file.layers[begin].name);
     std::size_t end = begin;
@@ -51,8 +74,7 @@ std::string layer_bands(const casting::CostFile& file, const LayerAxis& axis) {
     const double left = axis.x(begin) - axis.width() / 2, right = axis.x(end - 1) + axis.width() / 2;
     text += svg_box(left, cost_top, right - left, cost_height,
                     "class=\"band" + std::to_string(number % 2) + "\"");
-    for (std::size_t i = begin; i < end; i += every)
-      text += svg_text(axis.x(i), cost_top + cost_height + 16, "middle", std::to_string(i - begin));
+    text += layer_numbers(file, axis, begin, end);
     if (right - left > 7.0 * static_cast<double>(group.size()))
       text += svg_text((left + right) / 2, cost_top + cost_height + 34, "middle", group);
     begin = end;
@@ -91,9 +113,7 @@ std::string type_line(const casting::CostFile& file, const std::string& type, st
     const auto value = number_of(file.layers[i], type, measure);
     if (!value || !std::isfinite(*value)) {
       drawing = false;
-      if (value)
-        marks += "<path class=\"non-finite\" stroke=\"" + std::string(report_colour(place)) + "\" d=\"M" +
-                 svg_number(axis.x(i) - 4) + " " + svg_number(cost_top - 12) + "l8 8m0 -8l-8 8\"/>";
+      if (value) marks += svg_cross(place, axis.x(i), cost_top - 4);
       continue;
     }
     path += (drawing ? "L" : "M") + svg_number(axis.x(i)) + " " + svg_number(scale.y(*value));
@@ -105,7 +125,7 @@ std::string type_line(const casting::CostFile& file, const std::string& type, st
          "\" stroke-width=\"1.6\" stroke-linejoin=\"round\"/>" + marks;
 }
 
-/// Names beside marks, each where none is yet.
+/// Names beside marks, each where none is yet and inside of the plot.
 class NamePlaces {
  public:
   std::string put(double x, double y, const std::string& name) {
@@ -117,13 +137,16 @@ class NamePlaces {
                            {x - 10 - width, y - 6, width},
                            {x + 10, y + 15 + line, width}};
     const auto is_free = [&](const Box& box) {
-      return std::ranges::none_of(taken_, [&](const Box& other) {
-        return std::abs(box.y - other.y) < line && box.x < other.x + other.width &&
-               other.x < box.x + box.width;
-      });
+      return box.x >= 0 && box.x + box.width <= cost_left + cost_width + cost_right &&
+             std::ranges::none_of(taken_, [&](const Box& other) {
+               return std::abs(box.y - other.y) < line && box.x < other.x + other.width &&
+                      other.x < box.x + box.width;
+             });
     };
     const Box* const found = std::ranges::find_if(choices, is_free);
-    const Box& box = found == std::end(choices) ? choices[0] : *found;
+    const Box& box = found != std::end(choices)       ? *found
+                     : x < cost_left + cost_width / 2 ? choices[0]
+                                                      : choices[3];
     taken_.push_back(box);
     return box.x > x ? svg_text(box.x, box.y, "start", name) : svg_text(x - 10, box.y, "end", name);
   }
@@ -143,7 +166,7 @@ std::string types_legend(const casting::CostFile& file) {
   for (std::size_t place = 0; place < types.size(); ++place) {
     const auto bits = file.bits_of(types[place]);
     legend += "<span>" + report_key(place) + html_text(types[place]) +
-              (bits ? " <span class=\"soft\">" + four_digits(*bits) + "</span>" : "") + "</span>";
+              (bits ? " <span class=\"soft\">" + four_digits(*bits) + " bits</span>" : "") + "</span>";
   }
   return legend + "</div>\n";
 }
@@ -193,19 +216,20 @@ std::string size_plot(const casting::CostFile& file, std::span<const casting::Pl
   if (!path.empty()) inside += "<path class=\"plans\" d=\"" + path + "\"/>";
   const std::vector<std::string> types = file.types();
   NamePlaces names;
+  std::string marks;  // over all names, whose edges would hide them
   for (const casting::PlannedSize& size : sizes) {
     const double x = x_of(size.bits), y = scale.y(size.error);
     const std::string words = svg_title(size.method + ": " + four_digits(size.bits) + " bits, " +
                                         with_commas(size.bytes) + " bytes, error " + four_digits(size.error));
     const std::size_t place = type_place(types, size.method);
     if (place < types.size())
-      inside += svg_mark(place, x, y, words);
+      marks += svg_mark(place, x, y, words);
     else
-      inside += "<circle class=\"chosen\" cx=\"" + svg_number(x) + "\" cy=\"" + svg_number(y) +
-                "\" r=\"7\">" + words + "</circle>";
+      marks += "<circle class=\"chosen\" cx=\"" + svg_number(x) + "\" cy=\"" + svg_number(y) + "\" r=\"7\">" +
+               words + "</circle>";
     inside += names.put(x, y, size.method);
   }
-  return svg_of("plot-sizes", cost_top + cost_height + 42, "Predicted error by size", inside);
+  return svg_of("plot-sizes", cost_top + cost_height + 42, "Predicted error by size", inside + marks);
 }
 
 std::string plan_bar(const casting::CostFile& file, const casting::Plan& plan) {

@@ -90,7 +90,8 @@ std::string html_cost_table(const casting::CostTable& table) {
 
 std::string measure_section(const casting::CostFile& file, Measure measure) {
   return "<h2>The " + name_of(measure) + " of each layer</h2>\n<p class=\"soft\">" +
-         std::string(measure_words(measure)) + ". Rest the pointer on a layer to read its numbers.</p>\n" +
+         std::string(measure_words(measure)) +
+         ". A cross is a number that is not finite. Rest the pointer on a layer to read its numbers.</p>\n" +
          types_legend(file) + "<div class=\"scroll\">" + measure_plot(file, measure) + "</div>\n";
 }
 

@@ -26,18 +26,19 @@ p { margin: 4px 0 12px; max-width: 76ch; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 5px 12px 5px 8px; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; font-size: 13px; }
+th { font-weight: 600; font-size: 13px; line-height: 1.25; white-space: normal; vertical-align: bottom; }
 td.number, th.number { text-align: right; }
 td.path { font-family: ui-monospace, monospace; font-size: 13px; }
 .advice { border-left: 3px solid var(--limit); padding-left: 12px; margin: 12px 0; }
 svg { width: 100%; min-width: 760px; height: auto; display: block; }
-svg text { font: 12px system-ui, sans-serif; fill: var(--soft); }
+svg text { font: 12px system-ui, sans-serif; fill: var(--soft); stroke: var(--paper); stroke-width: 3px;
+  paint-order: stroke; }
 svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin-right: 6px;
   vertical-align: -2px; }
 .mark { stroke: var(--paper); stroke-width: 0.8; }
 .band0 { fill: var(--band); } .band1 { fill: none; }
 .grid { stroke: var(--line); } .limit { stroke: var(--limit); stroke-dasharray: 5 4; }
-.limit-name text { fill: var(--limit); stroke: var(--paper); stroke-width: 3px; paint-order: stroke; }
+.limit-name text { fill: var(--limit); }
 .non-finite { fill: none; stroke-width: 2.4; }
 .column { fill: transparent; } .column:hover { fill: rgba(128, 128, 128, 0.22); }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 8px 0; }
@@ -52,7 +53,9 @@ svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin
 }
 )css";
 
+/// Whether a text is a number, or one in per cent.
 bool is_number(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
   double value;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
   return read.ec != std::errc::invalid_argument && read.ptr == text.data() + text.size();

@@ -14,17 +14,17 @@ namespace precast::cli {
 
 namespace {
 
-constexpr double frame_left = 76, frame_top = 34, frame_width = 990, frame_height = 320, frame_right = 24,
+constexpr double frame_left = 76, frame_top = 46, frame_width = 990, frame_height = 320, frame_right = 24,
                  frame_below = 52;
 constexpr double marks_of_a_line = 12;
 constexpr std::size_t most_named_values = 12;
 constexpr double least_between_names = 40;
 
 /// Values along one side of a plot, evenly or in powers of ten. Where there are few, as the sizes of a sweep,
-/// these are `named` instead of the powers.
+/// these are `named` instead of round ones. `whole`: all are whole numbers, as steps, and so are its ticks.
 struct LineAxis {
   double low, high;
-  bool powers;
+  bool powers, whole;
   std::vector<double> named;
 
   double part(double value) const {
@@ -34,21 +34,26 @@ struct LineAxis {
 };
 
 /// The axis that holds these values. `powers` ends at powers of ten, and at the values themselves where they
-/// are few.
+/// are few. A single value stands in the middle.
 LineAxis axis_of(const std::vector<double>& values, bool powers) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
+  bool whole = true;
   std::set<double> different;
   for (double value : values) {
     if (!std::isfinite(value) || (powers && value <= 0)) continue;
     different.insert(value);
+    whole = whole && value == std::floor(value);
     if (powers) value = std::log10(value);
     low = std::min(low, value), high = std::max(high, value);
   }
   if (low > high) low = 0, high = 1;
-  const bool few = powers && different.size() > 1 && different.size() <= most_named_values;
+  const bool few = different.size() == 1 || (powers && different.size() <= most_named_values);
   if (powers && !few) low = std::floor(low + 1e-9), high = std::ceil(high - 1e-9);
-  if (high - low < 1e-300) low -= 0.5, high += 0.5;
-  LineAxis axis{low, high, powers, {}};
+  if (!(high > low)) {
+    const double beside = std::max(0.5, std::fabs(low) / 2);  // of 1e30 a half would be lost
+    low -= beside, high += beside;
+  }
+  LineAxis axis{low, high, powers, whole, {}};
   if (few) axis.named.assign(different.begin(), different.end());
   return axis;
 }
@@ -71,7 +76,8 @@ std::vector<double> ticks(const LineAxis& axis) {
     for (int power = first; power <= last; power += every) found.push_back(std::pow(10.0, power));
     return found;
   }
-  const double step = even_step(axis.high - axis.low);
+  const double even = even_step(axis.high - axis.low);
+  const double step = axis.whole ? std::max(1.0, even) : even;
   for (double at = std::ceil(axis.low / step - 1e-9); at * step <= axis.high + step * 1e-9; at += 1)
     found.push_back(at * step);
   return found;
@@ -123,7 +129,7 @@ std::string grid(const experiments::Plot& plot, const LineAxes& axes) {
     last_named = x;
   }
   return text + svg_text(frame_left + frame_width / 2, frame_top + frame_height + 42, "middle", plot.x_name) +
-         svg_text(frame_left - 8, frame_top - 16, "start", plot.y_name);
+         svg_text(frame_left - 8, frame_top - 30, "start", plot.y_name);
 }
 
 std::string places(const experiments::Plot& plot, const LineAxes& axes) {
@@ -146,9 +152,7 @@ std::string drawn(const experiments::Line& line, std::size_t place, const LineAx
   const std::string colour(report_colour(place + 1));
   for (std::size_t i = 0; i < line.x.size(); ++i) {
     const double value = line.y[i];
-    if (std::isinf(value))
-      crosses += "<path class=\"non-finite\" stroke=\"" + colour + "\" d=\"M" +
-                 svg_number(axes.x(line.x[i]) - 4) + " " + svg_number(frame_top - 9) + "l8 8m0 -8l-8 8\"/>";
+    if (std::isinf(value)) crosses += svg_cross(place + 1, axes.x(line.x[i]), frame_top - 1);
     if (!std::isfinite(value)) {
       drawing = false;
       continue;
@@ -184,8 +188,9 @@ std::string line_plot(const std::string& id, const experiments::Plot& plot) {
   std::string text = "<svg id=\"" + html_text(id) + "\" viewBox=\"0 0 " +
                      svg_number(frame_left + frame_width + frame_right) + " " +
                      svg_number(frame_top + frame_height + frame_below) + "\" role=\"img\" aria-label=\"" +
-                     html_text(plot.title) + "\">" + grid(plot, axes) + places(plot, axes);
+                     html_text(plot.title) + "\">" + grid(plot, axes);
   for (std::size_t i = 0; i < plot.lines.size(); ++i) text += drawn(plot.lines[i], i, axes);
+  text += places(plot, axes);  // over the lines, which would cross their names out
   for (std::size_t i = 0; i < plot.lines.size(); ++i)
     text += marks(plot.lines[i], i, plot.lines.size(), axes);
   return text + "</svg>";

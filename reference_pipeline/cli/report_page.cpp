@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include <cli/format.hpp>
 #include <cli/html.hpp>
 #include <cli/policy_table.hpp>
 #include <cli/report_page.hpp>
@@ -20,6 +21,7 @@ namespace precast::cli {
 namespace {
 
 constexpr std::size_t most_largest_layers = 12;
+constexpr double most_with_decimals = 1e6;
 constexpr int small_side = 256;  // pictures below it are enlarged with sharp pixels
 
 constexpr const char* page_style = R"css(
@@ -103,10 +105,13 @@ std::string reference_card(const Compared& row) {
 std::string policy_card(const Compared& reference, const Compared& row, std::size_t place) {
   const image::DifferencePicture differences = image::difference_picture(reference.picture, row.picture);
   const std::string name = html_text(row.name);
-  std::string under = differences.largest == 0 ? "no pixel differs"
-                                               : "difference, " + std::to_string(differences.factor) +
-                                                     " times as bright; the largest is " +
-                                                     std::to_string(differences.largest) + " of 255";
+  std::string under =
+      differences.largest == 0
+          ? "no pixel differs"
+          : "difference" +
+                (differences.factor == 1 ? ""
+                                         : ", " + std::to_string(differences.factor) + " times as bright") +
+                "; the largest is " + std::to_string(differences.largest) + " of 255";
   return "<figure class=\"card" + sharpness(row.picture) + "\"><figcaption><b>" + dot(place) + name +
          "</b><small>" + (std::isinf(row.psnr) ? "equal to the reference" : decimals(row.psnr, 1) + " dB") +
          "</small>" + facts_line(row) + "</figcaption><div class=\"pair\"><div><div class=\"picture\">" +
@@ -186,8 +191,10 @@ std::string largest_layers(std::span<const Compared> rows, std::vector<LayerRow>
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const std::string broken =
           layer.non_finite[i] ? " (" + with_commas(layer.non_finite[i]) + " not finite)" : "";
-      text += "<td class=\"number\">" +
-              (layer.max_abs[i] < 0 ? "–" : decimals(layer.max_abs[i], 2) + broken) + "</td>";
+      const std::string value = !layer.has_value(i)                     ? "–"
+                                : layer.max_abs[i] < most_with_decimals ? decimals(layer.max_abs[i], 2)
+                                                                        : four_digits(layer.max_abs[i]);
+      text += "<td class=\"number\">" + value + broken + "</td>";
     }
     text += "</tr>\n";
   }

@@ -57,9 +57,14 @@ std::string component_bands(std::span<const LayerRow> layers, const Axes& axes) 
 std::string value_lines(const Axes& axes) {
   std::string text = axes.values.lines(plot_left, plot_width);
   const double limit = axes.y(largest_f16);
-  text += svg_line(plot_left, limit, plot_left + plot_width, limit, "limit");
-  return text + "<g class=\"limit-name\">" +
-         svg_text(plot_left + plot_width - 6, limit - 5, "end", "65504, the largest number of f16") + "</g>";
+  return text + svg_line(plot_left, limit, plot_left + plot_width, limit, "limit");
+}
+
+std::string limit_name(const Axes& axes) {
+  return "<g class=\"limit-name\">" +
+         svg_text(plot_left + plot_width - 6, axes.y(largest_f16) - 5, "end",
+                  "65504, the largest number of f16") +
+         "</g>";
 }
 
 /// Marks on a policy's line. Each policy has them at places of its own, so that no mark hides another where
@@ -76,25 +81,25 @@ std::string policy_marks(std::span<const LayerRow> layers, std::size_t policies,
                                     static_cast<double>(layers.size() - 1));
     const auto left = static_cast<std::size_t>(layer);
     const std::size_t right = std::min(left + 1, layers.size() - 1);
+    if (!layers[left].has_value(policy) || !layers[right].has_value(policy)) continue;
     const double a = layers[left].max_abs[policy], b = layers[right].max_abs[policy];
-    if (a < 0 || b < 0) continue;
     const double part = layer - static_cast<double>(left);
     text += svg_mark(policy, plot_left + x, axes.y(a) * (1 - part) + axes.y(b) * part);
   }
   return text;
 }
 
-/// The policy's line, in pieces where it did not run a layer.
+/// The policy's line, in pieces where a layer has no value under it.
 std::string policy_line(std::span<const LayerRow> layers, std::size_t policy, const Axes& axes) {
   std::string path;
   bool drawing = false;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const double value = layers[i].max_abs[policy];
-    if (value < 0) {
+    if (!layers[i].has_value(policy)) {
       drawing = false;
       continue;
     }
-    path += (drawing ? "L" : "M") + svg_number(axes.x(i)) + " " + svg_number(axes.y(value));
+    path +=
+        (drawing ? "L" : "M") + svg_number(axes.x(i)) + " " + svg_number(axes.y(layers[i].max_abs[policy]));
     drawing = true;
   }
   // Each is thinner than those before it, so that all are seen where they are equal.
@@ -106,9 +111,7 @@ std::string policy_line(std::span<const LayerRow> layers, std::size_t policy, co
 std::string non_finite_marks(std::span<const LayerRow> layers, std::size_t policy, const Axes& axes) {
   std::string text;
   for (std::size_t i = 0; i < layers.size(); ++i)
-    if (layers[i].non_finite[policy] > 0)
-      text += "<path class=\"non-finite\" stroke=\"" + std::string(report_colour(policy)) + "\" d=\"M" +
-              svg_number(axes.x(i) - 4) + " " + svg_number(plot_top - 9) + "l8 8m0 -8l-8 8\"/>";
+    if (layers[i].non_finite[policy] > 0) text += svg_cross(policy, axes.x(i), plot_top - 1);
   return text;
 }
 
@@ -121,9 +124,10 @@ std::string layer_columns(std::span<const Compared> rows, std::span<const LayerR
     std::string values = layers[i].name;
     for (std::size_t policy = 0; policy < rows.size(); ++policy) {
       if (layers[i].max_abs[policy] < 0) continue;
-      values += "\n" + rows[policy].name + ": " + four_digits(layers[i].max_abs[policy]);
+      const bool has_value = layers[i].has_value(policy);
+      values += "\n" + rows[policy].name + ": " + (has_value ? four_digits(layers[i].max_abs[policy]) : "");
       if (layers[i].non_finite[policy])
-        values += ", " + with_commas(layers[i].non_finite[policy]) + " not finite";
+        values += (has_value ? ", " : "") + with_commas(layers[i].non_finite[policy]) + " not finite";
     }
     text +=
         svg_box(axes.x(i) - width / 2, plot_top, width, plot_height, "class=\"column\"", svg_title(values));
@@ -160,7 +164,8 @@ std::string report_plot(std::span<const Compared> rows, std::span<const LayerRow
     text += policy_line(layers, policy, axes) + non_finite_marks(layers, policy, axes);
   for (std::size_t policy = 0; policy < rows.size(); ++policy)
     text += policy_marks(layers, rows.size(), policy, axes);
-  return text + layer_columns(rows, layers, axes) + "</svg>";
+  // The name stands over the lines, which cross it where it matters.
+  return text + limit_name(axes) + layer_columns(rows, layers, axes) + "</svg>";
 }
 
 }  // namespace precast::cli

@@ -14,6 +14,12 @@ struct LayerRow {
   std::string name;
   std::vector<double> max_abs;
   std::vector<std::int64_t> non_finite;
+
+  /// Whether a policy has a largest value here: it ran the layer, and not all was inf, NaN or zero beside
+  /// such.
+  bool has_value(std::size_t policy) const {
+    return max_abs[policy] > 0 || (max_abs[policy] == 0 && non_finite[policy] == 0);
+  }
 };
 
 /// The layers of all policies, in the order of the first.

@@ -174,9 +174,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
       .add_option_function<std::string>(
           "--guidance,--guidance-scale",
           [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
-          "How closely to follow the prompt; of Flux an input of models that were trained with it, default "
-          "3.5; of "
-          "Stable Diffusion classifier-free guidance, where 1 is without, default 7.5, XL 5, LCM 8.5")
+          "How closely to follow the prompt; default: the model's, else 3.5 for Flux, where it is an input "
+          "of "
+          "models that were trained with it, and 7.5 for Stable Diffusion, XL 5, LCM 8.5, where it is "
+          "classifier-free guidance and 1 is without")
       ->type_name("G");
   command
       .add_option_function<std::string>(

@@ -55,10 +55,20 @@ std::string svg_mark(std::size_t place, double x, double y, const std::string& i
          (inside.empty() ? "\"/>" : "\">" + inside + "</path>");
 }
 
+std::string svg_cross(std::size_t place, double x, double bottom) {
+  constexpr std::size_t rows = 3;
+  constexpr double side = 8, apart = 6;
+  return "<path class=\"non-finite\" stroke=\"" + std::string(report_colour(place)) + "\" d=\"M" +
+         svg_number(x - side / 2) + " " +
+         svg_number(bottom - side - apart * static_cast<double>(place % rows)) + "l8 8m0 -8l-8 8\"/>";
+}
+
 namespace {
 
 /// Powers of ten of which scales shorter than this have lines at 2 and 5 times powers, too.
 constexpr double short_scale = 3;
+/// And those shorter than this at all of a power's multiples: two lines alone do not show a logarithm.
+constexpr double shortest_scale = 0.8;
 
 /// 1, 2 or 5 times a power of ten: the last that is not above 10^power, or `next`, the first that is not
 /// below.
@@ -93,12 +103,15 @@ double PowerScale::y(double value) const {
 
 std::string PowerScale::lines(double left, double width) const {
   std::string text;
-  const bool is_short = highest - lowest < short_scale;
-  const int every = std::max(1, static_cast<int>(highest - lowest) / 8);
+  const double length = highest - lowest;
+  const int every = std::max(1, static_cast<int>(length) / 8);
   for (int power = static_cast<int>(std::floor(lowest)); power <= highest + 0.01; power += every)
-    for (const int times : {1, 2, 5}) {
+    for (int times = 1; times < 10; ++times) {
       const double value = times * std::pow(10.0, power), at = std::log10(value);
-      if ((times > 1 && !is_short) || at < lowest - 0.01 || at > highest + 0.01) continue;
+      const double longest = times == 1                 ? length + 1
+                             : times == 2 || times == 5 ? short_scale
+                                                        : shortest_scale;
+      if (length >= longest || at < lowest - 0.01 || at > highest + 0.01) continue;
       text += svg_line(left, y(value), left + width, y(value), "grid");
       char label[32];
       const bool plain = power >= -3 && power <= 5;

@@ -26,6 +26,9 @@ std::string svg_box(double x, double y, double width, double height, const std::
 std::string svg_title(const std::string& text);
 /// A mark whose middle is at this place. Shapes take turns as colours do, with another period.
 std::string svg_mark(std::size_t place, double x, double y, const std::string& inside = "");
+/// The cross of what is not finite above a plot, in the colour of its line. Those of each of three lines have
+/// a row of their own, so that none hides another's; the lowest ends at `bottom`.
+std::string svg_cross(std::size_t place, double x, double bottom);
 
 /// A logarithmic scale from the bottom of a plot to its top.
 struct PowerScale {

@@ -44,8 +44,8 @@ std::string plot_of_steps(std::span<const TrainedRun> runs, const std::string& n
   return line_legend(plot) + "<div class=\"scroll\">" + line_plot(id, plot) + "</div>";
 }
 
-/// How many of a histogram's values are f16's zeros once they are multiplied by 2^power: those below half of
-/// its least number, 2^-25.
+/// Which part of a histogram's values are f16's zeros once they are multiplied by 2^power: those below half
+/// of its least number, 2^-25.
 double flushed_part(const GradientHistogram& histogram, int power) {
   std::int64_t flushed = 0, all = 0;
   for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
@@ -55,6 +55,13 @@ double flushed_part(const GradientHistogram& histogram, int power) {
   return all == 0 ? 0 : static_cast<double>(flushed) / static_cast<double>(all);
 }
 
+std::string per_cent(double part) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f%%", 100 * part);
+  return text;
+}
+
+/// What a histogram says, and its plot.
 std::string gradient_plot(const GradientHistogram& histogram) {
   const auto& counts = histogram.counts;
   const auto any = [](std::int64_t count) { return count > 0; };
@@ -90,13 +97,9 @@ std::string gradient_plot(const GradientHistogram& histogram) {
   limit(-25, "2^-25: what is below is 0 in f16", top - 10, true);
   for (int power = low / 10 * 10; power <= high; power += 10)
     svg += svg_text(x(power), top + height + 18, "middle", "2^" + std::to_string(power));
-  return "<div class=\"scroll\">" + svg + "</svg></div>";
-}
-
-std::string per_cent(double part) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f%%", 100 * part);
-  return text;
+  return "<p>" + per_cent(flushed_part(histogram, 0)) +
+         " of those that are not zero are 0 in f16; multiplied by 65536, " +
+         per_cent(flushed_part(histogram, 16)) + ".</p>\n<div class=\"scroll\">" + svg + "</svg></div>";
 }
 
 }  // namespace
@@ -138,8 +141,11 @@ std::string train_page(std::span<const TrainedRun> runs) {
     }
     body += "</tr>\n";
   }
-  body += "</table></div>\n<h2>Loss</h2>\n" +
-          plot_of_steps(runs, "loss", [](const StepFacts& step) { return step.loss; });
+  body +=
+      "</table></div>\n<h2>Loss</h2>\n<p class=\"soft\">A cross is a step from which a policy's number is "
+      "not "
+      "finite, in this plot and the next; its line goes on where the number is finite again.</p>\n" +
+      plot_of_steps(runs, "loss", [](const StepFacts& step) { return step.loss; });
   body += "<h2>Gradient norm</h2>\n" +
           plot_of_steps(runs, "gradient norm", [](const StepFacts& step) { return step.grad_norm; });
   body +=
@@ -147,10 +153,8 @@ std::string train_page(std::span<const TrainedRun> runs) {
       "step with inf or NaN is left out and lowers it.</p>\n" +
       plot_of_steps(runs, "loss scale", [](const StepFacts& step) { return step.scale; });
   const TrainedRun& first = runs.front();
-  body += "<h2>Gradients of " + html_text(first.policy) + " in the last step</h2>\n<p>" +
-          per_cent(flushed_part(first.gradients, 0)) +
-          " of those that are not zero are 0 in f16; multiplied by 65536, " +
-          per_cent(flushed_part(first.gradients, 16)) + ".</p>\n" + gradient_plot(first.gradients);
+  body += "<h2>Gradients of " + html_text(first.policy) + " in the last step</h2>\n" +
+          gradient_plot(first.gradients);
   return html_page("Training under policies", "", body);
 }
 

@@ -43,7 +43,7 @@ double efficiency(const Scaling& scaling, const cluster::PredictedStep& step) {
 
 std::vector<std::vector<std::string>> table_of(const Scaling& scaling) {
   std::vector<std::vector<std::string>> table{
-      {"ranks", "step ms", "computing", "sums", "not hidden", "tokens/s", "efficiency"}};
+      {"ranks", "step (ms)", "computing (ms)", "sums (ms)", "not hidden (ms)", "tokens/s", "efficiency"}};
   for (const cluster::PredictedStep& step : scaling.steps)
     table.push_back({std::to_string(step.ranks), shown("%.3f", 1e3 * step.seconds()),
                      shown("%.3f", 1e3 * step.compute), shown("%.3f", 1e3 * step.all_reduce),

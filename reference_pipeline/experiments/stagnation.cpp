@@ -29,7 +29,7 @@ void updated(Experiment& result, const std::string& name) {
     line.y.push_back(used);
   }
   result.table.rows.push_back({name, start, update, static_cast<double>(steps), static_cast<double>(moved),
-                               before, dtype_traits<Weight>::format.ulp(start)});
+                               before, dtype_traits<Used>::format.ulp(start)});
   result.plot.lines.push_back(std::move(line));
 }
 

@@ -1,5 +1,6 @@
 // report: what casting costs as a page, looked at as text and in a browser, and as tables.
 #include <algorithm>
+#include <cstring>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -56,7 +57,8 @@ TEST_CASE("a cost report holds every layer and format, and refers to nothing out
   CHECK(count_of(page, "class=\"chosen\"") == 1);
   for (const char* id : {"id=\"plot-cost\"", "id=\"plot-loss\"", "id=\"plot-sizes\"", "id=\"plan-bar\""})
     CHECK(count_of(page, id) == 1);
-  CHECK_THAT(page, Catch::Contains("11,834,228,736 parameters") &&
+  CHECK_THAT(page, Catch::Contains("q4_k <span class=\"soft\">4.5 bits</span>") &&
+                       Catch::Contains("11,834,228,736 parameters") &&
                        Catch::Contains("prefers-color-scheme: dark") && Catch::Contains("@media print"));
   check_coordinates(page);
   CHECK(count_of(cost_page(of_flux(false)), "id=\"plan-bar\"") == 0);
@@ -95,6 +97,44 @@ TEST_CASE("a report of odd numbers and names is a page all the same") {
   report.plan = casting::parse_plan(R"({"types": {"b": "q8_0"}})", "plan.json");
   report.plan_path = "plan.json";
   CHECK_THROWS_WITH(cost_page(report), Catch::Contains("plan.json: layer 'b'"));
+}
+
+TEST_CASE("plots of layers that were chosen, and of matrices, have the numbers of their blocks") {
+  const auto plotted = [](const std::string& names) {
+    CostReport report;
+    std::string layers;
+    std::istringstream words(names);
+    for (std::string name; words >> name;)
+      layers += (layers.empty() ? R"({"name": ")" : R"(, {"name": ")") + name +
+                R"(", "types": {"q8_0": {"cost": 1}}})";
+    report.file = casting::parse_cost_file(R"({"layers": [)" + layers + "]}", "cost.json");
+    return cost_page(report);
+  };
+  CHECK_THAT(plotted("blocks.3 blocks.17"),
+             Catch::Contains(">3</text>") && Catch::Contains(">17</text>") && !Catch::Contains(">0</text>"));
+  const std::string matrices = plotted("blocks.4.q blocks.4.k1 blocks.4.v blocks.5.q");
+  CHECK(count_of(matrices, ">4</text>") == 1);
+  CHECK(count_of(matrices, ">5</text>") == 1);
+}
+
+TEST_CASE("names beside the marks of a size plot lie inside of it") {
+  CostReport report;
+  report.file = casting::parse_cost_file(
+      R"({"layers": [{"name": "a", "parameters": 1024, "types": {
+          "f16": {"bits": 16, "cost": 1e-9}, "bf16": {"bits": 16, "cost": 1e-9},
+          "fp8_e4m3_tensor": {"bits": 2, "cost": 1}, "q2_k": {"bits": 2, "cost": 1}}}]})",
+      "cost.json");
+  const std::string page = cost_page(report), plot = page.substr(page.find("id=\"plot-sizes\""));
+  for (const char* name : {"f16", "bf16", "fp8_e4m3_tensor", "q2_k"}) {
+    INFO(name);
+    const std::size_t end = plot.find(">" + std::string(name) + "</text>");
+    REQUIRE(end != std::string::npos);
+    const std::string tag = plot.substr(plot.rfind("<text", end), end - plot.rfind("<text", end));
+    const double x = std::stod(tag.substr(tag.find("x=\"") + 3)), width = 7.0 * std::strlen(name);
+    const double left = tag.find("\"end\"") == std::string::npos ? x : x - width;
+    CHECK(left >= 0);
+    CHECK(left + width <= 1080);  // as wide as its viewBox
+  }
 }
 
 TEST_CASE("report: files, formats, and what is refused") {

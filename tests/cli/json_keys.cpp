@@ -65,7 +65,9 @@ TEST_CASE("every key of --json is told in the docs of its command", "[casting][w
            {"getting_started", {"formats"}},
            {"getting_started", {"formats", "0.1"}},
            {"train", program::train(scratch.path() / "out", {"--steps", "2"})},
-           {"train", program::train_tiny({"--compare", "f32,bf16", "--steps", "2"})}}) {
+           {"train", program::train_tiny({"--compare", "f32,bf16", "--steps", "2"})},
+           {"cluster", program::train_tiny(
+                           {"--predict-ranks", "1,2", "--link-latency", "5", "--link-bandwidth", "1GB"})}}) {
     std::vector<std::string> line = words;
     line.emplace_back("--json");
     const auto outcome = run(line);

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <cli/html.hpp>
+#include <cli/line_plot.hpp>
 #include <cli/policy_table.hpp>
 #include <cli/report_page.hpp>
 #include <cli/report_plot.hpp>
@@ -92,6 +94,23 @@ TEST_CASE("a plot has a line a policy, a column a layer, and gaps where a policy
   CHECK(count_of(plot, "fill=\"none\" stroke=\"") == 2);
   CHECK(count_of(plot, "class=\"band") == 3);
   CHECK(report_plot(rows, {}).empty());
+  // What has no finite value is a cross and a gap, and no 0.
+  rows = two_rows();
+  rows[1].layers[1].max_abs = 0;
+  rows[0].layers[0].max_abs = 3e7;
+  const std::string broken = report_plot(rows, layer_rows(rows));
+  CHECK_THAT(broken, Catch::Contains("\nf16: 12 not finite<") && !Catch::Contains("f16: 0"));
+  CHECK(count_of(broken, "L") == 1);  // of the reference: f16 has one value left
+  CHECK(broken.find("the largest number of f16") > broken.rfind("stroke-linejoin"));
+  // Crosses of two policies in one layer are two.
+  rows[0].layers[1].non_finite = 12;
+  const std::string both = report_plot(rows, layer_rows(rows));
+  const std::size_t first = both.find("l8 8m0"), second = both.find("l8 8m0", first + 1);
+  REQUIRE(second != std::string::npos);
+  CHECK(both.substr(first - 12, 12) != both.substr(second - 12, 12));
+  const std::string page = report_page({"a", "shapes", "cpu", 7, 8, 8, 4}, rows);
+  CHECK_THAT(page, Catch::Contains("<td class=\"number\">– (12 not finite)</td>") &&
+                       Catch::Contains("<td class=\"number\">30000000</td>"));
   // Where two policies are equal, the marks of both are seen: they are at places of their own.
   rows = two_rows();
   rows[1].layers = rows[0].layers;
@@ -132,8 +151,50 @@ TEST_CASE("a scale ends at round numbers that its values lie between") {
   for (const char* label : {">500<", ">1000<", ">2000<", ">5000<", ">10000<"})
     CHECK_THAT(lines, Catch::Contains(label));
   CHECK(count_of(lines, "<line") == 5);
+  CHECK_THAT(
+      PowerScale::around(2.5, 4.5, 0, 1).lines(0, 1),
+      Catch::Contains(">2<") && Catch::Contains(">3<") && Catch::Contains(">4<") && Catch::Contains(">5<"));
   CHECK_THAT(PowerScale::around(2e-9, 0.3, 0, 1).lines(0, 1),
              Catch::Contains(">1e-09<") && Catch::Contains(">1<") && !Catch::Contains(">2"));
+}
+
+TEST_CASE("an axis names the only value that there is, and steps by whole numbers") {
+  const auto plotted = [](std::vector<double> x, bool powers) {
+    experiments::Plot plot;
+    plot.powers_of_x = powers;
+    plot.powers_of_y = true;
+    plot.lines = {{"a", x, std::vector<double>(x.size(), 3.0)}};
+    return line_plot("plot", plot);
+  };
+  CHECK_THAT(plotted({32}, true), Catch::Contains(">32<") && !Catch::Contains(">100<"));
+  CHECK_THAT(plotted({0}, false), Catch::Contains(">0<") && !Catch::Contains(">-0.2<"));
+  CHECK_THAT(plotted({0, 1, 2}, false), Catch::Contains(">1<") && !Catch::Contains(">0.5<"));
+  CHECK_THAT(plotted({0, 0.25, 2}, false), Catch::Contains(">0.5<"));
+  CHECK_THAT(plotted({1e30}, false), Catch::Contains(">1e+30<") && !Catch::Contains("nan"));
+}
+
+TEST_CASE("crosses of two lines at one place are two") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  experiments::Plot plot;
+  plot.lines = {{"a", {0, 1}, {0, infinite}}, {"b", {0, 1}, {1, infinite}}};
+  const std::string text = line_plot("plot", plot);
+  const std::size_t first = text.find("l8 8m0"), second = text.find("l8 8m0", first + 1);
+  REQUIRE(second != std::string::npos);
+  CHECK(text.substr(first - 12, 12) != text.substr(second - 12, 12));
+}
+
+TEST_CASE("names of places stand over the lines of a plot") {
+  experiments::Plot plot;
+  plot.lines = {{"a", {0, 1}, {0, 1}}};
+  plot.places = {{"half", 0.5}};
+  const std::string text = line_plot("plot", plot);
+  CHECK(text.find(">half<") > text.find("<path d="));
+}
+
+TEST_CASE("columns of numbers stand at the right, those in per cent too") {
+  const std::string table = html_table({{"name", "part", "mixed"}, {"a", "97.5%", "1"}, {"b", "-", "one"}});
+  CHECK(count_of(table, "class=\"number\"") == 3);
+  CHECK_THAT(table, Catch::Contains("<td class=\"number\">97.5%</td>") && Catch::Contains("<td>1</td>"));
 }
 
 namespace {

@@ -44,9 +44,20 @@ TEST_CASE("train --compare shows that naive f16 fails and loss scaling recovers"
   const std::string html = program::content(page);
   for (const char* part :
        {"<svg", "naive-f16", "Loss scale", "0 in f16", "gradient norm by step", "class=\"non-finite\"",
-        "naive-f16: ", "amp-f16: 1e+09 at 0", ">2^-20</text>", ">2^-30</text>"})
+        "A cross is", "naive-f16: ", "amp-f16: 1e+09 at 0", ">2^-20</text>", ">2^-30</text>"})
     CHECK_THAT(html, Catch::Contains(part));
   CHECK(html.find("nan\"") == std::string::npos);
+}
+
+TEST_CASE("the page of train --compare has no parts of gradients where none is finite", "[train]") {
+  const Scratch scratch;
+  const std::string page = (scratch.path() / "page.html").string();
+  const auto compared = run(program::train_tiny(
+      {"--compare", "naive-f16", "--batch", "2", "--context", "8", "--steps", "3", "--report", page}));
+  INFO(compared.err);
+  REQUIRE(compared.code == 0);
+  CHECK_THAT(program::content(page),
+             Catch::Contains("No gradient is a finite number") && !Catch::Contains("0 in f16"));
 }
 
 TEST_CASE("the page of train --compare, in a browser", "[train]") {

@@ -117,6 +117,9 @@ TEST_CASE("stagnation gives PyTorch's weights, bit for bit") {
   const double master = number(experiment, {"f32"}, "final_w");
   CHECK(std::fabs(number(experiment, {"f16 copy of an f32 master"}, "final_w") - master) <= 0x1p-12);
   CHECK(std::fabs(number(experiment, {"bf16 copy of an f32 master"}, "final_w") - master) <= 0x1p-9);
+  for (const std::string dtype : {"f16", "bf16"})
+    CHECK(number(experiment, {dtype + " copy of an f32 master"}, "ulp_at_one") ==
+          number(experiment, {dtype}, "ulp_at_one"));
 }
 
 TEST_CASE("softmax overflows in the formats in which PyTorch's does") {
