@@ -205,8 +205,9 @@ std::string size_plot(const casting::CostFile& file, std::span<const casting::Pl
   const PowerScale scale = PowerScale::around(std::max(least, most * 1e-12), most, cost_top, cost_height);
   const auto x_of = [&](double bits) { return cost_left + cost_width * (bits - first) / (last - first); };
   std::string inside = scale.lines(cost_left, cost_width), path;
-  const double every = last - first > 20 ? 2 : 1;
-  for (double bits = first; bits <= last; bits += every) {
+  const int wide = static_cast<int>(last - first), every = wide > 20 ? 2 : 1;
+  for (int more = 0; more <= wide; more += every) {
+    const double bits = first + more;
     inside += svg_line(x_of(bits), cost_top, x_of(bits), cost_top + cost_height, "grid");
     inside += svg_text(x_of(bits), cost_top + cost_height + 16, "middle", four_digits(bits));
   }

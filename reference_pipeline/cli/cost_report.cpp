@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -117,7 +118,7 @@ Sizes sizes_of(const CostReport& report) {
   request.error = std::nullopt;
   for (int step = 0; step <= steps; ++step) {
     const double bits = least + (*largest.plan.bits - least) * step / steps;
-    request.budget = static_cast<std::int64_t>(bits * static_cast<double>(largest.parameters) / 8 + 0.5);
+    request.budget = std::llround(bits * static_cast<double>(largest.parameters) / 8);
     sizes.plans.push_back(make_plan(report.file, report.cost_path, request).sizes.front());
   }
   return sizes;

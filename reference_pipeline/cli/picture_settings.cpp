@@ -147,7 +147,7 @@ PictureSettings settings_of(std::span<const image::Text> texts, const std::files
         if (!wrong) wrong = error;
       }
     }
-  if (wrong) throw *wrong;
+  if (wrong) throw InputError(*wrong);
   std::vector<std::string> keys;
   for (const image::Text& text : texts) keys.push_back(io::printable(text.key, 40));
   throw io::file_error(file, texts.empty()
