@@ -76,7 +76,8 @@ std::string policy_marks(std::span<const LayerRow> layers, std::size_t policies,
   const double turn = apart * static_cast<double>(std::max<std::size_t>(policies, 4));
   const double own = turn * (static_cast<double>(policy) + 0.5) / static_cast<double>(policies);
   std::string text;
-  for (double x = own; x < plot_width; x += turn) {
+  for (int count = 0; own + count * turn < plot_width; ++count) {
+    const double x = own + count * turn;
     const double layer = std::clamp(x / plot_width * static_cast<double>(layers.size()) - 0.5, 0.0,
                                     static_cast<double>(layers.size() - 1));
     const auto left = static_cast<std::size_t>(layer);

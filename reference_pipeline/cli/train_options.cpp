@@ -25,7 +25,7 @@ void add_count(CLI::App& command, const std::string& name, std::int64_t& value, 
       ->type_name("N");
 }
 template <class Store>
-void add_name(CLI::App& command, const std::string& name, std::vector<std::string_view> names,
+void add_name(CLI::App& command, const std::string& name, const std::vector<std::string_view>& names,
               const std::string& description, Store store) {
   std::string listed;
   for (const std::string_view one : names) listed += (listed.empty() ? "" : "|") + std::string(one);
