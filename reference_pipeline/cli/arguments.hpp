@@ -60,8 +60,7 @@ bool is_list_option(std::string_view name);
 
 /// Rewrites arguments where CLI11 would misread them: after `formats`, numbers that begin with a minus; after
 /// `--prompt` (`-p`), `--policies` and `--merge`, lists of texts that may be empty or begin with a bracket;
-/// and
-/// `--option=`, for which it would take the next argument.
+/// and `--option=`, for which it would take the next argument.
 std::vector<std::string> plain_arguments(const std::vector<std::string>& arguments);
 
 }  // namespace precast::cli

@@ -170,8 +170,7 @@ void add_convert_command(CLI::App& app) {
           "--importance", options->importance,
           "How much an error counts in each column of each matrix: the mean square of its inputs, as "
           "llama.cpp's and stable-diffusion.cpp's imatrix tools write it (GGUF or .dat), under the names of "
-          "IN "
-          "or OUT. The search encoder, which this chooses, makes the weighted error small")
+          "IN or OUT. The search encoder, which this chooses, makes the weighted error small")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "What was done, as JSON on stdout");
   add_quiet_option(*command);

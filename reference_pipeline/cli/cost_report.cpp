@@ -44,10 +44,8 @@ std::string_view measure_words(Measure measure) {
       return "The loss over the mean square of that output";
     case Measure::estimate:
       return "Squared errors of weights times the mean squares of what meets their columns, summed, and how "
-             "far "
-             "that puts the layers into the order of what was measured (Spearman's rank correlation: 1 is "
-             "the "
-             "same order)";
+             "far that puts the layers into the order of what was measured (Spearman's rank correlation: 1 "
+             "is the same order)";
   }
   return "";
 }

@@ -66,13 +66,11 @@ void add_generate_options(CLI::App& command, GenerateOptions& options) {
       "Examples:\n"
       "  precast generate --prompt \"a large red circle on a blue background, at the left\"\n"
       "  precast generate --prompt \"a small red star on a white background, at the left\" \"a large blue "
-      "ring on a black background, at the top\" --batch 2 --seed 7 --seed-step 1 --output "
-      "shapes.png\n"
+      "ring on a black background, at the top\" --batch 2 --seed 7 --seed-step 1 --output shapes.png\n"
       "  precast generate -m black-forest-labs/FLUX.1-schnell -p \"a lighthouse\" -s random -o "
       "lighthouse.png\n"
       "  precast generate --model ~/FLUX.1-dev --prompt \"a lighthouse\" --preset memory --steps 20 --width "
-      "768 "
-      "--height 512\n"
+      "768 --height 512\n"
       "  precast generate --prompt \"a large green square on a black background, at the top\" --image "
       "out.png --strength 0.8 --output again.png\n"
       "  precast generate --model shapes-sd --prompt \"a small white ring on a purple background, at the "
@@ -83,13 +81,12 @@ void add_generate_options(CLI::App& command, GenerateOptions& options) {
       "0.9\n"
       "  precast generate --model ~/sdxl --refiner ~/sdxl-refiner --refiner-start 0.8 --prompt \"a cat\"\n"
       "  precast generate --prompt \"a large white cross on a blue background, at the right\" --precision "
-      "f16 --trace trace.json   # where does f16 "
-      "overflow?\n"
+      "f16 --trace trace.json   # where does f16 overflow?\n"
       "\n"
       "--precision sets the precision of all components and keeps the preset's other options; without "
       "--preset it is\n"
-      "a plain policy. --upcast-*, --flash and --no-flash change the preset; the options of a component come "
-      "last.");
+      "a plain policy. --upcast-*, --flash and --no-flash change the preset; the options of a component "
+      "come last.");
 }
 
 }  // namespace precast::cli

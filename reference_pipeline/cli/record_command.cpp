@@ -223,8 +223,7 @@ void add_record_command(CLI::App& app) {
   command->add_flag("--json", options->json, "What was recorded, as JSON on stdout");
   command->footer(
       "Pictures are denoised as generate does it, and not decoded but where importance is all that is "
-      "written. "
-      "With\n"
+      "written. With\n"
       "--cfg-scale above 1 samples are of the prompt's predictions. Samples at different times of different "
       "prompts tell more than many of one.\n"
       "\n"

@@ -97,9 +97,9 @@ std::string reference_card(const Compared& row) {
          html_text(row.name) + "</b><small>the reference</small>" + facts_line(row) +
          "</figcaption><div class=\"pair\"><div class=\"picture\">" +
          picture_tag(row.picture, "the picture under " + row.name) +
-         "</div><p class=\"under\">What the others are held against. Each of them has its own picture at the "
-         "left and, "
-         "at the right, where it differs from this one.</p></div></figure>\n";
+         "</div><p class=\"under\">What the others are held against. Each of them has its own picture at "
+         "the left and, at the right, where it differs from this one.</p></div></figure>\n"
+         "";
 }
 
 std::string policy_card(const Compared& reference, const Compared& row, std::size_t place) {
@@ -129,9 +129,9 @@ std::string policy_card(const Compared& reference, const Compared& row, std::siz
 std::string numbers_table(std::span<const Compared> rows) {
   std::string text =
       "<div class=\"scroll\"><table id=\"numbers\"><thead><tr><th>policy</th><th class=\"number\">PSNR "
-      "(dB)</th>"
-      "<th class=\"number\">MSE</th><th class=\"number\">seconds</th><th class=\"number\">peak memory</th>"
-      "<th class=\"number\">not finite</th></tr></thead><tbody>\n";
+      "(dB)</th><th class=\"number\">MSE</th><th class=\"number\">seconds</th><th class=\"number\">peak "
+      "memory</th><th class=\"number\">not finite</th></tr></thead><tbody>\n"
+      "";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Compared& row = rows[i];
     text += "<tr><td>" + dot(i) + html_text(row.name) + "</td>";

@@ -165,8 +165,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
             options.seed = options.random_seed ? random_seed() : parse_seed("--seed", text, ", or random");
           },
           "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; random (or -1): a new one, which is "
-          "told "
-          "and recorded; default 0")
+          "told and recorded; default 0")
       ->type_name("N|random");
   add_integer(command, "--steps,--num-inference-steps", options.steps, 1, 10000,
               "Denoising steps; default: the model's");
@@ -175,8 +174,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
           "--guidance,--guidance-scale",
           [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
           "How closely to follow the prompt; default: the model's, else 3.5 for Flux, where it is an input "
-          "of "
-          "models that were trained with it, and 7.5 for Stable Diffusion, XL 5, LCM 8.5, where it is "
+          "of models that were trained with it, and 7.5 for Stable Diffusion, XL 5, LCM 8.5, where it is "
           "classifier-free guidance and 1 is without")
       ->type_name("G");
   command

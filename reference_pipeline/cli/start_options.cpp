@@ -38,9 +38,8 @@ void add_count_options(CLI::App& command, RunOptions& run, StartOptions& options
       .add_option_function<std::string>(
           "--seed-step",
           [&](const std::string& text) { options.seed_step = parse_seed("--seed-step", text); },
-          "Picture k of several, from 0, is the one that --seed SEED+k*N makes alone; default: one stream of "
-          "noise "
-          "for all, as diffusers draws it")
+          "Picture k of several, from 0, is the one that --seed SEED+k*N makes alone; default: one stream "
+          "of noise for all, as diffusers draws it")
       ->type_name("N");
 }
 

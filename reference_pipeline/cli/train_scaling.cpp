@@ -217,8 +217,7 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
   if (job.size() == 1 && !(options.latency && options.bandwidth))
     throw UsageError(
         "--predict-ranks needs a link: give --link-latency and --link-bandwidth, or start two ranks by "
-        "mpirun, "
-        "which measure theirs");
+        "mpirun, which measure theirs");
   Scaling scaling;
   scaling.ranks_measured = cluster::ranks_of_this_machine(job);
   scaling.machine = {.ranks = options.ranks_per_machine.value_or(static_cast<int>(scaling.ranks_measured)),

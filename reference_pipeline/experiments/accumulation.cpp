@@ -34,9 +34,8 @@ Experiment accumulation() {
   Experiment result{"accumulation", "A thousand times 0.01", {}, {}, {}, "lm_benchmark_report.md", {}};
   result.explanation =
       "A sum in f16 rounds every addend to its own spacing, which is 0.0039 above 4 and 0.0078 above 8: "
-      "there "
-      "0.01 counts as 0.0117, and then as 0.0078. Summing in f32 cures that, but not the addend, which is "
-      "0.010002 once it has been f16 and stays so however it is widened afterwards.";
+      "there 0.01 counts as 0.0117, and then as 0.0078. Summing in f32 cures that, but not the addend, "
+      "which is 0.010002 once it has been f16 and stays so however it is widened afterwards.";
   result.table.columns = {"sum", "sum_dtype", "addend_dtype", "total", "error"};
   result.plot = {
       "Distance of the running sum from the exact one", "additions", "sum - exact sum", false, false, {}};

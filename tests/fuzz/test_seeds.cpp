@@ -1,6 +1,5 @@
 // Each fuzz target on what it starts from, and on 300 damaged copies of it: what CI can do in a second of
-// what
-// `./dev fuzz` does for minutes.
+// what `./dev fuzz` does for minutes.
 #include <random>
 
 #include <catch2/catch.hpp>

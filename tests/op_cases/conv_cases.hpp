@@ -14,8 +14,7 @@ inline constexpr ConvCase conv_cases[] = {
     {2, 1, 1, 3, 5, 3, 3, 2, 1, 1, 1, 1},
     {1, 1, 1, 17, 3, 1, 1},
     // As the networks have them: 3 x 3 with a border, 1 x 1, and a VAE's step down, which pads right and
-    // bottom
-    // only; channels around vectors, features around tiles.
+    // bottom only; channels around vectors, features around tiles.
     {2, 5, 3, 3, 5, 3, 3, 1, 1, 1, 1, 1},
     {2, 5, 3, 4, 64, 3, 3, 1, 1, 1, 1, 1},
     {1, 5, 7, 7, 9, 3, 3, 1, 1, 1, 1, 1},

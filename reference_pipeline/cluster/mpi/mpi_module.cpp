@@ -110,8 +110,7 @@ class Job final : public MpiJob {
       if (gave_up_)
         throw CommunicationError(
             "the job was stopped while this rank waited for the others; where nobody stopped it, another "
-            "rank "
-            "ended: start the job anew with --resume");
+            "rank ended: start the job anew with --resume");
     }
     if (failure_) std::rethrow_exception(failure_);
   }
