@@ -81,7 +81,8 @@ def main():
         "# What each preset weighs", "",
         "Made by `python3 benchmarks/sizes.py`: programs of `PRECAST_PRESET`, built from nothing without ccache; CPU time is",
         "that of all compilers together, on the machine at hand. Host kernels are instances of `precast::host` templates, CUDA",
-        "kernels the entries of the program's cubins. Rows are of the commit that they name.", "", header, rule, *rows.values(), ""]))
+        "kernels the entries of the program's cubins. Rows are of the commit that they name, and of that day's machine: CPU",
+        "times compare within one commit.", "", header, rule, *rows.values(), ""]))
 
 
 if __name__ == "__main__":
