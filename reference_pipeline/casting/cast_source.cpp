@@ -44,15 +44,11 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
   if (!wanted)
     throw InputError("'" + io::printable(type) + "' is no format of this build: it has " + type_list());
   const auto fitting = fitting_type(*wanted, parameter.shape.back());
-  if (!fitting) {
+  // In its own type it stays, too: not every encoder gives its own blocks back, and products of blocks round
+  // otherwise than those of values.
+  if (!fitting || fitting->name == parameter.dtype.name) {
     cast_.erase(parameter.name);
     return counted(parameter.dtype, parameter);
-  }
-  if (parameter.dtype.name == fitting->name) {
-    // Not every encoder gives its own blocks back, and products of blocks round otherwise than those of
-    // values.
-    cast_.erase(parameter.name);
-    return *fitting;
   }
   const std::string taken(fitting->name);
   std::vector<f32>& values = take(parameter, original_);

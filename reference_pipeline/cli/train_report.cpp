@@ -143,8 +143,7 @@ std::string train_page(std::span<const TrainedRun> runs) {
   }
   body +=
       "</table></div>\n<h2>Loss</h2>\n<p class=\"soft\">A cross is a step from which a policy's number is "
-      "not "
-      "finite, in this plot and the next; its line goes on where the number is finite again.</p>\n" +
+      "not finite, in this plot and the next; its line goes on where the number is finite again.</p>\n" +
       plot_of_steps(runs, "loss", [](const StepFacts& step) { return step.loss; });
   body += "<h2>Gradient norm</h2>\n" +
           plot_of_steps(runs, "gradient norm", [](const StepFacts& step) { return step.grad_norm; });

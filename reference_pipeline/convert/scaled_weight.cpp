@@ -35,11 +35,7 @@ weights::ComfyFormat announced_as(const DtypeInfo& type) {
   if (is_nvfp4(type)) return weights::comfy_nvfp4;
   weights::ComfyFormat format;
   visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
-    using Code = scaled_code_of<Format>;
-    if constexpr (std::is_same_v<Code, std::int8_t>)
-      format = *weights::comfy_row_format_of({"i8", 1, 1});
-    else
-      format = *weights::comfy_row_format_of(dtype_info<Code>);
+    format = *weights::comfy_row_format_of(weights::code_info<scaled_code_of<Format>>());
   });
   return format;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include <weights/comfy_formats.hpp>
 #include <weights/comfy_parts.hpp>
 #include <weights/swizzled_scales.hpp>
 
@@ -75,7 +76,7 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
   if (!scales)
     throw companions.error(layer + ".weight",
                            "is announced as mxfp8 and has no weight_scale: get the file anew");
-  if (stored.dtype.info != dtype_info<fp8_e4m3> || stored.shape.rank() != 2)
+  if (stored.dtype.info != comfy_mxfp8.codes || stored.shape.rank() != 2)
     throw companions.error(layer + ".weight",
                            "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
   constexpr std::int64_t padded_to = 32;
@@ -119,7 +120,7 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
                             "is announced as nvfp4 and " + problem + ": get the file anew");
   };
   if (!scales || !whole) throw wrong(std::string("has no ") + (scales ? "weight_scale_2" : "weight_scale"));
-  if (stored.dtype.info.name != "u8" || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
+  if (stored.dtype.info != comfy_nvfp4.codes || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
   if (whole->shape.elements() != 1 || !holds_numbers(*whole)) throw wrong("its weight_scale_2 is no number");
   constexpr std::int64_t padded_to = 16;
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),

@@ -3,11 +3,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::weights {
+
+/// What files call codes of int8, which is no dtype of the library's.
+inline constexpr DtypeInfo int8_info{"i8", 1, 1};
+/// What files call codes of a type.
+template <class Code>
+constexpr DtypeInfo code_info() {
+  if constexpr (std::is_same_v<Code, std::int8_t>)
+    return int8_info;
+  else
+    return dtype_info<Code>;
+}
 
 /// A format whose codes have scales beside them: what a layer announces, and the safetensors dtype of the
 /// codes.
@@ -20,7 +33,7 @@ struct ComfyFormat {
 inline constexpr std::array<ComfyFormat, 3> comfy_row_formats{{
     {"float8_e4m3fn", dtype_info<fp8_e4m3>},
     {"float8_e5m2", dtype_info<fp8_e5m2>},
-    {"int8_tensorwise", {"i8", 1, 1}},
+    {"int8_tensorwise", int8_info},
 }};
 /// Codes in blocks, whose scales lie as SwizzledScales says.
 inline constexpr ComfyFormat comfy_mxfp8{"mxfp8", dtype_info<fp8_e4m3>}, comfy_nvfp4{"nvfp4", {"u8", 1, 1}};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <weights/comfy_formats.hpp>
 #include <weights/comfy_parts.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
@@ -42,7 +43,7 @@ Decode decoded_rows(const Companions& companions, const io::TensorEntry& stored,
                     const std::string& layer) {
   const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1;
   const std::int64_t columns = stored.shape.elements() / std::max<std::int64_t>(rows, 1);
-  const bool bytes = stored.dtype.info.name == "i8";
+  const bool bytes = stored.dtype.info == int8_info;
   return [&stored, columns, factors = row_factors(companions, scale, layer, rows), bytes](
              std::int64_t from, std::span<f32> out) {
     for_rows_in(out, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
@@ -75,12 +76,8 @@ void hold_rows(WeightTensor& weight, const Companions& companions, const io::Ten
     constexpr bool of_bytes = std::is_same_v<Code, std::int8_t>;
     // Of int8 there is no format with one scale for all: each row gets it.
     if ((scale_of<Format> == ScaleOf::tensor) != (of_tensor && !of_bytes)) return false;
-    bool same_codes;
-    if constexpr (of_bytes)
-      same_codes = stored.dtype.info.name == "i8";
-    else
-      same_codes = stored.dtype.info == dtype_info<Code>;
-    if (!same_codes || !block_format_compiled(dtype_traits<Format>::name)) return false;
+    if (stored.dtype.info != code_info<Code>() || !block_format_compiled(dtype_traits<Format>::name))
+      return false;
     const std::int64_t row_bytes = row_head_bytes + columns;
     weight.held = scaled_row_info(dtype_traits<Format>::name, columns);
     weight.held_bytes = rows * row_bytes;
@@ -124,7 +121,7 @@ WeightTensor rows_weight(const Companions& companions, const std::string& layer,
                       {},
                       decoded_rows(companions, stored, scale, layer),
                       std::ssize(stored.bytes) + std::ssize(scale.bytes)};
-  weight.format = std::string(stored.dtype.info.name == "i8" ? "int8" : stored.dtype.info.name) +
+  weight.format = std::string(stored.dtype.info == int8_info ? "int8" : stored.dtype.info.name) +
                   (scale.shape.elements() == 1 ? " with a scale" : " with a scale a row");
   return weight;
 }

@@ -96,7 +96,7 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
   if (!announced.format.empty() && !format)
     throw companions.error(name, "is announced as '" + io::printable(announced.format, 40) +
                                      "', which is not read: get a GGUF, fp8 or 16-bit file of this model");
-  const bool is_int8 = stored.dtype.info.name == "i8";
+  const bool is_int8 = stored.dtype.info == int8_info;
   if (format && stored.dtype.info.name != format->codes.name)
     throw companions.error(name, "is announced as " + announced.format + " and is " +
                                      std::string(stored.dtype.file_name) + ": get the file anew");
