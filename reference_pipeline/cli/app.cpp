@@ -12,13 +12,13 @@
 #include <string>
 #include <thread>
 
-#include <cli/arguments.hpp>
 #include <cli/command_line.hpp>
 #include <cli/commands.hpp>
 #include <cli/help.hpp>
-#include <cli/interrupt.hpp>
-#include <cli/output.hpp>
-#include <cli/standard_streams.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/terminal/standard_streams.hpp>
 #include <cli/version_text.hpp>
 #include <cluster/job.hpp>
 #include <cluster/launch.hpp>

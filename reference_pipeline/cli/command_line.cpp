@@ -4,8 +4,8 @@
 #include <set>
 #include <string_view>
 
-#include <cli/arguments.hpp>
 #include <cli/command_line.hpp>
+#include <cli/options/arguments.hpp>
 
 namespace precast::cli {
 

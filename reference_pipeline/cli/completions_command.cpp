@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include <cli/arguments.hpp>
 #include <cli/commands.hpp>
-#include <cli/output.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/terminal/output.hpp>
 
 namespace precast::cli {
 

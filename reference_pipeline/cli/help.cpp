@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include <cli/arguments.hpp>
 #include <cli/commands.hpp>
 #include <cli/help.hpp>
-#include <cli/output.hpp>
-#include <cli/wrap.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/terminal/wrap.hpp>
 
 namespace precast::cli {
 

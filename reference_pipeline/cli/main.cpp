@@ -2,9 +2,9 @@
 #include <string>
 #include <vector>
 
-#include <cli/interrupt.hpp>
-#include <cli/lost_file.hpp>
 #include <cli/run.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/lost_file.hpp>
 #include <cli/version_text.hpp>
 #include <fcntl.h>
 #include <precast_commit.hpp>

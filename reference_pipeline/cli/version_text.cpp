@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <cli/arguments.hpp>
+#include <cli/options/arguments.hpp>
 #include <cli/version_text.hpp>
 #include <families/presets.hpp>
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include <catch2/catch.hpp>
-#include <cli/arguments.hpp>
+#include <cli/options/arguments.hpp>
 
 #include "given.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include <catch2/catch.hpp>
-#include <cli/latents_file.hpp>
+#include <cli/running/latents_file.hpp>
 #include <convert/value_type.hpp>
 #include <support/golden.hpp>
 #include <support/imatrix_file.hpp>

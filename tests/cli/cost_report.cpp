@@ -7,7 +7,7 @@
 
 #include <casting/planner.hpp>
 #include <catch2/catch.hpp>
-#include <cli/cost_report.hpp>
+#include <cli/casting/cost_report.hpp>
 
 #include "browser.hpp"
 #include "given.hpp"

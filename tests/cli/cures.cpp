@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <catch2/catch.hpp>
-#include <cli/cure_option.hpp>
+#include <cli/running/cure_option.hpp>
 
 #include <precast/watch/trace.hpp>
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include <catch2/catch.hpp>
-#include <cli/latents_file.hpp>
+#include <cli/running/latents_file.hpp>
 #include <image/picture_file.hpp>
 
 #include "given.hpp"

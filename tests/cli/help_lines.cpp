@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include <catch2/catch.hpp>
-#include <cli/prompts.hpp>
-#include <cli/wrap.hpp>
+#include <cli/options/prompts.hpp>
+#include <cli/terminal/wrap.hpp>
 
 #include <precast/error.hpp>
 

@@ -1,7 +1,7 @@
 // info: settings of our own pictures and of other programs', and the command that makes a picture again.
 #include <catch2/catch.hpp>
-#include <cli/model_path.hpp>
-#include <cli/picture_settings.hpp>
+#include <cli/options/model_path.hpp>
+#include <cli/picture_settings/picture_settings.hpp>
 #include <image/picture_file.hpp>
 
 #include "given.hpp"

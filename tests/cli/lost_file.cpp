@@ -1,6 +1,6 @@
 // A mapped file that becomes shorter while it is read.
 #include <catch2/catch.hpp>
-#include <cli/lost_file.hpp>
+#include <cli/terminal/lost_file.hpp>
 #include <fcntl.h>
 
 #include <precast/io/mapped_file.hpp>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cli/interrupt.hpp>
+#include <cli/terminal/interrupt.hpp>
 #include <image/picture_file.hpp>
 #include <sys/stat.h>
 

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cli/arguments.hpp>
-#include <cli/auto_preset.hpp>
-#include <cli/policy_options.hpp>
-#include <cli/policy_table.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/options/auto_preset.hpp>
+#include <cli/options/policy_options.hpp>
+#include <cli/options/policy_table.hpp>
 
 #include <precast/error.hpp>
 #include <precast/policy/paths.hpp>

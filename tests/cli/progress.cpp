@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cli/format.hpp>
-#include <cli/progress.hpp>
+#include <cli/terminal/format.hpp>
+#include <cli/terminal/progress.hpp>
 
 using precast::cli::four_digits;
 using precast::cli::human_duration;

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cli/html.hpp>
-#include <cli/line_plot.hpp>
-#include <cli/policy_table.hpp>
-#include <cli/report_page.hpp>
-#include <cli/report_plot.hpp>
-#include <cli/svg.hpp>
+#include <cli/compare/report_page.hpp>
+#include <cli/compare/report_plot.hpp>
+#include <cli/options/policy_table.hpp>
+#include <cli/pages/html.hpp>
+#include <cli/pages/line_plot.hpp>
+#include <cli/pages/svg.hpp>
 #include <image/metrics.hpp>
 
 #include "browser.hpp"

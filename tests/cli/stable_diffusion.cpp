@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cli/latents_file.hpp>
+#include <cli/running/latents_file.hpp>
 #include <image/picture_file.hpp>
 #include <sampling/torch_random.hpp>
 

@@ -5,13 +5,13 @@
 #include <limits>
 
 #include <catch2/catch.hpp>
-#include <cli/latents_file.hpp>
-#include <cli/output.hpp>
-#include <cli/parameters_text.hpp>
-#include <cli/picture_run.hpp>
-#include <cli/picture_settings.hpp>
-#include <cli/preview_options.hpp>
-#include <cli/trace_file.hpp>
+#include <cli/options/preview_options.hpp>
+#include <cli/picture_settings/parameters_text.hpp>
+#include <cli/picture_settings/picture_settings.hpp>
+#include <cli/running/latents_file.hpp>
+#include <cli/running/picture_run.hpp>
+#include <cli/running/trace_file.hpp>
+#include <cli/terminal/output.hpp>
 
 #include <precast/error.hpp>
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include <catch2/catch.hpp>
-#include <cli/policy_table.hpp>
+#include <cli/options/policy_table.hpp>
 #include <flux/pipeline.hpp>
 
 #include <precast/policy/visit.hpp>

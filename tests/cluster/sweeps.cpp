@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cli/sweep_options.hpp>
+#include <cli/options/sweep_options.hpp>
 #include <cluster/launch.hpp>
 
 #include <precast/error.hpp>

@@ -2,8 +2,8 @@
 #include <string>
 
 #include <catch2/catch.hpp>
-#include <cli/policy_options.hpp>
-#include <cli/policy_table.hpp>
+#include <cli/options/policy_options.hpp>
+#include <cli/options/policy_table.hpp>
 #include <families/presets.hpp>
 
 #include <precast/policy/paths.hpp>

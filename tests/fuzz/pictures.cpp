@@ -1,5 +1,5 @@
 // Pictures and the settings in them.
-#include <cli/picture_settings.hpp>
+#include <cli/picture_settings/picture_settings.hpp>
 #include <fuzz/target.hpp>
 #include <image/picture_file.hpp>
 

@@ -1,7 +1,7 @@
 // What casting costs, and the plans made of it; parts of comparisons.
 #include <casting/cost_table.hpp>
 #include <casting/planner.hpp>
-#include <cli/comparison_part.hpp>
+#include <cli/compare/comparison_part.hpp>
 #include <fuzz/target.hpp>
 
 namespace precast::testing {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cli/inspect_file.hpp>
+#include <cli/inspect/inspect_file.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/unread_tensors.hpp>
 #include <stable_diffusion/weight_file.hpp>

@@ -3,7 +3,7 @@
 #include <string>
 
 #include <catch2/catch.hpp>
-#include <cli/inspect_file.hpp>
+#include <cli/inspect/inspect_file.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/files.hpp>
 

@@ -1,7 +1,7 @@
 # follow_includes.cmake: fails where a source of the fuzzers reaches, by #include, a header of the pipeline whose source they
 # lack, which `./dev fuzz` would find as it links. A source without a header of its name it does not see. A header that is
 # there for a type alone stands in sources.cmake's `without_source`; one that nothing reaches has no place there.
-#   cmake [-DWITHOUT=cli/output] -P follow_includes.cmake      (WITHOUT: a source left out, to see it fail)
+#   cmake [-DWITHOUT=cli/terminal/output] -P follow_includes.cmake      (WITHOUT: a source left out, to see it fail)
 cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/sources.cmake")
 if(WITHOUT)

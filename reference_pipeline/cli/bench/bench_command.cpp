@@ -1,0 +1,220 @@
+// precast bench: how long the steps of language models take, and attention alone.
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <cli/bench/bench_options.hpp>
+#include <cli/bench/bench_page.hpp>
+#include <cli/commands.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
+#include <cli/options/output_files.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/options/sweep_options.hpp>
+#include <cli/running/run_report.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/notes.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/terminal/progress.hpp>
+#include <families/device.hpp>
+#include <families/free_memory.hpp>
+#include <timing/results.hpp>
+#include <timing/suite.hpp>
+#include <timing/timed_device.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using timing::Results;
+using timing::SuiteCase;
+
+std::vector<std::filesystem::path> files_of(const BenchOptions& options) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string* name : {&options.json, &options.csv, &options.page}) {
+    if (is_standard_output(*name))
+      throw UsageError("'" + *name + "' is standard output, which gets the table: name a file");
+    if (!name->empty()) files.emplace_back(*name);
+  }
+  return files;
+}
+
+void write_json(const BenchOptions& options, const Results& results) {
+  if (!options.json.empty()) io::write_file(options.json, timing::results_json(results));
+}
+
+/// Writes what there is up to now. A disk that is full now ends no run of hours: `finish` says so where it
+/// still is.
+void keep(const BenchOptions& options, const Results& results) {
+  try {
+    write_json(options, results);
+  } catch (const Error&) {
+  }
+}
+
+/// Writes every file, and the table to standard output.
+void finish(const BenchOptions& options, const Results& results) {
+  write_and_show(
+      [&] {
+        write_json(options, results);
+        if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
+        if (!options.page.empty()) io::write_file(options.page, bench_page(results));
+      },
+      [&] { print(timing::results_markdown(results)); });
+  for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
+}
+
+/// What a case lacks, or nothing.
+std::string lacking(const SuiteCase& of, const families::Backend& device) {
+  families::give_back_memory();
+  const std::int64_t needed = of.needed_memory();
+  const auto free_bytes = device.free_memory();
+  if (!free_bytes || needed <= *free_bytes) return "";
+  return "needs " + in_bytes(needed) + ", and " + in_bytes(*free_bytes) + " are free";
+}
+
+/// Of a model in bf16 the f32 masters remain, beside what is stored in bf16; a forward pass has no gradients.
+std::string what_takes_less(const BenchOptions& options) {
+  if (options.name == "lm")
+    return std::string("--sizes, --contexts or --batch") +
+           (options.parts == "forward" ? "" : ", or --parts forward");
+  return std::string("--head-widths, --contexts or --batch") +
+         (options.policies->results() == std::vector<std::string>{"f32"} ? ", or --policies bf16" : "");
+}
+
+Results measured(const BenchOptions& options, const timing::Suite& suite, const families::Backend& device) {
+  std::vector<std::int64_t> chosen(suite.cases.size());
+  std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
+  options.part.check_ranks_have(std::ssize(chosen), "cases");
+  chosen = casting::layers_of(chosen, options.part.shard);
+  if (chosen.empty())
+    throw UsageError("--shard leaves none of " + std::to_string(suite.cases.size()) +
+                     " cases to measure: give no more shards than cases");
+  std::int64_t total = 0, done = 0;
+  for (const std::int64_t place : chosen) total += suite.cases[static_cast<std::size_t>(place)].work;
+  Results results = suite.empty;
+  ProgressReporter progress;
+  std::string refused;
+  std::size_t refusals = 0;
+  try {
+    for (const std::int64_t place : chosen) {
+      const SuiteCase& of = suite.cases[static_cast<std::size_t>(place)];
+      const std::string reason = lacking(of, device);
+      if (reason.empty()) {
+        std::int64_t run = 0;
+        results.table.rows.push_back(of.measure([&] {
+          throw_if_interrupted();
+          progress.update("measuring, GFLOP", done + of.work * run++ / of.runs, total);
+        }));
+      } else {
+        ++refusals;
+        refused = "case " + std::to_string(place) + " " + reason;
+        results.table.rows.push_back(of.refused(reason));
+      }
+      done += of.work;
+      keep(options, results);
+    }
+  } catch (const Interrupted&) {
+    progress.wipe();
+    const std::string left = std::to_string(results.table.rows.size()) + " of " +
+                             std::to_string(chosen.size()) + " cases were measured";
+    if (!results.table.rows.empty()) finish(options, results);
+    throw_if_interrupted(left);
+  }
+  progress.wipe();
+  if (refusals == chosen.size())
+    throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused + ": try smaller " +
+                      what_takes_less(options));
+  return results;
+}
+
+/// "case 3" or "the cases 0-2, 5", and no more of them than a line holds.
+std::string cases_in_words(const std::vector<std::int64_t>& cases) {
+  constexpr std::size_t most = 8;
+  std::string words;
+  std::size_t runs = 0;
+  for (std::size_t first = 0, end = 0; first < cases.size(); first = end) {
+    for (end = first + 1; end < cases.size() && cases[end] == cases[end - 1] + 1;) ++end;
+    if (++runs > most) {
+      words += " and " + std::to_string(cases.size() - first) + " more";
+      break;
+    }
+    words += (words.empty() ? "" : ", ") + std::to_string(cases[first]);
+    if (end > first + 1) words += "-" + std::to_string(cases[end - 1]);
+  }
+  return (cases.size() == 1 ? "case " : "the cases ") + words;
+}
+
+void merge(const BenchOptions& options) {
+  // --json may take the place of a part: it has all that was in it.
+  const std::vector<std::string> parts = options.merge->results();
+  check_inputs_stay(std::array<std::filesystem::path, 2>{options.csv, options.page},
+                    std::vector<std::filesystem::path>(parts.begin(), parts.end()));
+  check_page_name("--output", options.page);
+  std::vector<timing::NamedResults> all;
+  for (const std::string& name : parts) {
+    all.push_back({name, timing::read_results(name)});
+    if (all.back().results.benchmark != options.name)
+      throw UsageError(io::printable(name) + " is of bench " + io::printable(all.back().results.benchmark) +
+                       ", not of bench " + options.name);
+  }
+  const Results merged = timing::merge_results(all);
+  finish(options, merged);
+  if (const std::vector<std::int64_t> missing = timing::missing_cases(merged); !missing.empty())
+    tell_warnings({"--merge: no file has " + cases_in_words(missing) + " of " + std::to_string(merged.cases) +
+                   ": add the parts that have them, and measure again what was interrupted"});
+}
+
+void bench(BenchOptions& options, const CLI::App& command) {
+  parse_name("bench", options.name, std::array<std::string_view, 2>{"lm", "attention"});
+  options.part.check_ranks();
+  if (options.merge->count() > 0) options.check_merge(command);
+  if (options.part.names_files)
+    for (std::string* const file : {&options.json, &options.csv, &options.page})
+      if (!file->empty() && !is_standard_output(*file)) *file = part_file(*file, options.part.shard);
+  check_output_files(files_of(options));
+  if (options.merge->count() > 0) return merge(options);
+  check_page_name("--output", options.page);
+  if (options.threads) host::set_threads(*options.threads);
+  const families::ChosenDevice chosen = families::choose_device(options.part.device(options.device));
+  const timing::TimedDevice device = timing::timed_on(chosen);
+  const timing::Suite suite = options.name == "lm"
+                                  ? timing::model_suite(options.model_grid(), device)
+                                  : timing::attention_suite(options.attention_grid(), device);
+  tell_device(options.device, chosen);
+  finish(options, measured(options, suite, device.backend()));
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  const auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measures the steps of language models, or attention alone: forward, backward, memory");
+  add_bench_options(*command, *options);
+  command->footer(
+      "The table goes to standard output, in Markdown: means and standard deviations in seconds. \"back\" is "
+      "the\n"
+      "difference of the two that are measured. What a case needs is known before it is taken, by a dry run; "
+      "one that\n"
+      "does not fit is a row that says so. Ctrl-C leaves what was measured.\n"
+      "\n"
+      "Examples:\n"
+      "  precast bench lm --sizes tiny --contexts 32                   # a second\n"
+      "  precast bench lm --sizes S,M --contexts 256 --output lm.html\n"
+      "  precast bench lm --sizes S --warmup 0,1,5 --policies f32,amp-bf16 --json lm.json\n"
+      "  precast bench lm --device cuda --sizes L,XL,2.7B --contexts 256\n"
+      "  precast bench attention --policies f32 --contexts 256,1024 --output attention.html\n"
+      "  precast bench lm --shard 1/2 --json lm-1.json                 # and 2/2 on another machine\n"
+      "  precast bench lm --merge lm-1.json lm-2.json --csv lm.csv");
+  command->callback([options, command] { bench(*options, *command); });
+}
+
+}  // namespace precast::cli

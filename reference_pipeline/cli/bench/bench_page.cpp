@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include <cli/bench/bench_page.hpp>
+#include <cli/pages/html.hpp>
+#include <cli/pages/line_plot.hpp>
+#include <experiments/cells.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using experiments::Line;
+using experiments::Plot;
+using experiments::Table;
+
+/// A plot of one column over another.
+struct PlottedColumns {
+  std::string_view title, x, y;
+};
+constexpr PlottedColumns plots[] = {
+    {"Forward pass", "context_length", "fwd avg (sec)"},
+    {"Forward and backward pass", "context_length", "fwd & back avg (sec)"},
+    {"Backward pass", "context_length", "back avg (sec)"},
+    {"Optimiser", "context_length", "optimizer avg (sec)"},
+    {"Memory held before the backward pass", "context_length", "memory before back (MiB)"},
+    {"Memory", "context_length", "memory (MiB)"},
+    {"The first steps: deviation by steps of warm-up", "warmup", "fwd & back std (sec)"}};
+
+/// What makes a line: the cases that agree in these columns, as far as there are such.
+constexpr std::string_view kinds[] = {"model",   "head_width", "attention",     "policy",
+                                      "variant", "warmup",     "context_length"};
+
+std::size_t column_of(const Table& table, std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(table.columns, name) - table.columns.begin());
+}
+
+/// Whether a column has more than one value.
+bool differs(const Table& table, std::size_t column) {
+  return std::ranges::any_of(table.rows,
+                             [&](const auto& row) { return row[column] != table.rows.front()[column]; });
+}
+
+Plot plot_of(const Table& table, const PlottedColumns& axes) {
+  Plot plot{std::string(axes.title), std::string(axes.x), std::string(axes.y), axes.x != "warmup", true, {}};
+  const std::size_t x = column_of(table, axes.x), y = column_of(table, axes.y);
+  if (x == table.columns.size() || y == table.columns.size()) return plot;
+  for (const auto& row : table.rows) {
+    const auto* const across = std::get_if<double>(&row[x]);
+    const auto* const upwards = std::get_if<double>(&row[y]);
+    if (!across || !upwards || !(*upwards > 0)) continue;  // no power of ten
+    std::string name;
+    for (const std::string_view kind : kinds) {
+      const std::size_t column = column_of(table, kind);
+      if (kind == axes.x || column == table.columns.size() || !differs(table, column)) continue;
+      name += (name.empty() ? "" : ", ") +
+              (kind == "warmup"           ? "warm-up "
+               : kind == "context_length" ? "context "
+                                          : std::string()) +
+              experiments::cell_text(row[column]);
+    }
+    auto line = std::ranges::find(plot.lines, name, &Line::name);
+    if (line == plot.lines.end()) line = plot.lines.insert(line, Line{name, {}, {}});
+    line->x.push_back(*across);
+    line->y.push_back(*upwards);
+  }
+  return plot;
+}
+
+}  // namespace
+
+std::string bench_page(const timing::Results& results) {
+  const Table& table = results.table;
+  std::string body = "<h1>precast bench " + html_text(results.benchmark) + "</h1>\n<p class=\"soft\">" +
+                     html_text(results.settings) + "</p>\n";
+  std::size_t number = 0;
+  for (const PlottedColumns& axes : plots) {
+    const Plot plot = plot_of(table, axes);
+    const bool has_line = std::ranges::any_of(plot.lines, [](const Line& line) { return line.x.size() > 1; });
+    if (plot.lines.empty() || (axes.x == "warmup" && !has_line)) continue;
+    body += "<h2>" + html_text(axes.title) + "</h2>\n" + line_legend(plot) + "<div class=\"scroll\">" +
+            line_plot("plot-" + std::to_string(number++), plot) + "</div>\n";
+  }
+  body += "<h2>Table</h2>\n" + html_table(experiments::text_rows(table));
+  return html_page("precast bench " + results.benchmark, "", body);
+}
+
+}  // namespace precast::cli

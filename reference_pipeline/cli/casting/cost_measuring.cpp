@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <casting/content_hash.hpp>
+#include <casting/measure.hpp>
+#include <casting/sample_file.hpp>
+#include <cli/casting/cost_measuring.hpp>
+#include <cli/casting/cost_options.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
+#include <cli/options/policy_options.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/running/run_report.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/notes.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/terminal/progress.hpp>
+#include <convert/importance.hpp>
+#include <families/free_memory.hpp>
+#include <families/registry.hpp>
+
+#include <precast/host/parallel.hpp>
+#include <precast/io/counted.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// How layers are cast, on which estimates depend and measured numbers too; the end of a text of settings.
+std::string cast_settings_text(const CostOptions& options) {
+  std::string text = ", by " + std::string(granularities[static_cast<std::size_t>(options.granularity)]) +
+                     ", biases " + (options.biases ? "cast" : "kept");
+  if (options.patch) text += ", patched from " + given_name(*options.patch);
+  return text;
+}
+
+/// Everything that the numbers depend on, but for the model, the layers and the types.
+std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
+  return inputs_text(samples, options.policy) + cast_settings_text(options);
+}
+
+bool has_measured(const casting::CostFile& file) {
+  return std::ranges::any_of(file.layers, [](const casting::LayerCost& layer) {
+    return std::ranges::any_of(layer.types, [](const auto& type) { return type.second.measured(); });
+  });
+}
+
+/// Throws where a file's estimates were made from something else than those that are to be made.
+void check_estimates(const CostOptions& options, const casting::CostFile& old,
+                     const std::optional<std::string>& estimates) {
+  if (!estimates || !old.has_estimates() || old.estimates == estimates) return;
+  throw io::file_error(options.output, "holds estimates from " +
+                                           old.estimates.value_or("an importance that it does not name") +
+                                           ", and --importance " + io::shown(*options.importance) + " is " +
+                                           *estimates + ": give another --output, or remove the file");
+}
+
+/// A text as it comes back from a cost file, where a name of bytes that are no UTF-8 is another one.
+std::string as_in_file(const std::string& text) {
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
+
+/// The cost file that is there under the name of the output, where it is of the same measurement. Estimates
+/// depend on no samples and no policy.
+casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
+                                 const casting::Samples& samples,
+                                 const std::optional<std::string>& estimates) {
+  const std::string cast = as_in_file(cast_settings_text(options)), estimated = "estimates" + cast;
+  casting::CostFile fresh{as_in_file(model), {}, estimated, estimates, {}};
+  if (!options.only_estimates) {
+    fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
+    fresh.settings = as_in_file(cost_settings_text(options, samples));
+  }
+  if (!io::is_there(options.output)) return fresh;
+  casting::CostFile old = casting::read_cost_file(options.output);
+  if (options.only_estimates && old.settings && old.settings->ends_with(cast)) {
+    fresh.samples = old.samples;
+    fresh.settings = old.settings;
+  } else if (!has_measured(old) && old.settings == estimated) {
+    old.samples = fresh.samples;
+    old.settings = fresh.settings;
+  }
+  if (old.model != fresh.model || old.samples != fresh.samples || old.settings != fresh.settings)
+    throw io::file_error(options.output,
+                         "holds numbers of another measurement (" + old.model.value_or("no model") + "; " +
+                             old.settings.value_or("no settings") + "), and this one is " + *fresh.model +
+                             "; " + *fresh.settings + ": give another --output, or remove the file");
+  check_estimates(options, old, estimates);
+  if (estimates) old.estimates = estimates;
+  notes() << "going on from " << io::shown(options.output) << ", which has "
+          << io::counted(std::ssize(old.layers), "layer") << "\n";
+  return old;
+}
+
+void check_measuring(const CostOptions& options) {
+  if (options.only_estimates && !options.importance)
+    throw UsageError("--estimates-only needs --importance: a file that `precast record --importance` wrote");
+  if (options.only_estimates && !options.samples.empty())
+    throw UsageError("--estimates-only runs nothing: leave out --samples, or measure without it");
+  if (options.samples.empty() && !options.only_estimates)
+    throw UsageError("there is no --samples: give a file that `precast record` wrote, or --merge cost files");
+}
+
+/// What an importance file says of each matrix of blocks. Throws InputError where it says nothing of any.
+casting::ColumnImportance importance_of(const std::shared_ptr<const conversion::Importance>& importance,
+                                        const families::Blocks& blocks) {
+  for (const families::Block& block : blocks.list())
+    for (const families::BlockParameter& parameter : block.parameters)
+      if (parameter.role == families::BlockParameterRole::matrix &&
+          !importance->of_parameter(parameter.name, parameter.shape.back()).empty())
+        return [importance](const std::string& name, std::int64_t columns) {
+          return importance->of_parameter(name, columns);
+        };
+  throw io::file_error(importance->path(), "has none of the matrices of the blocks, such as '" +
+                                               blocks.list().front().parameters.front().name +
+                                               "': give the importance of this model");
+}
+
+/// Bytes of the states that a job has of each sample: one before a layer, one after it.
+std::int64_t states_of_job(const casting::Samples& samples) {
+  std::int64_t bytes = 0;
+  for (const families::RecordedState& sample : samples.recorded)
+    bytes += 2 * sample.state.tokens.elements() * static_cast<std::int64_t>(sizeof(f32));
+  return bytes;
+}
+
+/// Loads the model's blocks again for each more job, of which each takes so many bytes, where memory has room
+/// for them and for what the first job computes.
+void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
+               const families::ProgressCallback& progress,
+               std::vector<std::unique_ptr<families::Blocks>>& loaded) {
+  while (std::ssize(loaded) < jobs) {
+    const auto free = families::free_memory();
+    if (free && 2 * each > *free) {
+      tell_warnings({"--jobs " + std::to_string(jobs) + ": each job takes " + in_bytes(each) + ", and " +
+                     in_bytes(*free) + " are free: going on with " + std::to_string(loaded.size())});
+      return;
+    }
+    loaded.push_back(pipeline.load_blocks(progress));
+  }
+}
+
+}  // namespace
+
+std::string inputs_text(const casting::Samples& samples, const std::string& policy) {
+  return "samples " + casting::hash_text(samples.fingerprint()) + ", " + policy_text(parse_policy(policy));
+}
+
+casting::CostFile measured_costs(const CostOptions& options) {
+  check_measuring(options);
+  casting::CostSettings settings;
+  settings.types = parse_types(options.types);
+  settings.biases = options.biases;
+  settings.granularity = options.granularity;
+  const PolicyChoice policy = parse_policy(options.policy);
+  if (options.patch && io::suffix_of(*options.patch) != ".gguf")
+    throw UsageError("--patch is '" + io::printable(*options.patch) +
+                     "': it must be a .gguf file of the same model, as precast convert writes it");
+  if (options.patch && !io::is_there(*options.patch))
+    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
+  if (options.threads) host::set_threads(*options.threads);
+  const families::ModelFiles model = model_files(options.model, options.component_files);
+  const std::string name = cast_model_name(model, options.model);
+  const casting::Samples samples =
+      options.only_estimates ? casting::Samples{} : casting::read_samples(options.samples);
+  const auto importance =
+      options.importance ? std::make_shared<const conversion::Importance>(*options.importance) : nullptr;
+  std::optional<std::string> estimates;
+  if (importance)
+    estimates = "importance " + casting::hash_text(importance->fingerprint()) + ", by the reference encoder";
+  casting::CostFile so_far = results_so_far(options, name, samples, estimates);
+  if (options.measure == casting::Measure::estimate && !importance && !so_far.has_estimates())
+    throw UsageError(
+        "--measure estimate shows what --importance FILE gives: add it, or leave out --measure estimate");
+  const families::ChosenDevice device = families::choose_device(options.part.device(options.device));
+  if (options.jobs.value_or(1) > 1 && device.is_cuda)
+    throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");
+  const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
+  const std::unique_ptr<nn::ParameterSource> patch =
+      options.patch ? pipeline->other_weights(*options.patch) : nullptr;
+  ProgressReporter reporter;
+  const families::ProgressCallback loading = [&](const families::Progress& at) {
+    throw_if_interrupted();
+    reporter.update(at.stage, at.done, at.total);
+  };
+  const std::int64_t before = families::resident_memory();
+  std::vector<std::unique_ptr<families::Blocks>> loaded;
+  loaded.push_back(pipeline->load_blocks(loading));
+  families::Blocks* const blocks = loaded.front().get();
+  const std::int64_t of_job = families::resident_memory() - before + states_of_job(samples);
+  settings.only_estimates = options.only_estimates;
+  if (importance) settings.importance = importance_of(importance, *blocks);
+  const auto count = static_cast<std::int64_t>(blocks->list().size());
+  if (options.layers)
+    settings.layers = parse_layers(*options.layers, count);
+  else
+    for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
+  const std::size_t asked_for = settings.layers.size();
+  options.part.check_ranks_have(static_cast<std::int64_t>(asked_for), "layers");
+  settings.layers = casting::layers_of(settings.layers, options.part.shard);
+  if (settings.layers.empty())
+    throw UsageError("--shard leaves none of " + io::counted(static_cast<std::int64_t>(asked_for), "layer") +
+                     " to measure: give no more shards than layers");
+
+  if (patch) {
+    settings.patch = patch.get();
+    settings.patched_type = casting::patched_type(*blocks, *patch);
+  }
+  // More jobs than threads or layers would wait; estimates take no time that is worth a second model.
+  const auto useful = std::min<std::int64_t>(host::threads(), std::ssize(settings.layers));
+  const auto jobs_wanted =
+      options.only_estimates ? 1 : std::min<std::int64_t>(options.jobs.value_or(1), useful);
+  load_more(*pipeline, static_cast<int>(jobs_wanted), of_job, loading, loaded);
+  std::vector<families::Blocks*> jobs;
+  jobs.reserve(loaded.size());
+  for (const auto& job : loaded) jobs.push_back(job.get());
+
+  const auto left_behind = [&] {
+    return io::is_there(options.output)
+               ? io::shown(options.output) + " has what was measured; the same command goes on from there"
+               : std::string("nothing was written");
+  };
+  bool fits = false;  // an error is the only line: the warning comes when a sample has run
+  const auto warn_once = [&] {
+    const auto of = samples.facts.find("model");
+    if (!std::exchange(fits, true) && of != samples.facts.end() && of->second != name)
+      tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
+                     "', and this is '" + io::printable(name) + "'"});
+  };
+  casting::CostFile file = casting::measure_cost(
+      jobs, samples.recorded, settings, std::move(so_far),
+      [&](std::int64_t done, std::int64_t total) {
+        throw_if_interrupted(left_behind());
+        warn_once();
+        reporter.update("cast", done, total);
+      },
+      [&](const casting::CostFile& all) { casting::write_cost_file(options.output, all); });
+  reporter.wipe();
+  return file;
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,38 @@
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include <casting/type_names.hpp>
+#include <cli/casting/cost_options.hpp>
+#include <cli/options/arguments.hpp>
+
+namespace precast::cli {
+
+std::vector<std::string> parse_types(const std::string& text) {
+  std::vector<std::string_view> names;
+  for (const casting::CastType& type : casting::cast_types()) names.push_back(type.name);
+  std::vector<std::string> types;
+  for (std::string part : parse_list("--types", text)) {
+    for (char& c : part)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    const std::string type = parse_name("--types", part, names);
+    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
+std::vector<std::int64_t> parse_layers(const std::string& text, std::int64_t count) {
+  std::set<std::int64_t> layers;
+  for (const std::string& part : parse_list("--layers", text)) {
+    const std::size_t dash = part.find('-', 1);
+    const std::int64_t first = parse_integer("--layers", part.substr(0, dash), 0, count - 1);
+    const std::int64_t last =
+        dash == std::string::npos ? first : parse_integer("--layers", part.substr(dash + 1), 0, count - 1);
+    if (last < first)
+      throw UsageError("--layers: " + part + " runs backwards: the first layer of a range is the smaller");
+    for (std::int64_t layer = first; layer <= last; ++layer) layers.insert(layer);
+  }
+  return {layers.begin(), layers.end()};
+}
+
+}  // namespace precast::cli

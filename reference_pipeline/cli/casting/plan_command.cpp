@@ -1,0 +1,227 @@
+// precast plan: which format each layer gets, so that a model of a size comes out best.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <casting/measure_plan.hpp>
+#include <casting/planner.hpp>
+#include <casting/sample_file.hpp>
+#include <cli/casting/cost_measuring.hpp>
+#include <cli/casting/plan_table.hpp>
+#include <cli/commands.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
+#include <cli/options/model_path.hpp>
+#include <cli/options/output_files.hpp>
+#include <cli/options/policy_options.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/running/run_report.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/notes.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/terminal/progress.hpp>
+#include <families/registry.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+struct PlanOptions {
+  std::string cost, output, samples, policy = "balanced", device = "auto";
+  std::optional<std::string> model;
+  ComponentFiles component_files;
+  casting::PlanRequest request;
+  bool verify = false, json = false;
+};
+
+/// That the costs are of other inputs than those that the planned model ran on, where their file says so.
+void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file,
+                       const casting::Samples& samples) {
+  if (!file.settings || !file.settings->starts_with("samples ")) return;
+  const std::string here = inputs_text(samples, options.policy);
+  if (file.settings->starts_with(here + ", ")) return;
+  tell_warnings({io::shown(options.cost) + " was measured under other conditions (" +
+                 io::printable(*file.settings) + ") than --verify (" + here +
+                 "): the two errors are not of the same inputs or policy"});
+}
+
+/// Runs the planned model on the samples.
+casting::PlanMeasurement verified(const PlanOptions& options, const casting::CostFile& file,
+                                  const casting::Plan& plan) {
+  const families::ModelFiles model = model_files(options.model, options.component_files);
+  const casting::Samples samples = casting::read_samples(options.samples);
+  const families::ChosenDevice device = families::choose_device(options.device);
+  const auto pipeline =
+      families::open(model, families::ComponentChoices::all(parse_policy(options.policy)), *device.backend);
+  ProgressReporter reporter;
+  const auto blocks = pipeline->load_blocks([&](const families::Progress& at) {
+    throw_if_interrupted();
+    reporter.update(at.stage, at.done, at.total);
+  });
+  const casting::PlanMeasurement measured = casting::measure_plan(
+      *blocks, samples.recorded, plan, io::shown(options.cost), [&](std::int64_t done, std::int64_t total) {
+        throw_if_interrupted();
+        reporter.update("verify", done, total);
+      });
+  reporter.wipe();
+  tell_other_inputs(options, file, samples);
+  return measured;
+}
+
+/// The number that the plan's prediction is held against.
+double measured_error(const PlanOptions& options, const casting::PlanMeasurement& measured) {
+  return options.request.measure == casting::Measure::cost ? measured.cost : measured.relative_cost;
+}
+
+void plan(PlanOptions options) {
+  if (is_standard_output(options.output))
+    throw UsageError("--output is '" + options.output + "': the plan is on standard output with --json");
+  if (!options.request.budget && !options.request.bits && !options.request.error)
+    throw UsageError("a plan keeps to a size or to an error: give --budget, --bits or --error");
+  const casting::Measure measure = options.request.measure;
+  if (options.verify && options.samples.empty())
+    throw UsageError("--verify needs --samples: a file that `precast record` wrote");
+  if (options.verify && measure != casting::Measure::cost && measure != casting::Measure::relative_cost)
+    throw UsageError(
+        "--verify measures cost and relative_cost: a loss is of one layer, not of a planned model");
+  if (!options.output.empty()) {
+    const std::array outputs{std::filesystem::path(options.output)};
+    check_output_files(outputs);
+    check_inputs_stay(outputs, std::array<std::filesystem::path, 2>{options.cost, options.samples});
+    if (options.verify) check_inputs_stay(outputs, model_files(options.model, options.component_files));
+  }
+  const std::filesystem::path path = options.cost;
+  const casting::CostFile file = casting::read_cost_file(path);
+  options.request.limits.poll = [] { throw_if_interrupted(); };
+  const casting::PlanResult result = casting::make_plan(file, path, options.request);
+  for (const std::string& type : result.left_out)
+    notes() << "left out: " << io::printable(type, 40)
+            << ", which this build does not have (name it in --types)\n";
+  if (!options.output.empty()) casting::write_plan(options.output, result.plan);
+  std::optional<casting::PlanMeasurement> measured;
+  if (options.verify) measured = verified(options, file, result.plan);
+  if (options.json) {
+    Json json = plan_json(result);
+    if (measured)
+      json["verified"] = {{"error", json_number(measured_error(options, *measured))},
+                          {"cost", json_number(measured->cost)},
+                          {"relative_cost", json_number(measured->relative_cost)},
+                          {"bits", measured->bits}};
+    print(json);
+  } else {
+    print(plan_summary(result) + "\n" + plan_table(result) +
+          (measured ? "\n" + verified_line(result, measured_error(options, *measured)) : ""));
+  }
+  if (!options.output.empty() && !options.json) notes() << "wrote " << io::shown(options.output) << "\n";
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app) {
+  const auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = app.add_subcommand(
+      "plan", "The format of each layer that loses least at a size, from what casting costs");
+  command
+      ->add_option("--cost,-c", options->cost,
+                   "What casting each layer to each format costs: a file that precast cost wrote")
+      ->type_name("FILE")
+      ->required();
+  CLI::Option* budget =
+      command
+          ->add_option_function<std::string>(
+              "--budget",
+              [options](const std::string& text) { options->request.budget = parse_bytes("--budget", text); },
+              "Bytes that the layers of the cost file may take together: 6.5GiB, 6500MB")
+          ->type_name("SIZE");
+  CLI::Option* bits = command
+                          ->add_option_function<std::string>(
+                              "--bits",
+                              [options](const std::string& text) {
+                                options->request.bits = parse_real("--bits", text, 0.01, 64);
+                              },
+                              "The same as an average of bits a parameter, scales of blocks included")
+                          ->type_name("X");
+  command
+      ->add_option_function<std::string>(
+          "--error",
+          [options](const std::string& text) {
+            options->request.error = parse_real("--error", text, 0, 1e300);
+          },
+          "Instead of a size: the predicted error that is allowed; the plan is as small as can be")
+      ->type_name("E")
+      ->excludes(budget)
+      ->excludes(bits);
+  budget->excludes(bits);
+  command
+      ->add_option_function<std::string>(
+          "--types",
+          [options](const std::string& text) { options->request.types = parse_list("--types", text); },
+          "Formats to choose from, with commas between; default: all of the cost file that this build has")
+      ->type_name("TYPE,...");
+  command
+      ->add_option_function<std::string>(
+          "--measure",
+          [options](const std::string& text) {
+            const std::string name = parse_name("--measure", text, casting::measure_names);
+            options->request.measure = static_cast<casting::Measure>(
+                std::ranges::find(casting::measure_names, name) - casting::measure_names.begin());
+          },
+          "Which number of the cost file is added up and made small; default cost")
+      ->type_name(casting::measure_choices);
+  command
+      ->add_option_function<std::string>(
+          "--time-limit",
+          [options](const std::string& text) {
+            options->request.limits.seconds = parse_real("--time-limit", text, 0, 1e6);
+          },
+          "Seconds after which the search gives what it has, and says how far from the best that may be; "
+          "default 60")
+      ->type_name("S");
+  command
+      ->add_option("--output,-o", options->output,
+                   "The plan as JSON, for precast convert and generate --plan")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "The plan as JSON on stdout, with what it is held against");
+  CLI::Option* verify =
+      command
+          ->add_flag("--verify", options->verify,
+                     "Runs the planned model on samples: its measured error beside the predicted one")
+          ->group("Verifying");
+  command->add_option("--samples", options->samples, "For --verify: what `precast record` wrote")
+      ->type_name("FILE")
+      ->group("Verifying")
+      ->needs(verify);
+  const std::vector<CLI::Option*> before = command->get_options();
+  add_model_option(*command, options->model);
+  add_component_options(*command, options->component_files);
+  add_device_option(*command, options->device);
+  for (CLI::Option* option : command->get_options())  // without a run they would do nothing
+    if (std::ranges::find(before, option) == before.end()) option->group("Verifying")->needs(verify);
+  command->add_option("--policy", options->policy, "For --verify: the policy that the model runs under")
+      ->type_name(policy_names())
+      ->capture_default_str()
+      ->group("Verifying")
+      ->needs(verify);
+  add_quiet_option(*command);
+  command->footer(
+      "The predicted error is the sum of the layers' numbers, as if they added up. The plan is the best "
+      "there is by\n"
+      "that sum, which is proved, not estimated; beside it stand the greedy method (the step that costs "
+      "least for the\n"
+      "bytes that it saves, again and again) and every format of the file in all layers.\n"
+      "\n"
+      "Examples:\n"
+      "  precast plan --cost cost.json --bits 5 --output plan.json\n"
+      "  precast plan --cost cost.json --budget 6.5GiB --types q8_0,q6_k,q4_k,q3_k\n"
+      "  precast plan --cost cost.json --bits 5 --verify --samples samples.safetensors\n"
+      "  precast plan --cost cost.json --error 0.002 --measure relative_cost --json");
+  command->callback([options] { plan(*options); });
+}
+
+}  // namespace precast::cli

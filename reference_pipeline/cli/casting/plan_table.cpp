@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <vector>
+
+#include <casting/type_names.hpp>
+#include <cli/casting/plan_table.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+std::string digits(const char* format, double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// How many times the plan's error another one is; nothing where the plan has none.
+std::optional<double> ratio_of(const casting::PlanResult& result, const casting::PlannedSize& size) {
+  const double least = *result.plan.error;
+  if (least > 0) return size.error / least;
+  return size.error == 0 ? std::optional(1.0) : std::nullopt;
+}
+
+}  // namespace
+
+std::string types_in_words(const casting::Plan& plan) {
+  std::map<std::pair<double, std::string>, std::size_t> counts;
+  for (const auto& [layer, type] : plan.types) ++counts[{-casting::bits_of_type(type).value_or(0), type}];
+  std::string text;
+  for (const auto& [type, count] : counts)
+    text += (text.empty() ? "" : ", ") + io::printable(type.second, 40) + " x " + std::to_string(count);
+  return text;
+}
+
+std::string plan_summary(const casting::PlanResult& result) {
+  const double gap = *result.plan.gap;
+  return std::to_string(result.plan.types.size()) + " layers, " + with_commas(result.parameters) +
+         " parameters: " + types_in_words(result.plan) + "\n" +
+         (gap == 0 ? "no plan is better (proved)"
+                   : "stopped early: the best plan is at most " + digits("%.2g", 100 * gap) + "% better") +
+         "\n";
+}
+
+std::string plan_table(const casting::PlanResult& result) {
+  std::vector<std::vector<std::string>> rows{{"method", "bits", "bytes", "error", "ratio", ""}};
+  for (const casting::PlannedSize& size : result.sizes) {
+    const auto ratio = ratio_of(result, size);
+    rows.push_back({io::printable(size.method, 40), digits("%.4f", size.bits),
+                    with_commas(size.bytes) + " (" + in_bytes(size.bytes) + ")", digits("%.6g", size.error),
+                    ratio ? digits("%.3f", *ratio) : "–", size.keeps ? "" : "(beyond the limit)"});
+  }
+  return aligned(rows, "lrrrrl");
+}
+
+std::string verified_line(const casting::PlanResult& result, double measured) {
+  const double predicted = *result.plan.error;
+  return "verified: error " + digits("%.6g", measured) + " measured, " + digits("%.6g", predicted) +
+         " predicted" + (predicted > 0 ? " (" + digits("%.3f", measured / predicted) + " times)" : "") + "\n";
+}
+
+Json plan_json(const casting::PlanResult& result) {
+  Json json = Json::parse(casting::plan_text(result.plan));
+  json["parameters"] = result.parameters;
+  Json sizes = Json::array();
+  for (const casting::PlannedSize& size : result.sizes) {
+    const auto ratio = ratio_of(result, size);
+    sizes.push_back({{"method", size.method},
+                     {"bits", size.bits},
+                     {"bytes", size.bytes},
+                     {"error", json_number(size.error)},
+                     {"ratio", ratio ? json_number(*ratio) : Json()},
+                     {"keeps", size.keeps}});
+  }
+  json["sizes"] = std::move(sizes);
+  return json;
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,290 @@
+// precast compare: what a policy does to a picture, and what it costs.
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <casting/content_hash.hpp>
+#include <cli/commands.hpp>
+#include <cli/compare/compare_options.hpp>
+#include <cli/compare/comparison.hpp>
+#include <cli/compare/comparison_part.hpp>
+#include <cli/compare/report_page.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
+#include <cli/options/model_path.hpp>
+#include <cli/options/output_files.hpp>
+#include <cli/options/picture_options.hpp>
+#include <cli/options/policy_options.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/options/start_options.hpp>
+#include <cli/options/sweep_options.hpp>
+#include <cli/picture_settings/parameters_text.hpp>
+#include <cli/running/picture_run.hpp>
+#include <cli/running/run_report.hpp>
+#include <cli/terminal/notes.hpp>
+#include <cli/terminal/output.hpp>
+#include <families/registry.hpp>
+#include <image/picture_file.hpp>
+#include <sampling/sampler_title.hpp>
+
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// What is going to be compared, checked.
+struct Comparison {
+  families::Request request;
+  families::Request used;  ///< with a pipeline's defaults
+  families::ModelFiles model;
+  families::ChosenDevice device;
+  std::vector<PolicyChoice> policies;  ///< that this process runs
+  ComparisonPart part;                 ///< without rows
+  PictureFacts picture;
+  std::vector<std::string> warnings;
+};
+
+/// Everything that is written, looked at first.
+std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
+                                                 std::span<const std::string> prompts) {
+  if (options.is_part()) {
+    if (options.report_option->count() > 0)
+      throw UsageError(
+          "--report goes with --merge, which has all policies: give --layers to the parts for it");
+    if (!options.output.ends_with(".json"))
+      throw UsageError("--output: a part is written as JSON: give its file a name that ends with .json");
+  } else {
+    if (options.to_stdout() && (options.json || options.markdown))
+      throw UsageError("standard output holds the sheet alone: name a file for it, or leave the table out");
+    check_picture_name(options.output, prompts);
+  }
+  std::vector<std::filesystem::path> files{options.output};
+  if (options.report_option->count() > 0) files.emplace_back(options.report);
+  if (is_standard_output(options.report)) throw UsageError("--report is '-': name a file for it");
+  check_page_name("--report", options.report);
+  check_output_files(files);
+  return files;
+}
+
+/// Opens the model under each of the policies that are run.
+Comparison checked(const CompareOptions& options) {
+  families::Request given = options.run.request();
+  options.start.apply(given);
+  if (given.prompts.size() != 1)
+    throw UsageError("--prompt is given more than once: compare takes one prompt");
+  const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
+  std::vector<std::int64_t> places(policies.size());
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  options.part.check_ranks_have(std::ssize(places), "policies");
+  places = casting::layers_of(places, options.part.shard);
+  if (places.empty())
+    throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +
+                     " policies to run: give no more shards than policies");
+  const auto files = checked_files(options, given.prompts);
+  options.run.set_threads();
+  Comparison all{std::move(given), {}, options.run.files(), {}, {}, {}, {}, {}};
+  families::Request& request = all.request;
+  for (const std::int64_t place : places) all.policies.push_back(policies[static_cast<std::size_t>(place)]);
+  check_inputs_stay(files, all.model);
+  options.start.read(all.request, files);
+  all.device = families::choose_device(options.part.device(options.run.device));
+  const std::string prompt = request.prompts.front(), name = model_name(all.model.model, options.run.model);
+  all.picture = {prompt, name, policy_text(policies.front())};
+  all.picture.given = given_files(all.model);
+  all.picture.from_image = !options.start.image.empty();
+  if (!options.start.mask.empty()) all.picture.given.emplace_back("Mask", given_name(options.start.mask));
+  for (const PolicyChoice& choice : all.policies) {
+    const auto pipeline =
+        families::open(all.model, families::ComponentChoices::all(choice), *all.device.backend);
+    options.run.settle_guidance(*pipeline, request);
+    require_used(*pipeline, request);
+    pipeline->check(request);
+    if (&choice != &all.policies.front()) continue;
+    all.used = pipeline->with_defaults(request);
+    all.warnings = run_warnings(*pipeline, request);
+    all.picture.guidance_is_distilled = pipeline->family().guidance_is_distilled();
+    if (all.used.sampler)
+      all.picture.sampler = sampling::sampler_title(sampling::sampler_named(*all.used.sampler));
+  }
+  const image::SheetSize size = comparison_sheet_size(prompt, policies, *all.used.width, *all.used.height);
+  if (!options.is_part()) check_picture_size("--output", options.output, size.width, size.height);
+  all.part.facts = {prompt,           name,           all.device.name, request.seed, *all.used.width,
+                    *all.used.height, *all.used.steps};
+  for (const PolicyChoice& choice : policies) all.part.policies.push_back(policy_text(choice));
+  return all;
+}
+
+/// Comes after all checks, so that an error is the only line.
+void tell(const CompareOptions& options, const Comparison& comparison) {
+  options.run.tell_device(comparison.device);
+  tell_warnings(comparison.warnings);
+  if (const auto& image = comparison.request.image)
+    tell_fit(options.start.image, *image, *comparison.used.width, *comparison.used.height,
+             comparison.request.fit);
+}
+void tell_quality(const CompareOptions& options) {
+  const std::array sheet_file{std::filesystem::path(options.output)};
+  tell_warnings(quality_warnings(options.quality_option, sheet_file));
+}
+
+/// The sheet's text of settings, for these policies.
+std::string sheet_text(const Comparison& comparison, std::span<const std::string> policies) {
+  PictureFacts facts = comparison.picture;
+  for (const std::string& name : policies) facts.policies += (facts.policies.empty() ? "" : " | ") + name;
+  return parameters_text(comparison.used, facts);
+}
+
+void write_sheet(const CompareOptions& options, const std::string& prompt, const std::string& parameters,
+                 std::span<const Compared> rows) {
+  const image::Format format = image::format_of_name(options.output);
+  const std::array texts{image::Text{
+      "parameters", format == image::Format::png ? parameters : with_quality(parameters, options.quality)}};
+  write_output(options.output,
+               image::encode_image(format, comparison_sheet(prompt, rows), texts, options.quality));
+}
+
+/// Writes the report, and tells the table; the sheet is written already.
+void finish(const CompareOptions& options, const ComparisonPart& whole, const std::string& summary) {
+  const std::vector<Compared>& rows = whole.rows;
+  if (!options.report.empty()) io::write_file(options.report, report_page(whole.facts, rows));
+  if (!summary.empty()) notes() << summary << "\n";
+  if (options.to_stdout()) {
+    std::cerr << comparison_text(rows);
+    return;
+  }
+  if (options.json)
+    return print(Json{{"prompt", whole.facts.prompt},
+                      {"seed", whole.facts.seed},
+                      {"model", whole.facts.model},
+                      {"reference", rows.front().name},
+                      {"sheet", options.output},
+                      {"report", options.report.empty() ? Json() : Json(options.report)},
+                      {"policies", comparison_json(rows)}});
+  print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
+  notes() << "wrote " << io::shown(options.output) << "\n";
+  if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
+}
+
+void compare_all(const CompareOptions& options) {
+  Comparison all = checked(options);
+  tell(options, all);
+  tell_quality(options);
+  const std::string& prompt = all.part.facts.prompt;
+  const auto start = std::chrono::steady_clock::now();
+  all.part.rows = compare_policies(
+      all.model, all.request, all.policies, *all.device.backend, !options.report.empty(),
+      [&](std::span<const Compared> rows) {
+        // What is written to standard output cannot be replaced.
+        if (options.to_stdout() && rows.size() < all.policies.size()) return;
+        write_sheet(options, prompt, sheet_text(all, std::span(all.part.policies).first(rows.size())), rows);
+      });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  finish(options, all.part, comparison_summary(all.part.rows, seconds, all.device.is_cuda));
+}
+
+/// What tells apart the pictures and latents that requests begin with; "" where there are none.
+std::string inputs_text(const families::Request& request) {
+  casting::ContentHash hash;
+  for (const std::optional<image::Image>* const picture : {&request.image, &request.mask})
+    if (*picture) {
+      const std::array size{(*picture)->width, (*picture)->height};
+      hash.add(std::as_bytes(std::span(size)));
+      hash.add(std::as_bytes(std::span((*picture)->rgb)));
+    }
+  if (request.latents) hash.add(std::as_bytes(request.latents->values()));
+  return request.image || request.latents ? casting::hash_text(hash.value()) : "";
+}
+
+/// Runs the policies of a part that its file does not have yet.
+void compare_part(CompareOptions& options) {
+  if (options.output_option->count() == 0) options.output = "compare.json";
+  if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
+  if (options.to_stdout()) throw UsageError("--output is '-': name a file for the part");
+  Comparison all = checked(options);
+  ComparisonPart& part = all.part;
+  part.parameters = sheet_text(all, part.policies);
+  part.sampler = all.request.sampler.value_or("");
+  part.inputs = inputs_text(all.request);
+  if (io::is_there(options.output)) {
+    ComparisonPart before = read_comparison_part(options.output);
+    if (!are_of_one(before, part))
+      throw UsageError("--output: " + io::shown(options.output) +
+                       " is there already, a part of another comparison: name another file");
+    for (Compared& row : before.rows)
+      if (std::erase(all.policies, row.choice) > 0) part.rows.push_back(std::move(row));
+  }
+  tell(options, all);
+  const std::vector<Compared> before = part.rows;
+  compare_policies(all.model, all.request, all.policies, *all.device.backend, options.layers,
+                   [&](std::span<const Compared> rows) {
+                     part.rows = before;
+                     part.rows.insert(part.rows.end(), rows.begin(), rows.end());
+                     io::write_file(options.output, comparison_part_text(part));
+                   });
+  notes() << "wrote " << io::shown(options.output) << "\n";
+}
+
+void merge(const CompareOptions& options) {
+  const std::vector<std::string> names = options.merge->results();
+  check_each_file_once(names);
+  std::vector<NamedPart> parts;
+  parts.reserve(names.size());
+  for (const std::string& name : names) parts.push_back({name, read_comparison_part(name)});
+  const ComparisonPart whole = merge_parts(parts);
+  const std::array prompt{whole.facts.prompt};
+  const auto files = checked_files(options, prompt);
+  check_inputs_stay(files, std::vector<std::filesystem::path>(names.begin(), names.end()));
+  tell_quality(options);
+  write_sheet(options, whole.facts.prompt, whole.parameters, whole.rows);
+  finish(options, whole, "");
+}
+
+void compare(CompareOptions& options) {
+  options.part.check_ranks();
+  if (options.merge->count() > 0) return merge(options);
+  if (options.is_part()) return compare_part(options);
+  if (options.layers) throw UsageError("--layers goes with --shard: --report alone has them of all policies");
+  compare_all(options);
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app) {
+  const auto options = std::make_shared<CompareOptions>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "One prompt and seed under several policies: a contact sheet and a table");
+  add_compare_options(*command, *options);
+  command->footer(
+      "PSNR and MSE are of the 8-bit pictures against the first policy. A policy whose values do not stay "
+      "finite\n"
+      "runs a second time, watched, to say which op overflows and what cures it.\n"
+      "\n"
+      "Examples:\n"
+      "  precast compare --prompt \"a small green star on a black background, at the left\"\n"
+      "  precast compare --model shapes-sd --prompt \"a large red star on a black background, at the top\"\n"
+      "  precast compare --prompt \"a large red ring on a white background, at the right\" --policies "
+      "quality,fast,f16,f16+upcast-attention --markdown\n"
+      "  precast compare --model ~/sd-1.5-inpainting --prompt \"a hat\" --image cat.png --mask head.png\n"
+      "  precast compare --model ~/FLUX.1-schnell --prompt \"a lighthouse\" --width 512 --height 512 --json\n"
+      "  mpirun -n 4 precast compare --prompt \"a large red ring on a white background, at the right\" "
+      "--threads 1 --shard auto\n"
+      "  precast compare --merge compare-1-of-4.json compare-2-of-4.json compare-3-of-4.json "
+      "compare-4-of-4.json");
+  command->callback([options, command] {
+    static constexpr std::string_view of_merging[] = {"--merge",   "--output",   "--report", "--json",
+                                                      "--quality", "--markdown", "--quiet"};
+    if (options->merge->count() > 0) check_merge_alone(*command, of_merging);
+    compare(*options);
+  });
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,264 @@
+// precast doctor: under which policies a model stays finite, and what cures the others.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <cli/commands.hpp>
+#include <cli/compare/comparison.hpp>
+#include <cli/doctor/doctor_report.hpp>
+#include <cli/doctor/examination.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
+#include <cli/options/model_path.hpp>
+#include <cli/options/output_files.hpp>
+#include <cli/options/picture_options.hpp>
+#include <cli/options/policy_options.hpp>
+#include <cli/options/policy_table.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/options/start_options.hpp>
+#include <cli/picture_settings/picture_settings.hpp>
+#include <cli/running/run_report.hpp>
+#include <cli/terminal/format.hpp>
+#include <cli/terminal/notes.hpp>
+#include <cli/terminal/output.hpp>
+#include <families/presets.hpp>
+#include <families/registry.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/counted.hpp>
+#include <precast/io/message.hpp>
+#include <precast/policy/visit.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+constexpr const char* usual_prompt = "a large red circle on a blue background, at the left";
+constexpr int usual_steps = 4;
+
+struct DoctorOptions {
+  RunOptions run;
+  StartOptions start;
+  CLI::Option* policies = nullptr;
+  CLI::Option* output_option = nullptr;
+  std::string output;
+  bool json = false;
+};
+
+/// The policies to run: those that were named, which are all candidates, or every path of this build, of
+/// which the presets are.
+std::vector<Examined> wanted_policies(const std::vector<std::string>& lists,
+                                      std::vector<PolicyChoice>& choices) {
+  if (lists.empty())
+    for_each_path([&](auto path) { choices.push_back(decltype(path)::choice); });
+  else
+    choices = listed_policies(lists);
+  std::vector<Examined> policies;
+  policies.reserve(choices.size());
+  for (const PolicyChoice& choice : choices)
+    policies.push_back(
+        {.name = policy_text(choice),
+         .candidate = !families::added_preset(choice) && (!lists.empty() || !preset_of(choice).empty())});
+  return policies;
+}
+
+/// Runs them all, then those candidates that overflow with what cures them.
+void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vector<PolicyChoice>& choices) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    notes() << i + 1 << " of " << policies.size() << ": " << policies[i].name;
+    if (i > 0)
+      notes() << ", about "
+              << human_duration(seconds() / static_cast<double>(i) * static_cast<double>(policies.size() - i))
+              << " left";
+    notes() << "\n";
+    policies[i].found = &examiner.examine(families::ComponentChoices::all(choices[i]));
+  }
+  const Examination& reference = reference_of(policies);
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    Examined& policy = policies[i];
+    if (!policy.candidate || verdict_of(*policy.found, reference) != Verdict::overflows) continue;
+    notes() << policy.name << " overflows: again with what cures it\n";
+    policy.treatment = examiner.treat(families::ComponentChoices::all(choices[i]));
+    policy.treated = &examiner.examine(policy.treatment->choices);
+  }
+}
+
+/// A command that draws with what is recommended, as it was examined: every option of the run but --threads.
+std::vector<std::string> generate_command(const DoctorOptions& options, const families::Request& request,
+                                          const families::ComponentChoices& choices) {
+  std::vector<std::string> command{"precast", "generate"};
+  const auto add = [&](const std::string& option, const std::string& value) {
+    command.insert(command.end(), {option, value});
+  };
+  if (options.run.model) add("--model", *options.run.model);
+  for (const auto& [component, path] : options.run.component_files)
+    for (const GivenPart& part : given_parts)
+      if (part.component == component) add(std::string(part.option), path);
+  const auto add_number = [&](const std::string& option, const std::optional<int>& value) {
+    if (value) add(option, std::to_string(*value));
+  };
+  const auto add_real = [&](const std::string& option, const std::optional<double>& value) {
+    if (value) add(option, shortest(*value));
+  };
+  if (options.run.device != "auto") add("--device", options.run.device);
+  if (options.run.seed != 0) add("--seed", std::to_string(options.run.seed));
+  add_number("--steps", options.run.steps);
+  add_number("--width", options.run.width);
+  add_number("--height", options.run.height);
+  add_real("--guidance", options.run.guidance);
+  add_real("--cfg-scale", options.run.cfg_scale);
+  add_number("--max-sequence-length", options.run.max_sequence_length);
+  add_number("--t5-padding", options.run.t5_padding);
+  if (!options.start.image.empty()) add("--image", options.start.image);
+  add_real("--strength", options.start.strength);
+  if (options.start.fit != image::Fit::stretch) add("--fit", std::string(to_string(options.start.fit)));
+  if (!options.start.mask.empty()) add("--mask", options.start.mask);
+  if (options.run.vae_tiling) command.emplace_back("--vae-tiling");
+  if (options.run.sampler) add("--sampler", *options.run.sampler);
+  add_real("--eta", options.run.eta);
+  add_real("--guidance-rescale", options.run.guidance_rescale);
+  add_real("--aesthetic-score", options.run.aesthetic_score);
+  add_real("--negative-aesthetic-score", options.run.negative_aesthetic_score);
+  for (std::string& word : policy_arguments(policy_text(choices))) command.push_back(std::move(word));
+  if (request.negative) add("--negative", *request.negative);
+  add("--prompt", request.prompts.front());
+  return command;
+}
+
+void write_header(const DoctorOptions& options, const DoctorReport& report, const std::string& command) {
+  const std::array comment{
+      "The policy that precast doctor recommends for " + report.model + ": " +
+          policy_text(report.recommendation->choices) + " (" + report.recommendation->reason + ")",
+      "As seen at " + std::to_string(report.width) + "x" + std::to_string(report.height) + ", " +
+          io::counted(report.steps, "step") + ", on " + report.device + "; the same on the command line:",
+      command};
+  io::write_file(options.output, policy_header(report.recommendation->in_effect, comment));
+}
+
+void doctor(const DoctorOptions& options) {
+  if (!watch::compiled)
+    throw PathNotCompiled(
+        "doctor watches every op, and ops of this build cannot be watched: configure with "
+        "-DPRECAST_WATCH=on");
+  families::Request request = options.run.request(usual_prompt);
+  if (request.prompts.size() != 1)
+    throw UsageError("--prompt is given more than once: doctor takes one prompt");
+  options.start.apply(request);
+  std::vector<PolicyChoice> choices;
+  std::vector<Examined> policies = wanted_policies(options.policies->results(), choices);
+  std::vector<std::filesystem::path> files;
+  if (options.output_option->count() > 0) files.emplace_back(options.output);
+  if (is_standard_output(options.output)) throw UsageError("--output is '-': name a file for the header");
+  check_output_files(files);
+  options.run.set_threads();
+  const families::ModelFiles model = options.run.files();
+  check_inputs_stay(files, model);
+  options.start.read(request, files);
+  const families::ChosenDevice device = families::choose_device(options.run.device);
+  const auto pipeline =
+      families::open(model, families::ComponentChoices::all(choices.front()), *device.backend);
+  options.run.settle_guidance(*pipeline, request);
+  require_used(*pipeline, request);
+  if (!request.steps) request.steps = std::min(usual_steps, *pipeline->with_defaults(request).steps);
+  const families::Request used = pipeline->with_defaults(request);
+  try {
+    pipeline->check(request);
+  } catch (const OutOfMemory&) {
+    // Of this policy alone: the table says so.
+  }
+  DoctorReport report;
+  report.warnings = run_warnings(*pipeline, request);
+  options.run.tell_device(device);
+  tell_warnings(report.warnings);
+  if (request.image) tell_fit(options.start.image, *request.image, *used.width, *used.height, request.fit);
+  Examiner examiner(model, request, *device.backend);
+  examine(examiner, policies, choices);
+
+  report.model = model_name(model.model, options.run.model);
+  report.prompt = request.prompts.front();
+  report.device = device.name;
+  report.seed = request.seed;
+  report.width = *used.width;
+  report.height = *used.height;
+  report.steps = *used.steps;
+  report.policies = policies;
+  report.recommendation = recommend(policies, machine_of(device));
+  if (report.recommendation)
+    report.command = generate_command(options, request, report.recommendation->choices);
+  if (report.recommendation && !options.output.empty()) {
+    report.header = options.output;
+    write_header(options, report, shell_line(report.command));
+  }
+  if (options.json)
+    print(doctor_json(report));
+  else
+    print(doctor_text(report));
+  if (!report.recommendation) {
+    const std::string unwritten =
+        options.output.empty() ? "" : ", so that " + io::shown(options.output) + " is not written";
+    if (std::ranges::all_of(policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
+      throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
+                        ": try a smaller --width and --height, --vae-tiling, or --policies memory");
+    throw InputError(report.model + ": no policy that was tried stays finite" + unwritten +
+                     ": check the model's files, or try --policies quality");
+  }
+  if (!report.header.empty()) notes() << "wrote " << io::shown(report.header) << "\n";
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app) {
+  const auto options = std::make_shared<DoctorOptions>();
+  CLI::App* command =
+      app.add_subcommand("doctor", "Under which policies a model stays finite, and what cures the others");
+  add_run_options(*command, options->run);
+  add_image_options(*command, options->start);
+  options->run.prompts->description(std::string("What to paint; default: \"") + usual_prompt + "\"")
+      ->type_name("TEXT");
+  command->get_option("--steps")->description("Denoising steps; default: the model's, at most " +
+                                              std::to_string(usual_steps));
+  // Bound to no variable, as --prompt is.
+  options->policies =
+      command
+          ->add_option(
+              "--policies",
+              "Policies to run, with commas between: presets and precisions, with\n"
+              "+upcast-attention, +upcast-matmul, +upcast-conv, +flash, +no-flash. Default: every path\n"
+              "of this build, of which the presets may be recommended")
+          ->type_name(policy_names() + ",...")
+          ->take_all();
+  options->output_option =
+      command
+          ->add_option("--output,-o", options->output,
+                       "C++ header to write: what is recommended, as recommended::ModelPolicy")
+          ->type_name("FILE");
+  command->add_flag("--json", options->json, "All of it as JSON on stdout, with the extremes of every op");
+  command->footer(
+      "Each policy runs once, watched op by op, and once more unwatched where all stayed finite, for time "
+      "and\n"
+      "memory. headroom: how much larger every result, and every score that attention keeps inside, could be "
+      "before\n"
+      "one leaves the format it is stored in. A preset that overflows is run again with the options that "
+      "its\n"
+      "trace names, until it is finite. One prompt is seen, not all: below 2 x headroom a "
+      "policy is\n"
+      "called close. Ends with 1 where no policy is finite.\n"
+      "\n"
+      "Examples:\n"
+      "  precast doctor\n"
+      "  precast doctor --model ~/sd-1.5 --prompt \"a cat\" --output policy.hpp\n"
+      "  precast doctor --model ~/sd-1.5-inpainting --prompt \"a hat\" --image cat.png --mask head.png\n"
+      "  precast doctor --model ~/FLUX.1-dev --policies fast,memory --width 512 --height 512 --json");
+  command->callback([options] { doctor(*options); });
+}
+
+}  // namespace precast::cli

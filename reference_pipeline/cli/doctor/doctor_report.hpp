@@ -1,0 +1,30 @@
+// What `precast doctor` says: tables for people, JSON for machines.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <cli/doctor/recommendation.hpp>
+#include <cli/terminal/output.hpp>
+
+namespace precast::cli {
+
+/// A model's examination, all of it.
+struct DoctorReport {
+  std::string model, prompt, device;
+  std::uint64_t seed = 0;
+  int width = 0, height = 0, steps = 0;
+  std::span<const Examined> policies;
+  std::optional<Recommendation> recommendation;
+  std::vector<std::string> command;  ///< that makes the picture with what is recommended
+  std::string header;                ///< the file that holds it in C++; "" where none was written
+  std::vector<std::string> warnings;
+};
+
+std::string doctor_text(const DoctorReport& report);
+Json doctor_json(const DoctorReport& report);
+
+}  // namespace precast::cli

@@ -1,0 +1,32 @@
+// What precast generate is told.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <cli/options/policy_options.hpp>
+#include <cli/options/preview_options.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/options/start_options.hpp>
+#include <image/picture_file.hpp>
+
+namespace precast::cli {
+
+struct GenerateOptions {
+  RunOptions run;
+  PolicyOptions policy;
+  PreviewOptions preview;
+  StartOptions start;
+  std::string latents, save_latents, trace, plan;
+  std::optional<std::string> refiner;
+  std::optional<double> refiner_start;
+  std::string output = "out.png";
+  CLI::Option* quality_option = nullptr;
+  int quality = image::usual_quality;
+  bool no_overwrite = false, json = false;
+};
+
+/// Adds the options, and examples below them.
+void add_generate_options(CLI::App& command, GenerateOptions& options);
+
+}  // namespace precast::cli

@@ -1,0 +1,239 @@
+// precast record: what a denoiser's blocks start from while pictures form, for precast cost.
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <casting/sample_file.hpp>
+#include <cli/commands.hpp>
+#include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
+#include <cli/options/model_path.hpp>
+#include <cli/options/output_files.hpp>
+#include <cli/options/picture_options.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/options/start_options.hpp>
+#include <cli/running/run_report.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/notes.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/terminal/progress.hpp>
+#include <convert/write_importance.hpp>
+#include <families/registry.hpp>
+
+#include <precast/io/counted.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
+#include <precast/watch/input_squares.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+struct RecordOptions {
+  RunOptions run;
+  PolicyOptions policy;
+  StartOptions start;
+  std::optional<int> every;
+  std::string output = "samples.safetensors", importance;
+  CLI::Option* output_option = nullptr;
+  bool json = false;
+};
+
+/// How the samples were made: everything that they depend on.
+std::map<std::string, std::string> facts_of(const RecordOptions& options, const families::Request& full,
+                                            const families::ComponentChoices& choices,
+                                            const std::string& model, std::int64_t every) {
+  std::map<std::string, std::string> facts{
+      {"model", model},
+      {"prompts", Json(full.prompts).dump(-1, ' ', false, Json::error_handler_t::replace)},
+      {"seed", std::to_string(full.seed)},
+      {"steps", std::to_string(*full.steps)},
+      {"every", std::to_string(every)},
+      {"batch", std::to_string(full.batch)},
+      {"width", std::to_string(*full.width)},
+      {"height", std::to_string(*full.height)},
+      {"precision", policy_text(choices)}};
+  if (full.seed_step) facts["seed_step"] = std::to_string(*full.seed_step);
+  if (full.guidance) facts["guidance"] = shortest(*full.guidance);
+  if (full.max_sequence_length) facts["max_sequence_length"] = std::to_string(*full.max_sequence_length);
+  if (full.padding) facts["t5_padding"] = std::to_string(*full.padding);
+  if (full.negative) facts["negative"] = *full.negative;
+  if (full.cfg_scale != 1) facts["cfg_scale"] = shortest(full.cfg_scale);
+  if (!options.start.image.empty()) {
+    facts["image"] = options.start.image;
+    facts["strength"] = shortest(full.strength);
+  }
+  if (!options.start.mask.empty()) facts["mask"] = options.start.mask;
+  return facts;
+}
+
+/// The files that are going to be written: the samples, then the importance.
+std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
+  std::vector<std::filesystem::path> files;
+  const auto add = [&](const std::string& option, const std::string& name, const std::string& what) {
+    if (is_standard_output(name)) throw UsageError(option + " is '-': name a file for " + what);
+    files.emplace_back(name);
+  };
+  add("--output", options.output, "the samples");
+  if (!options.importance.empty()) {
+    add("--importance", options.importance, "the importance");
+    if (io::suffix_of(files.back()) != ".gguf")
+      throw UsageError("--importance is '" + io::printable(options.importance) +
+                       "': it is a GGUF file: name one that ends in .gguf");
+  }
+  return files;
+}
+
+/// A model without blocks to record can be watched all the same.
+void require_something_to_record(const RecordOptions& options, const families::Pipeline& pipeline,
+                                 const families::ChosenDevice& device) {
+  if (!options.importance.empty() && device.is_cuda)
+    throw UsageError("--importance is counted on the CPU, and this is " + device.name + ": add --device cpu");
+  if (pipeline.has_blocks()) return;
+  if (!options.importance.empty() && options.output_option->count() == 0) {
+    if (options.every)
+      throw UsageError("--every is of samples, and this model has none: its importance is that of all steps");
+    return;
+  }
+  throw UsageError(
+      "the blocks of a model of this family cannot be recorded: give a model of Flux's family, or only "
+      "--importance FILE, which any model has");
+}
+
+/// Writes the importance of the denoiser's matrices. Returns how many they are.
+std::size_t write_importance(const RecordOptions& options, const watch::InputSquares& squares,
+                             const std::string& model) {
+  const auto is_unet = [](const auto& layer) { return layer.first.starts_with("unet."); };
+  const bool unet = std::ranges::any_of(squares.by_path(), is_unet);
+  return conversion::write_importance(
+      options.importance, squares, unet ? "unet" : "transformer",
+      options.run.prompts_file.value_or("prompts") + " (precast record, " + model + ")");
+}
+
+void record(const RecordOptions& options) {
+  families::Request request = options.run.request();
+  options.start.apply(request);
+  options.start.pictures(request);
+  std::vector<std::filesystem::path> files = outputs_of(options);
+  options.run.set_threads();
+  const families::ModelFiles model = options.run.files();
+  check_inputs_stay(files, model);
+  check_inputs_stay(files, std::array<std::filesystem::path, 1>{options.run.prompts_file.value_or("")});
+  options.start.read(request, files);
+  if (io::suffix_of(options.output) != ".safetensors")
+    throw UsageError("--output is '" + io::printable(options.output) +
+                     "': samples are a safetensors file: name one that ends in .safetensors");
+  const std::string name = cast_model_name(model, options.run.model);
+  const families::ChosenDevice device = families::choose_device(options.run.device);
+  std::optional<AutoChoice> chosen;
+  if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
+  const families::ComponentChoices asked =
+      resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
+  const auto pipeline = families::open(model, asked, *device.backend);
+  const families::ComponentChoices& choices = pipeline->choices();
+  require_something_to_record(options, *pipeline, device);
+  if (!pipeline->has_blocks()) files.erase(files.begin());
+  check_output_files(files);  // before anything is computed
+  require_used(*pipeline, request);
+  pipeline->check(request);
+  const families::Request full = pipeline->with_defaults(request);
+  options.run.tell_device(device);
+  if (chosen) notes() << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
+  tell_warnings(run_warnings(*pipeline, request));
+  if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
+
+  const std::int64_t every = options.every.value_or(1);
+  casting::Samples samples{facts_of(options, full, choices, name, every), {}};
+  watch::InputSquares squares;
+  std::optional<watch::CountingInputSquares> counting;
+  if (!options.importance.empty()) counting.emplace(squares);
+  ProgressReporter reporter;
+  const families::ProgressCallback progress = [&](const families::Progress& at) {
+    throw_if_interrupted();
+    reporter.update(at.stage, at.done, at.total);
+  };
+  if (pipeline->has_blocks())
+    pipeline->record(
+        request,
+        {every, [&](families::RecordedState state) { samples.recorded.push_back(std::move(state)); }},
+        progress);
+  else
+    pipeline->generate(request, progress);
+  counting.reset();
+  reporter.wipe();
+  if (pipeline->has_blocks() && samples.recorded.empty())
+    throw UsageError("--strength leaves no step to record: raise it, or the number of steps");
+  Json told{{"model", name}};
+  std::vector<std::string> lines;
+  if (pipeline->has_blocks()) {
+    casting::write_samples(options.output, samples);
+    const Shape& shape = samples.recorded.front().state.tokens.shape();
+    told["output"] = options.output;
+    told["samples"] = samples.recorded.size();
+    told["tokens"] = shape[0];
+    told["width"] = shape[1];
+    lines.push_back("wrote " + io::shown(options.output) + ": " +
+                    io::counted(std::ssize(samples.recorded), "sample") + " of " + std::to_string(shape[0]) +
+                    " tokens");
+  }
+  if (!options.importance.empty()) {
+    const std::size_t matrices = write_importance(options, squares, name);
+    told["importance"] = options.importance;
+    told["matrices"] = matrices;
+    lines.push_back("wrote " + io::shown(options.importance) + ": the importance of " +
+                    std::to_string(matrices) + " matrices");
+  }
+  if (options.json) print(told);
+  for (const std::string& line : lines) notes() << line << "\n";
+}
+
+}  // namespace
+
+void add_record_command(CLI::App& app) {
+  const auto options = std::make_shared<RecordOptions>();
+  CLI::App* command =
+      app.add_subcommand("record", "Saves what a model's blocks start from while pictures form, for cost");
+  add_run_options(*command, options->run);
+  add_count_options(*command, options->run, options->start);
+  add_image_options(*command, options->start);
+  add_policy_options(*command, options->policy);
+  add_component_options(*command, options->policy);
+  add_integer(*command, "--every", options->every, 1, 10000,
+              "Steps from one sample to the next, beginning with the first; default 1: every step");
+  options->output_option =
+      command
+          ->add_option(
+              "--output,-o", options->output,
+              "safetensors to write, F32: for sample N, N.img and N.txt [tokens, width], N.vec [1, width] "
+              "(time, guidance and pooled text, before their silu), N.positions [tokens, axes], text first, "
+              "and N.step: picture, step, timestep; how they were made in its metadata")
+          ->type_name("FILE")
+          ->capture_default_str();
+  command
+      ->add_option(
+          "--importance", options->importance,
+          "GGUF to write beside it (.gguf): how large the inputs of each column of each of the "
+          "denoiser's matrices are, for convert --importance, and as llama.cpp's imatrix has it. On "
+          "the CPU; of a model without such blocks, as Stable Diffusion's, it is all that is written")
+      ->type_name("FILE");
+  command->add_flag("--json", options->json, "What was recorded, as JSON on stdout");
+  command->footer(
+      "Pictures are denoised as generate does it, and not decoded but where importance is all that is "
+      "written. With\n"
+      "--cfg-scale above 1 samples are of the prompt's predictions. Samples at different times of different "
+      "prompts tell more than many of one.\n"
+      "\n"
+      "Examples:\n"
+      "  precast record --prompt \"a large red circle on a blue background, at the left\" \"a small blue "
+      "star on a white background, at the top\" --every 5\n"
+      "  precast record --model ~/FLUX.1-dev --prompts-file prompts.txt --steps 20 --every 4 --preset fast "
+      "--output dev.safetensors\n"
+      "  precast record --prompts-file prompts.txt --importance importance.gguf");
+  command->callback([options] { record(*options); });
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,70 @@
+// precast tokenize: the ids that a model's two tokenizers make of a text.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <cli/commands.hpp>
+#include <cli/options/model_path.hpp>
+#include <cli/terminal/output.hpp>
+#include <families/registry.hpp>
+
+#include <precast/policy/visit.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// Tokens do not depend on the policy: any that this build holds opens the model.
+PolicyChoice any_compiled_choice() {
+  PolicyChoice choice;
+  for_each_path([&](auto path) { choice = decltype(path)::choice; });
+  return choice;
+}
+
+std::string ids_text(const std::vector<std::int32_t>& ids) {
+  std::string text;
+  for (const std::int32_t id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);
+  return text;
+}
+
+}  // namespace
+
+void add_tokenize_command(CLI::App& app) {
+  struct Options {
+    std::optional<std::string> model;
+    CLI::Option* text = nullptr;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("tokenize", "The token ids that a model's CLIP and T5 tokenizers make of a text");
+  command
+      ->add_option("--model,-m", options->model,
+                   "Model folder, or shapes-sd; default: shapes, the embedded Flux")
+      ->type_name("DIR");
+  options->text =
+      command->add_option("--text", "The text, which may be empty")->type_name("TEXT")->required();
+  command->add_flag("--json", options->json, "JSON on stdout");
+  command->footer(
+      "Special tokens are in, padding is out, and the ids are cut at the encoder's length.\n"
+      "\n"
+      "Example:\n"
+      "  precast tokenize --model ~/FLUX.1-dev --text \"a red circle\" --json");
+  command->callback([options] {
+    const auto pipeline =
+        families::open(model_files(options->model, {}),
+                       families::ComponentChoices::all(any_compiled_choice()), families::cpu_backend());
+    Json json = Json::object();
+    std::string lines;
+    for (const families::NamedTokens& tokens : pipeline->tokens(options->text->results().front())) {
+      json[std::string(tokens.tokenizer)] = tokens.ids;
+      lines += std::string(tokens.tokenizer) + ": " + ids_text(tokens.ids) + "\n";
+    }
+    if (options->json)
+      print(json);
+    else
+      print(lines);
+  });
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,123 @@
+// Looks at a file's parts through what loading sees.
+#include <cli/inspect/inspect_file.hpp>
+#include <convert/importance.hpp>
+#include <stable_diffusion/weight_file.hpp>
+#include <weights/layouts.hpp>
+#include <weights/weight_tensors.hpp>
+
+#include <precast/error.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+std::string kind_of(const io::TensorFile& file) {
+  if (!file.gguf()) return "safetensors";
+  const io::GgufFile& gguf = *file.gguf();
+  std::string kind = "GGUF version " + std::to_string(gguf.version());
+  if (const io::GgufValue* architecture = gguf.value("general.architecture");
+      architecture && architecture->type() == io::GgufValueType::string)
+    kind += ", architecture " + io::printable(architecture->text(), 40);
+  return kind;
+}
+
+/// Whether it holds what convert --importance reads, and no weights.
+bool is_importance(const io::TensorFile& file) {
+  const io::GgufValue* const type = file.gguf() ? file.gguf()->value(conversion::type_key) : nullptr;
+  return type && type->type() == io::GgufValueType::string && type->text() == conversion::importance_type;
+}
+
+PartFacts facts_of_part(const io::ComponentSource& file, std::string_view part, std::string_view naming,
+                        const std::string& prefix) {
+  PartFacts facts{std::string(part), std::string(naming), prefix, {}};
+  const weights::WeightTensors tensors(file, prefix);
+  for (const auto& [name, weight] : tensors.all()) {
+    // Without a prefix, other parts' tensors are seen too.
+    FormatShare& share = facts.formats[weight.format];
+    ++share.tensors;
+    share.parameters += weight.shape.elements();
+    share.bytes += weight.bytes;
+  }
+  return facts;
+}
+
+void add_stable_diffusion(FileFacts& facts, const io::ComponentSource& file,
+                          const stable_diffusion::WeightFile& found) {
+  facts.model = in_words(found);
+  if (const std::string why = refusal(found); !why.empty())
+    facts.problem = "is " + why + ", which is not read";
+  for (const stable_diffusion::FileComponent& part : found.components)
+    facts.parts.push_back(facts_of_part(file, part.component, in_words(part.naming), part.prefix));
+}
+
+}  // namespace
+
+FileFacts facts_of(const io::ComponentSource& file) {
+  FileFacts facts;
+  facts.kind = kind_of(file.files().front());
+  if (is_importance(file.files().front())) {
+    facts.model = "the importance of a model's matrices, for convert and cost --importance";
+    return facts;
+  }
+  try {
+    if (const auto found = stable_diffusion::weight_file(file)) {
+      add_stable_diffusion(facts, file, *found);
+      return facts;
+    }
+    const auto parts = weights::parts_of(file);
+    facts.model = weights::other_model(file, parts);
+    for (const weights::FoundPart& part : parts)
+      facts.parts.push_back(
+          facts_of_part(file, weights::folder_of(part.part), weights::in_words(part.naming), part.prefix));
+    const auto transformer = weights::find_part(parts, weights::Part::transformer);
+    if (facts.model == weights::lone_unet) {
+      facts.model += ", for --transformer beside --model with the folder of its model";
+      facts.parts.push_back(facts_of_part(file, "unet", weights::in_words(weights::Naming::ours), ""));
+    } else if (!facts.model.empty()) {
+      facts.problem = "is " + facts.model + ", which is not read";
+    } else if (transformer) {
+      const bool ours = transformer->naming == weights::Naming::ours;
+      const bool guided =
+          file.lookup(transformer->prefix + (ours ? "time_text_embed.guidance_embedder.linear_1.bias"
+                                                  : "guidance_in.in_layer.bias"));
+      facts.model =
+          guided ? "Flux.1 dev, or one with the same tensors such as Krea or Kontext" : "Flux.1 schnell";
+    }
+  } catch (const InputError& error) {
+    facts.problem = error.what();
+  }
+  return facts;
+}
+
+std::string in_text(const FileFacts& facts) {
+  std::string text = facts.kind + (facts.model.empty() ? "" : ": " + facts.model) + "\n";
+  for (const PartFacts& part : facts.parts) {
+    text += part.part + ": " + part.names + " names" +
+            (part.prefix.empty() ? "" : ", prefix " + part.prefix) + "\n";
+    std::vector<std::vector<std::string>> rows{{"  format", "tensors", "parameters", "bytes"}};
+    for (const auto& [format, share] : part.formats)
+      rows.push_back({"  " + format, std::to_string(share.tensors), with_commas(share.parameters),
+                      in_bytes(share.bytes)});
+    text += aligned(rows, "lrrr");
+  }
+  if (!facts.problem.empty()) text += "cannot be loaded: " + facts.problem + "\n";
+  return text;
+}
+
+Json in_json(const FileFacts& facts) {
+  Json parts = Json::array();
+  for (const PartFacts& part : facts.parts) {
+    Json formats = Json::object();
+    for (const auto& [format, share] : part.formats)
+      formats[format] = {
+          {"tensors", share.tensors}, {"parameters", share.parameters}, {"bytes", share.bytes}};
+    parts.push_back(
+        {{"part", part.part}, {"names", part.names}, {"prefix", part.prefix}, {"formats", formats}});
+  }
+  return {{"kind", facts.kind},
+          {"model", facts.model.empty() ? Json() : Json(facts.model)},
+          {"parts", parts},
+          {"problem", facts.problem.empty() ? Json() : Json(facts.problem)}};
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,42 @@
+// What a file of weights is: its kind, the model and the parts of one in it, who named them, and their
+// formats.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <cli/terminal/output.hpp>
+
+#include <precast/io/component_source.hpp>
+
+namespace precast::cli {
+
+/// Weights of one format.
+struct FormatShare {
+  std::int64_t tensors = 0, parameters = 0, bytes = 0;  ///< bytes with their scales
+};
+
+/// A part of a model in a file.
+struct PartFacts {
+  std::string part;                            ///< "transformer"
+  std::string names;                           ///< "original", "diffusers", "GGUF"
+  std::string prefix;                          ///< "model.diffusion_model."
+  std::map<std::string, FormatShare> formats;  ///< "q4_k", "fp8_e4m3 with a scale"
+};
+
+struct FileFacts {
+  std::string kind;   ///< "safetensors", "GGUF version 3, architecture flux"
+  std::string model;  ///< "Flux.1 dev or like it", "a FLUX.2 model"; "" where nothing says it
+  std::vector<PartFacts> parts;
+  std::string problem;  ///< why it cannot be loaded, where that is so
+};
+
+FileFacts facts_of(const io::ComponentSource& file);
+
+/// For people, and for programs.
+std::string in_text(const FileFacts& facts);
+Json in_json(const FileFacts& facts);
+
+}  // namespace precast::cli

@@ -1,0 +1,82 @@
+// Chooses a preset from what the CPU multiplies and what fits into memory.
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+
+#include <cli/options/auto_preset.hpp>
+#include <families/backend.hpp>
+
+#include <precast/error.hpp>
+#include <precast/policy/paths.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+bool cpu_has_bf16() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
+/// Which candidates come first: flash attention before stored scores, then what the machine multiplies
+/// natively (without bf16, anything but bf16), then what takes less memory.
+std::tuple<bool, bool, std::size_t> turn_of(const Candidate& candidate, const Machine& machine) {
+  const PolicyChoice& choice = candidate.preset.choice;
+  return {!choice.flash, (choice.precision == precision_of<bf16>) != machine.native_bf16,
+          bytes_of(choice.precision)};
+}
+
+}  // namespace
+
+Machine machine_of(const families::ChosenDevice& device) {
+  const std::int64_t free_bytes = device.backend->free_memory().value_or(0);
+  if (device.is_cuda) return {free_bytes, true, "this GPU"};
+  return {free_bytes, cpu_has_bf16(), "this CPU"};
+}
+
+std::vector<Candidate> compiled_candidates(
+    const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes) {
+  std::vector<Candidate> candidates;
+  for (const NamedPreset& preset : named_presets)
+    if (path_compiled(preset.choice)) candidates.push_back({preset, needed_bytes(preset.choice)});
+  return candidates;
+}
+
+AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> candidates) {
+  if (candidates.empty()) throw PathNotCompiled("this build holds no preset: name a policy with --precision");
+  std::vector<Candidate> order(candidates.begin(), candidates.end());
+  std::ranges::stable_sort(order, {},
+                           [&](const Candidate& candidate) { return turn_of(candidate, machine); });
+  const auto fits = [&](const Candidate& candidate) {
+    return machine.free_bytes == 0 || candidate.needed_bytes <= machine.free_bytes;
+  };
+  const auto memory = [&](const Candidate& candidate) {
+    if (candidate.needed_bytes == 0 || machine.free_bytes == 0) return std::string();
+    return "; it takes " + in_bytes(candidate.needed_bytes) + " more, " + in_bytes(machine.free_bytes) +
+           " are free";
+  };
+  const std::string multiplier =
+      std::string(machine.what) +
+      (machine.native_bf16 ? " multiplies bf16 natively" : " has no bf16 of its own");
+  std::string passed_over;
+  for (const Candidate& candidate : order) {
+    if (!fits(candidate)) {
+      passed_over += (passed_over.empty() ? "" : " and ") + std::string(candidate.preset.name);
+      continue;
+    }
+    if (candidates.size() == 1)
+      return {candidate.preset, "this build holds no other preset" + memory(candidate)};
+    return {
+        candidate.preset,
+        multiplier + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(candidate)};
+  }
+  const Candidate& least = *std::min_element(
+      candidates.begin(), candidates.end(),
+      [](const Candidate& a, const Candidate& b) { return a.needed_bytes < b.needed_bytes; });
+  return {least.preset, "it needs the least" + memory(least)};
+}
+
+}  // namespace precast::cli

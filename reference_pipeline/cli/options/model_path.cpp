@@ -1,0 +1,118 @@
+// Finds the embedded models beside the program or in the source tree.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/model_path.hpp>
+#include <families/hub_cache.hpp>
+
+#include <precast/io/config.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A model that comes with the program.
+struct EmbeddedModel {
+  std::string_view name, other_name;
+  const char* variable;  ///< of the environment, for a folder elsewhere
+  const char *from_program, *in_source;
+};
+
+constexpr std::array embedded_models{
+    EmbeddedModel{"shapes", "shapes-flux", "PRECAST_SHAPES", PRECAST_MODELS_FROM_PROGRAM "/shapes",
+                  PRECAST_MODELS_IN_SOURCE "/model"},
+    EmbeddedModel{"shapes-sd", "shapes-sd", "PRECAST_SHAPES_SD", PRECAST_MODELS_FROM_PROGRAM "/shapes-sd",
+                  PRECAST_MODELS_IN_SOURCE "/model_sd"}};
+
+const EmbeddedModel* embedded_named(std::string_view name) {
+  const auto found = std::ranges::find_if(embedded_models, [&](const EmbeddedModel& model) {
+    return name == model.name || name == model.other_name;
+  });
+  return found == embedded_models.end() ? nullptr : &*found;
+}
+
+fs::path folder_of(const EmbeddedModel& model) {
+  // A setting that someone made on purpose is not silently passed over.
+  if (const char* chosen = std::getenv(model.variable); chosen && *chosen) return chosen;
+  std::vector<fs::path> places;
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  if (!failed) places.push_back((program.parent_path() / model.from_program).lexically_normal());
+  places.emplace_back(model.in_source);
+  std::string looked;
+  for (const fs::path& place : places) {
+    if (fs::exists(place / "model_index.json", failed)) return place;
+    looked += (looked.empty() ? "" : " and ") + io::shown(place);
+  }
+  throw InputError("the embedded model " + std::string(model.name) + " is neither in " + looked +
+                   ": name a model folder with --model");
+}
+
+}  // namespace
+
+bool is_embedded(std::string_view name) { return embedded_named(name) != nullptr; }
+
+fs::path named_model(const std::string& name) {
+  if (const EmbeddedModel* const embedded = embedded_named(name)) return folder_of(*embedded);
+  return families::find_model(name);
+}
+
+fs::path model_path(const std::optional<std::string>& given) {
+  if (given && given->empty()) throw UsageError("--model is empty: name a model folder, or leave it out");
+  return given ? named_model(*given) : folder_of(embedded_models.front());
+}
+
+void add_component_options(CLI::App& command, ComponentFiles& files) {
+  const auto add = [&](const std::string& option, const std::string& component, const std::string& what) {
+    command
+        .add_option_function<std::string>(
+            option,
+            [&files, option, component](const std::string& text) {
+              if (text.empty())
+                throw UsageError(option + " is empty: name a file or a folder, or leave it out");
+              files[component] = text;
+            },
+            what)
+        ->type_name("PATH");
+  };
+  add("--transformer", "transformer",
+      "Take the transformer, of Stable Diffusion the UNet, from a safetensors or GGUF file, in diffusers' or "
+      "its authors' names, or from a component's folder with its config; default: --model's");
+  add("--text-encoder", "text_encoder",
+      "Take CLIP from a file such as clip_l.safetensors, or from a folder; default: --model's");
+  add("--text-encoder-2", "text_encoder_2",
+      "Take T5's encoder, of Stable Diffusion XL OpenCLIP, from a file such as t5xxl_fp16.safetensors or "
+      "a GGUF file, or from a folder; default: --model's");
+  add("--vae", "vae",
+      "Take the VAE from a file such as ae.safetensors, or from a folder with its config; default: "
+      "--model's");
+}
+
+families::ModelFiles model_files(const std::optional<std::string>& given, const ComponentFiles& files) {
+  families::ModelFiles model(model_path(given));
+  for (const auto& [component, path] : files) {
+    if (!io::is_there(path))
+      throw io::file_error(path, "is not there: correct the path of the " + component + "'s file");
+    model.components.emplace(component, path);
+  }
+  return model;
+}
+
+std::string model_name(const fs::path& path, const std::optional<std::string>& given) {
+  if (!given) return std::string(embedded_models.front().name);
+  if (const EmbeddedModel* const embedded = embedded_named(*given)) return std::string(embedded->name);
+  if (const auto name = families::hub_name(path)) return io::printable(*name);
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  const fs::path folder = (whole.has_filename() ? whole : whole.parent_path()).filename();
+  // A bare name is an embedded model's.
+  return (is_embedded(folder.string()) ? "./" : "") + io::printable(folder.string());
+}
+
+}  // namespace precast::cli

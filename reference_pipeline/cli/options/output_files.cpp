@@ -1,0 +1,75 @@
+// Tells files apart by where they are, not by how they are spelled.
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/output_files.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The same for all names of one file: of the folder what the system calls it, which mounts do not change.
+using Place = std::tuple<dev_t, ino_t, std::string>;
+Place place_of(const fs::path& file) {
+  struct stat facts {};
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (::stat(folder.c_str(), &facts) != 0) return {0, 0, file.string()};
+  return {facts.st_dev, facts.st_ino, file.filename().string()};
+}
+
+}  // namespace
+
+bool is_standard_output(const fs::path& name) { return name == "-" || name == "/dev/stdout"; }
+
+void check_page_name(std::string_view option, const std::string& name) {
+  const std::string suffix = io::suffix_of(name);
+  if (name.empty() || is_standard_output(name) || suffix == ".html" || suffix == ".htm") return;
+  throw UsageError(std::string(option) + " is '" + io::printable(name) +
+                   "': it is an HTML page: name one that ends in .html");
+}
+
+void check_output_files(std::span<const fs::path> files) {
+  std::set<Place> places;
+  std::set<fs::path> folders;
+  for (const fs::path& name : files) {
+    if (is_standard_output(name)) {
+      if (::isatty(STDOUT_FILENO))
+        throw UsageError(
+            "standard output is a terminal, where a picture makes no sense: redirect it, or name a file");
+      continue;
+    }
+    const fs::path file = io::followed_link(name);
+    if (folders.insert(file.parent_path()).second) io::sweep_left_over_files(file.parent_path());
+    const io::AtomicFile probe(name);  // makes a temporary file where it will be, and removes it
+    if (!places.insert(place_of(file)).second)
+      throw UsageError(io::shown(name) + " would be written twice: give each output a name of its own");
+  }
+}
+
+void write_output(const fs::path& name, std::span<const std::byte> bytes, io::OldFile old) {
+  if (!is_standard_output(name)) {
+    io::AtomicFile file(name, old);
+    file.write(bytes);
+    return file.commit();
+  }
+  errno = 0;
+  std::cout.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  if (!std::cout.flush())
+    throw InputError(std::string("could not write to standard output: ") +
+                     std::strerror(errno ? errno : EIO));
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,287 @@
+// Reads policies from options, and writes them as names.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/policy_options.hpp>
+#include <cli/options/policy_table.hpp>
+#include <families/presets.hpp>
+
+#include <precast/policy/presets.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// What --preset takes: every preset, and auto.
+std::vector<std::string_view> preset_names() {
+  std::vector<std::string_view> names;
+  for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
+  names.emplace_back("auto");
+  return names;
+}
+
+std::string with_bars(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) text += (text.empty() ? "" : "|") + std::string(name);
+  return text;
+}
+
+/// "f16, attention in f32"
+std::string in_words(const PolicyChoice& choice) {
+  if (const families::AddedPreset* const added = families::added_preset(choice))
+    return std::string(added->summary);
+  std::string text(to_string(choice.precision));
+  if (choice.upcast_matmul) text += ", linear layers in f32";
+  if (choice.upcast_conv) text += ", convolutions in f32";
+  if (choice.upcast_attention) text += ", attention in f32";
+  return choice.flash ? text + ", flash attention" : text;
+}
+
+/// "quality: f32. balanced: …", in lines of a help text.
+std::string presets_in_words() {
+  std::string text;
+  std::size_t line = 0;
+  const auto add = [&](const std::string& sentence) {
+    const bool fits = line + 1 + sentence.size() <= 76;
+    if (!text.empty()) text += fits ? " " : "\n";
+    line = fits ? line + 1 + sentence.size() : sentence.size();
+    text += sentence;
+  };
+  for (const NamedPreset& preset : families::all_presets())
+    add(std::string(preset.name) + ": " + in_words(preset.choice) + ".");
+  add("auto: by CPU, free memory and model (default)");
+  return text;
+}
+
+CLI::Option* add_precision(CLI::App& command, const std::string& names, std::optional<Precision>& precision,
+                           const std::string& description) {
+  const std::string first = names.substr(0, names.find(','));
+  return command
+      .add_option_function<std::string>(
+          names,
+          [first, &precision](const std::string& text) {
+            precision = precision_named(parse_name(first, text, precision_names));
+          },
+          description)
+      ->type_name(with_bars(precision_names));
+}
+
+PolicyChoice with_flags(PolicyChoice choice, const PolicyOptions& options) {
+  if (options.precision) choice.precision = *options.precision;
+  if (options.upcast_attention) choice.upcast_attention = true;
+  if (options.upcast_matmul) choice.upcast_matmul = true;
+  if (options.upcast_conv) choice.upcast_conv = true;
+  if (options.flash) choice.flash = true;
+  if (options.no_flash) choice.flash = false;
+  return choice;
+}
+
+/// Throws UsageError, naming the cast that makes a path of it, where a choice is none.
+void require_is_path(const PolicyChoice& choice) {
+  if (families::added_preset(choice) || is_path(choice)) return;
+  const PolicyChoice nearest = nearest_path(choice);
+  throw UsageError("no path casts up convolutions and " +
+                   std::string(choice.upcast_attention
+                                   ? "attention but not linear layers: add --upcast-matmul"
+                                   : "linear layers but not attention: add --upcast-attention") +
+                   " (the nearest path is " + policy_text(nearest) + ")");
+}
+
+}  // namespace
+
+bool PolicyOptions::empty() const {
+  return preset.empty() && !precision && !upcast_attention && !upcast_matmul && !upcast_conv && !flash &&
+         !no_flash;
+}
+
+bool PolicyOptions::automatic() const { return preset == "auto" || (preset.empty() && !precision); }
+
+void add_policy_options(CLI::App& command, PolicyOptions& options) {
+  const std::string group = "Precision";
+  command
+      .add_option_function<std::string>(
+          "--preset",
+          [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names()); },
+          presets_in_words())
+      ->type_name(with_bars(preset_names()))
+      ->group(group);
+  add_precision(command, "--precision", options.precision,
+                "Precision of all components; without --preset, a plain policy of it")
+      ->group(group);
+  command.add_flag("--upcast-attention", options.upcast_attention, "Attention takes f32 operands and scores")
+      ->group(group);
+  command.add_flag("--upcast-matmul", options.upcast_matmul, "Linear layers take f32 operands")->group(group);
+  command
+      .add_flag("--upcast-conv", options.upcast_conv,
+                "Convolutions take f32 operands; alone, or with both other casts")
+      ->group(group);
+  CLI::Option* flash =
+      command.add_flag("--flash", options.flash, "Attention without a score matrix in memory");
+  CLI::Option* no_flash = command.add_flag("--no-flash", options.no_flash, "Attention with one");
+  flash->group(group)->excludes(no_flash);
+  no_flash->group(group)->excludes(flash);
+}
+
+void add_component_options(CLI::App& command, PolicyOptions& options) {
+  const std::string group = "Precision";
+  add_precision(command, "--transformer-precision,--unet-precision", options.transformer,
+                "Precision of the transformer, of Stable Diffusion the UNet, alone")
+      ->group(group);
+  add_precision(command, "--vae-precision", options.vae, "Precision of the VAE alone")->group(group);
+  add_precision(command, "--text-precision", options.text, "Precision of the text encoders alone")
+      ->group(group);
+  add_precision(command, "--clip-precision", options.clip, "Precision of CLIP alone, of OpenCLIP too")
+      ->group(group);
+  add_precision(command, "--t5-precision", options.t5, "Precision of T5 alone")->group(group);
+}
+
+PolicyChoice resolved(const PolicyOptions& options, const PolicyChoice& chosen_by_auto) {
+  PolicyChoice base = chosen_by_auto;
+  if (!options.automatic()) {
+    const auto preset = families::find_preset(options.preset);
+    base = preset ? preset->choice : PolicyChoice{};
+  }
+  base = with_flags(base, options);
+  require_is_path(base);
+  return base;
+}
+
+families::ComponentChoices resolved_components(const PolicyOptions& options,
+                                               const PolicyChoice& chosen_by_auto) {
+  const PolicyChoice base = resolved(options, chosen_by_auto);
+  const auto component = [&](const std::optional<Precision>& precision) {
+    PolicyChoice choice = base;
+    if (precision) choice.precision = *precision;
+    choice = choice.normalised();
+    require_is_path(choice);
+    return choice;
+  };
+  families::ComponentChoices choices{component(options.transformer),
+                                     component(options.clip ? options.clip : options.text),
+                                     component(options.vae)};
+  const PolicyChoice t5 = component(options.t5 ? options.t5 : options.text);
+  if (t5 != choices.text_encoder) choices.second_text_encoder = t5;
+  return choices;
+}
+
+void require_used(const PolicyOptions& options, const families::Family& family) {
+  const auto is_second = [](const families::ComponentInfo& component) {
+    return component.role == families::Role::second_text_encoder;
+  };
+  if (options.t5 && std::ranges::none_of(family.components(), is_second))
+    throw UsageError("--t5-precision is for models with a T5, and this is a model of the family " +
+                     std::string(family.name()) + ": leave it out (--clip-precision sets its text encoders)");
+}
+
+std::string policy_names() {
+  std::vector<std::string_view> names;
+  for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
+  names.insert(names.end(), precision_names.begin(), precision_names.end());
+  return with_bars(names);
+}
+
+PolicyChoice parse_policy(const std::string& text) {
+  std::size_t end = text.find('+');
+  const std::string base = text.substr(0, end);
+  PolicyChoice choice;
+  if (const auto preset = families::find_preset(base)) {
+    choice = preset->choice;
+  } else if (const auto precision = precision_named(base)) {
+    choice.precision = *precision;
+  } else {
+    std::vector<std::string> names;
+    for (const NamedPreset& known : families::all_presets()) names.emplace_back(known.name);
+    names.insert(names.end(), precision_names.begin(), precision_names.end());
+    throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
+  }
+  while (end != std::string::npos) {
+    const std::size_t begin = end + 1;
+    end = text.find('+', begin);
+    const std::string flag = text.substr(begin, end == std::string::npos ? end : end - begin);
+    if (flag == "upcast-attention")
+      choice.upcast_attention = true;
+    else if (flag == "upcast-matmul")
+      choice.upcast_matmul = true;
+    else if (flag == "upcast-conv")
+      choice.upcast_conv = true;
+    else if (flag == "flash" || flag == "no-flash")
+      choice.flash = flag == "flash";
+    else
+      throw UsageError(
+          "'" + text +
+          "' names no policy: after + come upcast-attention, upcast-matmul, upcast-conv, flash or "
+          "no-flash");
+  }
+  choice = choice.normalised();
+  require_is_path(choice);
+  return choice;
+}
+
+std::string policy_text(const PolicyChoice& choice) {
+  if (const std::string_view preset = preset_of(choice); !preset.empty()) return std::string(preset);
+  std::string text(families::precision_name(choice));
+  if (choice.upcast_attention) text += "+upcast-attention";
+  if (choice.upcast_matmul) text += "+upcast-matmul";
+  if (choice.upcast_conv) text += "+upcast-conv";
+  return choice.flash ? text + "+flash" : text;
+}
+
+std::vector<std::string> policy_arguments(const std::string& text) {
+  std::vector<std::string> arguments;
+  const auto flags = [&](const PolicyChoice& choice) {
+    if (choice.upcast_attention) arguments.emplace_back("--upcast-attention");
+    if (choice.upcast_matmul) arguments.emplace_back("--upcast-matmul");
+    if (choice.upcast_conv) arguments.emplace_back("--upcast-conv");
+    if (choice.flash) arguments.emplace_back("--flash");
+  };
+  if (text.find(',') == std::string::npos) {
+    const PolicyChoice choice = parse_policy(text);
+    if (families::find_preset(text)) return {"--preset", text};
+    arguments = {"--precision", std::string(families::precision_name(choice))};
+    flags(choice);
+    return arguments;
+  }
+  // All components have the same casts, but those of f32, which change nothing, are not said.
+  PolicyChoice together;
+  std::vector<std::pair<std::string, Precision>> precisions;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view part = std::string_view(text).substr(begin, end - begin);
+    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+    const std::size_t space = part.find(' ');
+    if (space == std::string_view::npos) throw UsageError("'" + text + "' names no policies of components");
+    const PolicyChoice choice = parse_policy(std::string(part.substr(space + 1)));
+    if (families::added_preset(choice)) throw UsageError("'" + text + "' names no precisions of components");
+    precisions.emplace_back(part.substr(0, space), choice.precision);
+    together.upcast_attention |= choice.upcast_attention;
+    together.upcast_matmul |= choice.upcast_matmul;
+    together.upcast_conv |= choice.upcast_conv;
+    together.flash |= choice.flash;
+    begin = end + 1;
+  }
+  const std::string first(to_string(precisions.front().second));
+  arguments = {"--precision", first};
+  for (const auto& [component, precision] : precisions)
+    if (to_string(precision) != first) {
+      arguments.push_back("--" + component + "-precision");
+      arguments.emplace_back(to_string(precision));
+    }
+  flags(together);
+  return arguments;
+}
+
+std::string policy_text(const families::ComponentChoices& choices) {
+  if (choices == families::ComponentChoices::all(choices.transformer))
+    return policy_text(choices.transformer);
+  const std::string text = policy_text(choices.text_encoder);
+  return "transformer " + policy_text(choices.transformer) + ", " +
+         (choices.second_text_encoder ? "clip " + text + ", t5 " + policy_text(*choices.second_text_encoder)
+                                      : "text " + text) +
+         ", vae " + policy_text(choices.vae);
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,112 @@
+// Reads prompts line by line.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <istream>
+#include <streambuf>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/prompts.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/notes.hpp>
+#include <poll.h>
+#include <unistd.h>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+constexpr std::size_t most_prompts = 1024, longest_prompt = std::size_t{1} << 20;
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
+/// Standard input, whose reads end where the user asks the program to stop: they wait in poll, which no
+/// signal restarts, and not for long, since a signal may come between the look at the flag and the wait.
+class InterruptibleInput : public std::streambuf {
+ protected:
+  int_type underflow() override {
+    constexpr int milliseconds = 100;
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    ssize_t count = -1;
+    do {
+      throw_if_interrupted();
+      const int ready = ::poll(&input, 1, milliseconds);
+      if (ready == 0) continue;
+      if (ready > 0) count = ::read(STDIN_FILENO, bytes_.data(), bytes_.size());
+      if (count < 0 && errno != EINTR && errno != EAGAIN)
+        throw io::system_error("standard input", "could not be read", errno,
+                               "give text, a prompt on each line");
+    } while (count < 0);
+    if (count == 0) return traits_type::eof();
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
+    return traits_type::to_int_type(bytes_.front());
+  }
+
+ private:
+  std::array<char, 4096> bytes_{};
+};
+
+std::vector<std::string> standard_input() {
+  if (::isatty(STDIN_FILENO)) notes() << "prompts, one a line; Ctrl-D ends them\n";
+  InterruptibleInput input;
+  std::istream stream(&input);
+  stream.exceptions(std::ios::badbit);  // what the input throws passes through the stream
+  return prompts_in(stream, "standard input");
+}
+
+std::vector<std::string> in_file(const std::string& name) {
+  std::ifstream file(name);
+  if (!file)
+    throw io::system_error(name, "could not be read", errno, "name a file with a prompt on each line");
+  return prompts_in(file, io::shown(name));
+}
+
+}  // namespace
+
+std::vector<std::string> prompts_in(std::istream& file, const std::string& name) {
+  std::vector<std::string> prompts;
+  std::string line;
+  const auto add = [&] {
+    if (prompts.empty() && line.starts_with(byte_order_mark)) line.erase(0, byte_order_mark.size());
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.find_first_not_of(" \t") != std::string::npos) prompts.push_back(line);
+    line.clear();
+    if (prompts.size() > most_prompts)
+      throw InputError(name + ": holds more than " + std::to_string(most_prompts) +
+                       " prompts, the most in one run: divide it");
+  };
+  for (char c = 0; file.get(c);) {
+    if (c == '\0') throw InputError(name + ": holds zero bytes, as UTF-16 has them: save it as UTF-8 text");
+    if (c == '\n')
+      add();
+    else if (line.push_back(c); line.size() > longest_prompt)
+      throw InputError(name + ": has a line of more than a MiB: give a text file with a prompt on each line");
+  }
+  throw_if_interrupted();  // Ctrl-C ends who writes to a pipe as well: its end is not that of the prompts
+  if (file.bad()) throw InputError(name + ": could not be read to its end: give a text file");
+  add();
+  if (prompts.empty()) throw InputError(name + ": holds no prompt: write one on each line");
+  return prompts;
+}
+
+std::vector<std::string> read_prompts(const std::vector<std::string>& given,
+                                      const std::optional<std::string>& file) {
+  std::vector<std::string> prompts;
+  if (std::count(given.begin(), given.end(), "-") + (file == "-" ? 1 : 0) > 1)
+    throw UsageError("standard input is named twice: its prompts are read once");
+  const auto append = [&](std::vector<std::string> more) {
+    prompts.insert(prompts.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  for (const std::string& text : given) append(text == "-" ? standard_input() : std::vector{text});
+  if (file && file->empty())
+    throw UsageError("--prompts-file is empty: name a file, or - for standard input");
+  if (file) append(*file == "-" ? standard_input() : in_file(*file));
+  if (prompts.empty())
+    throw UsageError("--prompt is required: say what to paint, --prompt \"a lighthouse in fog\"");
+  return prompts;
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,23 @@
+// An option whose value is a number in a range.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <cli/options/arguments.hpp>
+
+namespace precast::cli {
+
+/// Adds an option that reads a finite number of a range (parse_real) into `value`, which must outlive the
+/// command.
+template <class Number>
+CLI::Option* add_real(CLI::App& command, const std::string& name, Number& value, double low, double high,
+                      const std::string& description, Ends ends = Ends::both) {
+  return command
+      .add_option_function<std::string>(
+          name, [=, &value](const std::string& text) { value = parse_real(name, text, low, high, ends); },
+          description)
+      ->type_name("X");
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,72 @@
+// The options that `generate` and `compare` share: prompt, model, seed, sizes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <cli/options/auto_preset.hpp>
+#include <cli/options/model_path.hpp>
+#include <cli/options/policy_options.hpp>
+#include <families/device.hpp>
+#include <families/pipeline.hpp>
+
+namespace precast::cli {
+
+struct RunOptions {
+  CLI::Option* prompts = nullptr;
+  CLI::Option* negative = nullptr;
+  std::optional<std::string> model, prompts_file;
+  ComponentFiles component_files;
+  std::string device = "auto";
+  std::uint64_t seed = 0;
+  bool random_seed = false, vae_tiling = false;
+  std::optional<int> steps, max_sequence_length, t5_padding, width, height, threads;
+  std::optional<double> guidance, cfg_scale;
+  std::optional<std::string> sampler;
+  std::optional<double> eta, guidance_rescale, aesthetic_score, negative_aesthetic_score;
+
+  /// The request that they ask for, of one picture a prompt. Reads the prompts' files. Where no prompt is
+  /// given it has `usual_prompt`; where that is "" too, throws UsageError.
+  families::Request request(const std::string& usual_prompt = {}) const;
+  /// The model that they name.
+  families::ModelFiles files() const { return model_files(model, component_files); }
+  /// Takes --cfg-scale for --guidance where a model has one setting of the two, and throws UsageError where
+  /// they contradict each other.
+  void settle_guidance(const families::Pipeline& pipeline, families::Request& request) const;
+  /// Tells on stderr what `auto` and `random` chose, and why. Comes after all checks, so that an error is the
+  /// only line.
+  void tell_device(const families::ChosenDevice& chosen) const;
+  /// Tells the library how many threads to use, where that was asked for.
+  void set_threads() const;
+};
+
+/// Says which device auto took, and why, where it had a choice. Comes after all checks, so that an error is
+/// the only line.
+void tell_device(const std::string& asked_for, const families::ChosenDevice& chosen);
+
+/// Adds --prompt, --model, --device, --seed, --steps and the other options of a run.
+void add_run_options(CLI::App& command, RunOptions& options);
+
+/// Adds --model, --device or --threads alone. `unaffected` ends the help of --threads: what does not depend
+/// on them.
+void add_model_option(CLI::App& command, std::optional<std::string>& model);
+void add_device_option(
+    CLI::App& command, std::string& device,
+    const std::string& description = "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device");
+void add_threads_option(CLI::App& command, std::optional<int>& threads, const std::string& unaffected);
+
+/// Adds --quiet.
+void add_quiet_option(CLI::App& command);
+
+/// A whole number in [low, high], into `value`; `names` begins with the one that errors name.
+CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optional<int>& value, int low,
+                         int high, const std::string& description);
+
+/// What `auto` chooses for a model and a request.
+AutoChoice chosen_by_auto(const families::ModelFiles& model, const families::Request& request,
+                          const families::ChosenDevice& device);
+
+}  // namespace precast::cli

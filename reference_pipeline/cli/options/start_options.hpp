@@ -1,0 +1,41 @@
+// The options that say how many pictures there are, and what they start from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <CLI/CLI.hpp>
+#include <cli/options/run_options.hpp>
+#include <families/request.hpp>
+#include <image/fit.hpp>
+
+namespace precast::cli {
+
+/// The most pictures of one run.
+inline constexpr std::size_t most_pictures = 1024;
+
+struct StartOptions {
+  std::optional<int> batch;
+  std::optional<std::uint64_t> seed_step;
+  std::string image, mask;
+  std::optional<double> strength;
+  image::Fit fit = image::Fit::stretch;
+
+  /// What they ask for, into the request; --image and --mask are not read yet.
+  void apply(families::Request& request) const;
+  /// Reads --image and --mask into the request. Throws UsageError where one of the outputs is one of them.
+  void read(families::Request& request, std::span<const std::filesystem::path> outputs) const;
+  /// Throws UsageError where there are more than most_pictures; else how many there are.
+  std::size_t pictures(const families::Request& request) const;
+};
+
+/// Adds --batch, --prompts-file and --seed-step.
+void add_count_options(CLI::App& command, RunOptions& run, StartOptions& options);
+/// Adds --image, --strength, --fit and --mask. Returns that of --image.
+CLI::Option* add_image_options(CLI::App& command, StartOptions& options);
+
+}  // namespace precast::cli

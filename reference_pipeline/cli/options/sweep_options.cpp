@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/device_of_rank.hpp>
+#include <cli/options/sweep_options.hpp>
+#include <cluster/launch.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+std::string SweepPart::device(const std::string& wanted) const {
+  if (!names_files) return wanted;
+  const cluster::Launch launch = cluster::launched();
+  return device_of_rank(wanted, launch.size, [&] {
+    if (launch.place) return *launch.place;
+    throw InputError(
+        "--device " + wanted + ": the environment has " + launch.by +
+        ", and not which of its machine's processes this one is: start it by mpirun or srun, or give "
+        "it one device in CUDA_VISIBLE_DEVICES and write its part as I/N");
+  });
+}
+
+CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::string& description) {
+  return command
+      .add_option_function<std::string>(
+          "--shard",
+          [&part](const std::string& text) {
+            part.shard = parse_shard(text);
+            part.names_files = text == "auto";
+            part.is_given = true;
+          },
+          description + ". Of several ranks --device cuda is then a device for each, auto the CPU")
+      ->type_name("I/N|auto");
+}
+
+casting::Shard parse_shard(const std::string& text) {
+  constexpr std::int64_t most = 4096;
+  if (text == "auto") {
+    const cluster::Part part = cluster::part_of_sweep();
+    if (part.count > most)
+      throw InputError("--shard auto: this process is one of " + std::to_string(part.count) +
+                       " by Slurm's array and the ranks in it, and a sweep has at most " +
+                       std::to_string(most) + " parts: start fewer");
+    return {part.index, part.count};
+  }
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos)
+    throw UsageError("--shard is '" + io::printable(text) +
+                     "': it must read I/N, such as 2/4, the second of four, or auto");
+  const std::int64_t count = parse_integer("--shard", text.substr(slash + 1), 1, most);
+  return {parse_integer("--shard", text.substr(0, slash), 1, count) - 1, count};
+}
+
+std::string part_file(const std::string& file, const casting::Shard& shard) {
+  const std::filesystem::path path(file);
+  const std::string name = path.stem().string() + "-" + std::to_string(shard.index + 1) + "-of-" +
+                           std::to_string(shard.count) + path.extension().string();
+  return (path.parent_path() / name).string();
+}
+
+void SweepPart::check_ranks() const {
+  if (is_given) return;
+  if (const cluster::Launch launch = cluster::launched(); launch.size > 1)
+    throw UsageError(std::to_string(launch.size) + " ranks were started (" + launch.by +
+                     "), and each would do all of it, over the others' files: give --shard auto for a part "
+                     "each, or start one process");
+}
+
+void SweepPart::check_ranks_have(std::int64_t count, const std::string& things) const {
+  if (names_files && shard.count > count && cluster::launched().size > 1)
+    throw UsageError("--shard auto: these are " + std::to_string(shard.count) + " parts of " +
+                     std::to_string(count) + " " + things + ": start no more ranks than " + things);
+}
+
+void check_each_file_once(std::span<const std::string> names) {
+  std::error_code ignored;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (std::filesystem::equivalent(names[i], names[k], ignored))
+        throw UsageError("--merge has " + io::shown(names[k]) + " twice" +
+                         (names[i] == names[k] ? "" : ", the second time as " + io::shown(names[i])) +
+                         ": give each file once");
+}
+
+void check_merge_alone(const CLI::App& command, std::span<const std::string_view> of_merging) {
+  for (const CLI::Option* option : command.get_options())
+    if (const std::string& name = option->get_name();
+        option->count() > 0 && !std::ranges::count(of_merging, name))
+      throw UsageError(name + " is of measuring, which --merge does not do: leave one of them out");
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,49 @@
+// Spells the cures of a trace as options of the command line.
+#include <cli/running/cure_option.hpp>
+
+#include <precast/watch/trace.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// "--vae-precision": what sets the precision of the component that an op's path begins with.
+std::string precision_option(std::string_view path) {
+  constexpr std::string_view refiner = "refiner.";  // which has the policies of the base
+  if (path.starts_with(refiner)) path.remove_prefix(refiner.size());
+  const std::string_view component = path.substr(0, path.find('.'));
+  if (component == "unet" || component == "vae" || component == "transformer")
+    return "--" + std::string(component) + "-precision";
+  return component.starts_with("text_encoder") ? "--text-precision" : "--precision";
+}
+
+}  // namespace
+
+std::string option_of(watch::Cure cure, std::string_view path) {
+  switch (cure) {
+    case watch::Cure::store_f32:
+      return precision_option(path) + " f32";
+    case watch::Cure::store_bf16:
+      return precision_option(path) + " bf16";
+    case watch::Cure::upcast_attention:
+      return "--upcast-attention";
+    case watch::Cure::upcast_matmul:
+      return "--upcast-matmul";
+    case watch::Cure::upcast_conv:
+      return "--upcast-conv";
+    case watch::Cure::flash:
+      return "--flash";
+    case watch::Cure::saturate:
+    case watch::Cure::no_downcast:
+      return (cure == watch::Cure::saturate ? "a policy with " : "") + watch::in_policy(cure) + " in C++";
+    case watch::Cure::none:
+      break;
+  }
+  return {};
+}
+
+std::string diagnosis(const watch::NonFinite& found) {
+  return watch::diagnosis(found, [&](watch::Cure cure) { return option_of(cure, found.record.path); });
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,82 @@
+// Writes a trace as JSON, op by op.
+#include <cli/running/cure_option.hpp>
+#include <cli/running/trace_file.hpp>
+#include <cli/terminal/output.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+Json op_json(const watch::OpRecord& record) {
+  const auto dtype = [](std::string_view name) { return name.empty() ? Json() : Json(name); };
+  Json shape = Json::array();
+  for (const std::int64_t size : record.shape.sizes()) shape.push_back(size);
+  return {{"path", record.path},
+          {"op", record.op},
+          {"function", record.function},
+          {"storage", dtype(record.storage)},
+          {"operand", dtype(record.operand)},
+          {"accumulate", dtype(record.accumulate)},
+          {"inside", dtype(record.inside)},
+          {"result", dtype(record.result)},
+          {"shape", shape},
+          {"max_abs", record.max_abs},
+          {"inf", record.infinities},
+          {"nan", record.nans}};
+}
+
+/// An op's line, with what comes before it.
+std::string op_line(const watch::OpRecord& record, bool first) {
+  return (first ? "{\"ops\": [\n" : ",\n") +
+         op_json(record).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// What follows the last op.
+std::string end_text(const std::optional<watch::NonFinite>& found, bool no_op) {
+  return (no_op ? std::string("{\"ops\": [") : std::string()) +
+         "\n], \"first_non_finite\": " + (found ? non_finite_json(*found).dump() : std::string("null")) +
+         "}\n";
+}
+
+}  // namespace
+
+Json non_finite_json(const watch::NonFinite& found) {
+  const std::string cure = option_of(watch::cure_for(found), found.record.path);
+  return {{"path", found.record.path},
+          {"op", found.record.op},
+          {"function", found.record.function},
+          {"index", found.index},
+          {"value", json_number(found.value)},
+          {"value_in_f32", json_number(found.value_in_f32)},
+          {"largest_inside", json_number(found.largest_inside)},
+          {"cure", cure.empty() ? Json() : Json(cure)},
+          {"diagnosis", diagnosis(found)}};
+}
+
+std::string trace_text(const watch::Trace& trace) {
+  std::string text;
+  for (const watch::OpRecord& record : trace.records()) text += op_line(record, text.empty());
+  return text + end_text(trace.first_non_finite(), text.empty());
+}
+
+void TraceFile::on_op(const watch::OpRecord& record) {
+  constexpr std::size_t piece = std::size_t{64} << 10;
+  non_finite_values_ += record.infinities + record.nans;
+  if (!file_) return;
+  pending_ += op_line(record, !std::exchange(any_, true));
+  if (pending_.size() < piece) return;
+  file_->write(pending_);
+  pending_.clear();
+}
+
+void TraceFile::on_non_finite(const watch::NonFinite& found) {
+  if (!first_non_finite_) first_non_finite_ = found;
+}
+
+void TraceFile::commit() {
+  pending_ += end_text(first_non_finite_, !any_);
+  file_->write(pending_);
+  file_->commit();
+}
+
+}  // namespace precast::cli

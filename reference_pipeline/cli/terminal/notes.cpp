@@ -1,0 +1,21 @@
+#include <iostream>
+
+#include <cli/terminal/notes.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+bool is_quiet = false;
+
+}  // namespace
+
+void set_quiet(bool quiet) { is_quiet = quiet; }
+bool quiet() { return is_quiet; }
+
+std::ostream& notes() {
+  static std::ostream nowhere(nullptr);
+  return is_quiet ? nowhere : std::cerr;
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,75 @@
+// precast train --compare: policies side by side, from the same values on the same data.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/output_files.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/options/training_policies.hpp>
+#include <cli/terminal/notes.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/train/train_log.hpp>
+#include <cli/train/train_modes.hpp>
+#include <cli/train/train_report.hpp>
+#include <cli/train/train_run.hpp>
+#include <cli/train/train_settings.hpp>
+#include <language_model/training_device.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+using namespace language_model;
+
+void compare_training(const TrainOptions& options, const CLI::App& command,
+                      const families::ChosenDevice& chosen, cluster::Communicator& job) {
+  const TrainingDevice device = training_on(chosen);
+  for (const char* name : {"--output", "--sample"})
+    if (command.get_option(name)->count() > 0)
+      throw UsageError(std::string(name) +
+                       " does not go with --compare, which writes a table, --report and --log: "
+                       "leave it out, or train under one --policy");
+  const std::vector<std::string> names =
+      training_policies_named("--compare", parse_list("--compare", options.compare));
+  const TrainInputs inputs = open_inputs(options, job, *device.backend);
+  TrainSettings settings = settings_of(options, inputs, job.size());
+  if (!options.model.empty()) require_settings_of_model(command, settings);
+  settings["--compare"] = options.compare;
+  require_same_on_all_ranks(std::move(settings), inputs, job);
+  TrainLog log(job.rank() == 0 ? options.log : "", 0);
+  if (job.rank() == 0) tell_unused_scaling(scaling_options_given(command), names);
+  tell_device(options.device, chosen);
+  std::vector<TrainedRun> runs;
+  const auto finish = [&] {
+    if (job.rank() != 0) return;
+    write_and_show(
+        [&] {
+          if (!options.report.empty()) io::write_file(options.report, train_page(runs));
+        },
+        [&] {
+          if (!options.json) return print(aligned(comparison_table(runs), "lr"));
+          Json all = Json::array();
+          for (const TrainedRun& run : runs) all.push_back(run_json(run));
+          print(Json{{"runs", all}});
+        });
+    if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
+  };
+  const auto leave_behind = [&]() -> std::string {
+    if (runs.empty()) return "nothing was written";
+    finish();
+    return std::to_string(runs.size()) + " of " + std::to_string(names.size()) + " policies were trained";
+  };
+  for (const std::string& name : names) {
+    TrainingOptions training = options.training;
+    training.policy = name;
+    device.backend->reset_peak_memory();
+    Trainer trainer(inputs.config, training, inputs.values, device, data_parallel(options, job));
+    runs.push_back(
+        train_to_the_end(trainer, job, *inputs.batches, name, training.steps, leave_behind,
+                         [&](const StepFacts& step) { log.write_or_leave(step, name, leave_behind); }));
+  }
+  finish();
+}
+
+}  // namespace precast::cli

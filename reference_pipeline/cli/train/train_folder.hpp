@@ -1,0 +1,80 @@
+// The folder that a training run writes.
+#pragma once
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/output_files.hpp>
+#include <cli/train/train_options.hpp>
+#include <fcntl.h>
+#include <language_model/trainer.hpp>
+#include <sys/file.h>
+
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/temporary_name.hpp>
+
+namespace precast::cli {
+
+inline constexpr const char* checkpoint_file = "checkpoint.safetensors";
+
+/// Throws UsageError for a folder whose model or checkpoint a run would write over, and for what is none.
+inline void check_train_folder(const TrainOptions& options) {
+  const std::filesystem::path folder = options.output;
+  if (folder.empty() || is_standard_output(folder))
+    throw UsageError("--output is '" + options.output + "': it takes the name of a folder");
+  if (options.resume || options.overwrite) return;
+  std::error_code ignored;
+  // Of a model in shards, or of weights that are not read here, config.json alone would be replaced.
+  for (const char* file : {checkpoint_file, language_model::model_file, "config.json"})
+    if (std::filesystem::exists(folder / file, ignored))
+      throw UsageError("--output: " + io::shown(folder / file) +
+                       " is there: go on from it with --resume, train anew in its place with --overwrite, "
+                       "or name another folder");
+}
+
+/// A folder that is made where it is not there, with those above it, and taken away again where nothing came
+/// into it. It is one run's for as long as this lives: throws InputError where another has it.
+class OutputFolder {
+ public:
+  explicit OutputFolder(const std::filesystem::path& folder) {
+    make_missing(folder);
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);  // says why, where one could not be made
+    if (failed) {
+      take_away();
+      throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
+    }
+    claimed_ = io::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // A file system without locks leaves it to the user.
+    if (claimed_.valid() && ::flock(claimed_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      throw io::file_error(folder, "another run writes there: wait for its end, or name another folder");
+    io::sweep_left_over_files(folder);  // a killed run's checkpoints, each as large as this one's
+  }
+  ~OutputFolder() { take_away(); }
+  OutputFolder(const OutputFolder&) = delete;
+  OutputFolder& operator=(const OutputFolder&) = delete;
+
+ private:
+  void make_missing(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    if (folder.empty() ||
+        std::filesystem::status(folder, ignored).type() != std::filesystem::file_type::not_found)
+      return;
+    make_missing(folder.parent_path());
+    if (std::filesystem::create_directory(folder, ignored)) made_.push_back(folder);
+  }
+  void take_away() {
+    std::error_code ignored;  // one that has files stays
+    for (; !made_.empty(); made_.pop_back()) std::filesystem::remove(made_.back(), ignored);
+  }
+
+  io::FileDescriptor claimed_;
+  std::vector<std::filesystem::path> made_;  ///< a folder after those above it
+};
+
+}  // namespace precast::cli

@@ -1,0 +1,209 @@
+// One run of precast train: it leaves a model, and checkpoints on its way.
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/output_files.hpp>
+#include <cli/options/run_options.hpp>
+#include <cli/terminal/format.hpp>
+#include <cli/terminal/notes.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/train/train_folder.hpp>
+#include <cli/train/train_log.hpp>
+#include <cli/train/train_modes.hpp>
+#include <cli/train/train_report.hpp>
+#include <cli/train/train_run.hpp>
+#include <cli/train/train_settings.hpp>
+#include <language_model/sample_text.hpp>
+#include <language_model/training_device.hpp>
+
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/counted.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+using namespace language_model;
+
+namespace {
+
+std::string sampled(Trainer& trainer, const TrainInputs& inputs, const TrainOptions& options) {
+  const std::int64_t count = options.sample.value_or(200);
+  if (count == 0 || !inputs.tokenizer) return "";
+  const std::vector<std::int32_t> window = inputs.batches->step(0);
+  const auto start = std::span(window).first(static_cast<std::size_t>(inputs.batches->context()));
+  constexpr double temperature = 0.8;
+  const std::vector<std::int32_t> tokens =
+      sample_tokens(trainer.model(), {start.begin(), start.end()}, count, inputs.batches->context(),
+                    temperature, options.seed);
+  return inputs.tokenizer->decode(tokens);
+}
+
+/// A sample as a terminal may show it: a model of bytes draws control characters, too, which would turn the
+/// colours or the character set of all that follows.
+std::string harmless(std::string_view text) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool ends_line = text.substr(at).starts_with('\n') || text.substr(at).starts_with("\r\n");
+    const std::size_t control = ends_line || text[at] == '\t' ? 0 : io::control_at(text, at);
+    shown += control ? '?' : text[at];
+    at += control ? control : 1;
+  }
+  return shown;
+}
+
+/// What a run came to, and a text by its model.
+void show(const TrainedRun& run, const std::string& sample, const TrainOptions& options) {
+  if (options.json) {
+    Json json = run_json(run);
+    json["output"] = options.output;
+    json["sample"] = sample;
+    return print(json);
+  }
+  const StepFacts& last = run.steps.back();
+  print("loss " + four_digits(run.steps.front().loss) + " -> " + four_digits(last.loss) + " in " +
+        io::counted(std::ssize(run.steps), "step") + ", " + std::to_string(run.skipped()) + " skipped, " +
+        four_digits(middle_speed(run)) + " tokens/s, peak memory " + in_bytes(last.memory) +
+        "\ngradient norm " + four_digits(last.grad_norm) + " in the last step, loss scale " +
+        four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
+        " values of gradients inf or NaN in all\n");
+  if (run.failed_at())
+    print("The loss is not finite from step " + std::to_string(*run.failed_at()) + " on.\n");
+  if (!sample.empty()) print("\n" + harmless(sample) + "\n");
+}
+
+/// The model of a run that ended, or was ended, before it was written: after its last checkpoint.
+void write_trained(const Trainer& trainer, const TrainOptions& options) {
+  trainer.write_model(options.output);
+  if (options.json)
+    return print(Json{
+        {"policy", options.training.policy}, {"steps", trainer.next_step()}, {"output", options.output}});
+  print("All " + std::to_string(trainer.next_step()) + " steps were done; what was missing is the model.\n");
+  notes() << "wrote " << io::shown(options.output) << "\n";
+}
+
+/// What a run writes beside its log: checkpoints, and with the first of them what describes the model, so
+/// that a run that fails sooner leaves a model of --output as it was. One rank writes.
+class Checkpoints {
+ public:
+  Checkpoints(const Trainer& trainer, const TrainInputs& inputs, std::string settings,
+              const TrainOptions& options, bool writes)
+      : trainer_(trainer),
+        inputs_(inputs),
+        settings_(std::move(settings)),
+        folder_(options.output),
+        first_step_(trainer.next_step()),
+        writes_(writes),
+        is_described_(options.resume) {}
+
+  void write() {
+    if (!writes_) return;
+    const std::filesystem::path checkpoint = folder_ / checkpoint_file;
+    if (is_described_) return trainer_.write_checkpoint(checkpoint, settings_);
+    std::vector<std::unique_ptr<io::AtomicFile>> files;
+    const auto describe = [&](const char* name, const std::string& text) {
+      files.push_back(std::make_unique<io::AtomicFile>(folder_ / name));
+      files.back()->write(text);
+    };
+    describe("config.json", inputs_.config.json());
+    if (inputs_.tokenizer) describe(tokenizer_file, inputs_.tokenizer->json());
+    // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
+    // lacks its config.
+    trainer_.write_checkpoint(checkpoint, settings_, [&] {
+      for (const auto& file : files) file->commit();
+      std::error_code ignored;  // the model that was there before had other tokens
+      if (!inputs_.tokenizer) std::filesystem::remove(folder_ / tokenizer_file, ignored);
+    });
+    is_described_ = true;
+  }
+  /// For a run that ends before its end: what it says that is there.
+  std::string leave_behind() {
+    const std::string step = std::to_string(trainer_.next_step());
+    if (trainer_.next_step() > first_step_) write();
+    return is_described_ ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
+  }
+
+ private:
+  const Trainer& trainer_;
+  const TrainInputs& inputs_;
+  std::string settings_;
+  std::filesystem::path folder_;
+  std::int64_t first_step_;
+  bool writes_, is_described_;
+};
+
+}  // namespace
+
+void train_one(TrainOptions& options, CLI::App& command, const families::ChosenDevice& chosen,
+               cluster::Communicator& job) {
+  const TrainingDevice device = training_on(chosen);
+  const bool is_first = job.rank() == 0;  // the only one that writes
+  const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
+  check_train_folder(options);
+  const std::vector<std::string> scaling_given = scaling_options_given(command);
+  TrainSettings kept;
+  if (options.resume) {
+    kept = settings_of_checkpoint(checkpoint);
+    take_settings(command, kept);
+  }
+  settle_training(options, command);
+  options.training.policy = training_policy(options.training.policy).name;
+  TrainInputs inputs = open_inputs(options, job, *device.backend);
+  const TrainSettings settings = settings_of(options, inputs, job.size());
+  if (!options.model.empty()) require_settings_of_model(command, settings);
+  if (options.resume) require_same_settings(command, settings, kept);
+  TrainSettings of_job = settings;
+  of_job["--resume"] = options.resume ? "given" : "";
+  require_same_on_all_ranks(std::move(of_job), inputs, job);
+  Trainer trainer(inputs.config, options.training, inputs.values, device, data_parallel(options, job));
+  inputs.values.clear();  // the model has its own
+  if (options.resume) {
+    trainer.read_checkpoint(checkpoint);
+    // Rank 0 says for all: it may have written the model by the time that another looks.
+    if (trainer.done() && cluster::sum(job, is_first && !trainer.is_written(folder)) > 0) {
+      if (is_first) write_trained(trainer, options);
+      return;
+    }
+    if (trainer.done())
+      throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
+                       ", and --steps is " + std::to_string(options.training.steps) +
+                       (options.training.schedule == train::Schedule::constant
+                            ? ": raise it"
+                            : ", where the cosine ends: begin a run from that model with --model and another "
+                              "--output"));
+  }
+  std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
+  if (is_first) {
+    made.emplace(folder);
+    // One that cannot be written, or a log in the place of another, is found before it is trained for.
+    std::vector<std::filesystem::path> files{checkpoint, folder / model_file, folder / "config.json",
+                                             folder / tokenizer_file};
+    if (!options.log.empty()) files.emplace_back(options.log);
+    check_output_files(files);
+  }
+  Checkpoints checkpoints(trainer, inputs, settings_text(settings), options, is_first);
+  const auto leave_behind = [&] { return checkpoints.leave_behind(); };
+  TrainLog log(is_first ? options.log : "", trainer.next_step());
+  if (is_first) tell_unused_scaling(scaling_given, {&options.training.policy, 1});
+  tell_device(options.device, chosen);
+  const std::int64_t every = options.checkpoint_every.value_or(50);
+  const auto after_step = [&](const StepFacts& step) {
+    log.write_or_leave(step, "", leave_behind);
+    if ((step.step + 1) % every == 0 || trainer.done()) checkpoints.write();
+  };
+  const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
+                                          options.training.steps, leave_behind, after_step);
+  if (!is_first) return;
+  trainer.write_model(folder);
+  show(run, sampled(trainer, inputs, options), options);
+  if (!options.json) notes() << "wrote " << io::shown(folder) << "\n";
+}
+
+}  // namespace precast::cli

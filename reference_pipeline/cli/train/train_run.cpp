@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+
+#include <cli/options/arguments.hpp>
+#include <cli/running/run_report.hpp>
+#include <cli/terminal/format.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/output.hpp>
+#include <cli/terminal/progress.hpp>
+#include <cli/train/train_run.hpp>
+#include <language_model/shipped_text.hpp>
+#include <weights/component_facts.hpp>
+
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using namespace language_model;
+
+struct Text {
+  std::string name, text;
+};
+
+Text text_of(const TrainOptions& options) {
+  if (options.data.empty()) return {"the text that ships with precast", std::string(shipped_text())};
+  const io::MappedFile file(options.data);
+  if (file.text().empty()) throw io::file_error(options.data, "is empty: give a text to train on");
+  return {io::shown(options.data), std::string(file.text())};
+}
+
+std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::int64_t vocabulary) {
+  const std::filesystem::path file = folder / tokenizer_file;
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return Tokenizer::from_json(io::MappedFile(file).text(), file);
+  if (vocabulary == Tokenizer::of_bytes().size()) return Tokenizer::of_bytes();
+  return std::nullopt;
+}
+
+/// Refuses what cannot fit, before anything of its size is taken: what every policy needs at the least.
+void require_memory(const LanguageModelConfig& config, double tokens, const families::Backend& device) {
+  const auto free_bytes = device.free_memory();
+  double parameters = 0;
+  for (const ParameterFacts& facts : parameters_of(config))
+    parameters += static_cast<double>(facts.shape.elements());
+  // Values as they are given, in f32, and in 16 bits a parameter, its gradient and two moments; of each token
+  // logits and their gradient, and what a layer keeps for the backward pass: ten states of the model's width.
+  constexpr double bytes_of_parameter = 4 + 4 * 2, bytes_of_value = 2, kept_states = 10;
+  const double of_token = bytes_of_value * (2.0 * static_cast<double>(config.vocabulary) +
+                                            kept_states * static_cast<double>(config.layers * config.width));
+  const double bytes = bytes_of_parameter * parameters + of_token * tokens;
+  if (!free_bytes || bytes <= static_cast<double>(*free_bytes)) return;
+  throw OutOfMemory("a model of " + with_commas(static_cast<std::int64_t>(parameters)) +
+                    " parameters, with " + with_commas(static_cast<std::int64_t>(tokens)) +
+                    " tokens a step, takes at least " + in_bytes(static_cast<std::int64_t>(bytes)) + "; " +
+                    in_bytes(*free_bytes) +
+                    " are free: try a smaller --width, --layers, --batch or --context");
+}
+
+/// What training leaves out of a model that was given, and of a run that goes on all but its tensors, which
+/// the checkpoint has.
+std::vector<std::string> warnings_of_model(const std::filesystem::path& folder,
+                                           const LanguageModelConfig& config, bool goes_on) {
+  std::vector<std::string> warnings;
+  for (const std::string& key : config.left_out)
+    warnings.push_back(io::shown(folder / "config.json") + ": key '" + key +
+                       "' is above 0, and dropout is not trained with here: it is taken, and written, as 0");
+  if (goes_on) return warnings;
+  const std::vector<std::string> unread = unread_tensors(folder, config);
+  if (!unread.empty()) warnings.push_back(weights::unread_note(folder, unread));
+  return warnings;
+}
+
+enum class Training { no, yes, is_being_left };
+Training training = Training::no;
+int signal_of_leaving = 0;
+
+/// That this process trains, as long as it lives.
+struct WhileTraining {
+  WhileTraining() { training = Training::yes; }
+  ~WhileTraining() { training = Training::no; }
+  WhileTraining(const WhileTraining&) = delete;
+  WhileTraining& operator=(const WhileTraining&) = delete;
+};
+
+}  // namespace
+
+bool is_told_to_end() {
+  const int signal = interrupting_signal();
+  if (training == Training::is_being_left) return signal != signal_of_leaving;
+  // Who started the ranks says so to those that are left where one died, for which they would wait for ever.
+  // From anybody else it is a wish, and the step comes to its end.
+  return training == Training::yes ? signal == SIGTERM && is_interrupted_by_starter() : signal != 0;
+}
+
+TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
+                        const families::Backend& device) {
+  std::string batches_name = "--batch";
+  TrainInputs inputs;
+  const std::filesystem::path folder = options.resume ? options.output : options.model;
+  const bool is_new = folder.empty();
+  const double tokens =
+      options.batches.empty() ? static_cast<double>(options.batch_size() * options.context_length()) : 1;
+  std::optional<Text> text;
+  if (options.batches.empty() || (is_new && options.tokenizer == "characters"))
+    text = text_of(options);
+  else if (!options.data.empty())
+    throw UsageError(
+        "--data and --batches are both given, and the model has its tokens: leave one of them out");
+  if (is_new) {
+    inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
+                                                    : Tokenizer::of_characters(text->text, text->name);
+    inputs.config = options.new_model(inputs.tokenizer->size());
+    require_memory(inputs.config, tokens, device);
+    inputs.values = initial_values(parameters_of(inputs.config), options.seed);
+  } else {
+    inputs.config = LanguageModelConfig::load(folder / "config.json");
+    require_memory(inputs.config, tokens, device);
+    inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
+    if (options.resume)  // the checkpoint has them
+      for (const ParameterFacts& facts : parameters_of(inputs.config))
+        inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
+    else
+      inputs.values = read_values(folder, inputs.config);
+    if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
+  }
+  if (!options.batches.empty()) {
+    inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
+    batches_name = io::shown(options.batches);
+  } else {
+    if (!inputs.tokenizer && options.resume)
+      throw io::file_error(
+          folder / tokenizer_file,
+          "is not there, which says what the tokens are: put it back, or give the run's --batches");
+    if (!inputs.tokenizer)
+      throw UsageError("--model has a tokenizer that precast does not read: give its tokens by --batches");
+    if (inputs.tokenizer->size() > inputs.config.vocabulary)
+      throw io::file_error(folder / tokenizer_file,
+                           "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
+                               std::to_string(inputs.config.vocabulary) +
+                               ": they are not of one model; take the file away, or give its tokens by "
+                               "--batches");
+    inputs.batches =
+        random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size() * job.size(),
+                       options.context_length(), options.seed, text->name);
+  }
+  const bool of_file = !options.batches.empty();
+  if (inputs.batches->context() > inputs.config.positions)
+    throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
+                     " tokens, and the model reads " + std::to_string(inputs.config.positions) +
+                     (of_file ? ": give --batches of a smaller one, or a new model a larger --context"
+                              : ": give a smaller --context"));
+  inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(), batches_name);
+  // A checkpoint's --batch is that of as many ranks as there were, and compared where it is known.
+  if (of_file && options.batch && !options.resume && *options.batch != inputs.batches->batch())
+    throw UsageError("--batch is " + std::to_string(*options.batch) + ", and --batches has " +
+                     std::to_string(inputs.batches->batch()) + " windows a step for each rank: leave it out");
+  // Of a new model it is the most that it reads.
+  if (of_file && options.context && !is_new && !options.resume &&
+      *options.context != inputs.batches->context())
+    throw UsageError("--context is " + std::to_string(*options.context) + ", and --batches has " +
+                     std::to_string(inputs.batches->context()) + ": leave it out");
+  return inputs;
+}
+
+std::int64_t TrainedRun::skipped() const { return std::ranges::count_if(steps, &StepFacts::skipped); }
+
+std::int64_t TrainedRun::non_finite() const {
+  std::int64_t values = 0;
+  for (const StepFacts& step : steps) values += step.non_finite;
+  return values;
+}
+
+std::optional<std::int64_t> TrainedRun::failed_at() const {
+  for (const StepFacts& step : steps)
+    if (!std::isfinite(step.loss)) return step.step;
+  return std::nullopt;
+}
+
+double TrainedRun::final_loss() const {
+  const std::size_t last = std::max<std::size_t>(1, steps.size() / 10);
+  double sum = 0;
+  for (std::size_t i = steps.size() - last; i < steps.size(); ++i) sum += steps[i].loss;
+  return sum / static_cast<double>(last);
+}
+
+TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const Batches& batches,
+                            const std::string& policy, std::int64_t steps,
+                            const std::function<std::string()>& leave_behind,
+                            const std::function<void(const StepFacts&)>& after_step) {
+  TrainedRun run{policy, {}, {}};
+  ProgressReporter progress;
+  const WhileTraining trains;
+  while (!trainer.done()) {
+    if (cluster::sum(job, interrupting_signal()) > 0) {
+      signal_of_leaving = interrupting_signal();
+      training = Training::is_being_left;  // what rank 0 writes may take it a while
+      const std::string left = leave_behind();
+      cluster::sum(job, 0);  // a rank that ends ends them all: rank 0 has written by then
+      throw Interrupted("interrupted: " + left);
+    }
+    run.steps.push_back(trainer.step(batches));
+    after_step(run.steps.back());
+    progress.update("training " + policy, trainer.next_step(), steps,
+                    "loss " + four_digits(run.steps.back().loss));
+  }
+  progress.wipe();
+  run.gradients = trainer.model().histogram();
+  return run;
+}
+
+}  // namespace precast::cli
