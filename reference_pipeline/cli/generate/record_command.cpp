@@ -44,9 +44,10 @@ struct RecordOptions {
 };
 
 /// How the samples were made: everything that they depend on.
-std::map<std::string, std::string> facts_of(const RecordOptions& options, const families::Request& full,
-                                            const families::ComponentChoices& choices,
-                                            const std::string& model, std::int64_t every) {
+std::map<std::string, std::string> facts_of_samples(const RecordOptions& options,
+                                                    const families::Request& full,
+                                                    const families::ComponentChoices& choices,
+                                                    const std::string& model, std::int64_t every) {
   std::map<std::string, std::string> facts{
       {"model", model},
       {"prompts", Json(full.prompts).dump(-1, ' ', false, Json::error_handler_t::replace)},
@@ -147,7 +148,7 @@ void record(const RecordOptions& options) {
   if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
 
   const std::int64_t every = options.every.value_or(1);
-  casting::Samples samples{facts_of(options, full, choices, name, every), {}};
+  casting::Samples samples{facts_of_samples(options, full, choices, name, every), {}};
   watch::InputSquares squares;
   std::optional<watch::CountingInputSquares> counting;
   if (!options.importance.empty()) counting.emplace(squares);
