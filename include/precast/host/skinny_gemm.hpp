@@ -68,6 +68,7 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
   constexpr std::int64_t decoded_at_once = 4 * chunk;
   constexpr bool in_place = are_operands<Operand, Multiplied, Storage>;
   const bool in_blocks = BlockDtype<Storage> || weight.decoder();
+  const bool as_it_lies = in_place && weight.in_storage();
   alignas(64) Multiplied widened[decoded_at_once * widest_panel];
   alignas(64) Multiplied rows[most_skinny_rows * chunk];
   const std::int64_t width = weight.panel_width();
@@ -83,7 +84,7 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
       if (first % decoded_at_once == 0)
         decoded_columns<Operand, Saturates>(weight, panel, first, std::min(decoded_at_once, left), widened);
       columns = widened + first % decoded_at_once * width;
-    } else if (in_place && weight.in_storage()) {
+    } else if (as_it_lies) {
       if constexpr (in_place) columns = weight.panel(panel) + first * width;
     } else if constexpr (ScalarDtype<Storage>) {
       operand_columns<Operand, Saturates>(weight, panel, first, std::min(chunk, left), widened);

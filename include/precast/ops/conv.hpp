@@ -77,7 +77,8 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   /// Refused, in a sentence.
   template <PolicyType Other>
     requires(!std::same_as<Other, P>)
-  ConvWeight(const ConvWeight<Other>&) : Base(Base::template of_another_policy<Other>()) {}
+  ConvWeight(const ConvWeight<Other>&)  // NOLINT(google-explicit-constructor)
+      : Base(Base::template of_another_policy<Other>()) {}
 
   // The matrix is [out_channels, kernel_height * kernel_width * in_channels].
   std::int64_t out_channels() const { return this->weight().features(); }

@@ -52,7 +52,8 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   /// Refused, in a sentence.
   template <PolicyType Other>
     requires(!std::same_as<Other, P>)
-  LinearWeight(const LinearWeight<Other>&) : Base(Base::template of_another_policy<Other>()) {}
+  LinearWeight(const LinearWeight<Other>&)  // NOLINT(google-explicit-constructor)
+      : Base(Base::template of_another_policy<Other>()) {}
 
   /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
   /// multiplied: the same bits, in less memory.
