@@ -62,8 +62,7 @@ class Search {
       states = next_states(states, stage, rest);
       const std::size_t most = out_of_time() ? states_after_time : limits_.states;
       if (states.size() > most) dropped = std::min(dropped, keep_most_promising(states, rest, most));
-      history_.push_back({});
-      history_.back().reserve(states.size());
+      history_.emplace_back().reserve(states.size());
       for (State& state : states) {
         history_.back().push_back({state.parent, state.place});
         state.parent = static_cast<std::uint32_t>(history_.back().size() - 1);
@@ -180,12 +179,14 @@ class Search {
       return state.value + rest.bound(room, rest.whole_steps(room));
     };
     std::vector<std::pair<double, std::size_t>> bounds;
+    bounds.reserve(states.size());
     for (std::size_t i = 0; i < states.size(); ++i) bounds.emplace_back(bound(states[i]), i);
     std::ranges::nth_element(bounds, bounds.begin() + static_cast<std::ptrdiff_t>(most));
     const double least_dropped = bounds[most].first;
     bounds.resize(most);
     std::ranges::sort(bounds, {}, [](const auto& pair) { return pair.second; });
     std::vector<State> kept;
+    kept.reserve(most);
     for (const auto& [ignored, i] : bounds) kept.push_back(states[i]);
     states = std::move(kept);
     return least_dropped;
