@@ -1,6 +1,7 @@
 // Reads and writes config.json of a language model.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -81,25 +82,48 @@ LanguageModelConfig gpt2(const io::Config& json) {
   return config;
 }
 
+/// What yarn multiplies cosines and sines by where a file does not say it: YaRN's 0.1 ln(factor) + 1, or
+/// DeepSeek's quotient of two such.
+double yarn_attention_factor(const io::Config& rope, double factor, double least, double largest) {
+  const auto magnitude = [&](double scale) { return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1; };
+  const double of_queries = rope.number_or("mscale", 0, 0, largest),
+               of_all = rope.number_or("mscale_all_dim", 0, 0, largest);
+  const double computed =
+      of_queries != 0 && of_all != 0 ? magnitude(of_queries) / magnitude(of_all) : magnitude(1);
+  return rope.number_or("attention_factor", computed, least, largest);
+}
+
 /// Of the object under rope_parameters or rope_scaling.
 RotaryScaling rotary_scaling(const io::Config& rope, std::int64_t positions) {
   const char* const key = rope.has("rope_type") ? "rope_type" : "type";  // before transformers 4.43
   const std::string type = rope.string_or(key, "default");
-  constexpr std::array kinds{RotaryScalingKind::none, RotaryScalingKind::linear, RotaryScalingKind::llama3};
+  using enum RotaryScalingKind;
+  constexpr std::array kinds{none, linear, dynamic, llama3, yarn};
   const auto* const kind =
       std::ranges::find(kinds, type, [](RotaryScalingKind one) { return to_string(one); });
   if (kind == kinds.end())
-    throw rope.error(key, "only default, linear and llama3 are known here: use a model that has one of them");
+    throw rope.error(key,
+                     "only default, linear, dynamic, llama3 and yarn are known here: use a model that has "
+                     "one of them");
   RotaryScaling scaling{.kind = *kind};
-  if (scaling.kind == RotaryScalingKind::none) return scaling;
+  if (scaling.kind == none) return scaling;
   constexpr double least_factor = 1e-6, largest_factor = 1e6;
   scaling.factor = rope.number("factor", least_factor, largest_factor);
-  if (scaling.kind == RotaryScalingKind::llama3) {
+  if (scaling.kind == llama3 || scaling.kind == yarn)
+    scaling.original_positions = rope.integer_or("original_max_position_embeddings", positions, 1, longest);
+  if (scaling.kind == llama3) {
     scaling.low_frequency_factor = rope.number("low_freq_factor", least_factor, largest_factor);
     scaling.high_frequency_factor = rope.number("high_freq_factor", least_factor, largest_factor);
-    scaling.original_positions = rope.integer_or("original_max_position_embeddings", positions, 1, longest);
     if (scaling.high_frequency_factor <= scaling.low_frequency_factor)
       throw rope.error("high_freq_factor", "must be above low_freq_factor: correct it");
+  }
+  if (scaling.kind == yarn) {
+    scaling.beta_fast = rope.number_or("beta_fast", scaling.beta_fast, least_factor, largest_factor);
+    scaling.beta_slow = rope.number_or("beta_slow", scaling.beta_slow, least_factor, largest_factor);
+    if (scaling.beta_fast < scaling.beta_slow)
+      throw rope.error("beta_fast", "must not be below beta_slow: correct it");
+    scaling.truncate = rope.boolean_or("truncate", true);
+    scaling.attention_factor = yarn_attention_factor(rope, scaling.factor, least_factor, largest_factor);
   }
   if (rope.number_or("partial_rotary_factor", 1, 0, 1) != 1)
     throw rope.error("partial_rotary_factor", "only 1 is known here: use a model that turns whole heads");
@@ -133,6 +157,8 @@ LanguageModelConfig llama(const io::Config& json) {
     const io::Config rope = json.object(key);
     config.rotary_scaling = rotary_scaling(rope, config.positions);
     config.rope_theta = rope.number_or("rope_theta", config.rope_theta, least_theta, most_theta);
+    if (config.rotary_scaling.kind == RotaryScalingKind::yarn && config.rope_theta == 1)
+      throw rope.error("rope_theta", "must be above 1 where rotary positions are scaled by yarn: correct it");
   }
   return config;
 }
@@ -217,6 +243,13 @@ std::string LanguageModelConfig::json() const {
     if (rotary_scaling.kind == RotaryScalingKind::llama3) {
       rope["low_freq_factor"] = rotary_scaling.low_frequency_factor;
       rope["high_freq_factor"] = rotary_scaling.high_frequency_factor;
+      rope["original_max_position_embeddings"] = rotary_scaling.original_positions;
+    }
+    if (rotary_scaling.kind == RotaryScalingKind::yarn) {
+      rope["beta_fast"] = rotary_scaling.beta_fast;
+      rope["beta_slow"] = rotary_scaling.beta_slow;
+      rope["truncate"] = rotary_scaling.truncate;
+      rope["attention_factor"] = rotary_scaling.attention_factor;
       rope["original_max_position_embeddings"] = rotary_scaling.original_positions;
     }
     if (rotary_scaling.kind != RotaryScalingKind::none) all["rope_scaling"] = rope;  // before transformers 5

@@ -227,8 +227,10 @@ class TrainedModelTemplate final : public TrainedModel {
     const auto length = static_cast<std::int64_t>(tokens.size()) / batch;
     std::vector<f32> places(static_cast<std::size_t>(length));
     std::iota(places.begin(), places.end(), 0.0f);
-    const auto table = std::make_shared<const RotaryTableOfHalves>(rotary_table_of_halves(
-        scaled(rotary_frequencies(config_.head_width, config_.rope_theta), config_.rotary_scaling), places));
+    const auto table = std::make_shared<const RotaryTableOfHalves>(
+        rotary_table_of_halves(scaled(rotary_frequencies(config_.head_width, config_.rope_theta),
+                                      config_.rope_theta, config_.rotary_scaling),
+                               places, config_.rotary_scaling.attention_factor));
     Parameter* next = parameters_.data();
     Value<P> x = layers.embed(*next++, std::move(tokens), batch, config_.padding);
     const auto norm = [&](const Value<P>& of) { return layers.rms_norm(of, *next++, config_.norm_eps); };

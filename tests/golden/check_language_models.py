@@ -52,6 +52,9 @@ GIVEN = {
   # Waves of 6, 136 and 2916 positions: one stays, one is between, one is divided.
   "llama, llama3 rope": (llama(rope_parameters={"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                                                 "original_max_position_embeddings": 256, "rope_theta": 10000.0}), torch.float32, "1GB"),
+  "llama, dynamic rope": (llama(rope_parameters={"rope_type": "dynamic", "factor": 4.0, "rope_theta": 500.0}), torch.float32, "1GB"),
+  "llama, yarn rope": (llama(rope_parameters={"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 10,
+                                              "rope_theta": 10000.0}), torch.float32, "1GB"),
   "llama, biases": (llama(attention_bias=True, mlp_bias=True), torch.float32, "1GB"),
   "llama, biases of attention": (llama(attention_bias=True), torch.bfloat16, "1GB"),
   "llama, pad token": (llama(pad_token_id=7), torch.float32, "1GB"),

@@ -251,5 +251,6 @@ TEMPLATE_TEST_CASE("the gradients of rotary embeddings of either layout follow f
           }) == "");
   };
   check(rotary_table_of_halves(width, 10000, positions));
+  check(rotary_table_of_halves(rotary_frequencies(width, 10000), positions, 1.5));
   check(rotary_table(axes, 10000, positions));
 }

@@ -110,14 +110,19 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   refused(llama + R"("rope_scaling": {"rope_type": "llama3", "factor": 8}})", "rope_scaling.low_freq_factor");
   refused(llama + R"("rope_scaling": {"type": "linear"}})", "rope_scaling.factor");
   refused(llama + R"("rope_scaling": {"type": "linear", "factor": 0}})", "rope_scaling.factor");
-  refused(llama + R"("rope_scaling": {"type": "dynamic", "factor": 2}})",
+  refused(llama + R"("rope_scaling": {"type": "longrope", "factor": 2}})",
           "rope_scaling.type");  // before transformers 4.43
   refused(llama + R"("rope_parameters": {"rope_type": "linear", "factor": 2, "partial_rotary_factor": 0.5}})",
           "rope_parameters.partial_rotary_factor");
   refused(llama + R"("rope_parameters": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
                      "high_freq_factor": 4}})",
           "rope_parameters.high_freq_factor");
-  refused(llama + R"("rope_parameters": {"rope_type": "yarn"}})", "rope_parameters.rope_type");
+  refused(llama + R"("rope_parameters": {"rope_type": "longrope"}})", "rope_parameters.rope_type");
+  refused(llama + R"("rope_parameters": {"rope_type": "yarn"}})", "rope_parameters.factor");
+  refused(llama + R"("rope_parameters": {"rope_type": "yarn", "factor": 2, "beta_slow": 64}})",
+          "rope_parameters.beta_fast");
+  refused(llama + R"("rope_parameters": {"rope_type": "yarn", "factor": 2, "rope_theta": 1}})",
+          "rope_parameters.rope_theta");
   refused(R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 0})", "hidden_size");
   const std::string gpt2 =
       R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 2, )";
@@ -179,23 +184,50 @@ TEST_CASE("frequencies of rotary positions are scaled as a config says", "[langu
       R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4)";
   CHECK(loaded(rope + R"(, "original_max_position_embeddings": 256})") == llama3);
   CHECK(loaded(rope + "}").original_positions == 512);  // the model's own
-  for (const RotaryScaling& scaling : {RotaryScaling{}, linear, llama3}) {
+  const RotaryScaling dynamic{.kind = RotaryScalingKind::dynamic, .factor = 4};
+  CHECK(loaded(R"(, "rope_scaling": {"type": "dynamic", "factor": 4.0})") == dynamic);
+  const RotaryScaling yarn{.kind = RotaryScalingKind::yarn,
+                           .factor = 4,
+                           .attention_factor = 1.1386294361119891,  // 0.1 ln(4) + 1
+                           .original_positions = 256};
+  const std::string yarn_rope = R"(, "rope_scaling": {"rope_type": "yarn", "factor": 4)";
+  CHECK(loaded(yarn_rope + R"(, "original_max_position_embeddings": 256, "beta_fast": null})") == yarn);
+  CHECK(loaded(yarn_rope + "}").original_positions == 512);
+  CHECK(loaded(yarn_rope + R"(, "attention_factor": 2})").attention_factor == 2);
+  // DeepSeek's.
+  const RotaryScaling of_queries = loaded(
+      R"(, "rope_parameters": {"rope_type": "yarn", "factor": 16, "mscale": 0.7, "mscale_all_dim": 1})");
+  CHECK(of_queries.attention_factor == Approx(0.9348779926481438));
+  for (const RotaryScaling& scaling : {RotaryScaling{}, linear, dynamic, llama3, yarn}) {
     const LanguageModelConfig config{.architecture = Architecture::llama, .rotary_scaling = scaling};
     io::write_file(file, config.json());
     CHECK(LanguageModelConfig::load(file).rotary_scaling == scaling);
   }
 
   // Waves of 2 pi, 136 and 2916 positions; transformers' inv_freq, which rounds to f32 up to eight times.
-  const std::vector<double> frequencies = rotary_frequencies(6, 10000);
   const auto check = [&](const RotaryScaling& scaling, const std::vector<double>& expected) {
-    const std::vector<double> found = scaled(frequencies, scaling);
+    const auto width = 2 * static_cast<std::int64_t>(expected.size());
+    const std::vector<double> found = scaled(rotary_frequencies(width, 10000), 10000, scaling);
     REQUIRE(found.size() == expected.size());
     for (std::size_t i = 0; i < found.size(); ++i)
       CHECK(found[i] == Approx(expected[i]).epsilon(8 * 0x1p-24));
   };
   check({}, {1.0, 0.04641588404774666, 0.002154434332624078});
   check(linear, {0.25, 0.011603971011936665, 0.0005386085831560194});
+  check(dynamic, {1.0, 0.04641588404774666, 0.002154434332624078});
   check(llama3, {1.0, 0.017866387963294983, 0.0002693042915780097});
+  check(yarn, {1.0, 0.029009927064180374, 0.0005386085831560194});
+  check({.kind = RotaryScalingKind::yarn,
+         .factor = 16,
+         .beta_fast = 16,
+         .beta_slow = 2,
+         .truncate = false,
+         .original_positions = 256},
+        {1.0, 0.28535008430480957, 0.03833049535751343, 0.0019764236640185118, 0.0006249999860301614,
+         0.00019764236640185118, 6.25000029685907e-05, 1.9764236640185118e-05});
+  // A first context in which no pair turns once.
+  check({.kind = RotaryScalingKind::yarn, .factor = 4, .original_positions = 1},
+        {1.0, 0.011603971011936665, 0.0005386085831560194});
 }
 
 TEST_CASE("an activation is known by each of transformers' names for it", "[language_model]") {

@@ -81,9 +81,10 @@ inline std::vector<double> rotary_frequencies(std::int64_t width, double theta) 
 
 /// The angles of heads whose halves are turned together, as Llama has them, D = 2 * frequencies.size(): for
 /// each position a row of every frequency times the position in float64, its cosine and sine rounded to f32,
-/// at i and at i + D / 2. A model that scales its frequencies for longer contexts gives those.
+/// at i and at i + D / 2. A model that scales its frequencies for longer contexts gives those; `magnitude` is
+/// what it multiplies queries and keys by as they are turned (Peng et al. 2023, YaRN).
 inline RotaryTableOfHalves rotary_table_of_halves(std::span<const double> frequencies,
-                                                  std::span<const f32> positions) {
+                                                  std::span<const f32> positions, double magnitude = 1) {
   const auto tokens = static_cast<std::int64_t>(positions.size()),
              half = static_cast<std::int64_t>(frequencies.size()), width = 2 * half;
   HostTensor<f32> cosines(Shape{tokens, width}), sines(Shape{tokens, width});
@@ -92,8 +93,8 @@ inline RotaryTableOfHalves rotary_table_of_halves(std::span<const double> freque
       const double angle =
           positions[static_cast<std::size_t>(token)] * frequencies[static_cast<std::size_t>(i)];
       for (const std::int64_t c : {i, i + half}) {
-        cosines.data()[token * width + c] = static_cast<f32>(std::cos(angle));
-        sines.data()[token * width + c] = static_cast<f32>(std::sin(angle));
+        cosines.data()[token * width + c] = static_cast<f32>(magnitude * std::cos(angle));
+        sines.data()[token * width + c] = static_cast<f32>(magnitude * std::sin(angle));
       }
     }
   });
