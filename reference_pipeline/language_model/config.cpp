@@ -81,8 +81,8 @@ LanguageModelConfig gpt2(const io::Config& json) {
   return config;
 }
 
-/// Of the object under rope_parameters or rope_scaling.
-RotaryScaling rotary_scaling(const io::Config& rope, std::int64_t positions) {
+/// Of the object under rope_parameters or rope_scaling; two of its keys may stand beside it.
+RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, std::int64_t positions) {
   const char* const key = rope.has("rope_type") ? "rope_type" : "type";  // before transformers 4.43
   const std::string type = rope.string_or(key, "default");
   constexpr std::array kinds{RotaryScalingKind::none, RotaryScalingKind::linear, RotaryScalingKind::llama3};
@@ -97,12 +97,16 @@ RotaryScaling rotary_scaling(const io::Config& rope, std::int64_t positions) {
   if (scaling.kind == RotaryScalingKind::llama3) {
     scaling.low_frequency_factor = rope.number("low_freq_factor", least_factor, largest_factor);
     scaling.high_frequency_factor = rope.number("high_freq_factor", least_factor, largest_factor);
-    scaling.original_positions = rope.integer_or("original_max_position_embeddings", positions, 1, longest);
+    constexpr const char* original = "original_max_position_embeddings";
+    scaling.original_positions =
+        beside.integer_or(original, rope.integer_or(original, positions, 1, longest), 1, longest);
     if (scaling.high_frequency_factor <= scaling.low_frequency_factor)
       throw rope.error("high_freq_factor", "must be above low_freq_factor: correct it");
   }
-  if (rope.number_or("partial_rotary_factor", 1, 0, 1) != 1)
-    throw rope.error("partial_rotary_factor", "only 1 is known here: use a model that turns whole heads");
+  constexpr const char* partial = "partial_rotary_factor";
+  const io::Config& holder = rope.has(partial) ? rope : beside;
+  if (holder.number_or(partial, 1, 0, 1) != 1)
+    throw holder.error(partial, "only 1 is known here: use a model that turns whole heads");
   return scaling;
 }
 
@@ -128,11 +132,14 @@ LanguageModelConfig llama(const io::Config& json) {
   if (config.padding && *config.padding < 0) *config.padding += config.vocabulary;
   constexpr double least_theta = 1, most_theta = 1e12;
   config.rope_theta = json.number_or("rope_theta", 10000, least_theta, most_theta);
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {  // transformers 5, and older ones
+  // transformers 5, and older ones; of both it takes the older alone, but for an empty one.
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!json.has(key)) continue;
     const io::Config rope = json.object(key);
-    config.rotary_scaling = rotary_scaling(rope, config.positions);
+    if (rope.json().empty()) continue;
+    config.rotary_scaling = rotary_scaling(rope, json, config.positions);
     config.rope_theta = rope.number_or("rope_theta", config.rope_theta, least_theta, most_theta);
+    break;
   }
   return config;
 }
