@@ -184,6 +184,23 @@ TEST_CASE("train refuses sizes that the model it goes on from has otherwise", "[
   CHECK_FALSE(fs::exists(second));
 }
 
+TEST_CASE("a model of 256 tokens is one of bytes where it has no other tokenizer", "[train]") {
+  const Scratch scratch;
+  const fs::path first = scratch.path() / "first", second = scratch.path() / "second";
+  REQUIRE(run(train(first, {"--steps", "1", "--tokenizer", "bytes"})).code == 0);
+  fs::remove(first / "precast_tokenizer.json");
+  const Words on{"train", "--model", first.string(), "--context",    "8", "--batch", "2", "--steps",
+                 "1",     "--quiet", "--output",     second.string()};
+  scratch.file("first/tokenizer.json", "{}");
+  const auto outcome = run(on);
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.one_line_error());
+  CHECK_THAT(outcome.err, Catch::Contains("give its tokens by --batches"));
+  fs::remove(first / "tokenizer.json");
+  CHECK(run(on).code == 0);
+}
+
 TEST_CASE("train does not write over a model unless it is told to", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";

@@ -36,8 +36,11 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
   const std::filesystem::path file = folder / tokenizer_file;
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored)) return Tokenizer::from_json(io::MappedFile(file).text(), file);
-  if (vocabulary == Tokenizer::of_bytes().size()) return Tokenizer::of_bytes();
-  return std::nullopt;
+  if (vocabulary != Tokenizer::of_bytes().size()) return std::nullopt;
+  // As many tokens as there are bytes, but of a tokenizer that transformers wrote, are others.
+  for (const char* other : {"tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json"})
+    if (std::filesystem::exists(folder / other, ignored)) return std::nullopt;
+  return Tokenizer::of_bytes();
 }
 
 /// Refuses what cannot fit, before anything of its size is taken: what every policy needs at the least.
