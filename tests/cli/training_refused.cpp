@@ -292,4 +292,10 @@ TEST_CASE("train: what is trained on is not written over by its log or its page"
   refused({"train", "--model", out.string(), "--data", data, "--log", weights, "--output",
            (scratch.path() / "other").string()},
           weights);
+  // The data that the checkpoint names; a shard is a model's file, too.
+  refused({"train", "--output", out.string(), "--resume", "--steps", "2", "--log", data}, data);
+  const std::string shard = scratch.file("out/model-00001-of-00002.safetensors", "a shard");
+  refused({"train", "--model", out.string(), "--data", data, "--log", shard, "--output",
+           (scratch.path() / "other").string()},
+          shard);
 }

@@ -152,6 +152,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   if (options.resume) {
     kept = settings_of_checkpoint(checkpoint);
     take_settings(command, kept);
+    check_inputs_of_training(options);  // the checkpoint may have named the data
   }
   settle_training(options, command);
   options.training.policy = training_policy(options.training.policy).name;
