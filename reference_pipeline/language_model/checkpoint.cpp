@@ -84,7 +84,10 @@ void Trainer::write_checkpoint(const std::filesystem::path& file, const std::str
   const std::vector<StateTensor> state = model_->state();
   for (const StateTensor& tensor : state) writer.declare(tensor.name, tensor.dtype, tensor.shape);
   for (const StateTensor& tensor : state) writer.write(tensor.bytes);
-  if (before_it_appears) before_it_appears();
+  if (before_it_appears) {
+    writer.sync();
+    before_it_appears();
+  }
   writer.commit();
 }
 

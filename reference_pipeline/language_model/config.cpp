@@ -93,8 +93,8 @@ double yarn_attention_factor(const io::Config& rope, double factor, double least
   return rope.number_or("attention_factor", computed, least, largest);
 }
 
-/// Of the object under rope_parameters or rope_scaling.
-RotaryScaling rotary_scaling(const io::Config& rope, std::int64_t positions) {
+/// Of the object under rope_parameters or rope_scaling; two of its keys may stand beside it.
+RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, std::int64_t positions) {
   const char* const key = rope.has("rope_type") ? "rope_type" : "type";  // before transformers 4.43
   const std::string type = rope.string_or(key, "default");
   using enum RotaryScalingKind;
@@ -109,8 +109,10 @@ RotaryScaling rotary_scaling(const io::Config& rope, std::int64_t positions) {
   if (scaling.kind == none) return scaling;
   constexpr double least_factor = 1e-6, largest_factor = 1e6;
   scaling.factor = rope.number("factor", least_factor, largest_factor);
+  constexpr const char* original = "original_max_position_embeddings";
   if (scaling.kind == llama3 || scaling.kind == yarn)
-    scaling.original_positions = rope.integer_or("original_max_position_embeddings", positions, 1, longest);
+    scaling.original_positions =
+        beside.integer_or(original, rope.integer_or(original, positions, 1, longest), 1, longest);
   if (scaling.kind == llama3) {
     scaling.low_frequency_factor = rope.number("low_freq_factor", least_factor, largest_factor);
     scaling.high_frequency_factor = rope.number("high_freq_factor", least_factor, largest_factor);
@@ -125,8 +127,10 @@ RotaryScaling rotary_scaling(const io::Config& rope, std::int64_t positions) {
     scaling.truncate = rope.boolean_or("truncate", true);
     scaling.attention_factor = yarn_attention_factor(rope, scaling.factor, least_factor, largest_factor);
   }
-  if (rope.number_or("partial_rotary_factor", 1, 0, 1) != 1)
-    throw rope.error("partial_rotary_factor", "only 1 is known here: use a model that turns whole heads");
+  constexpr const char* partial = "partial_rotary_factor";
+  const io::Config& holder = rope.has(partial) ? rope : beside;
+  if (holder.number_or(partial, 1, 0, 1) != 1)
+    throw holder.error(partial, "only 1 is known here: use a model that turns whole heads");
   return scaling;
 }
 
@@ -152,13 +156,16 @@ LanguageModelConfig llama(const io::Config& json) {
   if (config.padding && *config.padding < 0) *config.padding += config.vocabulary;
   constexpr double least_theta = 1, most_theta = 1e12;
   config.rope_theta = json.number_or("rope_theta", 10000, least_theta, most_theta);
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {  // transformers 5, and older ones
+  // transformers 5, and older ones; of both it takes the older alone, but for an empty one.
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!json.has(key)) continue;
     const io::Config rope = json.object(key);
-    config.rotary_scaling = rotary_scaling(rope, config.positions);
+    if (rope.json().empty()) continue;
+    config.rotary_scaling = rotary_scaling(rope, json, config.positions);
     config.rope_theta = rope.number_or("rope_theta", config.rope_theta, least_theta, most_theta);
     if (config.rotary_scaling.kind == RotaryScalingKind::yarn && config.rope_theta == 1)
       throw rope.error("rope_theta", "must be above 1 where rotary positions are scaled by yarn: correct it");
+    break;
   }
   return config;
 }

@@ -1,4 +1,5 @@
 // precast train where a run ends early: Ctrl-C, full disks, folders that cannot be written.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -51,6 +52,37 @@ TEST_CASE("a disk that is full at the first checkpoint leaves nothing of a run",
   CHECK(full.one_line_error());
   CHECK_FALSE(fs::exists(out));
 }
+
+#if !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("a disk that says only at the end that it is full leaves the folder as it was", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  const std::string config = program::content(out / "config.json");
+  // What a network's disk may do: large files fit until they are brought to it.
+  const std::string library = (scratch.path() / "full.so").string(),
+                    source =
+                        scratch.file("full.c",
+                                     "#define _GNU_SOURCE\n#include <errno.h>\n#include <sys/stat.h>\n"
+                                     "#include <sys/syscall.h>\n#include <unistd.h>\n"
+                                     "int fsync(int file) { struct stat facts; if (fstat(file, &facts) "
+                                     "== 0 && S_ISREG(facts.st_mode) && facts.st_size > 16384) { errno = "
+                                     "ENOSPC; return -1; } return (int)syscall(SYS_fsync, file); }\n");
+  if (std::system(
+          ("cc -shared -fPIC " + program::quoted(source) + " -o " + program::quoted(library) + " 2>/dev/null")
+              .c_str()) != 0) {
+    WARN("no C compiler for a disk that is full");
+    return;
+  }
+  const auto full = run(train(out, {"--steps", "2", "--architecture", "llama", "--overwrite"}),
+                        "LD_PRELOAD=" + program::quoted(library));
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_THAT(full.err, Catch::Contains("checkpoint.safetensors: could not be written: No space left"));
+  CHECK(program::content(out / "config.json") == config);
+}
+#endif
 
 TEST_CASE("a run that fails before its first checkpoint leaves the model of its folder as it was",
           "[train]") {

@@ -184,6 +184,23 @@ TEST_CASE("train refuses sizes that the model it goes on from has otherwise", "[
   CHECK_FALSE(fs::exists(second));
 }
 
+TEST_CASE("a model of 256 tokens is one of bytes where it has no other tokenizer", "[train]") {
+  const Scratch scratch;
+  const fs::path first = scratch.path() / "first", second = scratch.path() / "second";
+  REQUIRE(run(train(first, {"--steps", "1", "--tokenizer", "bytes"})).code == 0);
+  fs::remove(first / "precast_tokenizer.json");
+  const Words on{"train", "--model", first.string(), "--context",    "8", "--batch", "2", "--steps",
+                 "1",     "--quiet", "--output",     second.string()};
+  scratch.file("first/tokenizer.json", "{}");
+  const auto outcome = run(on);
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.one_line_error());
+  CHECK_THAT(outcome.err, Catch::Contains("give its tokens by --batches"));
+  fs::remove(first / "tokenizer.json");
+  CHECK(run(on).code == 0);
+}
+
 TEST_CASE("train does not write over a model unless it is told to", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";
@@ -275,4 +292,10 @@ TEST_CASE("train: what is trained on is not written over by its log or its page"
   refused({"train", "--model", out.string(), "--data", data, "--log", weights, "--output",
            (scratch.path() / "other").string()},
           weights);
+  // The data that the checkpoint names; a shard is a model's file, too.
+  refused({"train", "--output", out.string(), "--resume", "--steps", "2", "--log", data}, data);
+  const std::string shard = scratch.file("out/model-00001-of-00002.safetensors", "a shard");
+  refused({"train", "--model", out.string(), "--data", data, "--log", shard, "--output",
+           (scratch.path() / "other").string()},
+          shard);
 }

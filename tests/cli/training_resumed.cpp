@@ -47,6 +47,29 @@ TEST_CASE("a run takes away what killed ones left in its folder, and nobody else
   CHECK(fs::exists(other));
 }
 
+TEST_CASE("a run that was killed as its first checkpoint appeared begins anew by the same command",
+          "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  const std::string model = program::content(out / "model.safetensors"),
+                    config = program::content(out / "config.json");
+  for (const char* later : {"checkpoint.safetensors", "model.safetensors"}) fs::remove(out / later);
+  const auto refused = [&](const program::Outcome& outcome) {
+    INFO(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.one_line_error());
+    CHECK_THAT(outcome.err, Catch::Contains("--overwrite") && !Catch::Contains("--resume"));
+    CHECK(program::content(out / "config.json") == config);
+  };
+  refused(run(train(out, {"--steps", "2", "--tokenizer", "bytes"})));
+  scratch.file("out/model.safetensors.index.json", R"({"weight_map": {}})");  // config.json is of a model
+  refused(run(train(out, {"--steps", "2"})));
+  fs::remove(out / "model.safetensors.index.json");
+  REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
+  CHECK(program::content(out / "model.safetensors") == model);
+}
+
 TEST_CASE("a run that ended before its model was written writes it when it goes on", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";

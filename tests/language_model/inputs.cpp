@@ -114,6 +114,8 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
           "rope_scaling.type");  // before transformers 4.43
   refused(llama + R"("rope_parameters": {"rope_type": "linear", "factor": 2, "partial_rotary_factor": 0.5}})",
           "rope_parameters.partial_rotary_factor");
+  refused(llama + R"("rope_parameters": {"rope_type": "linear", "factor": 2}, "partial_rotary_factor": 0.5})",
+          "partial_rotary_factor");
   refused(llama + R"("rope_parameters": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4,
                      "high_freq_factor": 4}})",
           "rope_parameters.high_freq_factor");
@@ -184,6 +186,15 @@ TEST_CASE("frequencies of rotary positions are scaled as a config says", "[langu
       R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4)";
   CHECK(loaded(rope + R"(, "original_max_position_embeddings": 256})") == llama3);
   CHECK(loaded(rope + "}").original_positions == 512);  // the model's own
+  // As transformers 5.23 takes them: a key beside the object goes before the object's, and of both objects
+  // the older one is taken whole, but for an empty one.
+  CHECK(loaded(rope + R"(}, "original_max_position_embeddings": 64)").original_positions == 64);
+  CHECK(loaded(rope + R"(, "original_max_position_embeddings": 256}, "original_max_position_embeddings": 64)")
+            .original_positions == 64);
+  CHECK(loaded(R"(, "rope_scaling": {}, "rope_parameters": {"rope_type": "linear", "factor": 4})") == linear);
+  CHECK(loaded(R"(, "rope_scaling": {"type": "linear", "factor": 4},
+                  "rope_parameters": {"rope_type": "default", "rope_theta": 500})") == linear);
+  CHECK(LanguageModelConfig::load(file).rope_theta == 10000);
   const RotaryScaling dynamic{.kind = RotaryScalingKind::dynamic, .factor = 4};
   CHECK(loaded(R"(, "rope_scaling": {"type": "dynamic", "factor": 4.0})") == dynamic);
   const RotaryScaling yarn{.kind = RotaryScalingKind::yarn,

@@ -129,9 +129,15 @@ class AtomicFile {
   }
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
+  /// Brings what was written to the disk, where a full one may only now say so. `commit` does it, too: for
+  /// who has something to do between the two.
+  void sync() {
+    if (::fsync(file_.get()) != 0 && errno != EINVAL) fail(errno);  // EINVAL: a file system that cannot
+  }
+
   /// Makes the file appear under its name. May be called once, at the end.
   void commit() {
-    if (::fsync(file_.get()) != 0 && errno != EINVAL) fail(errno);  // EINVAL: a file system that cannot
+    sync();
     if (file_.close() != 0) fail(errno);
     give_name();
     committed_ = true;

@@ -69,6 +69,9 @@ class SafetensorsWriter {
     written_ += static_cast<std::int64_t>(bytes.size());
   }
 
+  /// Brings what was written to the disk, as `commit` does first.
+  void sync() { file_.sync(); }
+
   /// Makes the file appear, once every declared byte is written.
   void commit() {
     write({});

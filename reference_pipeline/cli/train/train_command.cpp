@@ -1,5 +1,4 @@
 // precast train: a language model on a text, under a policy.
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,7 +8,6 @@
 #include <cli/commands.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/device_of_rank.hpp>
-#include <cli/options/given_files.hpp>
 #include <cli/options/output_files.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/train/train_modes.hpp>
@@ -23,15 +21,6 @@
 namespace precast::cli {
 
 namespace {
-
-/// The log and the page take the places of files that are there: not of what is trained on.
-void check_inputs_of_training(const TrainOptions& options) {
-  std::vector<std::filesystem::path> inputs{options.data, options.batches};
-  if (!options.model.empty())
-    for (const char* name : {"config.json", language_model::model_file, tokenizer_file})
-      inputs.push_back(std::filesystem::path(options.model) / name);
-  check_inputs_stay(std::array<std::filesystem::path, 2>{options.log, options.report}, inputs);
-}
 
 void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
   // An unset variable of a script is no wish for the default; empty names of files are refused before.

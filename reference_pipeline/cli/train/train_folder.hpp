@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include <language_model/trainer.hpp>
 #include <sys/file.h>
 
+#include <precast/io/component_source.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/temporary_name.hpp>
@@ -29,12 +31,24 @@ inline void check_train_folder(const TrainOptions& options) {
     throw UsageError("--output is '" + options.output + "': it takes the name of a folder");
   if (options.resume || options.overwrite) return;
   std::error_code ignored;
-  // Of a model in shards, or of weights that are not read here, config.json alone would be replaced.
-  for (const char* file : {checkpoint_file, language_model::model_file, "config.json"})
+  for (const char* file : {checkpoint_file, language_model::model_file})
     if (std::filesystem::exists(folder / file, ignored))
-      throw UsageError("--output: " + io::shown(folder / file) +
-                       " is there: go on from it with --resume, train anew in its place with --overwrite, "
-                       "or name another folder");
+      throw UsageError("--output: " + io::shown(folder / file) + " is there: " +
+                       (std::string_view(file) == checkpoint_file ? "go on from it with --resume, " : "") +
+                       "train anew in its place with --overwrite, or name another folder");
+}
+
+/// The same where config.json is there without them. Of a model in shards, or of weights that are not read
+/// here, it alone would be replaced. A run that was killed as its first checkpoint appeared left one with
+/// this text, and there is nothing to go on from: the same command begins anew.
+inline void check_config_of_folder(const TrainOptions& options, const std::string& text) {
+  const std::filesystem::path folder = options.output, config = folder / "config.json";
+  std::error_code ignored;
+  if (options.resume || options.overwrite || !std::filesystem::exists(config, ignored) ||
+      (io::MappedFile(config).text() == text && !io::ComponentSource::find_weights(folder)))
+    return;
+  throw UsageError("--output: " + io::shown(config) +
+                   " is there: train anew in its place with --overwrite, or name another folder");
 }
 
 /// A folder that is made where it is not there, with those above it, and taken away again where nothing came

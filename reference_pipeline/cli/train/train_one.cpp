@@ -152,10 +152,12 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   if (options.resume) {
     kept = settings_of_checkpoint(checkpoint);
     take_settings(command, kept);
+    check_inputs_of_training(options);  // the checkpoint may have named the data
   }
   settle_training(options, command);
   options.training.policy = training_policy(options.training.policy).name;
   TrainInputs inputs = open_inputs(options, job, *device.backend);
+  check_config_of_folder(options, inputs.config.json());
   const TrainSettings settings = settings_of(options, inputs, job.size());
   if (!options.model.empty()) require_settings_of_model(command, settings);
   if (options.resume) require_same_settings(command, settings, kept);

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 
 #include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/format.hpp>
 #include <cli/terminal/interrupt.hpp>
@@ -36,8 +38,11 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
   const std::filesystem::path file = folder / tokenizer_file;
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored)) return Tokenizer::from_json(io::MappedFile(file).text(), file);
-  if (vocabulary == Tokenizer::of_bytes().size()) return Tokenizer::of_bytes();
-  return std::nullopt;
+  if (vocabulary != Tokenizer::of_bytes().size()) return std::nullopt;
+  // As many tokens as there are bytes, but of a tokenizer that transformers wrote, are others.
+  for (const char* other : {"tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json"})
+    if (std::filesystem::exists(folder / other, ignored)) return std::nullopt;
+  return Tokenizer::of_bytes();
 }
 
 /// Refuses what cannot fit, before anything of its size is taken: what every policy needs at the least.
@@ -94,6 +99,18 @@ bool is_told_to_end() {
   // Who started the ranks says so to those that are left where one died, for which they would wait for ever.
   // From anybody else it is a wish, and the step comes to its end.
   return training == Training::yes ? signal == SIGTERM && is_interrupted_by_starter() : signal != 0;
+}
+
+void check_inputs_of_training(const TrainOptions& options) {
+  std::vector<std::filesystem::path> inputs{options.data, options.batches};
+  std::error_code none;
+  for (std::filesystem::directory_iterator at(options.model, none), end; !none && at != end;
+       at.increment(none)) {
+    const std::string name = at->path().filename().string();
+    if (name == "config.json" || name == tokenizer_file || name.find(".safetensors") != name.npos)
+      inputs.push_back(at->path());
+  }
+  check_inputs_stay(std::array<std::filesystem::path, 2>{options.log, options.report}, inputs);
 }
 
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,

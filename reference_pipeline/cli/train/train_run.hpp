@@ -26,6 +26,10 @@ struct TrainInputs {
   std::unique_ptr<language_model::Batches> batches;
 };
 
+/// The log and the page take the places of files that are there: throws UsageError where one of them is what
+/// is trained on.
+void check_inputs_of_training(const TrainOptions& options);
+
 /// Reads what the options name; of the data's order the part of this rank. Throws InputError, UsageError, and
 /// OutOfMemory where the run needs more than is free on the device.
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
