@@ -1,4 +1,5 @@
-// expect: Policy: Storage<T> needs a dtype that memory can hold; tf32 is a format of operands only.
+// expect: Policy: Storage<T> needs a dtype, whose dtype_traits<T> has static constexpr name, values_per_block
+// and bytes_per_block.
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

@@ -36,7 +36,14 @@ consteval bool decodes() {
         "A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be "
         "copied as bytes.");
     static_assert(dtype_traits<T>::values_per_block > 0, "A block dtype has at least one value in a block.");
-    static_assert(detail::has_decode<T>,
+    // Who forgot a scalar's format has a block of one value.
+    constexpr bool of_one_value = dtype_traits<T>::values_per_block == 1;
+    static_assert(
+        detail::has_decode<T> || !of_one_value,
+        "A dtype of one value needs static constexpr FloatFormat format in its dtype_traits, which "
+        "makes it a scalar, or, as a block dtype, static void decode(const T& block, int first, int "
+        "count, f32* values).");
+    static_assert(detail::has_decode<T> || of_one_value,
                   "A block dtype that is multiplied needs static void decode(const T& block, int first, int "
                   "count, f32* values) in its dtype_traits.");
     return sizeof(T) == dtype_traits<T>::bytes_per_block && dtype_traits<T>::values_per_block > 0 &&

@@ -123,6 +123,13 @@ template <class T>
 concept MadeOfCode = requires {
   typename std::bool_constant<(static_cast<void>(T{code_of<T>{}}), true)>;
 };
+/// Whether the last code comes back from the type: not from a bit-field that is narrower than its format.
+template <MadeOfCode T>
+consteval bool gives_back_codes() {
+  constexpr FloatFormat format = dtype_traits<T>::format;
+  constexpr std::uint32_t last = format.sign_code() | (format.sign_code() - 1);
+  return T{static_cast<code_of<T>>(last)}.bits == last;
+}
 
 }  // namespace detail
 
@@ -153,6 +160,10 @@ consteval FloatFormat format_of() {
                  dtype_traits<T>::bytes_per_block == sizeof(T)),
             "A scalar dtype is one value as it lies in memory: values_per_block is 1, bytes_per_block its "
             "size, and it can be copied as bytes.");
+        if constexpr (detail::MadeOfCode<T>)
+          static_assert(detail::gives_back_codes<T>(),
+                        "A scalar dtype keeps its code in a member `bits`, an unsigned integer that has room "
+                        "for all bits of its format.");
       }
     }
   }

@@ -115,7 +115,10 @@ consteval bool known_once() {
 
 template <class S, class C, class A, class R, bool UsesFlash>
 consteval bool consistent() {
-  static_assert(is_resting<S>,
+  static_assert(Dtype<S>,
+                "Policy: Storage<T> needs a dtype, whose dtype_traits<T> has static constexpr name, "
+                "values_per_block and bytes_per_block.");
+  static_assert(!Dtype<S> || is_resting<S>,
                 "Policy: Storage<T> needs a dtype that memory can hold; tf32 is a format of operands only.");
   static_assert(!is_resting<S> || ScalarDtype<C>,  // by default Compute is Storage
                 "Policy: Compute<T> needs a scalar dtype: block dtypes are stored, not multiplied.");

@@ -9,6 +9,18 @@
 
 namespace precast::gpu::detail {
 
+/// The scale that is left for the exponents of row i, which are relative to `base`, the largest score times
+/// scale. An exponent takes the product of score and scale unrounded; of a large score that would be further
+/// from the base, which is rounded, than 2^x can take: there these products are rounded as well.
+template <class Scores>
+PRECAST_DEVICE f32 scale_of_exponents(Scores& scores, int i, f32 scale, f32 base) {
+  constexpr f32 large = 0x1p29f;  // below it a base is off by 16 at the most
+  if (base <= large && base >= -large) return scale;
+  PRECAST_UNROLL
+  for (int j = 0; j < Scores::columns; ++j) scores.at(i, j) *= scale;
+  return 1.0f;
+}
+
 /// Running maxima and sums of a lane's rows. Exponents are to base 2; a NaN among the scores passes the
 /// maximum over and stays in the sum.
 template <int Rows>
@@ -34,10 +46,11 @@ struct OnlineSoftmax {
       const f32 base = now == none ? 0.0f : now;
       factors[i] = planted<"softmax rescaling">(power_of_two_fast(maxima[i] - base), 1.0f);
       maxima[i] = now;
+      const f32 left = scale_of_exponents(scores, i, scale, base);
       f32 sum = 0;
       PRECAST_UNROLL
       for (int j = 0; j < Scores::columns; ++j) {
-        scores.at(i, j) = power_of_two_fast(multiply_then_add(scores.at(i, j), scale, -base));
+        scores.at(i, j) = power_of_two_fast(multiply_then_add(scores.at(i, j), left, -base));
         sum += scores.at(i, j);
       }
       sums[i] = multiply_then_add(sums[i], factors[i], sum);

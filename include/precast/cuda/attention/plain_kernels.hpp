@@ -139,11 +139,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
   const f32 base = largest == OnlineSoftmax<1>::none ? 0.0f : largest;
   const f32 inverse = softmax.template inverse<threads_per_warp>(0, shape.masks, base);
   for (int key = lane_index() * count; key < shape.keys; key += step) {
-    const Chunk chunk = load(key);
+    Chunk chunk = load(key);
+    const f32 left = scale_of_exponents(chunk, 0, log2_of_e, base);
     Vector<Inside, count> weights;
     PRECAST_UNROLL
     for (int e = 0; e < count; ++e) {
-      const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], log2_of_e, -base));
+      const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], left, -base));
       weights[e] = round_to<Inside>(with_planted_dtype<"inside ignored">(weight * inverse));
     }
     store_vector_global(values + key, weights);
