@@ -119,6 +119,12 @@ std::int64_t steps_of_batches(const std::filesystem::path& file) {
   return tokens_of(opened, file).shape[0];
 }
 
+std::int64_t tokens_of_batches(const std::filesystem::path& file) {
+  const io::SafetensorsFile opened(file);
+  const Shape& shape = tokens_of(opened, file).shape;
+  return shape[1] * (shape[2] - 1);
+}
+
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
                                          std::int64_t vocabulary) {
   const io::SafetensorsFile opened(file);

@@ -32,6 +32,8 @@ std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::i
 
 /// Of how many steps a file has the batches. Throws InputError where it is none of `batches_of_file`.
 std::int64_t steps_of_batches(const std::filesystem::path& file);
+/// How many tokens a step takes there, of all ranks together.
+std::int64_t tokens_of_batches(const std::filesystem::path& file);
 
 /// Those of a safetensors file with I64 `tokens` [steps, batch, context + 1], read as a whole. Throws
 /// InputError where the file is not that, has fewer steps than are asked for, or a token is none of

@@ -22,15 +22,24 @@ using program::train;
 using program::Words;
 namespace fs = std::filesystem;
 
+namespace {
+
+/// A file of --batches, all of the token 1.
+void write_batches(const std::string& file, const precast::Shape& shape) {
+  precast::io::SafetensorsWriter writer(file);
+  writer.declare("tokens", precast::DtypeInfo{"i64", 1, 8}, shape);
+  const std::vector<std::int64_t> tokens(static_cast<std::size_t>(shape.elements()), 1);
+  writer.write(std::as_bytes(std::span(tokens)));
+  writer.commit();
+}
+
+}  // namespace
+
 TEST_CASE("train refuses what --batches has otherwise, and a context that its model does not read",
           "[train]") {
   const Scratch scratch;
   const std::string file = (scratch.path() / "batches.safetensors").string();
-  precast::io::SafetensorsWriter writer(file);
-  writer.declare("tokens", precast::DtypeInfo{"i64", 1, 8}, precast::Shape{2, 2, 9});
-  const std::vector<std::int64_t> tokens(36, 1);
-  writer.write(std::as_bytes(std::span(tokens)));
-  writer.commit();
+  write_batches(file, {2, 2, 9});
   const auto trained = [&](const Words& more) {
     return run(program::with(program::train_tiny({"--steps", "2", "--sample", "0", "--output",
                                                   (scratch.path() / "out").string(), "--batches", file}),
@@ -270,6 +279,18 @@ TEST_CASE("a model or a batch that no machine holds is refused before it is take
     CHECK(refused.err.find("--preset") == std::string::npos);
     CHECK_FALSE(fs::exists(out));
   }
+  if (program::sanitized) return;
+  const std::string batches = (scratch.path() / "batches.safetensors").string();
+  write_batches(batches, {1, 800, 1001});
+  const auto refused = run({"train", "--output", out, "--batches", batches, "--layers", "17", "--width", "64",
+                            "--context", "1000"},
+                           "ulimit -v 8000000;");
+  INFO(refused.err);
+  CHECK(refused.code == 1);
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("with 800,000 tokens a step, takes at least") &&
+                              Catch::Contains("try --batches of fewer tokens a step"));
+  CHECK_FALSE(fs::exists(out));
 }
 
 TEST_CASE("train: what is trained on is not written over by its log or its page", "[train]") {

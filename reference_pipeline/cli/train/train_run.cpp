@@ -46,7 +46,8 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
 }
 
 /// Refuses what cannot fit, before anything of its size is taken: what every policy needs at the least.
-void require_memory(const LanguageModelConfig& config, double tokens, const families::Backend& device) {
+void require_memory(const LanguageModelConfig& config, double tokens, bool tokens_of_file,
+                    const families::Backend& device) {
   const auto free_bytes = device.free_memory();
   double parameters = 0;
   for (const ParameterFacts& facts : parameters_of(config))
@@ -61,8 +62,9 @@ void require_memory(const LanguageModelConfig& config, double tokens, const fami
   throw OutOfMemory("a model of " + with_commas(static_cast<std::int64_t>(parameters)) +
                     " parameters, with " + with_commas(static_cast<std::int64_t>(tokens)) +
                     " tokens a step, takes at least " + in_bytes(static_cast<std::int64_t>(bytes)) + "; " +
-                    in_bytes(*free_bytes) +
-                    " are free: try a smaller --width, --layers, --batch or --context");
+                    in_bytes(*free_bytes) + " are free: try " +
+                    (tokens_of_file ? "--batches of fewer tokens a step, or a smaller model"
+                                    : "a smaller --width, --layers, --batch or --context"));
 }
 
 /// What training leaves out of a model that was given, and of a run that goes on all but its tensors, which
@@ -119,10 +121,11 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
   TrainInputs inputs;
   const std::filesystem::path folder = options.resume ? options.output : options.model;
   const bool is_new = folder.empty();
-  const double tokens =
-      options.batches.empty() ? static_cast<double>(options.batch_size() * options.context_length()) : 1;
+  const bool of_file = !options.batches.empty();
+  const double tokens = of_file ? static_cast<double>(tokens_of_batches(options.batches)) / job.size()
+                                : static_cast<double>(options.batch_size() * options.context_length());
   std::optional<Text> text;
-  if (options.batches.empty() || (is_new && options.tokenizer == "characters"))
+  if (!of_file || (is_new && options.tokenizer == "characters"))
     text = text_of(options);
   else if (!options.data.empty())
     throw UsageError(
@@ -131,11 +134,11 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
     inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
                                                     : Tokenizer::of_characters(text->text, text->name);
     inputs.config = options.new_model(inputs.tokenizer->size());
-    require_memory(inputs.config, tokens, device);
+    require_memory(inputs.config, tokens, of_file, device);
     inputs.values = initial_values(parameters_of(inputs.config), options.seed);
   } else {
     inputs.config = LanguageModelConfig::load(folder / "config.json");
-    require_memory(inputs.config, tokens, device);
+    require_memory(inputs.config, tokens, of_file, device);
     inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
     if (options.resume)  // the checkpoint has them
       for (const ParameterFacts& facts : parameters_of(inputs.config))
@@ -144,7 +147,7 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
       inputs.values = read_values(folder, inputs.config);
     if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
   }
-  if (!options.batches.empty()) {
+  if (of_file) {
     inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
     batches_name = io::shown(options.batches);
   } else {
@@ -164,7 +167,6 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
         random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size() * job.size(),
                        options.context_length(), options.seed, text->name);
   }
-  const bool of_file = !options.batches.empty();
   if (inputs.batches->context() > inputs.config.positions)
     throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
                      " tokens, and the model reads " + std::to_string(inputs.config.positions) +
