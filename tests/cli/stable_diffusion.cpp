@@ -413,6 +413,18 @@ TEST_CASE(
   CHECK_THAT(memory, Catch::Contains("unet") && !Catch::Contains("vae") && !Catch::Contains("transformer"));
 }
 
+TEST_CASE("inspect: the -Infinity that diffusers writes of a DPM-Solver++ is read as generate reads it") {
+  const Scratch scratch;
+  const std::string model = (scratch.path() / "model").string();
+  std::filesystem::copy(stable_diffusion_models + "sd15", model, std::filesystem::copy_options::recursive);
+  scratch.file("model/scheduler/scheduler_config.json",
+               R"({"_class_name": "DPMSolverMultistepScheduler", "lambda_min_clipped": -Infinity})");
+  const auto inspected = run({"inspect", model, "--json"});
+  INFO(inspected.err);
+  REQUIRE(inspected.code == 0);
+  CHECK_THAT(inspected.json().dump(), Catch::Contains("DPMSolverMultistepScheduler"));
+}
+
 TEST_CASE("inspect: a UNet in diffusers' names is a part of a model, and says which") {
   const Scratch scratch;
   const std::string unet = (scratch.path() / "u.gguf").string(),
