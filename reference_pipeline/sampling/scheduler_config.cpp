@@ -229,17 +229,21 @@ InputError SchedulerConfig::wrong_class(const std::string& problem) const {
                                           (by_index_ ? "' by model_index.json, " : "', ") + problem);
 }
 
-SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const std::string& class_of_index) {
+io::Config load_scheduler_keys(const std::filesystem::path& path) {
   const io::MappedFile file(path);
   if (file.bytes().size() > io::largest_json_file)
     throw io::file_error(path, "is too large for a scheduler's settings: check that it is the right file");
-  nlohmann::json json = io::parse_json(without_infinities(file.text()), path);
-  if (class_of_index.empty()) return SchedulerConfig(io::Config(path, std::move(json)), false);
-  const io::Config own(path, json);
+  return {path, io::parse_json(without_infinities(file.text()), path)};
+}
+
+SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const std::string& class_of_index) {
+  io::Config own = load_scheduler_keys(path);
+  if (class_of_index.empty()) return SchedulerConfig(std::move(own), false);
   io::refuse_null(own, {"_class_name"});
-  const bool by_index = own.string_or("_class_name", "") != class_of_index;
-  if (by_index) json["_class_name"] = class_of_index;
-  return SchedulerConfig(io::Config(path, std::move(json)), by_index);
+  if (own.string_or("_class_name", "") == class_of_index) return SchedulerConfig(std::move(own), false);
+  nlohmann::json json = own.json();
+  json["_class_name"] = class_of_index;
+  return SchedulerConfig(io::Config(path, std::move(json)), true);
 }
 
 SamplerKind SchedulerConfig::default_kind() const {

@@ -68,6 +68,10 @@ struct SamplerSettings {
   double timestep_scaling = 10;                ///< lcm
 };
 
+/// The keys of a scheduler_config.json, of any class: where Python wrote -Infinity, which no JSON is, they
+/// are null. Throws InputError where it is missing, malformed, or not an object.
+io::Config load_scheduler_keys(const std::filesystem::path& path);
+
 /// A scheduler_config.json of one of diffusers' schedulers.
 class SchedulerConfig {
  public:

@@ -102,6 +102,13 @@ T5Config T5Config::load(const std::filesystem::path& file) {
   // T5 1.1 was released as "gated-gelu" and means the tanh form.
   config.activation = activation_named(json, "feed_forward_proj",
                                        config.gated && activation == "gelu" ? "gelu_new" : activation);
+  // transformers writes what it made of feed_forward_proj beside it, and where these stand there, they count.
+  io::refuse_null(json, {"dense_act_fn"});
+  config.gated = json.boolean_or("is_gated_act", config.gated);
+  if (json.has("dense_act_fn"))
+    config.activation = activation_named(json, "dense_act_fn", json.string("dense_act_fn"));
+  if (json.boolean_or("is_decoder", false))
+    throw json.error("is_decoder", "is true, and prompts are read by an encoder: get the file anew");
   return config;
 }
 

@@ -227,6 +227,19 @@ TEST_CASE("generate: a negative prompt of \"\" stands in an XL picture, and make
   CHECK(*std::next(option) == "");
 }
 
+TEST_CASE("generate: what takes its guidance as an input is not told to raise it for a negative prompt") {
+  const Scratch scratch;
+  const auto made = run({"generate", "--model", stable_diffusion_models + "lcm", "--prompt", "a", "--steps",
+                         "1", "--negative", "b", "--guidance-rescale", "0.5", "--width", "8", "--height", "8",
+                         "--output", (scratch.path() / "a.png").string()});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.err,
+             Catch::Contains("--negative does nothing: this model takes its guidance as an input") &&
+                 Catch::Contains("--guidance-rescale does nothing: this model takes its guidance") &&
+                 !Catch::Contains("above 1"));
+}
+
 TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another model, are one line") {
   const std::string model = stable_diffusion_models + "sd15";
   const std::vector<std::pair<Words, std::string>> wrong{
@@ -411,6 +424,18 @@ TEST_CASE(
   std::filesystem::remove(without + "/text_encoder/model.safetensors");
   const std::string memory = memory_of(without).dump();
   CHECK_THAT(memory, Catch::Contains("unet") && !Catch::Contains("vae") && !Catch::Contains("transformer"));
+}
+
+TEST_CASE("inspect: the -Infinity that diffusers writes of a DPM-Solver++ is read as generate reads it") {
+  const Scratch scratch;
+  const std::string model = (scratch.path() / "model").string();
+  std::filesystem::copy(stable_diffusion_models + "sd15", model, std::filesystem::copy_options::recursive);
+  scratch.file("model/scheduler/scheduler_config.json",
+               R"({"_class_name": "DPMSolverMultistepScheduler", "lambda_min_clipped": -Infinity})");
+  const auto inspected = run({"inspect", model, "--json"});
+  INFO(inspected.err);
+  REQUIRE(inspected.code == 0);
+  CHECK_THAT(inspected.json().dump(), Catch::Contains("DPMSolverMultistepScheduler"));
 }
 
 TEST_CASE("inspect: a UNet in diffusers' names is a part of a model, and says which") {

@@ -111,6 +111,10 @@ const std::vector<BadValue> bad_values{
     {t5_config, "relative_attention_max_distance", 0},
     {t5_config, "feed_forward_proj", "gated-tanhshrink"},
     {t5_config, "feed_forward_proj", 3},
+    {t5_config, "dense_act_fn", "tanhshrink"},
+    {t5_config, "dense_act_fn", nullptr},
+    {t5_config, "is_gated_act", 3},
+    {t5_config, "is_decoder", true},
     {t5_config, "layer_norm_epsilon", nlohmann::json::array()},
     {vae_config, "block_out_channels", List{}},
     {vae_config, "block_out_channels", List{0, 8}},
@@ -273,6 +277,22 @@ TEST_CASE("a config's value that makes no sense is named with its file and key")
            message.find("axes_dims_rope") != std::string::npos ||
            message.find("norm_num_groups") != std::string::npos));
   }
+}
+
+TEST_CASE("what a T5's config says of its activation beside feed_forward_proj counts, as in transformers") {
+  const DamagedFolder folder(golden_model("dev_f32"));
+  const auto read = [&] { return text::T5Config::load(folder.path() / t5_config); };
+  folder.edit(t5_config, [](nlohmann::json& json) {
+    json["feed_forward_proj"] = "gated-gelu";
+    json.erase("dense_act_fn");
+    json.erase("is_gated_act");
+  });
+  CHECK(read().activation == ActivationFunction::gelu_tanh);
+  CHECK(read().gated);
+  folder.set(t5_config, "dense_act_fn", "gelu");
+  folder.set(t5_config, "is_gated_act", false);
+  CHECK(read().activation == ActivationFunction::gelu_erf);
+  CHECK(!read().gated);
 }
 
 TEST_CASE("a config's key that must be there is missed") {

@@ -10,6 +10,7 @@
 #include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <families/request_error.hpp>
+#include <sampling/scheduler_config.hpp>
 #include <unistd.h>
 
 #include <precast/io/component_source.hpp>
@@ -83,7 +84,8 @@ std::string class_of(const nlohmann::json& config) {
 }
 
 void add_config(InspectedComponent& component, const fs::path& file) {
-  component.config = io::Config::load(file).json();
+  const bool of_scheduler = file.filename() == "scheduler_config.json";
+  component.config = (of_scheduler ? sampling::load_scheduler_keys(file) : io::Config::load(file)).json();
   component.class_name = io::printable(class_of(component.config));
   for (const families::Family* family : families::all_families()) {
     component.accounting = family->account(component.class_name, file);

@@ -68,10 +68,15 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
   if (request.guidance && !used.guidance)
     warnings.push_back("--guidance " + shortest(*request.guidance) +
                        " does nothing: this model was trained without guidance");
+  const bool distilled = pipeline.family().guidance_is_distilled();
+  // As latent consistency models, whose guidance is above 1 and makes no second prediction.
+  const bool takes_guidance_in = !distilled && used.guidance && *used.guidance > 1;
+  constexpr const char* as_input = "this model takes its guidance as an input, and predicts once a step";
   if (request.negative && !used.negative)
-    warnings.push_back("--negative does nothing without classifier-free guidance: add " +
-                       std::string(pipeline.family().guidance_is_distilled() ? "--cfg-scale" : "--guidance") +
-                       " above 1, which takes twice the time");
+    warnings.push_back(takes_guidance_in ? std::string("--negative does nothing: ") + as_input
+                                         : "--negative does nothing without classifier-free guidance: add " +
+                                               std::string(distilled ? "--cfg-scale" : "--guidance") +
+                                               " above 1, which takes twice the time");
   constexpr std::uint8_t half = 128;
   if (request.mask && std::ranges::all_of(request.mask->rgb, [](std::uint8_t value) { return value < half; }))
     warnings.emplace_back("--mask is black throughout, and what is white in it is painted anew: nothing is");
@@ -82,7 +87,7 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
   if (used.sampler) {
     unused("--eta", request.eta, used.eta, "of the samplers only ddim has it");
     unused("--guidance-rescale", request.guidance_rescale, used.guidance_rescale,
-           "nothing is guided, with --guidance not above 1");
+           takes_guidance_in ? as_input : "nothing is guided, with --guidance not above 1");
     unused("--aesthetic-score", request.aesthetic_score, used.aesthetic_score, "only refiners take one");
     unused("--negative-aesthetic-score", request.negative_aesthetic_score, used.negative_aesthetic_score,
            "only refiners take one");
