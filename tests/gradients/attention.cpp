@@ -186,6 +186,29 @@ TEMPLATE_TEST_CASE("gradients of attention follow the chain rule in float64", "[
   }
 }
 
+TEMPLATE_TEST_CASE("heads without a column have gradients", "[attention]", F32, Bf16Flash) {
+  using A = typename training<TestType>::gradient;
+  const auto gradients_of = [](std::int64_t width, std::int64_t width_v, auto&& check) {
+    const auto q = sent(random_tensor<A>({1, 3, width}, 1)), k = sent(random_tensor<A>({1, 4, width}, 2)),
+               v = sent(random_tensor<A>({1, 4, width_v}, 3)), dy = sent(filled<A>(Shape{1, 3, width_v}, 1));
+    Tensor<A> out(dy.shape()), dq = sent(filled<A>(q.shape(), 7)), dk = sent(filled<A>(k.shape(), 7)),
+                               dv = sent(filled<A>(v.shape(), 7));
+    Tensor<f32> log_sums(Shape{1, 1, 3});
+    attention_with_log_sums_into<TestType>(q, k, v, {}, out, log_sums);
+    attention_gradient_into<TestType>(dy, q, k, v, out, log_sums, {}, dq, dk, dv);
+    check(wide(log_sums), wide(dq), wide(dk), wide(dv));
+  };
+  // Each of four keys has a quarter of each of three queries.
+  gradients_of(0, 2, [](const Doubles& log_sums, const Doubles&, const Doubles&, const Doubles& dv) {
+    for (const double sum : log_sums) CHECK(sum == Approx(std::log(4.0)));
+    CHECK(dv == Doubles(8, 0.75));
+  });
+  gradients_of(2, 0, [](const Doubles&, const Doubles& dq, const Doubles& dk, const Doubles&) {
+    CHECK(dq == Doubles(6, 0.0));
+    CHECK(dk == Doubles(8, 0.0));
+  });
+}
+
 TEST_CASE("gradients of attention go into slices of one array, and a bias counts", "[attention]") {
   // Queries, keys and values side by side, as one product makes them.
   const std::int64_t rows = 11, heads = 2, width = 5, columns = heads * width;

@@ -234,7 +234,11 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
         detail::heads_in(dq), detail::heads_in(dk),
         detail::heads_in(dv), detail::shape_of(problem),
         pointer_to(log_sums), pointer_to(std::as_const(deltas).view())};
-    if (!given.shape.biased && detail::launch_tiled_gradient<Types, ForwardOperand, Choice>(given, stream))
+    // Rows without a value have no place that tiles could be copied from.
+    const bool has_values =
+        problem.width > 0 && (problem.width_v > 0 || !detail::leaves_some_to_rows<Choice>);
+    if (!given.shape.biased && has_values &&
+        detail::launch_tiled_gradient<Types, ForwardOperand, Choice>(given, stream))
       return;
   }
   // What the choice has leaves nothing to these kernels where tiles take all of it.

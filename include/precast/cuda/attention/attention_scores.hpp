@@ -128,8 +128,10 @@ void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q
     };
     // As wide as the gradients' kernels take it, which go by the wider of keys and values.
     const std::int64_t widest = max_of(problem.width, problem.width_v);
-    if (!given.shape.biased && detail::visit_head_width<detail::tiled_gradient_widths, Choice>(
-                                   detail::checked_int(widest, "columns"), start))
+    // Rows without a value have no place that tiles could be copied from.
+    if (!given.shape.biased && problem.width > 0 &&
+        detail::visit_head_width<detail::tiled_gradient_widths, Choice>(
+            detail::checked_int(widest, "columns"), start))
       return;
   }
   // What the choice has leaves nothing to this kernel where tiles take all of it.
