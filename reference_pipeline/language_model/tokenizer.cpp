@@ -80,11 +80,13 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const std::st
 
 std::string Tokenizer::decode(std::span<const std::int32_t> tokens) const {
   std::string text;
-  for (const std::int32_t token : tokens)
+  for (const std::int32_t token : tokens) {
+    if (token < 0 || token >= size()) continue;  // a model may have rows for more
     if (characters_.empty())
       text += static_cast<char>(token);
-    else if (token >= 0 && token < size())
+    else
       image::append_utf8(text, static_cast<std::int32_t>(characters_[static_cast<std::size_t>(token)]));
+  }
   return text;
 }
 

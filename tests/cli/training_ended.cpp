@@ -134,6 +134,18 @@ TEST_CASE("Ctrl-C leaves a checkpoint, also before the first one is due", "[trai
   CHECK(program::content(out / "model.safetensors") == program::content(whole / "model.safetensors"));
 }
 
+TEST_CASE("Ctrl-C ends a sample that is long, and shows what the run came to", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const auto ended = program::run_until(
+      program::exists(out / "model.safetensors"), "TERM",
+      program::train_tiny({"--batch", "2", "--steps", "2", "--sample", "100000", "--output", out.string()}));
+  INFO(ended.err);
+  CHECK(ended.code == 143);
+  CHECK_THAT(ended.out, Catch::Contains(" in 2 steps"));
+  CHECK(ended.out.size() < 100000);
+}
+
 TEST_CASE("a full disk leaves whole lines in the log", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out", log = scratch.path() / "log.jsonl";

@@ -40,6 +40,8 @@ TEST_CASE("a tokenizer of characters gives a text back, and says where it is not
   CHECK_THROWS_AS(Tokenizer::from_json("{\"kind\": 3}", "t.json"), InputError);
   const Tokenizer bytes = Tokenizer::of_bytes();
   CHECK(bytes.decode(bytes.encode("a\xff", "f")) == "a\xff");
+  // Rows that a model has for more tokens are no text.
+  for (const Tokenizer& one : {tokenizer, bytes}) CHECK(one.decode(std::vector{320, 0, -1}).size() == 1);
   CHECK(Tokenizer::from_json(bytes.json(), "t.json").size() == 256);
 }
 

@@ -13,8 +13,10 @@
 #include <cli/options/output_files.hpp>
 #include <cli/options/run_options.hpp>
 #include <cli/terminal/format.hpp>
+#include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
+#include <cli/terminal/progress.hpp>
 #include <cli/train/train_folder.hpp>
 #include <cli/train/train_log.hpp>
 #include <cli/train/train_modes.hpp>
@@ -40,9 +42,13 @@ std::string sampled(Trainer& trainer, const TrainInputs& inputs, const TrainOpti
   const std::vector<std::int32_t> window = inputs.batches->step(0);
   const auto start = std::span(window).first(static_cast<std::size_t>(inputs.batches->context()));
   constexpr double temperature = 0.8;
+  ProgressReporter progress;
   const std::vector<std::int32_t> tokens =
       sample_tokens(trainer.model(), {start.begin(), start.end()}, count, inputs.batches->context(),
-                    temperature, options.seed);
+                    temperature, options.seed, [&](std::int64_t drawn) {
+                      progress.update("sampling", drawn, count);
+                      return interrupting_signal() == 0;  // what was drawn by then is shown
+                    });
   return inputs.tokenizer->decode(tokens);
 }
 
