@@ -254,7 +254,7 @@ SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const s
 SamplerKind SchedulerConfig::default_kind() const {
   const auto* found = std::ranges::find(named_kinds, class_name_, &NamedKind::class_name);
   if (found == named_kinds.end())
-    throw wrong_class("a sampler that is not here: choose one of " + listed_names());
+    throw SamplerNotHere(wrong_class("a sampler that is not here: choose one of " + listed_names()).what());
   if (is_dpmpp(found->kind) && config_.boolean_or("use_karras_sigmas", false))
     return SamplerKind::dpmpp_2m_karras;
   return found->kind;
