@@ -169,10 +169,15 @@ void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
   refuse(config, "use_lu_lambdas");
   refuse(config, "use_flow_sigmas");
   refuse(config, "use_dynamic_shifting");
-  if (config.has("variance_type"))
-    throw config.error("variance_type",
-                       "is set, and models that predict a variance are not supported: set "
-                       "it to null");
+  // DDPM's files say how noise is drawn, which no sampler here asks; that a model predicts it, matters.
+  const std::string variance = config.string_or("variance_type", "");
+  if (variance == "learned" || variance == "learned_range")
+    throw config.error("variance_type", "is '" + variance +
+                                            "', and models that predict a variance are not supported: use "
+                                            "another model");
+  one_of<bool, 4>(
+      config, "variance_type", true,
+      {{{"fixed_small", true}, {"fixed_small_log", true}, {"fixed_large", true}, {"fixed_large_log", true}}});
   if (config.has("lambda_min_clipped")) {
     settings.lambda_min_clipped = config.number("lambda_min_clipped", -1e30, 100);
     settings.clips_lambda = true;
@@ -249,7 +254,7 @@ SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const s
 SamplerKind SchedulerConfig::default_kind() const {
   const auto* found = std::ranges::find(named_kinds, class_name_, &NamedKind::class_name);
   if (found == named_kinds.end())
-    throw wrong_class("a sampler that is not here: choose one of " + listed_names());
+    throw SamplerNotHere(wrong_class("a sampler that is not here: choose one of " + listed_names()).what());
   if (is_dpmpp(found->kind) && config_.boolean_or("use_karras_sigmas", false))
     return SamplerKind::dpmpp_2m_karras;
   return found->kind;

@@ -68,6 +68,12 @@ struct SamplerSettings {
   double timestep_scaling = 10;                ///< lcm
 };
 
+/// A model's own sampler is none of these: another can take its place.
+class SamplerNotHere : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 /// The keys of a scheduler_config.json, of any class: where Python wrote -Infinity, which no JSON is, they
 /// are null. Throws InputError where it is missing, malformed, or not an object.
 io::Config load_scheduler_keys(const std::filesystem::path& path);

@@ -438,6 +438,25 @@ TEST_CASE("inspect: the -Infinity that diffusers writes of a DPM-Solver++ is rea
   CHECK_THAT(inspected.json().dump(), Catch::Contains("DPMSolverMultistepScheduler"));
 }
 
+TEST_CASE("inspect: a model whose sampler is not here is shown, and its memory with another one") {
+  const Scratch scratch;
+  const std::string model = (scratch.path() / "model").string();
+  std::filesystem::copy(stable_diffusion_models + "sd15", model, std::filesystem::copy_options::recursive);
+  nlohmann::json index = nlohmann::json::parse(program::content(model + "/model_index.json"));
+  index["scheduler"] = {"diffusers", "UniPCMultistepScheduler"};
+  scratch.file("model/model_index.json", index.dump());
+  scratch.file("model/scheduler/scheduler_config.json", R"({"_class_name": "UniPCMultistepScheduler"})");
+  const auto inspected = run({"inspect", model});
+  INFO(inspected.err);
+  REQUIRE(inspected.code == 0);
+  CHECK_THAT(inspected.out, Catch::Contains("UniPCMultistepScheduler") &&
+                                Catch::Contains("with ddim, for its own sampler is not here"));
+  // Who draws chooses one.
+  const auto drawn = run({"generate", "--model", model, "--prompt", "a", "--steps", "1"});
+  CHECK(drawn.one_line_error());
+  CHECK_THAT(drawn.err, Catch::Contains("choose one of ddim"));
+}
+
 TEST_CASE("inspect: a UNet in diffusers' names is a part of a model, and says which") {
   const Scratch scratch;
   const std::string unet = (scratch.path() / "u.gguf").string(),

@@ -220,6 +220,8 @@ TEST_CASE("a key of the wrong type, out of range or not supported is one line") 
       {dpmpp, "use_flow_sigmas", true},
       {dpmpp, "use_dynamic_shifting", true},
       {dpmpp, "variance_type", "learned"},
+      {dpmpp, "variance_type", "learned_range"},
+      {dpmpp, "variance_type", "odd"},
       {dpmpp, "lambda_min_clipped", "low"},
       {dpmpp, "thresholding", true},
       {lcm, "original_inference_steps", 0},
@@ -257,6 +259,8 @@ TEST_CASE("a key of the wrong type, out of range or not supported is one line") 
   }
   CHECK_THAT(refusal(R"({"_class_name": "EulerDiscreteScheduler", "sigma_min": 3, "sigma_max": 2})", euler),
              Contains("sigma_min"));
+  // As the files of DDPM say, which another sampler can take the place of.
+  CHECK(refusal(with_key("variance_type", "fixed_small"), dpmpp).empty());
   CHECK_THAT(refusal(with_key("num_train_timesteps", 49), lcm),
              Contains("'num_train_timesteps'") && Contains("original_inference_steps, 50"));
   CHECK(refusal(with_key("num_train_timesteps", 50), lcm).empty());

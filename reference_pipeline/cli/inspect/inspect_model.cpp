@@ -3,6 +3,8 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -147,10 +149,12 @@ bool is_complete(const Inspection& inspection, const families::Family& family) {
   });
 }
 
-/// What a picture of the model's own size takes.
-families::MemoryEstimate estimate_of(const families::Pipeline& pipeline) {
+/// What a picture of the model's own size takes, by its own sampler or another.
+families::MemoryEstimate estimate_of(const families::Pipeline& pipeline,
+                                     const std::optional<std::string>& sampler) {
   families::Request request;
   request.prompts = {""};
+  request.sampler = sampler;
   try {
     return pipeline.estimate(request);
   } catch (const families::RequestError&) {  // a model that was trained to paint into a picture needs one
@@ -168,13 +172,23 @@ void add_memory(Inspection& inspection) {
   inspection.memory_note = complete
                                ? "weights and results of ops at the model's own size, one component at a time"
                                : "the " + denoiser_name(*denoiser->family) + "'s weights alone";
+  std::optional<std::string> sampler;
   for (const NamedPreset& preset : families::all_presets()) {
     if (!complete) {
       inspection.memory.push_back({std::string(preset.name), denoiser_weights(*denoiser, preset.choice)});
     } else if (families::added_preset(preset.choice) || path_compiled(preset.choice)) {
       const auto pipeline = denoiser->family->open(
           inspection.path, families::ComponentChoices::all(preset.choice), families::cpu_backend());
-      inspection.memory.push_back({std::string(preset.name), estimate_of(*pipeline)});
+      const auto estimate = [&] {
+        inspection.memory.push_back({std::string(preset.name), estimate_of(*pipeline, sampler)});
+      };
+      try {
+        estimate();
+      } catch (const sampling::SamplerNotHere&) {
+        sampler = sampling::sampler_name(sampling::SamplerKind::ddim);
+        inspection.memory_note += ", with ddim, for its own sampler is not here";
+        estimate();
+      }
     }
   }
 }
