@@ -288,6 +288,34 @@ TEST_CASE("gradients of attention for chosen heads have the same bits, and other
       Error);
 }
 
+TEMPLATE_TEST_CASE("gradients of attention follow scores of any size", "[attention]", F32, F32Flash,
+                   Bf16Flash) {
+  // Scores of 1e10, of which each query's largest leaves the others nothing: its key alone gets its gradient.
+  using A = typename training<TestType>::gradient;
+  const std::int64_t queries = 20, keys = 12, width = 8;
+  const auto q = random_tensor<A>({1, queries, width}, 1, 1e5),
+             k = random_tensor<A>({1, keys, width}, 2, 1e5), v = random_tensor<A>({1, keys, width}, 3),
+             dy = random_tensor<A>({1, queries, width}, 4);
+  const AttentionOptions options;
+  Tensor<A> out(dy.shape()), dq(q.shape()), dk(k.shape()), dv(v.shape());
+  Tensor<f32> log_sums(Shape{1, 1, queries});
+  attention_with_log_sums_into<TestType>(sent(q), sent(k), sent(v), options, out, log_sums);
+  attention_gradient_into<TestType>(sent(dy), sent(q), sent(k), sent(v), out, log_sums, options, dq, dk, dv);
+  const Doubles wide_q = wide(q), wide_k = wide(k), wide_dy = wide(dy);
+  Doubles expected(static_cast<std::size_t>(keys * width));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(queries); ++i) {
+    std::size_t chosen = 0;
+    double largest = -std::numeric_limits<double>::infinity();
+    for (std::size_t j = 0; j < static_cast<std::size_t>(keys); ++j) {
+      double score = 0;
+      for (std::size_t d = 0; d < 8; ++d) score += wide_q[i * 8 + d] * wide_k[j * 8 + d];
+      if (score > largest) largest = score, chosen = j;
+    }
+    for (std::size_t d = 0; d < 8; ++d) expected[chosen * 8 + d] += wide_dy[i * 8 + d];
+  }
+  CHECK(distance(wide(dv), expected) <= 4 * unit<A> * length(expected));
+}
+
 TEST_CASE("plain attention in f16 has gradients that overflow, and flash has not", "[attention]") {
   // Gradients of weights of 2e5, which f16 does not hold: dy v.
   const auto q = filled<f16>({1, 2, 4}, 0), v = filled<f16>({1, 2, 4}, 200), dy = filled<f16>({1, 2, 4}, 250);

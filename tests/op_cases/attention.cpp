@@ -125,21 +125,21 @@ TEMPLATE_LIST_TEST_CASE("scores of any size leave the largest its weight", "[att
   using Operand = typename precisions<TestType, Attention>::operand;
   using Inside = typename precisions<TestType, Attention>::inside;
   if constexpr (dtype_traits<Inside>::format.max() < 2e38) return;
-  const AttentionCase c{1, 1, 8, 140, 8, false, true};
+  const AttentionCase c{1, 1, 10, 140, 8, false, true};
   AttentionInputs<A> in(c);
   // Rows whose keys all have one large bias, which is all that is left of their scores, and rows with
-  // one key beside it.
-  constexpr f32 sizes[] = {-1e10f, -1e30f, 1e10f, 2e38f};
-  for (std::int64_t i = 0; i < in.bias.elements(); ++i) in.bias.data()[i] = sizes[i / 140 % 4];
-  for (const std::int64_t query : {4, 5}) in.bias.data()[query * 140 + 77] = 0;
-  for (const std::int64_t query : {6, 7})
+  // one key beside it. 3.3e38 is infinite once it is for 2^x.
+  constexpr f32 sizes[] = {-1e10f, -1e30f, -3.3e38f, 1e10f, 3.3e38f};
+  for (std::int64_t i = 0; i < in.bias.elements(); ++i) in.bias.data()[i] = sizes[i / 140 % 5];
+  for (const std::int64_t query : {5, 6, 7}) in.bias.data()[query * 140 + 77] = 0;
+  for (const std::int64_t query : {8, 9})
     for (std::int64_t key = 0; key < 140; ++key)
       if (key != 77) in.bias.data()[query * 140 + key] = 0;
   const auto values = wide(in.v), result = wide(attention_of<TestType>(c, in));
   for (std::size_t i = 0; i < result.size(); ++i) {
     const std::size_t column = i % 8;
     double expected = values[77 * 8 + column];
-    if (i / 8 < 4) {
+    if (i / 8 < 5) {
       expected = 0;
       for (std::size_t key = 0; key < 140; ++key) expected += values[key * 8 + column] / 140;
     }

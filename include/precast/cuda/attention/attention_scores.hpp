@@ -69,7 +69,7 @@ struct ScoresOf : AttentionShape {
       sum = add_product<Types>(operand_of<ForwardOperand, Types::saturate>(left[d]),
                                operand_of<ForwardOperand, Types::saturate>(right[d]), sum);
     const f32 bias = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
-    const f32 scaled = biased ? multiply_then_add(sum, scale, bias) : sum * scale;
+    const f32 scaled = biased ? multiply_then_add(sum, scale, bias) : math::rounded_product(sum, scale);
     if (Types::saturate && bias == -infinity) return bias;  // a masked score stays masked
     return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(scaled), scaled);
   }

@@ -6,23 +6,39 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
+#include <precast/problem/math.hpp>
 
 namespace precast::gpu::detail {
 
-/// The scale that is left for the exponents of row i, which are relative to `base`, the largest score times
-/// scale. An exponent takes the product of score and scale unrounded; of a large score that would be further
-/// from the base, which is rounded, than 2^x can take: there these products are rounded as well.
-template <class Scores>
-PRECAST_DEVICE f32 scale_of_exponents(Scores& scores, int i, f32 scale, f32 base) {
-  constexpr f32 large = 0x1p29f;  // below it a base is off by 16 at the most
-  if (base <= large && base >= -large) return scale;
-  PRECAST_UNROLL
-  for (int j = 0; j < Scores::columns; ++j) scores.at(i, j) *= scale;
-  return 1.0f;
+/// Whether the largest score times scale is too large for exponents to be taken from it. An exponent takes
+/// the product of score and scale unrounded; of a large score that would be further from the largest one's
+/// product, which is rounded, than 2^x can take, and that of a score near the end of f32's range is infinite.
+PRECAST_DEVICE bool is_large_exponent(f32 scaled) {
+  constexpr f32 large = 0x1p29f;  // below it a product is off by 16 at the most
+  return !(scaled <= large && scaled >= -large);
 }
 
-/// Running maxima and sums of a lane's rows. Exponents are to base 2; a NaN among the scores passes the
-/// maximum over and stays in the sum.
+/// What is left to take off row i's scores times scale for exponents relative to `base`, the largest score:
+/// its product, or nothing where it is large and is taken off the scores.
+template <class Scores>
+PRECAST_DEVICE f32 base_of_exponents(Scores& scores, int i, f32 scale, f32 base) {
+  const f32 scaled = math::rounded_product(base, scale);
+  if (!is_large_exponent(scaled)) return scaled;
+  PRECAST_UNROLL
+  for (int j = 0; j < Scores::columns; ++j) scores.at(i, j) -= base;
+  return 0.0f;
+}
+
+/// The correction of weights that were relative to `was` and are to be relative to `base`, as
+/// base_of_exponents has both.
+PRECAST_DEVICE f32 correction_of_weights(f32 was, f32 base, f32 scale) {
+  const f32 scaled = math::rounded_product(base, scale);
+  return power_of_two_fast(is_large_exponent(scaled) ? (was - base) * scale
+                                                     : math::rounded_product(was, scale) - scaled);
+}
+
+/// Running maxima and sums of a lane's rows. Exponents are to base 2, of scores times a scale above 0, which
+/// is the same for all; a NaN among the scores passes the maximum over and stays in the sum.
 template <int Rows>
 struct OnlineSoftmax {
   static constexpr f32 none = -std::numeric_limits<f32>::infinity();
@@ -42,15 +58,15 @@ struct OnlineSoftmax {
       f32 best = none;
       PRECAST_UNROLL
       for (int j = 0; j < Scores::columns; ++j) best = maximum(best, scores.at(i, j));
-      const f32 now = maximum(maxima[i], warp_max<Scores::row_lanes>(best) * scale);
+      const f32 now = maximum(maxima[i], warp_max<Scores::row_lanes>(best));
       const f32 base = now == none ? 0.0f : now;
-      factors[i] = planted<"softmax rescaling">(power_of_two_fast(maxima[i] - base), 1.0f);
+      factors[i] = planted<"softmax rescaling">(correction_of_weights(maxima[i], base, scale), 1.0f);
       maxima[i] = now;
-      const f32 left = scale_of_exponents(scores, i, scale, base);
+      const f32 left = base_of_exponents(scores, i, scale, base);
       f32 sum = 0;
       PRECAST_UNROLL
       for (int j = 0; j < Scores::columns; ++j) {
-        scores.at(i, j) = power_of_two_fast(multiply_then_add(scores.at(i, j), left, -base));
+        scores.at(i, j) = power_of_two_fast(multiply_then_add(scores.at(i, j), scale, -left));
         sum += scores.at(i, j);
       }
       sums[i] = multiply_then_add(sums[i], factors[i], sum);
@@ -67,8 +83,8 @@ struct OnlineSoftmax {
 
   /// The same where the lanes of a row went through its scores apart, and then agreed on a `base`.
   template <int RowLanes>
-  PRECAST_DEVICE f32 inverse(int i, bool masked, f32 base) {
-    sums[i] *= power_of_two_fast(maxima[i] - base);
+  PRECAST_DEVICE f32 inverse(int i, bool masked, f32 scale, f32 base) {
+    sums[i] *= correction_of_weights(maxima[i], base, scale);
     return inverse<RowLanes>(i, masked);
   }
 };

@@ -137,14 +137,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
   }
   const f32 largest = warp_max(softmax.maxima[0]);
   const f32 base = largest == OnlineSoftmax<1>::none ? 0.0f : largest;
-  const f32 inverse = softmax.template inverse<threads_per_warp>(0, shape.masks, base);
+  const f32 inverse = softmax.template inverse<threads_per_warp>(0, shape.masks, log2_of_e, base);
   for (int key = lane_index() * count; key < shape.keys; key += step) {
     Chunk chunk = load(key);
-    const f32 left = scale_of_exponents(chunk, 0, log2_of_e, base);
+    const f32 left = base_of_exponents(chunk, 0, log2_of_e, base);
     Vector<Inside, count> weights;
     PRECAST_UNROLL
     for (int e = 0; e < count; ++e) {
-      const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], left, -base));
+      const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], log2_of_e, -left));
       weights[e] = round_to<Inside>(with_planted_dtype<"inside ignored">(weight * inverse));
     }
     store_vector_global(values + key, weights);

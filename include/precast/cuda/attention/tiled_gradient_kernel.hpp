@@ -34,16 +34,17 @@ struct TiledGradientArguments {
 };
 
 /// A score and the gradient of its weight become the weight and the gradient of the score, as operands of
-/// products. Each is kept as Types::inside between the steps.
+/// products. Each is kept as Types::inside between the steps. The scaled score is rounded, as that in log_sum
+/// is: of a large one, fused with the difference, rounding alone would be more than e^x can take.
 template <class Types>
 PRECAST_DEVICE void weight_and_gradient(f32& score, f32& product, f32 scale, f32 log_sum, f32 delta,
                                         bool seen) {
   const auto kept = [](f32 x) {
     return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(x), x);
   };
-  const f32 weight =
-      seen ? kept(math::exp_of_negative(kept(score * scale) - (log_sum == -infinity ? 0.0f : log_sum)))
-           : 0.0f;
+  const f32 weight = seen ? kept(math::exp_of_negative(kept(math::rounded_product(score, scale)) -
+                                                       (log_sum == -infinity ? 0.0f : log_sum)))
+                          : 0.0f;
   score = weight;
   product = seen ? kept(weight * (kept(product) - planted<"delta not subtracted">(delta, 0.0f))) : 0.0f;
 }
