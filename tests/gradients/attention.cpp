@@ -316,6 +316,46 @@ TEMPLATE_TEST_CASE("gradients of attention follow scores of any size", "[attenti
   CHECK(distance(wide(dv), expected) <= 4 * unit<A> * length(expected));
 }
 
+TEMPLATE_TEST_CASE("gradients of attention follow a mask of large numbers", "[attention]", F32, F32Flash,
+                   Bf16Flash) {
+  // Rows whose keys all have one large bias, which is all that is left of their scores: keys have equal
+  // weights.
+  using A = typename training<TestType>::gradient;
+  const std::int64_t queries = 6, keys = 140, width = 8;
+  const auto q = random_tensor<A>({1, queries, width}, 1), k = random_tensor<A>({1, keys, width}, 2),
+             v = random_tensor<A>({1, keys, width}, 3), dy = random_tensor<A>({1, queries, width}, 4);
+  HostTensor<f32> bias({1, queries, keys});
+  constexpr f32 sizes[] = {-1e10f, -1e30f, -3.3e38f};
+  for (std::int64_t i = 0; i < bias.elements(); ++i) bias.data()[i] = sizes[i / keys % 3];
+  const Tensor<f32> added = sent(bias);
+  AttentionOptions options;
+  options.bias = added.view();
+  Tensor<A> out(dy.shape()), dq(q.shape()), dk(k.shape()), dv(v.shape());
+  Tensor<f32> log_sums(Shape{1, 1, queries});
+  attention_with_log_sums_into<TestType>(sent(q), sent(k), sent(v), options, out, log_sums);
+  attention_gradient_into<TestType>(sent(dy), sent(q), sent(k), sent(v), out, log_sums, options, dq, dk, dv);
+  const Doubles wide_k = wide(k), wide_v = wide(v), wide_dy = wide(dy);
+  const std::size_t columns = 8, rows = wide_v.size() / columns;
+  Doubles expected_q(wide_dy.size()), expected_v(wide_v.size());
+  for (std::size_t first = 0; first < wide_dy.size(); first += columns) {
+    Doubles of_weights(rows);
+    double mean = 0;
+    for (std::size_t j = 0; j < rows; ++j) {
+      for (std::size_t d = 0; d < columns; ++d) {
+        of_weights[j] += wide_dy[first + d] * wide_v[j * columns + d];
+        expected_v[j * columns + d] += wide_dy[first + d] / static_cast<double>(rows);
+      }
+      mean += of_weights[j] / static_cast<double>(rows);
+    }
+    for (std::size_t j = 0; j < rows; ++j)
+      for (std::size_t d = 0; d < columns; ++d)
+        expected_q[first + d] += (of_weights[j] - mean) * wide_k[j * columns + d] /
+                                 static_cast<double>(rows) / std::sqrt(static_cast<double>(columns));
+  }
+  CHECK(distance(wide(dv), expected_v) <= 4 * (unit<A> + 16 * unit<f32>)*length(expected_v));
+  CHECK(distance(wide(dq), expected_q) <= 8 * (unit<A> + 16 * unit<f32>)*length(expected_q));
+}
+
 TEST_CASE("plain attention in f16 has gradients that overflow, and flash has not", "[attention]") {
   // Gradients of weights of 2e5, which f16 does not hold: dy v.
   const auto q = filled<f16>({1, 2, 4}, 0), v = filled<f16>({1, 2, 4}, 200), dy = filled<f16>({1, 2, 4}, 250);

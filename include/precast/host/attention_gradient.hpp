@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -12,6 +13,7 @@
 #include <precast/host/flash_attention.hpp>
 #include <precast/host/plain_attention.hpp>
 #include <precast/host/transpose.hpp>
+#include <precast/problem/attention_gradient_kernels.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
@@ -99,6 +101,7 @@ class HeadGradient {
     find_deltas(batch, head, first, rows, dout, out);
     std::fill(dq_.values().begin(), dq_.values().end(), 0.0f);
     const std::int64_t needed = problem_.keys_seen_by(first + rows - 1), kv_head = problem_.kv_head(head);
+    find_rests(batch, head, first, rows, needed, log_sums + first);
     for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
       score_block<Types>(problem_, packed_.keys, queries_.data(), batch, head, first, rows, block,
                          weights_.data());
@@ -150,15 +153,36 @@ class HeadGradient {
     }
   }
 
+  /// What rounding has taken of the logarithms of the rows' sums, where that matters.
+  void find_rests(std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t rows,
+                  std::int64_t needed, const f32* log_sums) {
+    rests_.fill(0.0f);
+    if (std::none_of(log_sums, log_sums + rows, is_coarse_log_sum)) return;
+    std::array<f32, queries_per_block> sums{};
+    for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
+      score_block<Types>(problem_, packed_.keys, queries_.data(), batch, head, first, rows, block,
+                         weights_.data());
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const f32* const scores = weights_.data() + i * keys_per_block;
+        if (is_coarse_log_sum(log_sums[i]))
+          sums[static_cast<std::size_t>(i)] += sum_of(
+              keys_per_block, [&](std::int64_t j) { return math::exp_of_negative(scores[j] - log_sums[i]); });
+      }
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      if (sums[i] > 0) rests_[i] = std::log(sums[i]);
+  }
+
   /// Row i of the scores becomes weights, and what weights were multiplied with gradients of scores.
   void weigh(std::int64_t i, f32 log_sum) {
     using Inside = typename Types::inside;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
     const std::span<f32> weights(weights_.data() + i * keys_per_block, keys_per_block),
         gradients(products_.data() + i * keys_per_block, keys_per_block);
-    const f32 base = log_sum == none ? 0.0f : log_sum, delta = deltas_[static_cast<std::size_t>(i)];
+    const f32 base = log_sum == none ? 0.0f : log_sum, rest = rests_[static_cast<std::size_t>(i)],
+              delta = deltas_[static_cast<std::size_t>(i)];
     round_row<Inside, Types::saturate>(gradients);
-    for (f32& weight : weights) weight = math::exp_of_negative(weight - base);
+    for (f32& weight : weights) weight = math::exp_of_negative((weight - base) - rest);
     round_row<Inside, Types::saturate>(weights);
     for (std::size_t j = 0; j < weights.size(); ++j) gradients[j] = weights[j] * (gradients[j] - delta);
     round_row<Inside, Types::saturate>(gradients);
@@ -196,7 +220,7 @@ class HeadGradient {
   const PackedOfAll& packed_;
   HostTensor<Tile> queries_, douts_, gradients_, transposed_weights_, transposed_gradients_;
   HostTensor<f32> weights_, products_, dq_, dk_, dv_;
-  std::array<f32, queries_per_block> deltas_;
+  std::array<f32, queries_per_block> deltas_, rests_;
   std::array<f32, block_rows> keep_;
 };
 

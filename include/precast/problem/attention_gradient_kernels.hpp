@@ -1,10 +1,24 @@
 // Kernels of attention in training, as either backend's are declared; each is documented where it is defined.
 #pragma once
 
+#include <cmath>
+
+#include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/attention_problem.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/tensor/heads_view.hpp>
+
+namespace precast {
+
+/// Whether rounding may have taken so much of the logarithm of a row's sum that weights made of it do not add
+/// up to 1: of n scores of -1e10, as a mask makes them, log n is gone.
+PRECAST_HOST_DEVICE bool is_coarse_log_sum(f32 log_sum) {
+  const f32 size = std::fabs(log_sum);
+  return size >= 1024.0f && size <= 3.402823466e38f;  // of a row that sees no key it is -inf
+}
+
+}  // namespace precast
 
 // ForwardOperand is what the forward op multiplied: scores are computed once more of the same operands.
 // Choice is what the attention is compiled for (attention_choice.hpp), and the problem one of it.

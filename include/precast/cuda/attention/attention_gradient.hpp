@@ -38,7 +38,7 @@ template <class DO, class V>
 struct GradientOf {
   Heads<const DO> dout;
   Heads<const V> v;
-  GlobalPointer<const f32> log_sums, deltas;
+  GlobalPointer<const f32> log_sums, rests, deltas;
 };
 
 /// The weight of a key for a query, and the gradient of its score, as operands of products.
@@ -56,7 +56,8 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
   const std::int64_t row = (batch * of.heads + head) * of.queries + query;
   const f32 log_sum = from.log_sums[row];
   const f32 score = of.template score<Types, ForwardOperand>(batch, head, query, key);
-  const f32 weight = kept(math::exp_of_negative(score - (log_sum == -infinity ? 0.0f : log_sum)));
+  const f32 weight =
+      kept(math::exp_of_negative((score - (log_sum == -infinity ? 0.0f : log_sum)) - from.rests[row]));
   const auto left = row_of(from.dout, batch, head, query);
   const auto right = row_of(from.v, batch, of.kv_head(head), key);
   f32 product = 0;
@@ -244,7 +245,12 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
   // What the choice has leaves nothing to these kernels where tiles take all of it.
   if constexpr (!detail::has_tiled_gradient<Types, ForwardOperand> || detail::leaves_some_to_rows<Choice>) {
     const auto scores = detail::scores_of(problem, q, k);
+    Tensor<f32, DeviceMemory> rests(Shape{max_of<std::int64_t>(rows, 1)});
+    launch("rests_of_log_sums", detail::rests_of_log_sums_kernel<Types, ForwardOperand, Q, K>,
+           {{detail::checked_int(rows, "rows"), 1, 1}, threads_per_warp}, stream, scores,
+           pointer_to(log_sums), pointer_to(rests.view()));
     const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),
+                                         pointer_to(std::as_const(rests).view()),
                                          pointer_to(std::as_const(deltas).view())};
     launch("query_gradient", detail::query_gradient_kernel<Types, ForwardOperand, Q, K, DO, V>,
            {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream, scores, from,

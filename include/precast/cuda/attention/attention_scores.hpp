@@ -105,6 +105,26 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(S
     log_sums[block_index().x] = largest == -infinity && sum == 0 ? -infinity : base + logf(sum);
 }
 
+// A warp has a query: the logarithm of what the row's weights add up to where they are made of its log_sum,
+// which is what rounding has taken of that. 0 where it matters to none.
+template <class Types, class ForwardOperand, class Q, class K>
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(threads_per_warp,
+                                     1) void rests_of_log_sums_kernel(ScoresOf<Q, K> of,
+                                                                      GlobalPointer<const f32> log_sums,
+                                                                      GlobalPointer<f32> rests) {
+  const f32 log_sum = log_sums[block_index().x];
+  f32 sum = 0;
+  if (is_coarse_log_sum(log_sum)) {
+    const DividedIndex row = divide_index(block_index().x, of.queries);
+    const DividedIndex place = divide_index(row.quotient, of.heads);
+    for (std::int64_t key = lane_index(); key < of.keys; key += threads_per_warp)
+      sum += math::exp_of_negative(
+          of.template score<Types, ForwardOperand>(place.quotient, place.rest, row.rest, key) - log_sum);
+    sum = warp_sum(sum);
+  }
+  if (lane_index() == 0) rests[block_index().x] = sum > 0 ? logf(sum) : 0.0f;
+}
+
 }  // namespace detail
 
 /// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key.
