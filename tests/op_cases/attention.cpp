@@ -118,6 +118,21 @@ TEMPLATE_LIST_TEST_CASE("rows whose keys are all masked are zeros", "[attention]
 TEST_CASE("a masked score stays masked where scores saturate", "[attention]") {
   CHECK(hidden_rows_are_zeros<F16Saturate>());
 }
+TEST_CASE("an infinity among queries that are operands already does not saturate, and its scores do",
+          "[attention]") {
+  // Were it 65504, the first key would have all of the weight.
+  const AttentionCase c{1, 1, 1, 4, 8};
+  AttentionInputs<f16> in(c);
+  in.q = filled<f16>(in.q.shape(), 0), in.k = filled<f16>(in.k.shape(), 0);
+  in.q.data()[0] = from_double<f16>(inf);
+  for (int key = 0; key < 4; ++key) in.k.data()[key * 8] = from_double<f16>(key == 0 ? 1 : 0.5);
+  const auto values = wide(in.v), result = wide(attention_of<F16Saturate>(c, in));
+  for (std::size_t column = 0; column < 8; ++column) {
+    double mean = 0;
+    for (std::size_t key = 0; key < 4; ++key) mean += values[key * 8 + column] / 4;
+    CHECK(std::abs(result[column] - mean) <= 4 * dtype_traits<f16>::format.eps());
+  }
+}
 
 TEMPLATE_LIST_TEST_CASE("scores of any size leave the largest its weight", "[attention]",
                         AttentionEdgePolicies) {

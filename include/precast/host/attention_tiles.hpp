@@ -72,14 +72,16 @@ struct PackedOperand {
 };
 
 /// A row of any dtype as tile values: rounded to the operand dtype, then widened exactly where tiles are f32.
+/// Values that are operands already are not rounded, and an infinity among them does not saturate.
 template <class Operand, bool Saturates, class Tile, class From>
 void load_operands(std::span<const From> row, Tile* to) {
+  constexpr bool clamps = Saturates && !widens_exactly<Operand, From>;
   const std::span<Tile> out(to, row.size());
   if constexpr (std::same_as<Tile, Operand>) {
-    convert_row<Operand, Saturates>(row, out);
+    convert_row<Operand, clamps>(row, out);
   } else {
     convert_row<f32>(row, out);
-    round_row<Operand, Saturates>(out);
+    round_row<Operand, clamps>(out);
   }
 }
 

@@ -32,10 +32,11 @@ PRECAST_DEVICE GlobalPointer<T> row_of(const Heads<T>& heads, std::int64_t batch
   return heads.first(static_cast<int>(batch), static_cast<int>(head)) + row * heads.stride;
 }
 
-/// A value as the forward op's operand, which the gradient's holds.
+/// A value as the forward op's operand, which the gradient's holds. One that is an operand already is not
+/// rounded, and does not saturate.
 template <class Operand, bool Saturates, class T>
 PRECAST_DEVICE f32 operand_of(T value) {
-  return rounded<Operand, Saturates>(to_f32(value));
+  return rounded < Operand, Saturates && !widens_exactly < Operand, T >> (to_f32(value));
 }
 
 /// One more product of a sum that Types::accumulate keeps.
