@@ -36,7 +36,8 @@ PRECAST_DEVICE GlobalPointer<T> row_of(const Heads<T>& heads, std::int64_t batch
 /// rounded, and does not saturate.
 template <class Operand, bool Saturates, class T>
 PRECAST_DEVICE f32 operand_of(T value) {
-  return rounded < Operand, Saturates && !widens_exactly < Operand, T >> (to_f32(value));
+  constexpr bool clamps = Saturates && !widens_exactly<Operand, T>;
+  return rounded<Operand, clamps>(to_f32(value));
 }
 
 /// One more product of a sum that Types::accumulate keeps.
