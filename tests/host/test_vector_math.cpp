@@ -2,15 +2,17 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <support/special_values.hpp>
 
 #include <precast/host/activate_row.hpp>
 #include <precast/problem/math.hpp>
 
 using namespace precast;
+using precast::testing::inf;
+using precast::testing::not_a_number;
 
 namespace {
 
@@ -47,8 +49,6 @@ Worst worst_of(const std::vector<f32>& values, F&& f, Reference&& reference) {
   return worst;
 }
 
-constexpr f32 inf = std::numeric_limits<f32>::infinity();
-constexpr f32 not_a_number = std::numeric_limits<f32>::quiet_NaN();
 const double root_half = std::sqrt(0.5);
 
 }  // namespace
