@@ -5,6 +5,7 @@
 
 #include <casting/json_fields.hpp>
 #include <cli/compare/comparison_part.hpp>
+#include <cli/options/arguments.hpp>
 #include <cli/options/policy_options.hpp>
 #include <cli/terminal/output.hpp>
 #include <image/metrics.hpp>
@@ -85,12 +86,6 @@ Compared read_row(const std::filesystem::path& path, const std::string& where, c
   row.layers = read_layers(path, where, needed_list(fields, "layers"));
   row.picture = read_picture(path, fields, facts);
   return row;
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + io::printable(name, 40);
-  return all;
 }
 
 }  // namespace
@@ -190,7 +185,7 @@ ComparisonPart merge_parts(std::span<const NamedPart> parts) {
   for (const std::string& policy : whole.policies) {
     const auto place = std::ranges::find(found, policy, [](const auto& one) { return one.first.name; });
     if (place == found.end())
-      missing.push_back(policy);
+      missing.push_back(io::printable(policy, 40));
     else
       whole.rows.push_back(place->first);
   }
