@@ -35,6 +35,25 @@ struct AttentionCase {
   }
 };
 
+/// What attention gives in training, and its gradients for dy.
+template <PolicyType P>
+struct AttentionInTraining {
+  using A = typename training<P>::gradient;
+  Tensor<A> out, dq, dk, dv;
+  Tensor<f32> log_sums;
+
+  AttentionInTraining(const HostTensor<A>& q, const HostTensor<A>& k, const HostTensor<A>& v,
+                      const HostTensor<A>& dy, const AttentionOptions& options)
+      : out(dy.shape()),
+        dq(q.shape()),
+        dk(k.shape()),
+        dv(v.shape()),
+        log_sums(Shape{q.shape()[0], options.heads, q.shape()[1]}) {
+    attention_with_log_sums_into<P>(sent(q), sent(k), sent(v), options, out, log_sums);
+    attention_gradient_into<P>(sent(dy), sent(q), sent(k), sent(v), out, log_sums, options, dq, dk, dv);
+  }
+};
+
 /// One value; widths and lengths around vectors; more than one block of 128 both ways; heads that share keys.
 const AttentionCase attention_cases_of_gradients[] = {{1, 1, 1, 1, 1, 1, 1},
                                                       {1, 1, 1, 1, 3, 2, 5},
@@ -153,15 +172,7 @@ TEMPLATE_TEST_CASE("gradients of attention follow the chain rule in float64", "[
     const Tensor<f32> added = bias ? sent(*bias) : Tensor<f32>();
     if (bias) options.bias = added.view();
     const double scale = static_cast<f32>(1 / std::sqrt(static_cast<double>(c.width)));
-    Tensor<A> out(dy.shape()), dq(q.shape()), dk(k.shape()), dv(v.shape());
-    Tensor<f32> log_sums(Shape{c.batch, c.heads, c.queries});
-    const auto run = [&] {
-      attention_with_log_sums_into<TestType>(sent(q), sent(k), sent(v), options, out, log_sums);
-      attention_gradient_into<TestType>(sent(dy), sent(q), sent(k), sent(v), out, log_sums, options, dq, dk,
-                                        dv);
-      return dk.clone();
-    };
-    run();
+    const AttentionInTraining<TestType> found(q, k, v, dy, options);
     const Doubles wide_q = wide(q), wide_k = wide(k), wide_v = wide(v), wide_dy = wide(dy);
     const Reference reference(c, wide_q, wide_k, wide_v, scale, wide_dy);
     // A score is a sum of `width` products, of operands as they are given: as many roundings of its terms;
@@ -170,7 +181,8 @@ TEMPLATE_TEST_CASE("gradients of attention follow the chain rule in float64", "[
     for (const double score : reference.log_sums) largest = std::max(largest, std::abs(score));
     const double terms =
         static_cast<double>(c.width) * c.scale * c.scale + largest + static_cast<double>(c.keys) + 16;
-    CHECK(outside(log_sums, reference.log_sums, [&](std::size_t) { return 4 * terms * unit<f32>; }) == "");
+    CHECK(outside(found.log_sums, reference.log_sums, [&](std::size_t) { return 4 * terms * unit<f32>; }) ==
+          "");
     // Weights, gradients of scores, the result and the gradients themselves are each rounded to the operand
     // or the activation: four relative errors of the parts of a gradient, whose parts are as large as |dy|
     // |v|.
@@ -179,10 +191,10 @@ TEMPLATE_TEST_CASE("gradients of attention follow the chain rule in float64", "[
     const double parts = length(wide_dy) * length(wide_v) / std::sqrt(static_cast<double>(v.elements())) *
                          std::sqrt(static_cast<double>(c.width_v));
     const double of_scores = parts * scale * c.scale;
-    CHECK(distance(wide(dq), reference.dq) <= rounding * (length(reference.dq) + of_scores) + 1e-9);
-    CHECK(distance(wide(dk), reference.dk) <= rounding * (length(reference.dk) + of_scores) + 1e-9);
-    CHECK(distance(wide(dv), reference.dv) <= rounding * length(reference.dv) + 1e-9);
-    check_repeats(run);
+    CHECK(distance(wide(found.dq), reference.dq) <= rounding * (length(reference.dq) + of_scores) + 1e-9);
+    CHECK(distance(wide(found.dk), reference.dk) <= rounding * (length(reference.dk) + of_scores) + 1e-9);
+    CHECK(distance(wide(found.dv), reference.dv) <= rounding * length(reference.dv) + 1e-9);
+    check_repeats([&] { return AttentionInTraining<TestType>(q, k, v, dy, options).dk.clone(); });
   }
 }
 
@@ -296,11 +308,7 @@ TEMPLATE_TEST_CASE("gradients of attention follow scores of any size", "[attenti
   const auto q = random_tensor<A>({1, queries, width}, 1, 1e5),
              k = random_tensor<A>({1, keys, width}, 2, 1e5), v = random_tensor<A>({1, keys, width}, 3),
              dy = random_tensor<A>({1, queries, width}, 4);
-  const AttentionOptions options;
-  Tensor<A> out(dy.shape()), dq(q.shape()), dk(k.shape()), dv(v.shape());
-  Tensor<f32> log_sums(Shape{1, 1, queries});
-  attention_with_log_sums_into<TestType>(sent(q), sent(k), sent(v), options, out, log_sums);
-  attention_gradient_into<TestType>(sent(dy), sent(q), sent(k), sent(v), out, log_sums, options, dq, dk, dv);
+  const AttentionInTraining<TestType> found(q, k, v, dy, {});
   const Doubles wide_q = wide(q), wide_k = wide(k), wide_dy = wide(dy);
   Doubles expected(static_cast<std::size_t>(keys * width));
   for (std::size_t i = 0; i < static_cast<std::size_t>(queries); ++i) {
@@ -313,7 +321,7 @@ TEMPLATE_TEST_CASE("gradients of attention follow scores of any size", "[attenti
     }
     for (std::size_t d = 0; d < 8; ++d) expected[chosen * 8 + d] += wide_dy[i * 8 + d];
   }
-  CHECK(distance(wide(dv), expected) <= 4 * unit<A> * length(expected));
+  CHECK(distance(wide(found.dv), expected) <= 4 * unit<A> * length(expected));
 }
 
 TEMPLATE_TEST_CASE("gradients of attention follow a mask of large numbers", "[attention]", F32, F32Flash,
@@ -330,10 +338,7 @@ TEMPLATE_TEST_CASE("gradients of attention follow a mask of large numbers", "[at
   const Tensor<f32> added = sent(bias);
   AttentionOptions options;
   options.bias = added.view();
-  Tensor<A> out(dy.shape()), dq(q.shape()), dk(k.shape()), dv(v.shape());
-  Tensor<f32> log_sums(Shape{1, 1, queries});
-  attention_with_log_sums_into<TestType>(sent(q), sent(k), sent(v), options, out, log_sums);
-  attention_gradient_into<TestType>(sent(dy), sent(q), sent(k), sent(v), out, log_sums, options, dq, dk, dv);
+  const AttentionInTraining<TestType> found(q, k, v, dy, options);
   const Doubles wide_k = wide(k), wide_v = wide(v), wide_dy = wide(dy);
   const std::size_t columns = 8, rows = wide_v.size() / columns;
   Doubles expected_q(wide_dy.size()), expected_v(wide_v.size());
@@ -352,8 +357,8 @@ TEMPLATE_TEST_CASE("gradients of attention follow a mask of large numbers", "[at
         expected_q[first + d] += (of_weights[j] - mean) * wide_k[j * columns + d] /
                                  static_cast<double>(rows) / std::sqrt(static_cast<double>(columns));
   }
-  CHECK(distance(wide(dv), expected_v) <= 4 * (unit<A> + 16 * unit<f32>)*length(expected_v));
-  CHECK(distance(wide(dq), expected_q) <= 8 * (unit<A> + 16 * unit<f32>)*length(expected_q));
+  CHECK(distance(wide(found.dv), expected_v) <= 4 * (unit<A> + 16 * unit<f32>)*length(expected_v));
+  CHECK(distance(wide(found.dq), expected_q) <= 8 * (unit<A> + 16 * unit<f32>)*length(expected_q));
 }
 
 TEST_CASE("plain attention in f16 has gradients that overflow, and flash has not", "[attention]") {

@@ -11,8 +11,9 @@ file(GLOB sources ${again} "${fuzz}/*.cpp" "${pipeline}/text/*.cpp" "${pipeline}
                            "${pipeline}/sampling/*.cpp" "${pipeline}/vae/*.cpp")
 list(REMOVE_ITEM sources "${fuzz}/test_seeds.cpp")
 foreach(file IN ITEMS
-    cli/options/arguments cli/picture_settings/comfyui_graph cli/compare/comparison_part cli/options/model_path cli/terminal/output cli/picture_settings/picture_settings cli/options/policy_options
-    cli/options/policy_table cli/picture_settings/remade_command cli/picture_settings/shell_line families/hub_cache families/presets flux/transformer_config
+    cli/compare/comparison_part cli/options/arguments cli/options/model_path cli/options/policy_options cli/options/policy_table
+    cli/picture_settings/comfyui_graph cli/picture_settings/picture_settings cli/picture_settings/remade_command
+    cli/picture_settings/shell_line cli/terminal/output families/hub_cache families/presets flux/transformer_config
     formats/registry language_model/config stable_diffusion/unet_config
     # What casting costs, and plans.
     casting/cost_file casting/cost_table casting/json_fields casting/knapsack casting/plan_file casting/planner
@@ -26,4 +27,5 @@ foreach(file IN ITEMS
 endforeach()
 
 # Headers that these include for a type alone: what their sources define is not called.
-set(without_source cli/compare/comparison cli/options/given_files cli/running/layer_peaks cli/compare/report_page families/changed_weights)
+set(without_source cli/compare/comparison cli/compare/report_page cli/options/given_files cli/running/layer_peaks
+                   families/changed_weights)
