@@ -8,13 +8,16 @@ import subprocess
 from tables import marks_of, mid, policy_title, table
 
 MARKS = marks_of("a GPU")
-MODEL_PARTS = ("denoise_step", "double_block", "single_block")
+MODEL_PARTS = ("denoise_step", "double_block", "single_block", "unet_step", "unet_xl_step", "vae_decode")
 WITH_BASELINE = MODEL_PARTS + ("linear", "attention", "copy", "cast", "gelu", "gated_add", "rotary", "norm_modulate",
                            "rms_norm", "rms_norm_heads", "rms_norm_rotary", "group_norm")
 APART = ("denoise_step",)  # neighbours of its size need not fit beside it
 COUNTERS = ("seconds", "share", "of_copy", "memory", "launches", "copy_rate", "ceiling_rate", "flops", "bytes_per_second")
 TITLES = {"denoise_step": "denoise step", "double_block": "double block", "single_block": "single block",
-          "linear_tiled": "linear, our own kernel"}
+          "unet_step": "UNet of SD 1.5", "unet_xl_step": "UNet of SDXL", "vae_decode": "VAE decode",
+          "linear_tiled": "linear, our own kernel", "linear_q8_0": "linear, q8_0", "linear_q8_0_tiles": "linear, q8_0 in tiles",
+          "linear_q8_0_panels": "linear, q8_0 in panels", "linear_q4_k": "linear, q4_k",
+          "linear_q4_k_tiles": "linear, q4_k in tiles", "linear_q4_k_panels": "linear, q4_k in panels"}
 
 
 def driver():

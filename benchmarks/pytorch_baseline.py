@@ -79,7 +79,7 @@ class Cuda:
     """How things are measured on a GPU: as benchmarks/cuda/measure.hpp does, with the second-level cache overwritten."""
     device = "cuda"
     cases_kept = 8
-    graphed = ("double_block", "single_block", "denoise_step")
+    graphed = ("double_block", "single_block", "denoise_step", "unet_step", "unet_xl_step", "vae_decode")
     compiled = graphed + ("gelu", "gated_add", "rotary", "norm_modulate", "rms_norm", "rms_norm_heads",
                           "rms_norm_rotary", "group_norm", "cast")
 

@@ -10,9 +10,21 @@ DTYPES = {"f32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "
           "fp8_e4m3": torch.float8_e4m3fn}
 
 
+XL_BLOCKS = ("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D")
+UNET = dict(cross_attention_dim=768)
+UNET_XL = dict(block_out_channels=(320, 640, 1280), down_block_types=XL_BLOCKS,
+               up_block_types=tuple(name.replace("Down", "Up") for name in reversed(XL_BLOCKS)),
+               transformer_layers_per_block=(1, 2, 10), attention_head_dim=(5, 10, 20), cross_attention_dim=2048,
+               use_linear_projection=True, addition_embed_type="text_time", addition_time_embed_dim=256,
+               projection_class_embeddings_input_dim=2816)
+TINY_UNET = dict(block_out_channels=(32, 64), down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+                 up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"), layers_per_block=1, attention_head_dim=8,
+                 cross_attention_dim=32)
+
+
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """The sizes of Flux that no name says."""
+    """The sizes of Flux and of UNets that no name says."""
     heads: int = 24
     head_width: int = 128
     text_tokens: int = 512
@@ -21,6 +33,9 @@ class Model:
     prompt_width: int = 4096
     pooled_width: int = 768
     groups: int = 32
+    decoder_channels: tuple = (128, 256, 512, 512)
+    unet: dict = dataclasses.field(default_factory=lambda: UNET)
+    unet_xl: dict = dataclasses.field(default_factory=lambda: UNET_XL)
 
     @property
     def width(self):
@@ -29,7 +44,8 @@ class Model:
 
 FLUX = Model()
 # Those of precast_cuda_benchmarks --tiny (benchmarks/cuda/sizes.hpp).
-TINY = Model(heads=1, text_tokens=3, double_blocks=1, single_blocks=1, prompt_width=64, pooled_width=32)
+TINY = Model(heads=1, text_tokens=3, double_blocks=1, single_blocks=1, prompt_width=64, pooled_width=32,
+             decoder_channels=(32, 32), unet=TINY_UNET, unet_xl=TINY_UNET)
 
 
 class Work:
@@ -167,28 +183,24 @@ class Work:
 
     def unet_step(self, policy, size):
         """A prediction of Stable Diffusion 1.5's UNet."""
-        return self.unet(policy, size, dict(cross_attention_dim=768), {})
+        return self.unet(policy, size, self.model.unet)
 
     def unet_xl_step(self, policy, size):
         """A prediction of SDXL's UNet."""
-        blocks = ("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D")
-        config = dict(block_out_channels=(320, 640, 1280), down_block_types=blocks,
-                      up_block_types=tuple(name.replace("Down", "Up") for name in reversed(blocks)),
-                      transformer_layers_per_block=(1, 2, 10), attention_head_dim=(5, 10, 20),
-                      cross_attention_dim=2048, use_linear_projection=True, addition_embed_type="text_time",
-                      addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816)
-        side, dtype = float(size.split("x")[0]), self.dtype(policy)
-        return self.unet(policy, size, config, {
-            "text_embeds": self.random(1, 1280, dtype=dtype),
-            "time_ids": torch.tensor([[side, side, 0, 0, side, side]], dtype=dtype, device=self.device)})
+        return self.unet(policy, size, self.model.unet_xl)
 
-    def unet(self, policy, size, config, added):
+    def unet(self, policy, size, config):
         """A UNet whose pictures lie as ours do, and what a prediction is made of."""
         from diffusers import UNet2DConditionModel
 
         dtype = self.dtype(policy)
         unet = self.random_module(lambda: UNet2DConditionModel(**config), dtype).to(memory_format=torch.channels_last)
-        side = int(size.split("x")[0]) // 8
+        picture = int(size.split("x")[0])
+        side = picture // 8
+        added = {}
+        if "addition_embed_type" in config:
+            added = {"text_embeds": self.random(1, 1280, dtype=dtype),
+                     "time_ids": torch.tensor([[picture, picture, 0, 0, picture, picture]], dtype=dtype, device=self.device)}
         latents = self.random(1, 4, side, side, dtype=dtype).contiguous(memory_format=torch.channels_last)
         return unet, {"sample": latents, "timestep": torch.tensor(500.0, device=self.device),
                       "encoder_hidden_states": self.random(1, 77, config["cross_attention_dim"], dtype=dtype),
@@ -197,12 +209,14 @@ class Work:
     def vae_decode(self, policy, size):
         from diffusers import AutoencoderKL
 
-        config = dict(block_out_channels=(128, 256, 512, 512), latent_channels=16, norm_num_groups=32,
-                      layers_per_block=2, down_block_types=("DownEncoderBlock2D",) * 4,
-                      up_block_types=("UpDecoderBlock2D",) * 4, use_quant_conv=False, use_post_quant_conv=False)
+        channels = self.model.decoder_channels
+        config = dict(block_out_channels=channels, latent_channels=16, norm_num_groups=32, layers_per_block=2,
+                      down_block_types=("DownEncoderBlock2D",) * len(channels),
+                      up_block_types=("UpDecoderBlock2D",) * len(channels), use_quant_conv=False,
+                      use_post_quant_conv=False)
         dtype = self.dtype(policy)
         decoder = self.random_module(lambda: AutoencoderKL(**config).decoder, dtype)
-        side = int(size.split("x")[0]) // 8
+        side = int(size.split("x")[0]) >> (len(channels) - 1)
         latents = self.random(1, 16, side, side, dtype=dtype).contiguous(memory_format=torch.channels_last)
         return decoder.to(memory_format=torch.channels_last), {"sample": latents}
 

@@ -4,55 +4,19 @@
 //
 // Floor of SD 1.5: 0.18 TFLOP at 256 x 256 and 0.8 at 512 x 512, two thirds of them in convolutions of 3 x 3;
 // 0.86 G weights, each read once. Of SDXL: 1.5 TFLOP and 2.57 G weights.
-#include <charconv>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <common/model_work.hpp>
+#include <common/unet_work.hpp>
 #include <stable_diffusion/released_unets.hpp>
 #include <stable_diffusion/unet_model.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 
 namespace precast::bench {
 namespace {
-
-constexpr std::int64_t tokens = 77;
-
-/// The level that a tensor's op writes, counted from the latents' size.
-std::int64_t level_of(std::string_view name, std::int64_t levels) {
-  const std::string_view blocks[] = {"down_blocks.", "up_blocks."};
-  for (const std::string_view block : blocks) {
-    if (!name.starts_with(block)) continue;
-    std::int64_t index = 0;
-    std::from_chars(name.data() + block.size(), name.data() + name.size(), index);
-    if (block == blocks[0]) return index + (name.find("downsamplers") != std::string_view::npos ? 1 : 0);
-    return levels - 1 - index - (name.find("upsamplers") != std::string_view::npos ? 1 : 0);
-  }
-  return name.starts_with("mid_block.") ? levels - 1 : 0;
-}
-
-/// The products of a prediction: linear layers, and convolutions as products with patches.
-Work work_of(const stable_diffusion::UNetConfig& config, std::int64_t side) {
-  Work work;
-  const auto levels = std::ssize(config.levels);
-  for (const auto& [name, shape] : stable_diffusion::unet_tensors(config)) {
-    work.parameters += static_cast<double>(shape.elements());
-    if (shape.rank() < 2) continue;
-    const std::int64_t level = level_of(name, levels), there = side >> level, pixels = there * there;
-    if (name.find("attn2.to_k") != std::string::npos || name.find("attn2.to_v") != std::string::npos)
-      continue;  // of the prompt
-    const bool of_picture =
-        name.find("time_emb") == std::string::npos && name.find("add_embedding") == std::string::npos;
-    work.layers.push_back({of_picture ? pixels : 1, shape.elements() / shape[0], shape[0]});
-    if (name.find("to_q") != std::string::npos)  // scores and their sums of values
-      work.other_products += 4.0 * static_cast<double>(pixels * shape[0]) *
-                             static_cast<double>(name.find("attn2") != std::string::npos ? tokens : pixels);
-  }
-  return work;
-}
 
 /// A UNet, and what all of its predictions for a prompt share.
 template <PolicyType P>
@@ -71,7 +35,7 @@ void run_unet(benchmark::State& state, const stable_diffusion::UNetConfig& confi
   for (const auto& [name, shape] : stable_diffusion::unet_tensors(config)) shapes.emplace(name, shape);
   const testing::RandomSource<bf16> source(shapes);
   const HostTensor<f32> latents = random_tensor<f32>({1, picture / 8, picture / 8, config.in_channels}),
-                        context = random_tensor<f32>({tokens, config.context_width}),
+                        context = random_tensor<f32>({prompt_tokens, config.context_width}),
                         pooled = random_tensor<f32>({1, 1280});
   const Tensor<f32> time = random_tensor<f32>({1, 1});
   stable_diffusion::Conditioning prompt{.context = context.view()};
@@ -80,7 +44,7 @@ void run_unet(benchmark::State& state, const stable_diffusion::UNetConfig& confi
     prompt.pooled = pooled.view();
     prompt.time_ids = {side, side, 0, 0, side, side};
   }
-  Work work = work_of(config, picture / 8);
+  Work work = work_of_unet(config, picture / 8);
   if (mark == Mark::none) {
     work.other_products += flops_of(work.layers);
     work.layers.clear();

@@ -52,10 +52,14 @@ int run(int argc, char** argv) {
   add_pointwise(suite);
   add_norms(suite);
   add_linear(suite);
+  add_block_linear(suite);
   add_attention(suite);
   add_flux<F32>(suite);
   add_flux<Bf16>(suite);
   add_flux<F16>(suite);
+  add_stable_diffusion<F32>(suite);
+  add_stable_diffusion<Bf16>(suite);
+  add_stable_diffusion<F16>(suite);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
   return 0;

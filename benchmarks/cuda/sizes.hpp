@@ -2,13 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <common/flux_parts.hpp>
 #include <common/work.hpp>
 #include <flux/transformer.hpp>
+#include <stable_diffusion/released_unets.hpp>
+#include <stable_diffusion/unet.hpp>
+#include <vae/autoencoder.hpp>
 
 namespace precast::bench {
+
+/// A UNet, and how large a picture it draws.
+struct UNetSize {
+  std::string kind;
+  stable_diffusion::UNetConfig config;
+  std::int64_t picture;
+};
 
 /// Sizes of Flux.1 dev, for a picture of 1024 x 1024 pixels and 512 tokens of text.
 struct Sizes {
@@ -28,6 +39,14 @@ struct Sizes {
     config.guidance_embeds = true;
     return config;
   }();
+  std::vector<UNetSize> unets{{"unet_step", testing::released_unet("1.5").parsed(), 512},
+                              {"unet_xl_step", testing::released_unet("XL").parsed(), 1024}};
+  vae::AutoencoderConfig
+      autoencoder;  ///< Flux's; those of Stable Diffusion have 4 latent channels for its 16
+  std::int64_t decoded_picture = 1024;
+  /// x times a weight in blocks: few rows, and more, up to those of a picture's tokens.
+  std::vector<std::int64_t> block_rows{1, 8, 16, 64, 128, 256, 512, 1024, 4608};
+  std::int64_t block_in = 3072, block_out = 12288;
 
   double warm_seconds = 0.2;    ///< of work before anything is measured: clocks rise slowly
   int least_warm_runs = 3;      ///< a replayed graph is recorded in the second
@@ -45,6 +64,15 @@ struct Sizes {
     sizes.largest_product = {16, 24, 32};
     sizes.block_tokens = {{3, 9}};
     sizes.step_tokens = {3, 9};
+    sizes.block_rows = {1, 12};
+    sizes.block_in = 256;
+    sizes.block_out = 128;
+    for (UNetSize& unet : sizes.unets) {
+      unet.config = testing::tiny_unet().parsed();
+      unet.picture = 32;
+    }
+    sizes.autoencoder.block_out_channels = {32, 32};
+    sizes.decoded_picture = 8;
     sizes.model.num_attention_heads = 1;
     sizes.model.num_layers = 1;
     sizes.model.num_single_layers = 1;

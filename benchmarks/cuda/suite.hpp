@@ -22,12 +22,16 @@ struct Suite {
 
 void add_copies(const Suite& suite);
 void add_linear(const Suite& suite);
+void add_block_linear(const Suite& suite);
 void add_attention(const Suite& suite);
 void add_norms(const Suite& suite);
 void add_pointwise(const Suite& suite);
 /// Blocks and a step of denoising under a policy.
 template <PolicyType P>
 void add_flux(const Suite& suite);
+/// Predictions of UNets and a decoder of pictures under a policy.
+template <PolicyType P>
+void add_stable_diffusion(const Suite& suite);
 
 /// Throws OutOfMemory where less than `bytes` of the device's memory is free.
 void require_free_memory(Device& device, double bytes);

@@ -100,6 +100,18 @@ inline const std::vector<ReleasedUNet>& released_unets() {
   return unets;
 }
 
+/// One of two small levels, which nobody has released.
+inline ReleasedUNet tiny_unet() {
+  return {"tiny",
+          {{"block_out_channels", {32, 64}},
+           {"down_block_types", {"CrossAttnDownBlock2D", "DownBlock2D"}},
+           {"up_block_types", {"UpBlock2D", "CrossAttnUpBlock2D"}},
+           {"layers_per_block", 1},
+           {"attention_head_dim", 8},
+           {"cross_attention_dim", 32}},
+          0};
+}
+
 /// The one of that name, which must be there.
 inline const ReleasedUNet& released_unet(std::string_view name) {
   for (const ReleasedUNet& unet : released_unets())

@@ -1,0 +1,115 @@
+// A prediction of Stable Diffusion's UNets, and the autoencoder that decodes their pictures, under one
+// policy.
+//
+// Floors: SD 1.5 multiplies 0.8 TFLOP for a picture of 512 x 512 and reads its 0.86 G weights once, SDXL 6.0
+// TFLOP for one of 1024 x 1024 and 2.57 G weights; a decoder of such a picture 10 TFLOP. Two thirds are
+// convolutions of 3 x 3, whose library reads a picture nine times at worst and once at best.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include <common/decoder_work.hpp>
+#include <common/policies.hpp>
+#include <common/random_tensor.hpp>
+#include <common/unet_work.hpp>
+#include <cuda/largest_product.hpp>
+#include <cuda/measure.hpp>
+#include <cuda/suite.hpp>
+#include <stable_diffusion/unet_model.hpp>
+#include <support/random_model.hpp>
+#include <vae/autoencoder_template.hpp>
+
+#include <precast/cuda/runtime/device_copies.hpp>
+#include <precast/cuda/runtime/replay.hpp>
+
+namespace precast::bench {
+
+namespace detail {
+
+/// What `run()` adds to the memory of weights, as a share of them.
+template <PolicyType P>
+double peak_over_weights(double used_before, double parameters) {
+  return (static_cast<double>(gpu::memory_use().peak) - used_before) /
+         (parameters * sizeof(typename precisions<P, Matmul>::storage));
+}
+
+/// One of the two predictions of a step with guidance, replayed as a graph as in the pipeline. Keys and
+/// values of the prompt are those of all steps, and were made before.
+template <PolicyType P>
+void run_unet(benchmark::State& state, const Suite& suite, const UNetSize& size) {
+  const stable_diffusion::UNetConfig& config = size.config;
+  testing::TensorShapes shapes;
+  for (const auto& [name, shape] : stable_diffusion::unet_tensors(config)) shapes.emplace(name, shape);
+  const testing::RandomSource<bf16> source(shapes);
+  const Work work = work_of_unet(config, size.picture / 8);
+  const HostTensor<f32> context = to_host(random_tensor<f32>({prompt_tokens, config.context_width}));
+  const HostTensor<f32> pooled =
+      to_host(random_tensor<f32>({1, config.text_time_width - 6 * config.time_id_channels}));
+  const auto latents = random_tensor<f32>({1, size.picture / 8, size.picture / 8, config.in_channels});
+  const auto time = random_tensor<f32>({1, 1});
+  stable_diffusion::Conditioning prompt{.context = context.view()};
+  if (config.text_time) {
+    const auto side = static_cast<f32>(size.picture);
+    prompt.pooled = pooled.view();
+    prompt.time_ids = {side, side, 0, 0, side, side};
+  }
+  gpu::reset_peak_memory();
+  const auto used_before = static_cast<double>(gpu::memory_use().in_use);
+  const stable_diffusion::UNetModel<P> unet(config, nn::ParameterPath(source));
+  const auto inputs = unet.prepare(std::span(&prompt, 1));
+  const auto predict = [&] { return unet.predict(inputs, latents.view(), time.view()); };
+  require_result(predict());
+  state.counters["memory"] = peak_over_weights<P>(used_before, work.parameters);
+  gpu::Replay replay;
+  using Operand = typename precisions<P, Matmul>::operand;
+  compare_with_largest_product<Operand>(state, suite, work.flops(),
+                                        [&] { replay([&] { (void)predict(); }); });
+}
+
+/// From latents of the host to pixels of the host, as a picture is decoded: once, and not as a graph.
+template <PolicyType P>
+void run_decoder(benchmark::State& state, const Suite& suite) {
+  const vae::AutoencoderConfig& config = suite.sizes.autoencoder;
+  const std::int64_t side = suite.sizes.decoded_picture / config.factor();
+  testing::TensorShapes shapes = testing::tensors_of(config);
+  std::erase_if(shapes, [](const auto& entry) { return !entry.first.starts_with("decoder."); });
+  double parameters = 0;
+  for (const auto& [name, shape] : shapes) parameters += static_cast<double>(shape.elements());
+  const testing::RandomSource<bf16> source(shapes);
+  const HostTensor<f32> latents = to_host(random_tensor<f32>({1, side, side, config.latent_channels}));
+  gpu::reset_peak_memory();
+  const auto used_before = static_cast<double>(gpu::memory_use().in_use);
+  const vae::DecoderTemplate<P> decoder(config, nn::ParameterPath(source));
+  const auto decode = [&] { return decoder.decode(latents, vae::Tiling{}); };
+  require_result(decode());
+  state.counters["memory"] = peak_over_weights<P>(used_before, parameters);
+  using Operand = typename precisions<P, Matmul>::operand;
+  compare_with_largest_product<Operand>(state, suite, decoder_flops(config, side), [&] { (void)decode(); });
+}
+
+}  // namespace detail
+
+template <PolicyType P>
+void add_stable_diffusion(const Suite& suite) {
+  const std::string policy = std::string("/") + name_of<P> + "/";
+  using Operand = typename precisions<P, Matmul>::operand;
+  const double largest = LargestProduct<Operand>::bytes(suite.sizes.largest_product),
+               wide = sizeof(typename P::activation);
+  for (const UNetSize& size : suite.sizes.unets) {
+    const auto pixels = static_cast<double>(size.picture / 8) * static_cast<double>(size.picture / 8);
+    const double scores = P::flash ? 0 : 16 * pixels * pixels * wide,
+                 weights = work_of_unet(size.config, size.picture / 8).parameters * wide;
+    add(suite, size.kind + policy + size_text(size.picture, size.picture), 10,
+        weights + largest + 2 * (scores + 40 * pixels * 640 * wide),
+        [&suite, &size](benchmark::State& state) { detail::run_unet<P>(state, suite, size); });
+  }
+  const std::int64_t picture = suite.sizes.decoded_picture;
+  const auto width = static_cast<double>(suite.sizes.autoencoder.block_out_channels.front());
+  add(suite, "vae_decode" + policy + size_text(picture, picture), 10,
+      largest + 8 * static_cast<double>(picture * picture) * width * wide,
+      [&suite](benchmark::State& state) { detail::run_decoder<P>(state, suite); });
+}
+
+}  // namespace precast::bench

@@ -1,0 +1,8 @@
+// UNets and a decoder in bf16; a unit of its own, because it holds whole models.
+#include <cuda/stable_diffusion.hpp>
+
+namespace precast::bench {
+
+template void add_stable_diffusion<Bf16>(const Suite&);
+
+}  // namespace precast::bench
