@@ -63,8 +63,9 @@ struct HostLibrary {
       for (std::int64_t f = 0; f < p.features; ++f) {
         double sum = 0;
         for (std::int64_t k = 0; k < p.columns; ++k)
-          sum +=
-              value(p.operand, p.x, r * p.x_stride + k) * value(p.operand, p.weight, f * p.weight_stride + k);
+          sum += value(p.operand, p.x, p.x_transposed ? k * p.x_stride + r : r * p.x_stride + k) *
+                 value(p.operand, p.weight,
+                       p.weight_transposed ? k * p.weight_stride + f : f * p.weight_stride + k);
         if (p.has_bias) sum += value(p.result, p.bias, f);
         if (p.gelu_tanh)
           sum /= 1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (sum + 0.044715 * sum * sum * sum));

@@ -23,7 +23,7 @@ inline constexpr std::uint32_t cublaslt_alignment = 16;
 struct CublasLtShape {
   LibraryDtype operand, result;
   std::int64_t rows, features, columns, x_stride, weight_stride, out_stride, residual_stride;
-  bool bias, residual, gelu_tanh, x_scale, weight_scale;
+  bool x_transposed, weight_transposed, bias, residual, gelu_tanh, x_scale, weight_scale;
   auto operator<=>(const CublasLtShape&) const = default;  // no friend: nvcc 12.0 fails on it
 };
 
@@ -37,6 +37,8 @@ inline CublasLtShape shape_of(const ProductRequest& product) {
           .weight_stride = product.weight_stride,
           .out_stride = product.out_stride,
           .residual_stride = product.has_residual ? product.residual_stride : product.out_stride,
+          .x_transposed = product.x_transposed,
+          .weight_transposed = product.weight_transposed,
           .bias = product.has_bias,
           .residual = product.has_residual,
           .gelu_tanh = product.gelu_tanh,
@@ -59,8 +61,9 @@ constexpr cudaDataType_t cuda_dtype(LibraryDtype dtype) {
   return CUDA_R_32F;
 }
 
-/// What cuBLASLt chose. Matrices are stored by columns there: it computes out^T = weight x^T, where the
-/// weight, stored by rows, is a transposed matrix, which is also the only layout that its fp8 products take.
+/// What cuBLASLt chose. Matrices are stored by columns there: it computes out^T = weight x^T, where a weight
+/// that is stored by rows is a transposed matrix, and one that lies transposed is none. Its fp8 products take
+/// the first alone.
 class CublasLtPlan {
  public:
   CublasLtPlan(cublasLtHandle_t handle, const CublasLtShape& shape) {
@@ -74,7 +77,8 @@ class CublasLtPlan {
     cublasLtMatmulDesc_t operation = nullptr;
     library.check(call.create_operation(&operation, compute, CUDA_R_32F), doing);
     operation_.reset(operation);
-    set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{CUBLAS_OP_T});
+    set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{shape.weight_transposed ? CUBLAS_OP_N : CUBLAS_OP_T});
+    set(CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{shape.x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N});
     const std::uint32_t epilogue = shape.gelu_tanh
                                        ? (shape.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
                                        : (shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
@@ -90,8 +94,12 @@ class CublasLtPlan {
     if (shape.weight_scale) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned);
     if (shape.x_scale) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned);
 
-    weight_ = layout(cuda_dtype(shape.operand), shape.columns, shape.features, shape.weight_stride, doing);
-    x_ = layout(cuda_dtype(shape.operand), shape.columns, shape.rows, shape.x_stride, doing);
+    const auto operand = [&](std::int64_t rows, std::int64_t stride, bool transposed) {
+      return layout(cuda_dtype(shape.operand), transposed ? rows : shape.columns,
+                    transposed ? shape.columns : rows, stride, doing);
+    };
+    weight_ = operand(shape.features, shape.weight_stride, shape.weight_transposed);
+    x_ = operand(shape.rows, shape.x_stride, shape.x_transposed);
     out_ = layout(cuda_dtype(shape.result), shape.features, shape.rows, shape.out_stride, doing);
     residual_ = layout(cuda_dtype(shape.result), shape.features, shape.rows, shape.residual_stride, doing);
 

@@ -38,6 +38,18 @@ inline void activate_in_place(ActivationFunction activate, const DeviceView<f32>
   });
 }
 
+/// Starts a product whose operands are set, in a workspace of the stream; false where the library turns out
+/// to have no code for it. In a dry run nothing starts.
+inline bool start_product(const ProductLibrary& library, ProductRequest product, Stream stream) {
+  if (DryRun* const dry = DryRun::active()) {
+    dry->kept<Workspace>(static_cast<std::int64_t>(library.workspace_bytes), DryRun::Counts::device_memory);
+    return true;
+  }
+  product.workspace = resource_of<Workspace>(stream).of(library.workspace_bytes);
+  product.workspace_bytes = library.workspace_bytes;
+  return library.multiply(product, stream);
+}
+
 /// Starts the product and returns true, or returns false where it is ours. The library has bias, gelu (tanh)
 /// and a residual in its own epilogue. Its gelu is a few parts in a million off, which only operands of f32
 /// let one see. Other activations of results in f32 follow in a pass of their own, before which nothing was
@@ -95,13 +107,8 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     std::optional<LibraryOperands<Result, f32>> bias;
     if (product.has_bias && !held_bias) bias.emplace(epilogue.bias, stream);
     product.bias = bias ? bias->view().data() : held_bias;
-    if (DryRun* const dry = DryRun::active()) {
-      dry->kept<Workspace>(static_cast<std::int64_t>(library.workspace_bytes), DryRun::Counts::device_memory);
-      return true;
-    }
-    product.workspace = resource_of<Workspace>(stream).of(library.workspace_bytes);
-    product.workspace_bytes = library.workspace_bytes;
-    if (!library.multiply(product, stream)) return false;
+    if (!start_product(library, product, stream)) return false;
+    if (DryRun::active()) return true;
     if constexpr (std::is_same_v<Result, f32>)
       if (activates && !gelu) activate_in_place(epilogue.activate, out, stream);
     return true;

@@ -1,11 +1,13 @@
-// a b and a^T b, whose right side is summed over its rows: both sides are transposed as products x W^T take
-// them, which costs what it takes to read and write them once.
+// a b and a^T b, whose right side is summed over its rows. The library reads both sides as they lie; for our
+// own kernels they are transposed, as products x W^T take them, which costs what it takes to read and write
+// them once.
 #pragma once
 
 #include <cstdint>
 
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
+#include <precast/cuda/matmul/multiply_as_they_lie.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
@@ -63,6 +65,7 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
   using Row = detail::product_row<Types, B, typename Types::result>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
+  if (multiply_as_they_lie<Row>(a, LeftSide::by_rows, b, false, out, stream)) return;
   const StreamScope scope(stream);  // of the right side transposed
   const auto right = detail::transposed_over(b, stream);
   matmul_transposed<Row>(a, PackedWeight<B>::template for_one_product<Row>(right.view()), Epilogue{}, out,
@@ -74,8 +77,10 @@ template <class Types, class A, class B>
 void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const GradientOptions& options,
                         DeviceView<typename Types::result> out, Stream stream) {
   using Row = detail::product_row<Types, B, f32>;
+  using AsTheyLie = detail::product_row<Types, B, typename Types::result>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
+  if (multiply_as_they_lie<AsTheyLie>(a, LeftSide::transposed, b, options.accumulate, out, stream)) return;
   const StreamScope scope(stream);  // of what is transposed, and of the product
   Tensor<f32, Memory> sums(Shape{out.rows(), out.columns()});
   if (a.rows() == 0) {  // a sum of nothing

@@ -15,7 +15,8 @@ namespace precast::gpu {
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
 /// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.
-/// Rows begin on multiples of 16 bytes. All memory is the device's.
+/// A transposed x lies as [columns, rows], a transposed weight as [columns, features]. Rows begin on
+/// multiples of 16 bytes. All memory is the device's.
 struct ProductRequest {
   LibraryDtype operand{}, result{};
   std::int64_t rows = 0, features = 0, columns = 0;
@@ -23,6 +24,7 @@ struct ProductRequest {
   std::int64_t x_stride = 0;
   const void* weight = nullptr;
   std::int64_t weight_stride = 0;
+  bool x_transposed = false, weight_transposed = false;  ///< never of fp8
   void* out = nullptr;
   std::int64_t out_stride = 0;
   bool has_bias = false, has_residual = false;

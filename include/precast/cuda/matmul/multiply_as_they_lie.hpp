@@ -1,0 +1,63 @@
+// Products a b and a^T b by the library, which reads both sides as they lie: nothing is transposed for it.
+#pragma once
+
+#include <type_traits>
+
+#include <precast/cuda/matmul/cublaslt.hpp>
+#include <precast/cuda/matmul/library_operands.hpp>
+#include <precast/cuda/matmul/multiply_by_library.hpp>
+#include <precast/cuda/matmul/product_request.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::gpu {
+
+/// Whether the library multiplies operands of a dtype that lie transposed at the rate at which it multiplies
+/// others. Tensor cores take tf32 and fp8 by rows alone (PTX ISA, wgmma: "major-ness").
+template <class Types>
+inline constexpr bool library_reads_transposed =
+    library_has_dtypes<Types> && !std::is_same_v<typename Types::operand, tf32> &&
+    !std::is_same_v<typename Types::operand, fp8_e4m3>;
+
+/// How the left side of a product lies.
+enum class LeftSide : bool { by_rows, transposed };
+
+/// out [M, N] = a b for b [K, N] and a [M, K], or a^T b for a [K, M]; added to what `out` holds where it
+/// accumulates, and rounded once. Starts the product and returns true, or returns false where it is ours.
+template <class Types, class A, class B>
+bool multiply_as_they_lie(const DeviceView<const A>& a, LeftSide side, const DeviceView<const B>& b,
+                          bool accumulate, const DeviceView<typename Types::result>& out, Stream stream) {
+  if constexpr (library_reads_transposed<Types>) {
+    using Operand = typename Types::operand;
+    using Left = LibraryOperands<Operand, A>;
+    using Right = LibraryOperands<Operand, B>;
+    const auto& library = library_in_use<ProductLibrary>();
+    if (!library.has_code || b.rows() == 0) return false;
+    if ((Left::in_place && !lies_for_library(a)) || (Right::in_place && !lies_for_library(b)) ||
+        !lies_for_library(out))
+      return false;
+    ProductRequest product{.operand = library_dtype<Operand>(),
+                           .result = library_dtype<typename Types::result>(),
+                           .rows = out.rows(),
+                           .features = out.columns(),
+                           .columns = b.rows(),
+                           .x_stride = Left::row_stride(a),
+                           .weight_stride = Right::row_stride(b),
+                           .x_transposed = side == LeftSide::transposed,
+                           .weight_transposed = true,
+                           .out = out.data(),
+                           .out_stride = out.row_stride(),
+                           .has_residual = accumulate,
+                           .residual = accumulate ? out.data() : nullptr,
+                           .residual_stride = out.row_stride()};
+    if (!library.has_code(product)) return false;
+    const Left left(a, stream);
+    const Right right(b, stream);
+    product.x = left.view().data();
+    product.weight = right.view().data();
+    return start_product(library, product, stream);
+  } else {
+    return false;
+  }
+}
+
+}  // namespace precast::gpu
