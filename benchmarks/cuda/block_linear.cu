@@ -10,17 +10,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <common/random_tensor.hpp>
 #include <cuda/largest_product.hpp>
 #include <cuda/measure.hpp>
+#include <cuda/random_blocks.hpp>
 #include <cuda/suite.hpp>
 
 #include <precast/cuda/matmul/block_product_kernels.hpp>
 #include <precast/dtype/blocks/k_blocks.hpp>
 #include <precast/dtype/blocks/rounded_blocks.hpp>
-#include <precast/quant/encode.hpp>
 
 namespace precast::bench {
 
@@ -29,25 +28,21 @@ namespace {
 /// How many rows are multiplied: few, or many in one of two ways.
 enum class Way : std::uint8_t { few, tiles, panels };
 
-/// A weight [features, columns] on the device: a few rows of random values, encoded, again and again.
+/// A weight [features, columns] on the device: a few rows of random values, again and again.
 template <BlockDtype Format>
-BufferIn<gpu::DeviceMemory> random_blocks(std::int64_t features, std::int64_t columns) {
-  const std::int64_t blocks_of_row = columns / dtype_traits<Format>::values_per_block,
-                     encoded_rows = std::min<std::int64_t>(features, 64);
-  const auto values = testing::random_values<f32>(static_cast<std::size_t>(encoded_rows * columns));
-  std::vector<Format> blocks(static_cast<std::size_t>(encoded_rows * blocks_of_row));
-  quant::encode<Format>(values, blocks);
-  const std::size_t bytes = static_cast<std::size_t>(features * blocks_of_row) * sizeof(Format),
-                    part = blocks.size() * sizeof(Format);
+BufferIn<gpu::DeviceMemory> repeated_blocks(std::int64_t features, std::int64_t columns) {
+  const auto some = random_blocks(dtype_traits<Format>::name, std::min<std::int64_t>(features, 64), columns);
+  const std::size_t bytes =
+      static_cast<std::size_t>(features * columns / dtype_traits<Format>::values_per_block) * sizeof(Format);
   BufferIn<gpu::DeviceMemory> buffer(bytes);
-  for (std::size_t at = 0; at < bytes; at += part)
-    buffer.upload(at, blocks.data(), std::min(part, bytes - at));
+  for (std::size_t at = 0; at < bytes; at += some.size())
+    buffer.upload(at, some.data(), std::min(some.size(), bytes - at));
   return buffer;
 }
 
 template <BlockDtype Format>
 void run_block_linear(benchmark::State& state, const Suite& suite, const LinearShape& shape, Way way) {
-  const auto weight = random_blocks<Format>(shape.out, shape.in);
+  const auto weight = repeated_blocks<Format>(shape.out, shape.in);
   const auto x = random_tensor<bf16>({shape.rows, shape.in});
   const auto multiply = [&] {
     Tensor<bf16> out(Shape{shape.rows, shape.out});

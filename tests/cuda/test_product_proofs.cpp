@@ -136,6 +136,31 @@ TEST_CASE("proof of matmul of f16 weights and f32 rows in bf16", "[matmul][proof
   check_proof_of_tiles<Policy<Storage<f16>, Compute<bf16>>, f32>("matmul, f32 by f16 in bf16");
 }
 
+TEST_CASE("proof of matmul by warpgroups", "[matmul][warpgroups][proof]") {
+  using Copied = precisions<Policy<Storage<bf16>>, Matmul>;
+  using Rounded = precisions<Policy<Storage<f16>, Compute<bf16>, Activation<f32>>, Matmul>;
+  constexpr auto small = gpu::select_matmul_tile(gpu::Architecture::sm_90, gpu::MatmulTileSize::small);
+  constexpr auto large = gpu::select_matmul_tile(gpu::Architecture::sm_90, gpu::MatmulTileSize::large);
+  STATIC_REQUIRE((small.warpgroups && large.warpgroups));
+  // More stages than there are at a time; rows that are copied, rows of odd lengths, and rows that are
+  // rounded.
+  const auto x = with_a_nine(random_integers<bf16>({70, 424}, 1)), odd = random_integers<bf16>({70, 329}, 2);
+  const auto weight = random_integers<bf16>({68, 424}, 3), odd_weight = random_integers<bf16>({68, 329}, 4);
+  const auto bias = random_integers<bf16>({68}, 5);
+  const auto wide_x = with_a_nine(random_integers<f32>({70, 424}, 6));
+  const auto f16_weight = with_a_nine(random_integers<f16>({68, 424}, 7)),
+             f16_bias = random_integers<f16>({68}, 8);
+  const auto sums = expected_products<Copied>(x, weight, bias);
+  const auto odd_sums = expected_products<Copied>(odd, odd_weight, bias);
+  const auto rounded_sums = expected_products<Rounded>(wide_x, f16_weight, f16_bias);
+  check_proof("matmul by warpgroups, bf16", [&] {
+    return sums.inexact(tiled_product<Copied, small>(x, weight, bias)).empty() &&
+           sums.inexact(tiled_product<Copied, large>(x, weight, bias)).empty() &&
+           odd_sums.inexact(tiled_product<Copied, small>(odd, odd_weight, bias)).empty() &&
+           rounded_sums.inexact(tiled_product<Rounded, small>(wide_x, f16_weight, f16_bias)).empty();
+  });
+}
+
 TEST_CASE("proof of skinny GEMM", "[matmul][proof]") {
   using P = Policy<Storage<bf16>>;
   const Products<P, bf16> one(1, 530, 9, 16), eight(8, 300, 7, 0), narrow(3, 45, 6, 1);

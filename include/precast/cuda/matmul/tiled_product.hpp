@@ -14,6 +14,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
+#include <precast/cuda/matmul/warpgroup_product.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
@@ -53,8 +54,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   constexpr MatmulTile tile = Selector::tile(compiled_architecture);
   using Operand = typename Types::operand;
   using Held = HeldDtype<Operand>;
+  using Multiplied = MultipliedDtype<Operand>;
+  constexpr bool by_warpgroups = tile.warpgroups && multiplies_by_warpgroups<Multiplied>;
   // Lanes that multiply by FMA read features eight apart.
-  constexpr bool by_fma = std::is_same_v<MultipliedDtype<Operand>, f32>;
+  constexpr bool by_fma = std::is_same_v<Multiplied, f32>;
   constexpr int columns_per_stage = MatmulTile::bytes_per_row / static_cast<int>(sizeof(Held));
   using Rows = SharedTile<Held, tile.rows, columns_per_stage, by_fma>;
   using Features = SharedTile<Held, tile.features, columns_per_stage, by_fma>;
@@ -67,7 +70,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   const auto [row_tile, feature_tile] = tile_place(block_index().x, product.row_tiles, product.feature_tiles);
   const std::int64_t first_row = std::int64_t{row_tile} * tile.rows;
   const int first_feature = feature_tile * tile.features;
-  const auto stages = dynamic_shared<Held>(0, tile.stages * stage_values);
+  const auto stages =
+      dynamic_shared<Held>(by_warpgroups ? padding_to<1024>() : 0, tile.stages * stage_values);
   const auto rows_of = [&](int k_tile) { return Rows{stages + k_tile % tile.stages * stage_values}; };
   const auto features_of = [&](int k_tile) { return Features{rows_of(k_tile).data + Rows::size}; };
 
@@ -83,7 +87,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   };
 
   const int k_tiles = ceil_divide(product.weight.columns, columns_per_stage);
-  constexpr int ahead = tile.stages - 1;
+  // Warpgroups are still at one stage when they start with the next.
+  constexpr int ahead = tile.stages - (by_warpgroups ? 2 : 1);
   PRECAST_KEEP_LOOP
   for (int k_tile = 0; k_tile < ahead; ++k_tile) {
     if (k_tile < k_tiles) {
@@ -93,28 +98,49 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
     if constexpr (copies) cp_async_commit();
   }
 
-  WarpProduct<MultipliedDtype<Operand>, tile.rows_per_warp> sums;
-  const int warp_row = warp_index() % tile.warps_along_rows() * tile.rows_per_warp;
-  const int warp_feature = warp_index() / tile.warps_along_rows() * tile.features_per_warp;
+  using Sums = std::conditional_t<by_warpgroups, WarpgroupProduct<Multiplied, tile.features>,
+                                  WarpProduct<Multiplied, tile.rows_per_warp>>;
+  Sums sums;
+  const int warp_row =
+      by_warpgroups ? warp_index() * 16 : warp_index() % tile.warps_along_rows() * tile.rows_per_warp;
+  const int warp_feature =
+      by_warpgroups ? 0 : warp_index() / tile.warps_along_rows() * tile.features_per_warp;
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     if constexpr (copies) cp_async_wait<ahead - 1>();
+    if constexpr (by_warpgroups) fence_async_proxy();
     // This k_tile's stage has arrived for all, and all are done with the one that is filled next.
     sync_block();
     const int next = k_tile + planted<"stage in use">(ahead, ahead + 1);
+    if constexpr (by_warpgroups)
+      sums.start(rows_of(k_tile), warp_row / warpgroup_rows * warpgroup_rows, features_of(k_tile));
     if (next < k_tiles) start(next);
     if constexpr (copies) cp_async_commit();
-    sums.add(rows_of(k_tile), warp_row, features_of(k_tile), warp_feature);
+    if constexpr (!by_warpgroups) sums.add(rows_of(k_tile), warp_row, features_of(k_tile), warp_feature);
     if (next < k_tiles) convert_and_store(next);
+    if constexpr (by_warpgroups) sums.finish_stage_before();
   }
+  if constexpr (by_warpgroups) sums.finish();
 
+  const auto store = [&](auto& of_warp, int feature) {
+    f32 biases[8];
+    PRECAST_UNROLL
+    for (int i = 0; i < 8; ++i) biases[i] = product.store.bias_of(feature + i);
+    // Rows one after another: what finishes a sum is much code, and each would have its own.
+    PRECAST_KEEP_LOOP
+    for (int i = 0; i < of_warp.rows_per_lane; ++i)
+      product.store.store(first_row + warp_row + lane_index() / 4 + 8 * i, feature, of_warp.take_row(),
+                          biases);
+  };
   const int feature = first_feature + warp_feature + lane_index() % 4 * 8;
-  f32 biases[8];
-  PRECAST_UNROLL
-  for (int i = 0; i < 8; ++i) biases[i] = product.store.bias_of(feature + i);
-  // Rows one after another: what finishes a sum is much code, and each would have its own.
-  PRECAST_KEEP_LOOP
-  for (int i = 0; i < sums.rows_per_lane; ++i)
-    product.store.store(first_row + warp_row + lane_index() / 4 + 8 * i, feature, sums.take_row(), biases);
+  if constexpr (by_warpgroups) {
+    PRECAST_KEEP_LOOP
+    for (int group = 0; group < sums.groups; ++group) {
+      auto of_warp = sums.take_features();
+      store(of_warp, feature + group * tile.features_per_warp);
+    }
+  } else {
+    store(sums, feature);
+  }
 }
 
 /// Starts the tiled product of a source's rows with the tile of a selector. The operands are those of Types,

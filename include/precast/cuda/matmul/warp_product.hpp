@@ -23,6 +23,14 @@ class WarpProduct {
  public:
   static constexpr int rows_per_lane = Rows / 8;
 
+  WarpProduct() = default;
+  /// Of what others have summed: 16 rows.
+  explicit PRECAST_DEVICE WarpProduct(const AccumulatorFragment (&sums)[MatmulTile::features_per_warp / 8]) {
+    static_assert(Rows == 16, "WarpProduct: one row of fragments.");
+    PRECAST_UNROLL
+    for (int j = 0; j < MatmulTile::features_per_warp / 8; ++j) sums_.tiles[0][j] = sums[j];
+  }
+
   /// Adds the products of a stage: of rows of one tile and of the other, from the places given on.
   template <class RowTile, class FeatureTile>
   PRECAST_DEVICE void add(RowTile rows, int first_row, FeatureTile features, int first_feature) {
@@ -81,7 +89,7 @@ class WarpProduct {
       high = received;
   }
 
-  TensorCoreAccumulator<Rows, MatmulTile::features_per_warp> sums_;
+  TensorCoreAccumulator<Rows, MatmulTile::features_per_warp> sums_{};
 };
 
 /// Strict f32: no tensor core multiplies it. Products are added one by one in the order of the columns.

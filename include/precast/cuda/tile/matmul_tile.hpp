@@ -15,7 +15,8 @@ struct MatmulTile {
   int rows;
   int features;
   int rows_per_warp;
-  int stages;  ///< in shared memory at a time: one is multiplied while the others arrive
+  int stages;               ///< in shared memory at a time: one is multiplied while the others arrive
+  bool warpgroups = false;  ///< where code is for sm_90a, 64 rows and all features are a warpgroup's
 
   static constexpr int features_per_warp = 32;
   static constexpr int bytes_per_row = 128;
@@ -26,7 +27,10 @@ struct MatmulTile {
   }
   PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return 32 * warps(); }
   PRECAST_HOST_DEVICE_CONSTEXPR int stage_bytes() const { return (rows + features) * bytes_per_row; }
-  PRECAST_HOST_DEVICE_CONSTEXPR int shared_bytes() const { return stages * stage_bytes(); }
+  /// With what warpgroups take to start on a multiple of 1024 bytes.
+  PRECAST_HOST_DEVICE_CONSTEXPR int shared_bytes() const {
+    return stages * stage_bytes() + (warpgroups ? 1024 : 0);
+  }
   friend constexpr bool operator==(const MatmulTile&, const MatmulTile&) = default;
 };
 
@@ -36,17 +40,21 @@ enum class MatmulTileSize : std::uint8_t { small, large };
 
 /// Three stages hide the way from memory; a fourth is taken where as many blocks still share a
 /// multiprocessor, which no architecture so far has room for. Registers leave one block of large tiles on a
-/// multiprocessor and two of small ones.
+/// multiprocessor and two of small ones. Warpgroups have a fourth, because they start with a stage before
+/// they are through with the one before it.
 PRECAST_HOST_DEVICE_CONSTEXPR MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSize size) {
   const bool large = size == MatmulTileSize::large;
-  MatmulTile tile{
-      .rows = large ? 128 : 64, .features = large ? 128 : 64, .rows_per_warp = large ? 64 : 32, .stages = 3};
+  MatmulTile tile{.rows = large ? 128 : 64,
+                  .features = large ? 128 : 64,
+                  .rows_per_warp = large ? 64 : 32,
+                  .stages = 3,
+                  .warpgroups = architecture == Architecture::sm_90};
   constexpr int reserved = 1024;  // of each block, by the system
   const int of_multiprocessor = limits_of(architecture).shared_per_multiprocessor;
   const auto blocks = [&](int stages) {
     return of_multiprocessor / (stages * tile.stage_bytes() + reserved);
   };
-  if (blocks(4) >= 2 && blocks(4) == blocks(3)) tile.stages = 4;
+  if (tile.warpgroups || (blocks(4) >= 2 && blocks(4) == blocks(3))) tile.stages = 4;
   return tile;
 }
 
