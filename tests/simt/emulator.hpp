@@ -4,6 +4,7 @@
 #pragma once
 
 #include <simt/barrier.hpp>
+#include <simt/capability.hpp>
 #include <simt/cp_async.hpp>
 #include <simt/errors.hpp>
 #include <simt/fault.hpp>

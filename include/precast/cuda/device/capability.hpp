@@ -65,7 +65,7 @@ inline int device_capability() {
 }
 #else
 inline int capability_of_code(const void*) { return compiled_capability; }
-inline int device_capability() { return compiled_capability; }
+inline int device_capability() { return simt::device_capability(); }
 #endif
 
 }  // namespace precast::gpu

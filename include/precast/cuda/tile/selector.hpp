@@ -15,7 +15,7 @@ namespace precast::gpu {
 /// What a kernel is compiled for.
 inline constexpr Architecture compiled_architecture = closest_architecture(compiled_capability);
 
-/// The architecture of the current device; in the emulator sm_80.
+/// The architecture of the current device; in the emulator sm_80, unless it is told another.
 inline Architecture current_architecture() { return closest_architecture(device_capability()); }
 
 /// The tile of a kernel that takes `Selector`, in the code that the current device runs. Throws Error where
