@@ -123,21 +123,22 @@ TEST_CASE("many rows go to the library in panels, and fewer, or what it has no c
     return names;
   };
   constexpr auto none = ActivationFunction::none;
-  const std::string tiled = "block_matmul", decode = "decode_panel";
+  constexpr std::int64_t many = gpu::most_skinny_rows + 1;
+  const std::string few = "block_gemv", tiled = "block_matmul", decode = "decode_panel";
   using Names = std::vector<std::string>;
   HostLibrary host;
-  CHECK(kernels(gpu::fewest_rows_of_panels, none, &host) == Names{decode});
+  CHECK(kernels(many, none, &host) == Names{decode});
   CHECK(host.multiplied.size() == 1);
-  CHECK(kernels(gpu::fewest_rows_of_panels - 1, none, &host) == Names{tiled});
-  CHECK(kernels(gpu::fewest_rows_of_panels, ActivationFunction::silu, &host) == Names{tiled});
-  CHECK(kernels(gpu::fewest_rows_of_panels, none, &host, false) == Names{tiled});
-  CHECK(kernels(gpu::fewest_rows_of_panels, none, nullptr) == Names{tiled});
+  CHECK(kernels(gpu::most_skinny_rows, none, &host) == Names{few});
+  CHECK(kernels(many, ActivationFunction::silu, &host) == Names{tiled});
+  CHECK(kernels(many, none, &host, false) == Names{tiled});
+  CHECK(kernels(many, none, nullptr) == Names{tiled});
   CHECK(host.multiplied.size() == 1);
   host.has_code = false;
-  CHECK(kernels(gpu::fewest_rows_of_panels, none, &host) == Names{decode, tiled});
+  CHECK(kernels(many, none, &host) == Names{decode, tiled});
   host.has_code = true;
   host.multiplies = false;
-  CHECK(kernels(gpu::fewest_rows_of_panels, none, &host).back() == tiled);
+  CHECK(kernels(many, none, &host).back() == tiled);
 }
 
 TEST_CASE("a panel is whole tiles of features, and no larger than it may be", "[blocks]") {

@@ -45,6 +45,24 @@ struct Run {
   T values[Count];
   PRECAST_DEVICE T& operator[](int i) { return values[i]; }
   PRECAST_DEVICE const T& operator[](int i) const { return values[i]; }
+  PRECAST_DEVICE void set(int i, T value) { values[i] = value; }
+};
+
+/// Narrow values stay in the words that a vector is read in until they are used: taken apart where they are
+/// read, which may be one of two branches, each vector would be waited for before the next is asked for.
+template <class T, int Count>
+  requires(sizeof(T) < sizeof(std::uint32_t) && Count * sizeof(T) % sizeof(std::uint32_t) == 0)
+struct Run<T, Count> {
+  static constexpr int in_word = static_cast<int>(sizeof(std::uint32_t) / sizeof(T));
+  using Word = Vector<T, in_word>;
+  std::uint32_t words[Count / in_word];
+
+  PRECAST_DEVICE T operator[](int i) const { return bit_cast<Word>(words[i / in_word])[i % in_word]; }
+  PRECAST_DEVICE void set(int i, T value) {
+    Word word = bit_cast<Word>(words[i / in_word]);
+    word[i % in_word] = value;
+    words[i / in_word] = bit_cast<std::uint32_t>(word);
+  }
 };
 
 /// Reads the first `present` of Count values, by the widest accesses where `aligned`. The others are T{}.
@@ -52,18 +70,20 @@ template <int Count, class T>
 PRECAST_DEVICE Run<std::remove_const_t<T>, Count> load_run(GlobalPointer<T> from, int present, bool aligned) {
   using Value = std::remove_const_t<T>;
   constexpr int at_once = min_of(Count, widest_vector<Value>);
-  Run<Value, Count> run;
+  using Part = Run<Value, at_once>;
   if (aligned && present >= Count) {
+    struct {
+      Part parts[Count / at_once];
+    } read;
     PRECAST_UNROLL
-    for (int first = 0; first < Count; first += at_once) {
-      const auto vector = load_vector<at_once>(from + first);
-      PRECAST_UNROLL
-      for (int i = 0; i < at_once; ++i) run[first + i] = vector[i];
-    }
-  } else {
-    PRECAST_UNROLL
-    for (int i = 0; i < Count; ++i) run[i] = i < present ? from[i] : Value{};
+    for (int p = 0; p < Count / at_once; ++p)
+      read.parts[p] = bit_cast<Part>(load_vector<at_once>(from + p * at_once));
+    return bit_cast<Run<Value, Count>>(read);
   }
+  Run<Value, Count> run{};
+  PRECAST_UNROLL
+  for (int i = 0; i < Count; ++i)
+    if (i < present) run.set(i, from[i]);
   return run;
 }
 
@@ -86,24 +106,28 @@ PRECAST_DEVICE void store_run(GlobalPointer<T> to, const Run<T, Count>& run, int
   }
 }
 
-/// The same as f32.
-template <int Count, class T>
-PRECAST_DEVICE Run<f32, Count> load_f32(GlobalPointer<T> from, int present, bool aligned) {
-  const auto run = load_run<Count>(from, present, aligned);
+/// A run's values as f32.
+template <class T, int Count>
+PRECAST_DEVICE Run<f32, Count> in_f32(const Run<T, Count>& run) {
   Run<f32, Count> wide;
   PRECAST_UNROLL
   for (int i = 0; i < Count; ++i) wide[i] = to_f32(run[i]);
   return wide;
+}
+/// load_run, and its values as f32: for one run. Of several, all are to be read before any is taken apart.
+template <int Count, class T>
+PRECAST_DEVICE Run<f32, Count> load_f32(GlobalPointer<T> from, int present, bool aligned) {
+  return in_f32(load_run<Count>(from, present, aligned));
 }
 
 /// Rounds f32 values once, to what is stored.
 template <bool Saturates, int Count, class T>
 PRECAST_DEVICE void store_rounded(GlobalPointer<T> to, const Run<f32, Count>& wide, int present,
                                   bool aligned) {
-  Run<T, Count> run;
+  Run<T, Count> run{};
   PRECAST_UNROLL
   for (int i = 0; i < Count; ++i)
-    run[i] = round_to<T, Saturates>(with_planted_dtype<"result ignored">(wide[i]));
+    run.set(i, round_to<T, Saturates>(with_planted_dtype<"result ignored">(wide[i])));
   store_run(to, run, present, aligned);
 }
 

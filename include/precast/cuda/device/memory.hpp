@@ -46,9 +46,18 @@ GlobalPointer<T> global_pointer(T* data, std::int64_t) {
   return data;
 }
 
+namespace detail {
+/// What one instruction loads.
+template <int Bytes>
+using LoadedWords = std::conditional_t<
+    Bytes == 16, uint4,
+    std::conditional_t<Bytes == 8, uint2, std::conditional_t<Bytes == 4, unsigned, unsigned short>>>;
+}  // namespace detail
+
 template <int N, class T>
 PRECAST_DEVICE Vector<T, N> load_vector(const T* from) {
-  return *reinterpret_cast<const Vector<T, N>*>(from);
+  using Words = detail::LoadedWords<static_cast<int>(sizeof(Vector<T, N>))>;
+  return bit_cast<Vector<T, N>>(*reinterpret_cast<const Words*>(from));
 }
 
 // Stores are in PTX: of an assignment nvcc makes one for each value wherever these come from one of two

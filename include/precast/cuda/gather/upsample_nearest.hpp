@@ -40,9 +40,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_
     const std::int64_t column = place.column(run);
     if (present == 0) continue;
     const auto x = load_run<Count>(in.data + place.row * in.row_stride + column, present, place.aligned);
-    Run<To, Count> y;
+    Run<To, Count> y{};
     PRECAST_UNROLL
-    for (int i = 0; i < Count; ++i) y[i] = Cast<To, Saturates>{}(x[i]);
+    for (int i = 0; i < Count; ++i) y.set(i, Cast<To, Saturates>{}(x[i]));
     for (std::int64_t row = top; row < bottom; ++row)
       for (std::int64_t to = left; to < right; ++to)
         store_run(out + ((image * sizes.out_height + row) * sizes.out_width + to) * out_stride + column, y,

@@ -39,8 +39,9 @@ bool multiply_panels(const BlockProductRequest& product, Stream stream) {
 /// BlockProducts::Multiply of a format, for operands of one dtype.
 template <BlockDtype Format, ScalarDtype Operand>
 void multiply_blocks(const BlockProductRequest& product, Stream stream) {
-  if (product.rows >= fewest_rows_of_panels && detail::multiply_panels<Format, Operand>(product, stream))
-    return;
+  // An H200 had decoded panels of q8_0 and q4_k, and multiplied 16 rows by them, in half of the time of
+  // tiles, and 4608 rows in a seventh.
+  if (product.rows > most_skinny_rows && detail::multiply_panels<Format, Operand>(product, stream)) return;
   using X = LibraryOperand<Operand>;
   using Types = OpDtypes<Format, Operand, f32, NoDtype, AnyResult>;
   const auto x = matrix_rows(DeviceView<const X>(static_cast<const X*>(product.x),

@@ -16,32 +16,20 @@ namespace precast::gpu {
 /// later; older devices use less of it.
 inline constexpr std::uint64_t cublaslt_workspace_bytes = std::uint64_t{32} << 20;
 
-/// The alignment of all pointers that is promised (ProductRequest), and that which allocations of a device
-/// have. Where all of a product's pointers have the larger, cuBLASLt is told: what it chooses may be faster.
-inline constexpr std::uint32_t cublaslt_alignment = 16, device_alignment = 256;
+/// The alignment of all rows that is promised (ProductRequest). cuBLASLt assumes 256 where it is not told.
+inline constexpr std::uint32_t cublaslt_alignment = 16;
 
-/// What a plan depends on: all but the pointers, of which it depends on what they are aligned to.
+/// What a plan depends on: all but the pointers.
 struct CublasLtShape {
   LibraryDtype operand, result;
-  std::uint32_t alignment;
   std::int64_t rows, features, columns, x_stride, weight_stride, out_stride, residual_stride;
   bool x_transposed, weight_transposed, bias, residual, gelu_tanh, x_scale, weight_scale;
   auto operator<=>(const CublasLtShape&) const = default;  // no friend: nvcc 12.0 fails on it
 };
 
-/// What all pointers of a product are aligned to. Those that are not set yet will be of copies, which are
-/// allocations.
-inline std::uint32_t alignment_of(const ProductRequest& product) {
-  for (const void* const pointer :
-       {product.x, product.weight, product.bias, product.residual, static_cast<const void*>(product.out)})
-    if (reinterpret_cast<std::uintptr_t>(pointer) % device_alignment) return cublaslt_alignment;
-  return device_alignment;
-}
-
 inline CublasLtShape shape_of(const ProductRequest& product) {
   return {.operand = product.operand,
           .result = product.result,
-          .alignment = alignment_of(product),
           .rows = product.rows,
           .features = product.features,
           .columns = product.columns,
@@ -101,7 +89,7 @@ class CublasLtPlan {
 
     // The choice depends on whether these are set and on the alignment of their values, which it does not
     // read.
-    const std::uintptr_t aligned = shape.alignment;
+    const std::uintptr_t aligned = cublaslt_alignment;
     if (shape.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
     if (shape.weight_scale) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned);
     if (shape.x_scale) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned);
@@ -125,7 +113,7 @@ class CublasLtPlan {
     for (const auto which :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      prefer(which, shape.alignment);
+      prefer(which, cublaslt_alignment);
     // Sums that are split over columns are added in f32 and in a fixed order; the other schemes round them to
     // the result's dtype in between.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -144,7 +132,6 @@ class CublasLtPlan {
 
   /// Starts the product on a stream; false where cuBLASLt has no code for it after all.
   bool start(cublasLtHandle_t handle, const ProductRequest& product, cudaStream_t stream) {
-    if (!exists_) return false;
     const auto& library = CublasLtLibrary::instance();
     if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias);
     if (product.scales.weight) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scales.weight);

@@ -23,10 +23,6 @@
 
 namespace precast::gpu {
 
-/// From this many rows on a weight in blocks is decoded ahead of the library's product: every tile of our own
-/// kernel's rows decodes the weight once more, and what a panel takes to be written and read is a small part
-/// of what so many rows take. No device has measured where the two meet.
-inline constexpr std::int64_t fewest_rows_of_panels = 1024;
 /// What a panel takes at most, so that it can still be in a device's second-level cache when it is
 /// multiplied.
 inline constexpr std::int64_t most_bytes_of_panel = std::int64_t{32} << 20;

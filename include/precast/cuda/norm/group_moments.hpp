@@ -80,7 +80,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
   constexpr int at_once = GroupPlan::values_at_once / Count;
   Moments moments;
   for (std::int64_t first = member; first < items; first += at_once * plan.lanes) {
-    Run<f32, Count> values[at_once];
+    Run<From, Count> loads[at_once];
     int present[at_once];
     PRECAST_UNROLL
     for (int i = 0; i < at_once; ++i) {
@@ -88,8 +88,11 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
       const auto [pixel, run] = plan.runs.divide(item);
       const std::int64_t left = plan.width - run * Count;
       present[i] = item < items ? (left < Count ? static_cast<int>(left) : Count) : 0;
-      values[i] = load_f32<Count>(from + pixel * stride + run * Count, present[i], aligned);
+      loads[i] = load_run<Count>(from + pixel * stride + run * Count, present[i], aligned);
     }
+    Run<f32, Count> values[at_once];
+    PRECAST_UNROLL
+    for (int i = 0; i < at_once; ++i) values[i] = in_f32(loads[i]);
     // Aligned runs are whole: a group's width is a multiple of theirs.
     const bool whole = aligned && first + (at_once - 1) * plan.lanes < items;
     moments = merged(moments, whole ? moments_of<true>(values, present) : moments_of<false>(values, present));

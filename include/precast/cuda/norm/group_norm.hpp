@@ -42,16 +42,19 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel
   const auto loads = map_loads(in.x, place);  // all are in flight before the first store
   const std::int64_t image = in.pixels.divide(place.row).quotient;
   const std::int64_t first_group = planted<"moments of another image">(image, std::int64_t{0}) * in.groups;
+  MapLoads<Count, W> scales, shifts;
+  PRECAST_UNROLL
+  for (int run = 0; run < map_tile.runs; ++run) {
+    scales.runs[run] = load_run<Count>(in.scale + place.column(run), place.present(run), place.aligned);
+    shifts.runs[run] = load_run<Count>(in.shift + place.column(run), place.present(run), place.aligned);
+  }
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);
     const std::int64_t column = place.column(run);
     if (present == 0) continue;
-    Run<f32, Count> x;
-    PRECAST_UNROLL
-    for (int i = 0; i < Count; ++i) x[i] = to_f32(loads.runs[run][i]);
-    const auto scale = load_f32<Count>(in.scale + column, present, place.aligned);
-    const auto shift = load_f32<Count>(in.shift + column, present, place.aligned);
+    const auto x = in_f32(loads.runs[run]), scale = in_f32(scales.runs[run]),
+               shift = in_f32(shifts.runs[run]);
     Run<f32, Count> y = x;
     const auto normalise = [&](int i, const Vector<f32, 4>& moments) {
       const f32 deviation = (x[i] - moments[0]) - moments[1];

@@ -81,10 +81,14 @@ class Row {
  public:
   PRECAST_DEVICE Row(GlobalPointer<const T> from, std::int64_t columns, int lane, bool aligned)
       : from_(from), columns_(columns), lane_(lane), aligned_(aligned) {
-    if constexpr (Tile.resident())
+    if constexpr (Tile.resident()) {
+      Run<T, Count> loads[Tile.runs]{};
       walk([&](int i, std::int64_t first, int present) {
-        runs_[i] = load_f32<Count>(from_ + first, present, aligned_);
+        loads[i] = load_run<Count>(from_ + first, present, aligned_);
       });
+      PRECAST_UNROLL
+      for (int i = 0; i < Tile.runs; ++i) runs_[i] = in_f32(loads[i]);
+    }
   }
 
   /// Calls `f(first column, how many of Count values are there, the values)` for each of the thread's runs.

@@ -73,7 +73,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
     for (int i = 0; i < count; ++i) {
       const f32 value = to_f32(run[i]);
       mine.non_finite += planted<"inf not counted">(is_finite(value), value == value) ? 0 : 1;
-      if (inverse != 1.0f) run[i] = round_to<T>(value * inverse);
+      if (inverse != 1.0f) run.set(i, round_to<T>(value * inverse));
       const double unscaled = planted<"square of what was scaled">(to_f32(run[i]), value);
       mine.squares += unscaled * unscaled;
     }

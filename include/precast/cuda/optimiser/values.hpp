@@ -45,14 +45,14 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
   const GlobalPointer<T> values = all.arrays[chunk.parameter].values;
   const bool aligned = all.arrays[chunk.parameter].aligned;
   for_each_run<count>(chunk, [&](std::int64_t first, int present) {
-    Run<T, count> run;
+    Run<T, count> run{};
     if constexpr (!std::is_invocable_v<F>) run = load_run<count>(values + first, present, aligned);
     PRECAST_UNROLL
     for (int i = 0; i < count; ++i)
       if constexpr (std::is_invocable_v<F>)
-        run[i] = function();
+        run.set(i, function());
       else
-        run[i] = function(run[i]);
+        run.set(i, function(run[i]));
     store_run(values + first, run, present, aligned);
   });
 }

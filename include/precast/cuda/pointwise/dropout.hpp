@@ -26,7 +26,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void dropout_kernel(Ma
     const std::int64_t first =
         planted<"rows count from 0">(place.row, std::int64_t{0}) * out.columns + place.column(run);
     PhiloxWords words = mask.words(first / 4);
-    Run<To, Count> results;
+    Run<To, Count> results{};
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) {
       const int word = static_cast<int>((first + i) % 4);
@@ -34,7 +34,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void dropout_kernel(Ma
       // Not by an index, for which registers have no address.
       const std::uint32_t bits = word < 2 ? (word == 0 ? words.words[0] : words.words[1])
                                           : (word == 2 ? words.words[2] : words.words[3]);
-      results[i] = round_to<To, Saturates>(to_f32(loads.runs[run][i]) * mask.factor_of(bits));
+      results.set(i, round_to<To, Saturates>(to_f32(loads.runs[run][i]) * mask.factor_of(bits)));
     }
     store_run(out.data + place.row * out.row_stride + place.column(run), results, place.present(run),
               place.aligned);

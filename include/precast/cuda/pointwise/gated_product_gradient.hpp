@@ -28,16 +28,16 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void gated_product_gra
   const auto in_b = map_loads(b, place);
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
-    Run<To, Count> da_run, db_run;
+    Run<To, Count> da_run{}, db_run{};
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) {
       const f32 gradient = to_f32(in_dy.runs[run][i]), gate = to_f32(in_a.runs[run][i]),
                 value = to_f32(in_b.runs[run][i]);
-      da_run[i] = round_to<To, Types::saturate>(
-          planted<"inside ignored">(Gradient::template of_a<Inside>(gradient, gate, value),
-                                    Gradient::template of_a<f32>(gradient, gate, value)));
-      db_run[i] = round_to<To, Types::saturate>(
-          planted<"gate for its slope">(Gradient::template of_b<Inside>(gradient, gate), gradient * gate));
+      da_run.set(i, round_to<To, Types::saturate>(
+                        planted<"inside ignored">(Gradient::template of_a<Inside>(gradient, gate, value),
+                                                  Gradient::template of_a<f32>(gradient, gate, value))));
+      db_run.set(i, round_to<To, Types::saturate>(planted<"gate for its slope">(
+                        Gradient::template of_b<Inside>(gradient, gate), gradient * gate)));
     }
     store_run(da.data + place.row * da.row_stride + place.column(run), da_run, place.present(run),
               place.aligned);

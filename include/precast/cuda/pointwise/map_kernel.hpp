@@ -91,9 +91,9 @@ PRECAST_DEVICE void map_and_store(const Op& op, const MapOutput<To>& out, const 
                                   const MapLoads<Count, From>&... loads) {
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
-    Run<To, Count> results;
+    Run<To, Count> results{};
     PRECAST_UNROLL
-    for (int i = 0; i < Count; ++i) results[i] = op(loads.runs[run][i]...);
+    for (int i = 0; i < Count; ++i) results.set(i, op(loads.runs[run][i]...));
     store_run(out.data + place.row * out.row_stride + place.column(run), results, place.present(run),
               place.aligned);
   }

@@ -32,19 +32,27 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void rotary_kernel(Map
   const MapPlace<Count> place = map_place<Count>(out);
   const auto [row, head] = in.heads.divide(place.row);
   const std::int64_t token = in.tokens.divide(row).rest;
+  MapLoads<Count, From> loads;
+  MapLoads<Count, f32> cosines, sines;
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);
-    const std::int64_t column = place.column(run), in_row = head * in.width + column;
+    const std::int64_t column = place.column(run);
+    loads.runs[run] =
+        load_run<Count>(in.x.data + in.x.row_offset(row) + head * in.width + column, present, place.aligned);
+    cosines.runs[run] = load_run<Count>(in.cos + token * in.cos_stride + column, present, place.aligned);
+    sines.runs[run] = load_run<Count>(in.sin + token * in.sin_stride + column, present, place.aligned);
+  }
+  PRECAST_UNROLL
+  for (int run = 0; run < map_tile.runs; ++run) {
+    const int present = place.present(run);
     if (present == 0) continue;
-    auto x = load_f32<Count>(in.x.data + in.x.row_offset(row) + in_row, present, place.aligned);
+    auto x = in_f32(loads.runs[run]);
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i)
       x[i] = planted<"operand rounded to the result">(x[i], rounded<To, Saturates>(x[i]));
-    const auto cos = load_run<Count>(in.cos + token * in.cos_stride + column, present, place.aligned);
-    const auto sin = load_run<Count>(in.sin + token * in.sin_stride + column, present, place.aligned);
-    store_rounded<Saturates>(out.data + row * out.row_stride + in_row, rotated(x, cos, sin), present,
-                             place.aligned);
+    store_rounded<Saturates>(out.data + row * out.row_stride + head * in.width + place.column(run),
+                             rotated(x, cosines.runs[run], sines.runs[run]), present, place.aligned);
   }
 }
 
