@@ -40,7 +40,12 @@ struct MatrixRows {
   bool wide;  ///< whether a row's chunks of 16 bytes lie on multiples of 16
 
   PRECAST_DEVICE Row row(std::int64_t index) const {
-    return {index * row_stride, planted<"row past the end">(index < rows, index <= rows)};
+    const bool there = planted<"row past the end">(index < rows, index <= rows);
+    return {there ? index * row_stride : 0, there};
+  }
+  /// Whether each row that is there has the `count` values from `column` on.
+  PRECAST_DEVICE bool have(int column, int count) const {
+    return column + planted<"chunk past the end of rows">(count, 0) <= columns;
   }
   /// The `count` values from `column` on, fewer at the end of the row.
   PRECAST_DEVICE Extent extent(const Row& row, int column, int count) const {

@@ -130,9 +130,20 @@ class BandLoader {
     const int column = first_column + chunk_of_thread() * Tile::chunk;
     if constexpr (in_place) {
       if (source_.wide) {
+        // All stages but the last: a few instructions a copy, for which products of warpgroups wait.
+        if constexpr (requires { source_.have(column, Tile::chunk); })
+          if (source_.have(column, Tile::chunk)) {
+            const auto from = source_.data + (rows_[0].offset + column);
+            PRECAST_UNROLL
+            for (int i = 0; i < chunks_per_thread; ++i) {
+              const bool there = rows_[i].there;
+              cp_async<16>(place(to, i), from + (there ? i * rows_apart * source_.row_stride : 0),
+                           there ? 16 : 0);
+            }
+            return;
+          }
         PRECAST_UNROLL
-        for (int i = 0; i < chunks_per_thread; ++i)
-          copy_chunk(source_, rows_[i], column, to.at_chunk(row_of(i), chunk_of_thread()));
+        for (int i = 0; i < chunks_per_thread; ++i) copy_chunk(source_, rows_[i], column, place(to, i));
         return;
       }
     }
@@ -155,13 +166,13 @@ class BandLoader {
     PRECAST_UNROLL
     for (int i = 0; i < chunks_per_thread; ++i) {
       if constexpr (Source::decoded) {
-        store_vector_shared(to.at_chunk(row_of(i), chunk_of_thread()), held_[i][0]);
+        store_vector_shared(place(to, i), held_[i][0]);
       } else {
         Vector<Element, Tile::chunk> chunk;
         PRECAST_UNROLL
         for (int v = 0; v < Tile::chunk; ++v)
           chunk[v] = operand_value<Operand, Saturates>(held_[i][v / values_per_piece][v % values_per_piece]);
-        store_vector_shared(to.at_chunk(row_of(i), chunk_of_thread()), chunk);
+        store_vector_shared(place(to, i), chunk);
       }
     }
   }
@@ -187,8 +198,14 @@ class BandLoader {
     for (int v = 0; v < Tile::chunk; ++v) chunk[v] = operand_value<Operand, Saturates>(values[v]);
     return chunk;
   }
-  PRECAST_DEVICE static int row_of(int i) {
-    return thread_index() / Tile::chunks_per_row + i * (Threads / Tile::chunks_per_row);
+  static constexpr int rows_apart = Threads / Tile::chunks_per_row;  ///< a thread's, one from the next
+  PRECAST_DEVICE static int row_of(int i) { return thread_index() / Tile::chunks_per_row + i * rows_apart; }
+  /// Where its chunk `i` goes.
+  PRECAST_DEVICE static auto place(Tile to, int i) {
+    if constexpr (!Tile::spreads_eighths && rows_apart % 8 == 0)  // swizzled alike
+      return to.at_chunk(row_of(0), chunk_of_thread()) + i * rows_apart * Tile::columns;
+    else
+      return to.at_chunk(row_of(i), chunk_of_thread());
   }
   PRECAST_DEVICE static int chunk_of_thread() { return thread_index() % Tile::chunks_per_row; }
 
