@@ -35,5 +35,5 @@ for policy in f32 amp-f16 amp-bf16 bf16 fp8 f32+flash bf16+flash amp-bf16+flash 
 done
 train f32-again --policy f32 --steps 30
 train llama --architecture llama --heads-kv 2 --policy f32 --steps 20
-run said record -q --device "$device" --prompt "$prompt" -o samples
-run cost.txt cost -q --device "$device" --samples samples --types q8_0,fp8_e4m3,q4_0 --layers 0-1 -o cost.json
+run said record -q --device "$device" --prompt "$prompt" -o samples.safetensors
+run cost.txt cost -q --device "$device" --samples samples.safetensors --types q8_0,fp8_e4m3,q4_0 --layers 0-1 -o cost.json
