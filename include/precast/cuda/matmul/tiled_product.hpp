@@ -101,8 +101,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   using Sums = std::conditional_t<by_warpgroups, WarpgroupProduct<Multiplied, tile.features>,
                                   WarpProduct<Multiplied, tile.rows_per_warp>>;
   Sums sums;
-  const int warp_row =
-      by_warpgroups ? warp_index() * 16 : warp_index() % tile.warps_along_rows() * tile.rows_per_warp;
+  constexpr int rows_of_warp = by_warpgroups ? warpgroup_rows / warps_per_warpgroup : tile.rows_per_warp;
+  const int warp_row = (by_warpgroups ? warp_index() : warp_index() % tile.warps_along_rows()) * rows_of_warp;
   const int warp_feature =
       by_warpgroups ? 0 : warp_index() / tile.warps_along_rows() * tile.features_per_warp;
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
