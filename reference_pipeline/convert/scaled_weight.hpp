@@ -36,8 +36,9 @@ using WriteBytes = std::function<void(std::span<const std::byte> bytes, std::int
 using OptionsOfRow = std::function<quant::EncodeOptions(std::int64_t row)>;
 
 /// Writes what declare_scaled announced, some MiB at a time; the scales are kept until the codes are written.
-/// A scale for the whole tensor takes two passes over its values, and eight where it is searched; what is in
-/// nvfp4 already keeps its codes and scales, and has a 1 for all of them.
+/// A scale for the whole tensor takes two passes over its values, and eight where it is searched. What lies
+/// in the format already keeps its codes and scales, where what is put together has scales that one tensor
+/// can have; nvfp4 of GGUF gets a 1 for all of its scales.
 void write_scaled(const OutputTensor& tensor, const ReadValues& read, const OptionsOfRow& options,
                   const WriteBytes& write);
 
