@@ -319,6 +319,19 @@ bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& 
          (!is_nvfp4(type) || (shape[0] % 16 == 0 && shape[1] % 64 == 0));
 }
 
+std::int64_t bytes_in(const OutputTensor& tensor, Container container) {
+  const DtypeInfo& type = tensor.chosen.type;
+  if (!is_scaled(type, container)) return bytes_of(type, tensor.shape.elements());
+  constexpr std::int64_t number = sizeof(f32);
+  const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1], codes = rows * columns;
+  const auto scales = [&](std::int64_t in_block) {
+    return weights::SwizzledScales(rows, columns / in_block).shape().elements();
+  };
+  if (is_mxfp8(type)) return codes + scales(32);
+  if (is_nvfp4(type)) return codes / 2 + scales(16) + number;
+  return codes + (has_one_scale(type) ? number : number * rows);
+}
+
 void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor) {
   const DtypeInfo& type = tensor.chosen.type;
   const std::string layer = tensor.name.substr(0, tensor.name.size() - weight_end.size());

@@ -21,6 +21,10 @@ bool is_scaled(const DtypeInfo& type, Container container);
 /// 32, of nvfp4 of 16, which ComfyUI pads them to.
 bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& shape);
 
+/// What a tensor takes in a file of that kind, scales included, announcements not: as a weight of the input
+/// is counted.
+std::int64_t bytes_in(const OutputTensor& tensor, Container container);
+
 /// Announces `LAYER.weight` of codes, `LAYER.weight_scale` (nvfp4 has `LAYER.weight_scale_2` too, one number
 /// by which all of these are multiplied), and `LAYER.comfy_quant`, which says the format.
 void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor);

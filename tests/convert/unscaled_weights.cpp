@@ -81,8 +81,13 @@ TEST_CASE("convert reads what it wrote under scales, and its values are those th
     for (const InputTensor& tensor : unscaled.tensors()) CHECK_FALSE(tensor.scaled);
     for (const char* name : {"a.b.weight", "c.d.weight", "e.f.weight"})
       CHECK(decoded(*written.lookup(name)) == stored_as("q8_0", expected.at(name)));
+    // What was said of the output is what is said of it as an input.
+    const InputWeights lying(scaled);
+    std::int64_t bytes = 0;
+    for (const InputTensor& tensor : lying.tensors()) bytes += tensor.stored_bytes();
+    CHECK(ModelConversion(source, scaled, to_type(type)).parts().front().conversion->bytes() == bytes);
     // What is said of the input is what lies there.
-    const InputTensor& lies = *InputWeights(scaled).lookup("c.d.weight");
+    const InputTensor& lies = *lying.lookup("c.d.weight");
     CHECK(lies.stored_type() != "f32");
     CHECK(lies.stored_bytes() < 64 * 128 * 2);
   }
