@@ -1,8 +1,11 @@
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <casting/cast_source.hpp>
 #include <casting/type_names.hpp>
 
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/io/message.hpp>
 #include <precast/nn/parameters.hpp>
 
@@ -22,6 +25,20 @@ std::vector<f32> values_of(const nn::ParameterSource& source, const families::Bl
 }
 
 namespace {
+
+/// Whether what lies in a dtype is in the type already: rows under scales also where they all have one, which
+/// convert moves as they are.
+bool is_in(const DtypeInfo& type, std::string_view dtype) {
+  if (type.name == dtype) return true;
+  bool same_codes = false;
+  visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
+    visit_scaled_row_dtype(dtype, [&]<class Stored>(std::type_identity<Stored>) {
+      same_codes =
+          std::is_same_v<scaled_code_of<Format>, scaled_code_of<Stored>> && scale_of<Format> == ScaleOf::row;
+    });
+  });
+  return same_codes;
+}
 
 /// A dtype by which bits are counted: of rows under scales, as long as the parameter's are.
 DtypeInfo counted(const DtypeInfo& dtype, const families::BlockParameter& parameter) {
@@ -46,7 +63,7 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
   const auto fitting = fitting_type(*wanted, parameter.shape.back());
   // In its own type it stays, too: not every encoder gives its own blocks back, and products of blocks round
   // otherwise than those of values.
-  if (!fitting || fitting->name == parameter.dtype.name) {
+  if (!fitting || is_in(*fitting, parameter.dtype.name)) {
     cast_.erase(parameter.name);
     return counted(parameter.dtype, parameter);
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -6,6 +7,7 @@
 
 #include <casting/merge_costs.hpp>
 
+#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::casting {
@@ -93,6 +95,30 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
     return LayerOrder()(block_of(a.name), block_of(b.name));  // matrices of a block stay as they are measured
   });
   return merged;
+}
+
+SharedCostFile::SharedCostFile(std::filesystem::path path) : path_(std::move(path)), known_(there()) {}
+
+std::optional<CostFile> SharedCostFile::there() const {
+  if (!io::is_there(path_)) return std::nullopt;
+  return read_cost_file(path_);
+}
+
+void SharedCostFile::write(const CostFile& all) {
+  const std::optional<CostFile> now = there();
+  if (now && now != known_) others_ = now;
+  CostFile written = all;
+  if (others_) {
+    try {
+      written = merge_costs(std::array{NamedCosts{"what was measured here", all},
+                                       NamedCosts{"what another run has written", *others_}});
+    } catch (const InputError& error) {
+      throw io::file_error(path_, std::string("another run writes it as well, and ") + error.what() +
+                                      ", or give each its own --output");
+    }
+  }
+  write_cost_file(path_, written);
+  known_ = there();
 }
 
 }  // namespace precast::casting

@@ -1,6 +1,9 @@
-// merge_costs: the numbers of several cost files, such as those of shards, in one.
+// merge_costs: the numbers of several cost files, such as those of shards, in one. SharedCostFile: the same
+// of runs that write one file at a time.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -19,5 +22,23 @@ struct NamedCosts {
 /// InputError that names two files and what differs, where their model, samples, settings or what estimates
 /// were made from do, or where both have numbers of one layer and format that are not the same.
 CostFile merge_costs(std::span<const NamedCosts> files);
+
+/// The cost file that a measurement writes anew again and again, and which another run may write meanwhile:
+/// neither takes the other's numbers away.
+class SharedCostFile {
+ public:
+  /// What is there now is the caller's, who has read it.
+  explicit SharedCostFile(std::filesystem::path path);
+
+  /// Writes all that was measured here, and beside it what others have written since. Throws InputError where
+  /// that belongs to another measurement; it stays then.
+  void write(const CostFile& all);
+
+ private:
+  std::optional<CostFile> there() const;
+
+  std::filesystem::path path_;
+  std::optional<CostFile> known_, others_;
+};
 
 }  // namespace precast::casting

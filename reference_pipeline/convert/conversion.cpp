@@ -272,11 +272,7 @@ std::int64_t Conversion::values() const {
   return values;
 }
 
-std::int64_t Conversion::bytes() const {
-  std::int64_t bytes = 0;
-  for (const OutputTensor& tensor : tensors_) bytes += tensor.bytes();
-  return bytes;
-}
+std::int64_t Conversion::bytes() const { return bytes_of(tensors_, container_); }
 
 std::map<std::string, TypeShare> Conversion::input_types() const {
   std::map<std::string, TypeShare> types;
@@ -288,7 +284,7 @@ std::map<std::string, TypeShare> Conversion::input_types() const {
 std::map<std::string, TypeShare> Conversion::output_types() const {
   std::map<std::string, TypeShare> types;
   for (const OutputTensor& tensor : tensors_)
-    add(types, std::string(tensor.chosen.type.name), tensor.shape.elements(), tensor.bytes());
+    add(types, std::string(tensor.chosen.type.name), tensor.shape.elements(), bytes_in(tensor, container_));
   return types;
 }
 

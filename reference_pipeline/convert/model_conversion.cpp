@@ -232,7 +232,7 @@ void ModelConversion::write(const WrittenCallback& written) const {
   if (!to_folder_) return write_parts("", written);
   FolderInProgress folder(out_);
   std::int64_t bytes = 0;
-  for (const ModelPart& part : parts_) bytes += bytes_of(part.conversion->tensors());
+  for (const ModelPart& part : parts_) bytes += part.conversion->bytes();
   check_room(out_, bytes);  // of all parts, before the first is written
   for (const ModelPart& part : parts_)
     if (std::error_code failed;

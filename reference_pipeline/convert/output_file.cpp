@@ -86,9 +86,10 @@ void describe(io::SafetensorsWriter& writer, const InputWeights& input, WeightsK
 
 }  // namespace
 
-std::int64_t bytes_of(const std::vector<OutputTensor>& tensors) {
-  return std::transform_reduce(tensors.begin(), tensors.end(), std::int64_t{0}, std::plus<>(),
-                               [](const OutputTensor& tensor) { return tensor.bytes(); });
+std::int64_t bytes_of(const std::vector<OutputTensor>& tensors, Container container) {
+  return std::transform_reduce(
+      tensors.begin(), tensors.end(), std::int64_t{0}, std::plus<>(),
+      [container](const OutputTensor& tensor) { return bytes_in(tensor, container); });
 }
 
 void check_room(const fs::path& target, std::int64_t bytes) {
@@ -109,7 +110,7 @@ std::string_view gguf_architecture(WeightsKind kind) {
 OutputFile::OutputFile(const fs::path& target, Container container, const InputWeights& input,
                        WeightsKind kind, const std::vector<OutputTensor>& tensors)
     : writer_(opened(target, container)) {
-  check_room(target, bytes_of(tensors));
+  check_room(target, bytes_of(tensors, container));
   std::visit(
       [&](auto& writer) {
         describe(writer, input, kind, tensors);

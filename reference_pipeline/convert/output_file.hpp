@@ -15,8 +15,8 @@
 
 namespace precast::conversion {
 
-/// What tensors take in a file, without its header.
-std::int64_t bytes_of(const std::vector<OutputTensor>& tensors);
+/// What tensors take in a file of that kind, without its header.
+std::int64_t bytes_of(const std::vector<OutputTensor>& tensors, Container container);
 
 /// Throws where the disk of the folder that `target` is to lie in cannot take so many bytes; what it does not
 /// say is found out by writing.

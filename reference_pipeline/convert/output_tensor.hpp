@@ -29,8 +29,6 @@ struct OutputTensor {
     for (; first >= piece->count; ++piece) first -= piece->count;
     return {piece->from, piece->first + first, piece->count - first};
   }
-
-  std::int64_t bytes() const { return bytes_of(chosen.type, shape.elements()); }
 };
 
 }  // namespace precast::conversion

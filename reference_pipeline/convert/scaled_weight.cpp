@@ -1,8 +1,10 @@
 // Codes are written as they are made, scales and the announcement after them.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -81,6 +83,60 @@ void write_codes(const OutputTensor& tensor, const ReadValues& read, const Write
   }
 }
 
+/// Where a row of a tensor lies in the input, among codes with scales beside them.
+struct RowInFile {
+  const weights::WeightTensor* weight;
+  std::int64_t row;
+
+  /// Its codes, a byte for each value or for `values_in_byte` of them.
+  std::span<const std::byte> codes(std::int64_t values_in_byte = 1) const {
+    const std::int64_t bytes = weight->shape[1] / values_in_byte;
+    return weight->stored->bytes.subspan(static_cast<std::size_t>(row * bytes),
+                                         static_cast<std::size_t>(bytes));
+  }
+  std::byte scale(std::int64_t block, std::int64_t blocks) const {
+    return weight->codes.scales->bytes[weights::SwizzledScales(weight->shape[0], blocks).place(row, block)];
+  }
+};
+RowInFile row_in_file(const OutputTensor& tensor, std::int64_t row) {
+  const Piece piece = tensor.piece_at(row * tensor.shape[1]);
+  return {piece.from->scaled, piece.first / tensor.shape[1]};
+}
+
+/// The one number of a tensor, where all pieces have one and the same beside them.
+template <class EntryOf>
+std::optional<f32> number_of_all(const OutputTensor& tensor, EntryOf&& entry_of) {
+  std::optional<f32> of_all;
+  for (const Piece& piece : tensor.pieces) {
+    const io::TensorEntry& entry = *entry_of(piece.from->scaled->codes);
+    if (entry.shape.elements() != 1) return std::nullopt;
+    const f32 own = weights::values_of(entry).front();
+    if (of_all && std::bit_cast<std::uint32_t>(*of_all) != std::bit_cast<std::uint32_t>(own))
+      return std::nullopt;
+    of_all = own;
+  }
+  return of_all;
+}
+std::optional<f32> scale_of_all(const OutputTensor& tensor) {
+  return number_of_all(tensor, [](const weights::StoredCodes& codes) { return codes.scales; });
+}
+std::optional<f32> scale_of_all_scales(const OutputTensor& tensor) {
+  return number_of_all(tensor, [](const weights::StoredCodes& codes) { return codes.of_scales; });
+}
+
+/// Whether all of a tensor lies in its format, under scales that it can have: its codes are moved then, which
+/// others would be where another program chose the scales.
+bool can_be_moved(const OutputTensor& tensor) {
+  const DtypeInfo& type = tensor.chosen.type;
+  const bool same_format = std::ranges::all_of(tensor.pieces, [&](const Piece& piece) {
+    const weights::WeightTensor* const weight = piece.from->scaled;
+    return weight && weight->codes.announced == announced_as(type).announced && weight->shape.rank() == 2 &&
+           weight->shape[1] == tensor.shape[1];
+  });
+  return same_format && (!has_one_scale(type) || scale_of_all(tensor)) &&
+         (!is_nvfp4(type) || scale_of_all_scales(tensor));
+}
+
 f32 largest_in(const OutputTensor& tensor, const ReadValues& read) {
   constexpr std::int64_t in_task = 65536;
   const std::int64_t count = tensor.shape.elements();
@@ -108,6 +164,24 @@ f32 searched_scale_of(const OutputTensor& tensor, const ReadValues& read, const 
       return sums_of(std::span<const f32>(memory), options(row).importance);
     });
   });
+}
+
+/// Reads all values, too, which must be finite.
+std::vector<f32> move_rows(const OutputTensor& tensor, const ReadValues& read, const WriteBytes& write) {
+  write_codes(tensor, read, write, [&](std::int64_t row, std::span<const f32>, std::span<std::byte> codes) {
+    std::ranges::copy(row_in_file(tensor, row).codes(), codes.begin());
+  });
+  if (has_one_scale(tensor.chosen.type)) return {*scale_of_all(tensor)};
+  std::vector<f32> scales;
+  for (const Piece& piece : tensor.pieces) {
+    const std::vector<f32> own = weights::values_of(*piece.from->scaled->codes.scales);
+    const std::int64_t rows = piece.count / tensor.shape[1], first = piece.first / tensor.shape[1];
+    if (own.size() == 1)
+      scales.insert(scales.end(), static_cast<std::size_t>(rows), own.front());
+    else
+      scales.insert(scales.end(), own.begin() + first, own.begin() + first + rows);
+  }
+  return scales;
 }
 
 template <ScaledRowDtype Format>
@@ -146,6 +220,24 @@ struct ScaleBytes {
     bytes[places.place(row, block)] = std::byte{scale};
   }
 };
+
+/// The same of codes and scales in blocks of `in_block` values.
+std::vector<std::byte> move_blocks(const OutputTensor& tensor, const ReadValues& read,
+                                   const WriteBytes& write, std::int64_t in_block,
+                                   std::int64_t values_in_byte) {
+  const std::int64_t blocks = tensor.shape[1] / in_block;
+  ScaleBytes scales(tensor.shape[0], blocks);
+  write_codes(
+      tensor, read, write,
+      [&](std::int64_t row, std::span<const f32>, std::span<std::byte> codes) {
+        const RowInFile from = row_in_file(tensor, row);
+        std::ranges::copy(from.codes(values_in_byte), codes.begin());
+        for (std::int64_t b = 0; b < blocks; ++b)
+          scales.set(row, b, std::to_integer<std::uint8_t>(from.scale(b, blocks)));
+      },
+      values_in_byte);
+  return std::move(scales.bytes);
+}
 
 /// A row as blocks, in memory of this thread's.
 template <BlockDtype Format>
@@ -227,6 +319,19 @@ bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& 
          (!is_nvfp4(type) || (shape[0] % 16 == 0 && shape[1] % 64 == 0));
 }
 
+std::int64_t bytes_in(const OutputTensor& tensor, Container container) {
+  const DtypeInfo& type = tensor.chosen.type;
+  if (!is_scaled(type, container)) return bytes_of(type, tensor.shape.elements());
+  constexpr std::int64_t number = sizeof(f32);
+  const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1], codes = rows * columns;
+  const auto scales = [&](std::int64_t in_block) {
+    return weights::SwizzledScales(rows, columns / in_block).shape().elements();
+  };
+  if (is_mxfp8(type)) return codes + scales(32);
+  if (is_nvfp4(type)) return codes / 2 + scales(16) + number;
+  return codes + (has_one_scale(type) ? number : number * rows);
+}
+
 void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor) {
   const DtypeInfo& type = tensor.chosen.type;
   const std::string layer = tensor.name.substr(0, tensor.name.size() - weight_end.size());
@@ -250,8 +355,14 @@ void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor) {
 void write_scaled(const OutputTensor& tensor, const ReadValues& read, const OptionsOfRow& options,
                   const WriteBytes& write) {
   const DtypeInfo& type = tensor.chosen.type;
+  const bool moved_codes = can_be_moved(tensor);
   if (is_mxfp8(type)) {
-    write(write_mxfp8(tensor, read, options, write), 0);
+    write(moved_codes ? move_blocks(tensor, read, write, 32, 1) : write_mxfp8(tensor, read, options, write),
+          0);
+  } else if (is_nvfp4(type) && moved_codes) {
+    write(move_blocks(tensor, read, write, 16, 2), 0);
+    const f32 whole = *scale_of_all_scales(tensor);
+    write(std::as_bytes(std::span(&whole, 1)), 0);
   } else if (is_nvfp4(type)) {
     const bool moved = lies_in_nvfp4(tensor);
     const f32 whole = moved ? 1.0f : scale_of_nvfp4(largest_in(tensor, read));
@@ -266,7 +377,8 @@ void write_scaled(const OutputTensor& tensor, const ReadValues& read, const Opti
     write(std::as_bytes(std::span(&whole, 1)), 0);
   } else {
     visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
-      const std::vector<f32> scales = write_rows<Format>(tensor, read, options, write);
+      const std::vector<f32> scales =
+          moved_codes ? move_rows(tensor, read, write) : write_rows<Format>(tensor, read, options, write);
       write(std::as_bytes(std::span(scales)), 0);
     });
   }

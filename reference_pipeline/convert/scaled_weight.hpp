@@ -21,6 +21,10 @@ bool is_scaled(const DtypeInfo& type, Container container);
 /// 32, of nvfp4 of 16, which ComfyUI pads them to.
 bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& shape);
 
+/// What a tensor takes in a file of that kind, scales included, announcements not: as a weight of the input
+/// is counted.
+std::int64_t bytes_in(const OutputTensor& tensor, Container container);
+
 /// Announces `LAYER.weight` of codes, `LAYER.weight_scale` (nvfp4 has `LAYER.weight_scale_2` too, one number
 /// by which all of these are multiplied), and `LAYER.comfy_quant`, which says the format.
 void declare_scaled(io::SafetensorsWriter& writer, const OutputTensor& tensor);
@@ -36,8 +40,9 @@ using WriteBytes = std::function<void(std::span<const std::byte> bytes, std::int
 using OptionsOfRow = std::function<quant::EncodeOptions(std::int64_t row)>;
 
 /// Writes what declare_scaled announced, some MiB at a time; the scales are kept until the codes are written.
-/// A scale for the whole tensor takes two passes over its values, and eight where it is searched; what is in
-/// nvfp4 already keeps its codes and scales, and has a 1 for all of them.
+/// A scale for the whole tensor takes two passes over its values, and eight where it is searched. What lies
+/// in the format already keeps its codes and scales, where what is put together has scales that one tensor
+/// can have; nvfp4 of GGUF gets a 1 for all of its scales.
 void write_scaled(const OutputTensor& tensor, const ReadValues& read, const OptionsOfRow& options,
                   const WriteBytes& write);
 

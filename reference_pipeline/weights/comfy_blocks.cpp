@@ -94,6 +94,7 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
       },
       std::ssize(stored.bytes) + std::ssize(scales->bytes)};
   weight.padded_to = padded_to;
+  weight.codes = {comfy_mxfp8.announced, scales};
   if (blocks.columns % blocks.in_block != 0 || !block_format_compiled(dtype_traits<mxfp8>::name))
     return weight;
   weight.held = dtype_info<mxfp8>;
@@ -142,6 +143,7 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
                       },
                       std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes)};
   weight.padded_to = padded_to;
+  weight.codes = {comfy_nvfp4.announced, scales, whole};
   return weight;
 }
 

@@ -131,6 +131,8 @@ WeightTensor rows_weight(const Companions& companions, const std::string& layer,
 WeightTensor scaled_rows_weight(const Companions& companions, const std::string& layer,
                                 const io::TensorEntry& stored, const io::TensorEntry& scale) {
   WeightTensor weight = rows_weight(companions, layer, stored, scale);
+  if (const ComfyFormat* const format = comfy_row_format_of(stored.dtype.info))
+    weight.codes = {format->announced, &scale};
   hold_rows(weight, companions, scale, layer);
   return weight;
 }

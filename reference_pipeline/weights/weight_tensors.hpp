@@ -25,6 +25,14 @@ using Decode = std::function<void(std::int64_t first, std::span<f32> values)>;
 /// Writes a weight's bytes in a block format.
 using Arrange = std::function<void(std::span<std::byte>)>;
 
+/// The codes of a matrix with their scales beside them, as they lie in a file: for those who write the same
+/// format, and move them.
+struct StoredCodes {
+  std::string_view announced;                  ///< ComfyUI's name of the format; empty of all others
+  const io::TensorEntry* scales = nullptr;     ///< one, one a row, or one for each block of a row, swizzled
+  const io::TensorEntry* of_scales = nullptr;  ///< nvfp4: the one by which all of these are multiplied
+};
+
 /// A weight, and what it lies as.
 struct WeightTensor {
   const io::TensorEntry* stored = nullptr;
@@ -38,6 +46,8 @@ struct WeightTensor {
   Arrange arrange{};
   /// Rows and columns may have been padded to multiples of this.
   std::int64_t padded_to = 1;
+  /// Of matrices that ComfyUI stores, `stored` being the codes; not of those that were rotated.
+  StoredCodes codes{};
 
   /// Values in a row, of which `decode` writes whole ones.
   std::int64_t row_values() const;

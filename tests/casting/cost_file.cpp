@@ -5,9 +5,11 @@
 
 #include <casting/cost_file.hpp>
 #include <casting/layer_order.hpp>
+#include <casting/merge_costs.hpp>
 #include <casting/plan_file.hpp>
 #include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
+#include <support/temporary_folder.hpp>
 
 #include <precast/error.hpp>
 
@@ -143,6 +145,33 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
           {with_layer("{\"name\": \"a\\nb\", \"parameters\": 0}"), {"layer 'a?b'"}},
       });
   CHECK_THROWS_AS(read_cost_file("/nowhere/cost.json"), InputError);
+}
+
+TEST_CASE("two runs that write one cost file take nothing from each other") {
+  const testing::TemporaryFolder folder;
+  const auto path = folder.path() / "cost.json";
+  const auto measured = [](const std::vector<std::string>& layers, const std::string& settings) {
+    CostFile file{"shapes", 2, settings, {}, {}};
+    for (const std::string& layer : layers)
+      file.layers.push_back({layer, 64, {{"q8_0", {8.5, 1.0, {}, {}, {}}}}});
+    return file;
+  };
+  SharedCostFile one(path), two(path);
+  one.write(measured({"a.0"}, "f32"));
+  two.write(measured({"a.2"}, "f32"));
+  one.write(measured({"a.0", "a.1"}, "f32"));
+  CHECK(read_cost_file(path) == measured({"a.0", "a.1", "a.2"}, "f32"));
+  two.write(measured({"a.2", "a.3"}, "f32"));
+  const CostFile all = measured({"a.0", "a.1", "a.2", "a.3"}, "f32");
+  CHECK(read_cost_file(path) == all);
+  // What was there when a run began is that run's to replace.
+  SharedCostFile later(path);
+  later.write(measured({"a.0"}, "bf16"));
+  CHECK(read_cost_file(path) == measured({"a.0"}, "bf16"));
+  // Another measurement's numbers stay.
+  CHECK_THROWS_WITH(two.write(all), Catch::StartsWith(path.string() + ": another run writes it as well") &&
+                                        Catch::Contains("\"settings\"") && Catch::Contains("--output"));
+  CHECK(read_cost_file(path) == measured({"a.0"}, "bf16"));
 }
 
 TEST_CASE("a plan reads back as what was written, and says the format of a tensor") {

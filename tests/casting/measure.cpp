@@ -398,6 +398,22 @@ TEST_CASE("a cast to the format that a matrix is stored in leaves its blocks as 
     });
 }
 
+TEST_CASE("rows under one scale are rows under scales already, as convert moves them", "[casting]") {
+  const HostTensor<f32> values = random_tensor<f32>({3, 64}, 9);
+  MemorySource source;
+  source.add<f32>("a", {3, 64}, values.values());
+  const auto stays = [&](std::string_view stored, std::string_view type) {
+    CastSource cast(source);
+    cast.cast({"a", {3, 64}, scaled_row_info(stored, 64), families::BlockParameterRole::matrix}, type);
+    return std::ranges::equal(cast.find("a").bytes, source.find("a").bytes);
+  };
+  CHECK(stays("fp8_e4m3_tensor", "fp8_e4m3_row"));
+  CHECK(stays("fp8_e5m2_tensor", "fp8_e5m2_row"));
+  CHECK_FALSE(stays("fp8_e4m3_row", "fp8_e4m3_tensor"));
+  CHECK_FALSE(stays("fp8_e4m3_tensor", "fp8_e5m2_row"));
+  CHECK_FALSE(stays("fp8_e4m3_tensor", "int8_row"));
+}
+
 TEST_CASE("a layer patched in from other weights has their matrices and their biases", "[casting]") {
   const auto blocks = pipeline().load_blocks();
   // The other weights: this model's, in q5_0, with biases in fp8.

@@ -81,8 +81,13 @@ TEST_CASE("convert reads what it wrote under scales, and its values are those th
     for (const InputTensor& tensor : unscaled.tensors()) CHECK_FALSE(tensor.scaled);
     for (const char* name : {"a.b.weight", "c.d.weight", "e.f.weight"})
       CHECK(decoded(*written.lookup(name)) == stored_as("q8_0", expected.at(name)));
+    // What was said of the output is what is said of it as an input.
+    const InputWeights lying(scaled);
+    std::int64_t bytes = 0;
+    for (const InputTensor& tensor : lying.tensors()) bytes += tensor.stored_bytes();
+    CHECK(ModelConversion(source, scaled, to_type(type)).parts().front().conversion->bytes() == bytes);
     // What is said of the input is what lies there.
-    const InputTensor& lies = *InputWeights(scaled).lookup("c.d.weight");
+    const InputTensor& lies = *lying.lookup("c.d.weight");
     CHECK(lies.stored_type() != "f32");
     CHECK(lies.stored_bytes() < 64 * 128 * 2);
   }
@@ -188,6 +193,91 @@ TEST_CASE("scaled weights of a transformer change names and types as their value
   convert_file(scaled, one, together);
   convert_file(plain, other, together);
   CHECK(loaded(one) == loaded(other));
+}
+
+TEST_CASE("codes under scales are moved to the same type, whoever chose the scales") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors",
+             plain = folder.path() / "plain.safetensors", other = folder.path() / "other.safetensors";
+  // None of which an encoder would make: the largest codes of rows and blocks are small.
+  std::vector<std::uint8_t> codes(64 * 128), scales(128 * 8, 0);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint8_t>(0x21 + i * 7 % 17);
+  for (std::size_t i = 0; i < 64 * 8; ++i) scales[i] = static_cast<std::uint8_t>(0x31 + i * 5 % 13);
+  std::vector<f32> of_rows(64);
+  for (std::size_t i = 0; i < of_rows.size(); ++i) of_rows[i] = 0.01f * static_cast<f32>(i + 1);
+  const FileTensor one = file_tensor("F32", {}, std::vector<f32>{0.37f}),
+                   each = file_tensor("F32", {64, 1}, of_rows);
+  const auto fp8 = [&](const std::string& dtype) { return file_tensor(dtype, {64, 128}, codes); };
+  const auto announced = [](const std::string& format) {
+    return json_tensor("{\"format\": \"" + format + "\"}");
+  };
+  const FileTensors e4m3{
+      {"a.comfy_quant", announced("float8_e4m3fn")}, {"a.weight", fp8("F8_E4M3")}, {"a.weight_scale", one}};
+  const std::map<std::string, FileTensors> files{
+      {"fp8_e4m3_tensor", e4m3},
+      {"fp8_e5m2_tensor",
+       {{"a.comfy_quant", announced("float8_e5m2")}, {"a.weight", fp8("F8_E5M2")}, {"a.weight_scale", one}}},
+      {"fp8_e4m3_row",
+       {{"a.comfy_quant", announced("float8_e4m3fn")},
+        {"a.weight", fp8("F8_E4M3")},
+        {"a.weight_scale", each}}},
+      {"int8_row",
+       {{"a.comfy_quant", announced("int8_tensorwise")}, {"a.weight", fp8("I8")}, {"a.weight_scale", each}}},
+      {"mxfp8",
+       {{"a.comfy_quant", announced("mxfp8")},
+        {"a.weight", fp8("F8_E4M3")},
+        {"a.weight_scale", file_tensor("U8", {128, 4}, std::vector<std::uint8_t>(128 * 4, 0x70))}}},
+      {"nvfp4",
+       {{"a.comfy_quant", announced("nvfp4")},
+        {"a.weight", file_tensor("U8", {64, 64}, std::vector<std::uint8_t>(64 * 64, 0x12))},
+        {"a.weight_scale", file_tensor("F8_E4M3", {128, 8}, scales)},
+        {"a.weight_scale_2", one}}}};
+  for (const auto& [type, tensors] : files) {
+    INFO(type);
+    write_tensors(source, tensors);
+    const auto values = loaded(source);
+    for (const quant::Encoder encoder : {quant::Encoder::reference, quant::Encoder::search}) {
+      Settings settings = to_type(type);
+      settings.encoder.encoder = encoder;
+      convert_file(source, out, settings);
+      CHECK(loaded(out) == values);
+      const FileTensors written = stored_tensors(out);
+      CHECK(written.size() == tensors.size());
+      CHECK(written.at("a.weight").bytes == tensors.at("a.weight").bytes);
+    }
+    // What was written is written again, byte for byte.
+    convert_file(out, other, to_type(type));
+    for (const auto& [name, tensor] : stored_tensors(out))
+      CHECK(tensor.bytes == stored_tensors(other).at(name).bytes);
+  }
+  // Rows may all have the one scale; one scale cannot be those of rows.
+  write_tensors(source, e4m3);
+  convert_file(source, out, to_type("fp8_e4m3_row"));
+  CHECK(loaded(out) == loaded(source));
+  write_tensors(source, files.at("fp8_e4m3_row"));
+  convert_file(source, out, to_type("fp8_e4m3_tensor"));
+  convert_file(source, plain, to_type("f32"));
+  convert_file(plain, other, to_type("fp8_e4m3_tensor"));
+  CHECK(loaded(out) == loaded(other));
+
+  // Parts of a matrix have its scale; matrices under scales of their own become one under scales of rows, and
+  // are encoded anew under one scale.
+  const auto in_layout = [](const std::string& type, Layout layout) {
+    Settings settings = to_type(type);
+    settings.layout = layout;
+    return settings;
+  };
+  convert_file(transformer, source, in_layout("fp8_e4m3_tensor", Layout::bfl));
+  convert_file(source, out, in_layout("fp8_e4m3_tensor", Layout::diffusers));
+  convert_file(source, plain, in_layout("f32", Layout::diffusers));
+  CHECK(loaded(out) == loaded(plain));
+  convert_file(transformer, source, in_layout("fp8_e4m3_tensor", Layout::diffusers));
+  convert_file(source, plain, in_layout("f32", Layout::bfl));
+  convert_file(source, out, in_layout("fp8_e4m3_row", Layout::bfl));
+  CHECK(loaded(out) == loaded(plain));
+  convert_file(source, out, in_layout("fp8_e4m3_tensor", Layout::bfl));
+  convert_file(plain, other, in_layout("fp8_e4m3_tensor", Layout::bfl));
+  CHECK(loaded(out) == loaded(other));
 }
 
 TEST_CASE("scaled weights are read under every announcement, and a missing scale is an error") {

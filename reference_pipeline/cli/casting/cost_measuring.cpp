@@ -9,6 +9,7 @@
 
 #include <casting/content_hash.hpp>
 #include <casting/measure.hpp>
+#include <casting/merge_costs.hpp>
 #include <casting/sample_file.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_options.hpp>
@@ -176,6 +177,8 @@ casting::CostFile measured_costs(const CostOptions& options) {
   std::optional<std::string> estimates;
   if (importance)
     estimates = "importance " + casting::hash_text(importance->fingerprint()) + ", by the reference encoder";
+  casting::SharedCostFile written(
+      options.output);  // as it is before it is read: others may write it from here
   casting::CostFile so_far = results_so_far(options, name, samples, estimates);
   if (options.measure == casting::Measure::estimate && !importance && !so_far.has_estimates())
     throw UsageError(
@@ -242,7 +245,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
         warn_once();
         reporter.update("cast", done, total);
       },
-      [&](const casting::CostFile& all) { casting::write_cost_file(options.output, all); });
+      [&](const casting::CostFile& all) { written.write(all); });
   reporter.wipe();
   return file;
 }
