@@ -1,6 +1,8 @@
 # Configures SOURCE with OPTIONS (separated by |), programs of the folder PROGRAMS before those of PATH. Either it must fail
 # and say SAYS, or it must succeed, with a note that says NOTES, with the models of PATHS paths, PATH among them, the same for
-# CUDA where CUDA is said, those of TRAINED policies of training where that is said, and nothing that names a precision in WITHOUT.
+# CUDA where CUDA is said, those of TRAINED policies of training where that is said, the source HOLDS in a unit of the
+# pipeline, and nothing that names a precision in WITHOUT. BELOW is a folder that SOURCE is seen in; IN_SOURCE configures a
+# copy of its CMake files in their own folder.
 cmake_minimum_required(VERSION 3.25)
 
 set(build "${SCRATCH}/${NAME}")
@@ -9,6 +11,15 @@ string(REPLACE ";" "\\;" OPTIONS "${OPTIONS}")
 string(REPLACE "|" ";" OPTIONS "${OPTIONS}")
 if(PROGRAMS)
   set(ENV{PATH} "${PROGRAMS}:$ENV{PATH}")
+endif()
+if(BELOW)
+  file(MAKE_DIRECTORY "${SCRATCH}/${BELOW}")
+  file(CREATE_LINK "${SOURCE}" "${SCRATCH}/${BELOW}/precast" SYMBOLIC)
+  set(SOURCE "${SCRATCH}/${BELOW}/precast")
+endif()
+if(IN_SOURCE)
+  file(COPY "${SOURCE}/CMakeLists.txt" "${SOURCE}/cmake" DESTINATION "${build}")
+  set(SOURCE "${build}")
 endif()
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${build}" -G "${GENERATOR}"
                         "-DCMAKE_CXX_COMPILER=${COMPILER}" -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
@@ -59,6 +70,19 @@ else()
     stamped_models(cuda_paths "${build}/kernels/cuda" compiled_models)
     if(NOT paths STREQUAL cuda_paths)
       message(FATAL_ERROR "the models of ${paths} are compiled, and for CUDA those of ${cuda_paths}")
+    endif()
+  endif()
+  if(HOLDS)
+    file(GLOB units "${build}/reference_pipeline/CMakeFiles/precast_pipeline.dir/Unity/*.cxx")
+    set(found OFF)
+    foreach(unit IN LISTS units)
+      file(STRINGS "${unit}" includes REGEX "/reference_pipeline/${HOLDS}\"$")
+      if(includes)
+        set(found ON)
+      endif()
+    endforeach()
+    if(NOT found)
+      message(FATAL_ERROR "${HOLDS} is not compiled")
     endif()
   endif()
   file(GLOB units RELATIVE "${build}/kernels" "${build}/kernels/*.cpp" "${build}/kernels/cuda/*.c*")
