@@ -1,7 +1,7 @@
 # Configures SOURCE with OPTIONS (separated by |), programs of the folder PROGRAMS before those of PATH. Either it must fail
 # and say SAYS, or it must succeed, with a note that says NOTES, with the models of PATHS paths, PATH among them, the same for
 # CUDA where CUDA is said, those of TRAINED policies of training where that is said, the source HOLDS in a unit of the
-# pipeline, and nothing that names a precision in WITHOUT. BELOW is a folder that SOURCE is seen in; IN_SOURCE configures a
+# pipeline, the text FLAG in the compiler's command lines, and nothing that names a precision in WITHOUT. BELOW is a folder that SOURCE is seen in; IN_SOURCE configures a
 # copy of its CMake files in their own folder.
 cmake_minimum_required(VERSION 3.25)
 
@@ -23,7 +23,8 @@ if(IN_SOURCE)
 endif()
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${build}" -G "${GENERATOR}"
                         "-DCMAKE_CXX_COMPILER=${COMPILER}" -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
-                        -DPRECAST_BUILD_BENCHMARKS=OFF -DPRECAST_CUDA=off -DPRECAST_MPI=off ${OPTIONS}
+                        -DPRECAST_BUILD_BENCHMARKS=OFF -DPRECAST_CUDA=off -DPRECAST_MPI=off
+                        -DCMAKE_EXPORT_COMPILE_COMMANDS=ON ${OPTIONS}
                 RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
 string(REGEX REPLACE "[ \n]+" " " errors "${errors}")
 
@@ -84,6 +85,11 @@ else()
     if(NOT found)
       message(FATAL_ERROR "${HOLDS} is not compiled")
     endif()
+  endif()
+  file(STRINGS "${build}/compile_commands.json" commands)
+  string(FIND "${commands}" "${FLAG}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "no command line has ${FLAG}")
   endif()
   file(GLOB units RELATIVE "${build}/kernels" "${build}/kernels/*.cpp" "${build}/kernels/cuda/*.c*")
   foreach(precision IN LISTS WITHOUT)
