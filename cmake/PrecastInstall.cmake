@@ -26,6 +26,7 @@ set(PRECAST_PC_LIBRARIES)
 if(PRECAST_ONEDNN_LIBRARY)
   set(PRECAST_PC_LIBRARIES "-ldnnl -lgomp ")
 endif()
+file(RELATIVE_PATH PRECAST_PC_INCLUDEDIR "${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/precast.pc.in" "${PROJECT_BINARY_DIR}/precast.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/precast.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig"
         COMPONENT precast_headers)
