@@ -29,7 +29,8 @@ function(_precast_ask_for_paths)
   endforeach()
   set(program "${PROJECT_BINARY_DIR}/path_list/path_list")
   if(NOT EXISTS "${program}" OR NOT "${contents}" STREQUAL "${PRECAST_PATH_LIST_OF}")
-    try_compile(compiled "${PROJECT_BINARY_DIR}/path_list" SOURCES "${source}"
+    # -w: a project that holds Precast may have -Werror for its own code among its flags.
+    try_compile(compiled "${PROJECT_BINARY_DIR}/path_list" SOURCES "${source}" COMPILE_DEFINITIONS -w
                 CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/include"
                 CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF
                 OUTPUT_VARIABLE said COPY_FILE "${program}")
