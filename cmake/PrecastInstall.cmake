@@ -34,6 +34,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDI
 
 if(TARGET precast_program)
   install(TARGETS precast_program RUNTIME COMPONENT precast_program)
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT precast_program)
   if(PRECAST_MPI_ENABLED)
     install(TARGETS precast_mpi LIBRARY COMPONENT precast_program DESTINATION "${CMAKE_INSTALL_LIBDIR}/precast")
   endif()
