@@ -2,10 +2,12 @@
 # project where it is.
 set(PRECAST_CUDA "auto" CACHE STRING "Compile the pipeline's models for CUDA too: on, off, or auto (where nvcc is found)")
 set_property(CACHE PRECAST_CUDA PROPERTY STRINGS auto on off)
-# The device that is there is whose kernels are wanted first of all.
+# What CMake's own variable says is meant; else the device that is there is whose kernels are wanted first of all.
 file(GLOB _devices /dev/nvidia[0-9]*)
 set(_architectures 80)
-if(_devices)
+if(CMAKE_CUDA_ARCHITECTURES)
+  set(_architectures "${CMAKE_CUDA_ARCHITECTURES}")
+elseif(_devices)
   set(_architectures native)
 endif()
 set(PRECAST_CUDA_ARCHITECTURES "${_architectures}" CACHE STRING "Compute capabilities to compile kernels for: 80, 86, 89, 90 or 90a (with kernels for warpgroups), 100, 120; newer devices run the newest of them")
@@ -19,7 +21,15 @@ if(PRECAST_BUILD_PIPELINE AND NOT _cuda STREQUAL "off")
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    if("90" IN_LIST PRECAST_CUDA_ARCHITECTURES AND "90a" IN_LIST PRECAST_CUDA_ARCHITECTURES)
+    set(_codes "${PRECAST_CUDA_ARCHITECTURES}")
+    list(TRANSFORM _codes REPLACE "-(real|virtual)$" "")
+    foreach(_code IN ITEMS ${_codes})
+      if(NOT _codes STREQUAL "native" AND (NOT _code MATCHES "^([0-9]+)[af]?$" OR CMAKE_MATCH_1 LESS 80))
+        message(FATAL_ERROR "PRECAST_CUDA_ARCHITECTURES holds \"${_code}\": it takes native, or a list of compute capabilities of "
+                            "80 and newer, as in -DPRECAST_CUDA_ARCHITECTURES=\"80;90a\".")
+      endif()
+    endforeach()
+    if("90" IN_LIST _codes AND "90a" IN_LIST _codes)
       message(FATAL_ERROR "PRECAST_CUDA_ARCHITECTURES is \"${PRECAST_CUDA_ARCHITECTURES}\": a device of compute capability 9.0 "
                           "runs one of 90 and 90a, and host code chooses kernels for warpgroups where 90a is there. Leave 90 out.")
     endif()

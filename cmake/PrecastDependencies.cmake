@@ -9,18 +9,24 @@ find_path(PRECAST_HANA_INCLUDE_DIR boost/hana.hpp)
 find_path(PRECAST_JSON_INCLUDE_DIR nlohmann/json.hpp)
 mark_as_advanced(PRECAST_ONEDNN_INCLUDE_DIR PRECAST_ONEDNN_LIBRARY PRECAST_HANA_INCLUDE_DIR PRECAST_JSON_INCLUDE_DIR)
 
-foreach(_row "ONEDNN|oneDNN|libdnnl-dev|the ops of precast/host and precast/ops"
-             "HANA|Boost.Hana|libboost1.81-dev|precast/policy/visit.hpp"
-             "JSON|nlohmann-json|nlohmann-json3-dev|precast/io")
-  string(REPLACE "|" ";" _row "${_row}")
-  list(GET _row 0 _key)
-  list(GET _row 1 _library)
-  list(GET _row 2 _package)
-  list(GET _row 3 _users)
-  if(NOT PRECAST_${_key}_INCLUDE_DIR)
-    message(STATUS "Precast: ${_library} was not found; ${_users} will not compile (on Debian: apt-get install ${_package})")
-  endif()
-endforeach()
+# A function: find_package(precast) leaves no variable of these names in a project.
+function(precast_tell_missing_dependencies)
+  foreach(row "ONEDNN|oneDNN|libdnnl-dev|the ops of precast/host and precast/ops"
+              "HANA|Boost.Hana|libboost1.81-dev|precast/policy/visit.hpp"
+              "JSON|nlohmann-json|nlohmann-json3-dev|precast/io")
+    string(REPLACE "|" ";" row "${row}")
+    list(GET row 0 key)
+    list(GET row 1 library)
+    list(GET row 2 package)
+    list(GET row 3 users)
+    if(NOT PRECAST_${key}_INCLUDE_DIR)
+      message(STATUS "Precast: ${library} was not found; ${users} will not compile (on Debian: apt-get install ${package})")
+    endif()
+  endforeach()
+endfunction()
+if(NOT precast_FIND_QUIETLY)
+  precast_tell_missing_dependencies()
+endif()
 
 # Links them to an interface target, in the build tree's CMakeLists.txt and in the installed package.
 function(precast_link_dependencies target)

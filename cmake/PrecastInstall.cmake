@@ -26,6 +26,7 @@ set(PRECAST_PC_LIBRARIES)
 if(PRECAST_ONEDNN_LIBRARY)
   set(PRECAST_PC_LIBRARIES "-ldnnl -lgomp ")
 endif()
+file(RELATIVE_PATH PRECAST_PC_INCLUDEDIR "${CMAKE_INSTALL_FULL_DATADIR}/pkgconfig" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/precast.pc.in" "${PROJECT_BINARY_DIR}/precast.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/precast.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig"
         COMPONENT precast_headers)
@@ -33,6 +34,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDI
 
 if(TARGET precast_program)
   install(TARGETS precast_program RUNTIME COMPONENT precast_program)
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT precast_program)
   if(PRECAST_MPI_ENABLED)
     install(TARGETS precast_mpi LIBRARY COMPONENT precast_program DESTINATION "${CMAKE_INSTALL_LIBDIR}/precast")
   endif()

@@ -29,7 +29,8 @@ function(_precast_ask_for_paths)
   endforeach()
   set(program "${PROJECT_BINARY_DIR}/path_list/path_list")
   if(NOT EXISTS "${program}" OR NOT "${contents}" STREQUAL "${PRECAST_PATH_LIST_OF}")
-    try_compile(compiled "${PROJECT_BINARY_DIR}/path_list" SOURCES "${source}"
+    # -w: a project that holds Precast may have -Werror for its own code among its flags.
+    try_compile(compiled "${PROJECT_BINARY_DIR}/path_list" SOURCES "${source}" COMPILE_DEFINITIONS -w
                 CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/include"
                 CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF
                 OUTPUT_VARIABLE said COPY_FILE "${program}")
@@ -40,7 +41,11 @@ function(_precast_ask_for_paths)
   endif()
   foreach(list IN ITEMS precast_all_precisions precast_all_paths precast_all_product_operands precast_all_decoded_dtypes
                         precast_all_presets precast_all_block_formats precast_all_training_policies precast_default_training_policies)
-    file(STRINGS "${program}" line REGEX "^${list}=")
+    file(STRINGS "${program}" line LIMIT_COUNT 1 REGEX "^${list}=")  # g++ -g writes the text twice
+    if(NOT line)
+      message(FATAL_ERROR "${program}, which cmake/path_list.cpp was compiled to, does not hold the text ${list}: configure "
+                          "without these flags: ${CMAKE_CXX_FLAGS} ${CMAKE_EXE_LINKER_FLAGS}")
+    endif()
     string(REGEX REPLACE "^${list}=(.*[^ ]) *$" "\\1" line "${line}")
     string(REPLACE " " ";" line "${line}")
     set(${list} "${line}" PARENT_SCOPE)
@@ -80,7 +85,7 @@ set(PRECAST_PRECISIONS "${precast_all_precisions}" CACHE STRING "Precisions to c
 set(PRECAST_PRESET "all" CACHE STRING "all: every path of PRECAST_PRECISIONS; ${_presets}: that path alone")
 set_property(CACHE PRECAST_PRESET PROPERTY STRINGS all ${_preset_names})
 
-if(NOT PRECAST_PRECISIONS)
+if(PRECAST_PRECISIONS STREQUAL "")
   _precast_enumerated(_any or ${precast_all_precisions})
   message(FATAL_ERROR "PRECAST_PRECISIONS is empty: name at least one of ${_any}, as in -DPRECAST_PRECISIONS=\"f32;bf16\".")
 endif()
@@ -151,7 +156,7 @@ set(PRECAST_QUANT "all" CACHE STRING "Block formats to compile: all, none, or a 
 set(_formats "${PRECAST_QUANT}")
 if(NOT _formats MATCHES "^(all|none)$")
   _precast_enumerated(_any and ${precast_all_block_formats})
-  if(NOT _formats)
+  if(_formats STREQUAL "")
     message(FATAL_ERROR "PRECAST_QUANT is empty: it takes all, none, or a list of ${_any}.")
   endif()
   foreach(format IN LISTS _formats)
@@ -173,6 +178,10 @@ list(TRANSFORM _known REPLACE ":.*" "")
 if(_training STREQUAL "default")
   set(_training ${precast_default_training_policies})
 elseif(_training STREQUAL "all")
+  if(NOT PRECAST_PRESET STREQUAL "all")
+    message(FATAL_ERROR "PRECAST_TRAINING is all, and a build of the preset ${PRECAST_PRESET} alone trains nothing: set "
+                        "PRECAST_PRESET=all, or leave PRECAST_TRAINING out.")
+  endif()
   set(_training ${_known})
 elseif(_training STREQUAL "none" OR NOT _training)
   set(_training)

@@ -39,11 +39,12 @@ constexpr bool has_training = PRECAST_HAS_TRAINING;
 void parse(CLI::App& app, std::vector<std::string> arguments) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) {
     const auto names = command_names(app);
+    const std::string& asked =
+        arguments.front() == "help" && arguments.size() > 1 ? arguments[1] : arguments.front();
+    if (!has_training && (asked == "train" || asked == "bench"))
+      throw PathNotCompiled("this build has no policy of training, and so no command '" + asked +
+                            "': configure with -DPRECAST_PRESET=all and -DPRECAST_TRAINING=default");
     if (std::find(names.begin(), names.end(), arguments.front()) == names.end()) {
-      if (arguments.front() == "train" || arguments.front() == "bench")
-        throw PathNotCompiled("this build has no policy of training, and so no command '" +
-                              arguments.front() +
-                              "': configure with -DPRECAST_PRESET=all and -DPRECAST_TRAINING=default");
       const std::string nearest = nearest_name(arguments.front(), names);
       throw UsageError("there is no command '" + arguments.front() + "': " +
                        (nearest.empty() ? "it is " + listed(names) : "did you mean " + nearest + "?"));

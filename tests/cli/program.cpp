@@ -138,6 +138,16 @@ TEST_CASE("help is there for everything") {
   CHECK_THAT(nothing.err, Catch::Contains("Usage"));
 }
 
+TEST_CASE("help of a command is the command's own, and where a build leaves it out the same error") {
+  for (const std::string command : {"generate", "train", "bench"}) {
+    INFO(command);
+    const auto by_name = run({"help", command}), by_option = run({command, "--help"});
+    CHECK(by_name.code == by_option.code);
+    CHECK(by_name.out == by_option.out);
+    CHECK(by_name.err == by_option.err);
+  }
+}
+
 TEST_CASE("completions are those of the parser, and the committed ones are up to date") {
   const std::string folder = source + "/reference_pipeline/cli/completions/";
   for (const auto& [shell, file] :

@@ -2,6 +2,6 @@
 # pkg_config.sh PKG_CONFIG COMPILER PC_FOLDER PROGRAM: builds program.cpp with what precast.pc says, and runs it.
 set -eu
 export PKG_CONFIG_PATH="$3"
-# shellcheck disable=SC2046  # the flags are words
-"$2" $("$1" --cflags precast) "$(dirname "$0")/program.cpp" $("$1" --libs precast) -o "$4"
+# The flags are words of a shell: a prefix with a space in it is one of them.
+eval "\"\$2\" $("$1" --cflags precast) \"\$(dirname \"\$0\")/program.cpp\" $("$1" --libs precast) -o \"\$4\""
 "$4"

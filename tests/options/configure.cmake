@@ -1,6 +1,8 @@
 # Configures SOURCE with OPTIONS (separated by |), programs of the folder PROGRAMS before those of PATH. Either it must fail
 # and say SAYS, or it must succeed, with a note that says NOTES, with the models of PATHS paths, PATH among them, the same for
-# CUDA where CUDA is said, those of TRAINED policies of training where that is said, and nothing that names a precision in WITHOUT.
+# CUDA where CUDA is said, those of TRAINED policies of training where that is said, the source HOLDS in a unit of the
+# pipeline, the text FLAG in the compiler's command lines, and nothing that names a precision in WITHOUT. BELOW is a folder
+# that SOURCE is seen in; IN_SOURCE configures a copy of its CMake files in their own folder.
 cmake_minimum_required(VERSION 3.25)
 
 set(build "${SCRATCH}/${NAME}")
@@ -10,9 +12,19 @@ string(REPLACE "|" ";" OPTIONS "${OPTIONS}")
 if(PROGRAMS)
   set(ENV{PATH} "${PROGRAMS}:$ENV{PATH}")
 endif()
+if(BELOW)
+  file(MAKE_DIRECTORY "${SCRATCH}/${BELOW}")
+  file(CREATE_LINK "${SOURCE}" "${SCRATCH}/${BELOW}/precast" SYMBOLIC)
+  set(SOURCE "${SCRATCH}/${BELOW}/precast")
+endif()
+if(IN_SOURCE)
+  file(COPY "${SOURCE}/CMakeLists.txt" "${SOURCE}/cmake" DESTINATION "${build}")
+  set(SOURCE "${build}")
+endif()
 execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${build}" -G "${GENERATOR}"
                         "-DCMAKE_CXX_COMPILER=${COMPILER}" -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
-                        -DPRECAST_BUILD_BENCHMARKS=OFF -DPRECAST_CUDA=off -DPRECAST_MPI=off ${OPTIONS}
+                        -DPRECAST_BUILD_BENCHMARKS=OFF -DPRECAST_CUDA=off -DPRECAST_MPI=off
+                        -DCMAKE_EXPORT_COMPILE_COMMANDS=ON ${OPTIONS}
                 RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE errors)
 string(REGEX REPLACE "[ \n]+" " " errors "${errors}")
 
@@ -60,6 +72,24 @@ else()
     if(NOT paths STREQUAL cuda_paths)
       message(FATAL_ERROR "the models of ${paths} are compiled, and for CUDA those of ${cuda_paths}")
     endif()
+  endif()
+  if(HOLDS)
+    file(GLOB units "${build}/reference_pipeline/CMakeFiles/precast_pipeline.dir/Unity/*.cxx")
+    set(found OFF)
+    foreach(unit IN LISTS units)
+      file(STRINGS "${unit}" includes REGEX "/reference_pipeline/${HOLDS}\"$")
+      if(includes)
+        set(found ON)
+      endif()
+    endforeach()
+    if(NOT found)
+      message(FATAL_ERROR "${HOLDS} is not compiled")
+    endif()
+  endif()
+  file(STRINGS "${build}/compile_commands.json" commands)
+  string(FIND "${commands}" "${FLAG}" place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "no command line has ${FLAG}")
   endif()
   file(GLOB units RELATIVE "${build}/kernels" "${build}/kernels/*.cpp" "${build}/kernels/cuda/*.c*")
   foreach(precision IN LISTS WITHOUT)

@@ -1,9 +1,9 @@
-// Finds the embedded models beside the program or in the source tree.
+// Finds the embedded models: in an installed program's prefix, or by the link that a build has beside its
+// own.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string_view>
-#include <vector>
 
 #include <cli/options/arguments.hpp>
 #include <cli/options/model_path.hpp>
@@ -21,15 +21,15 @@ namespace {
 /// A model that comes with the program.
 struct EmbeddedModel {
   std::string_view name, other_name;
-  const char* variable;  ///< of the environment, for a folder elsewhere
-  const char *from_program, *in_source;
+  const char* variable;           ///< of the environment, for a folder elsewhere
+  const char *installed, *built;  ///< from the program's folder
 };
 
 constexpr std::array embedded_models{
     EmbeddedModel{"shapes", "shapes-flux", "PRECAST_SHAPES", PRECAST_MODELS_FROM_PROGRAM "/shapes",
-                  PRECAST_MODELS_IN_SOURCE "/model"},
+                  "precast_models/model"},
     EmbeddedModel{"shapes-sd", "shapes-sd", "PRECAST_SHAPES_SD", PRECAST_MODELS_FROM_PROGRAM "/shapes-sd",
-                  PRECAST_MODELS_IN_SOURCE "/model_sd"}};
+                  "precast_models/model_sd"}};
 
 const EmbeddedModel* embedded_named(std::string_view name) {
   const auto found = std::ranges::find_if(embedded_models, [&](const EmbeddedModel& model) {
@@ -41,17 +41,12 @@ const EmbeddedModel* embedded_named(std::string_view name) {
 fs::path folder_of(const EmbeddedModel& model) {
   // A setting that someone made on purpose is not silently passed over.
   if (const char* chosen = std::getenv(model.variable); chosen && *chosen) return chosen;
-  std::vector<fs::path> places;
   std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (!failed) places.push_back((program.parent_path() / model.from_program).lexically_normal());
-  places.emplace_back(model.in_source);
-  std::string looked;
-  for (const fs::path& place : places) {
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
+  const fs::path installed = (program / model.installed).lexically_normal(), built = program / model.built;
+  for (const fs::path& place : {installed, built})
     if (fs::exists(place / "model_index.json", failed)) return place;
-    looked += (looked.empty() ? "" : " and ") + io::shown(place);
-  }
-  throw InputError("the embedded model " + std::string(model.name) + " is neither in " + looked +
+  throw InputError("the embedded model " + std::string(model.name) + " is not in " + io::shown(installed) +
                    ": name a model folder with --model");
 }
 

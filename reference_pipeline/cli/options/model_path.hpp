@@ -14,10 +14,10 @@
 namespace precast::cli {
 
 /// The folder of the embedded model of that name: `shapes`, a tiny Flux, which is `shapes-flux` too, and
-/// `shapes-sd`, a tiny Stable Diffusion: $PRECAST_SHAPES or $PRECAST_SHAPES_SD, then beside an installed
-/// program, then in the source tree. Of another name what it names: a folder, a file or a model in Hugging
-/// Face's cache (families/hub_cache.hpp); a folder that is called as an embedded model is "./shapes". Throws
-/// InputError that names the places where it was looked for.
+/// `shapes-sd`, a tiny Stable Diffusion: $PRECAST_SHAPES or $PRECAST_SHAPES_SD, then in the prefix of an
+/// installed program, then what precast_models beside a built one links to. Of another name what it names: a
+/// folder, a file or a model in Hugging Face's cache (families/hub_cache.hpp); a folder that is called as an
+/// embedded model is "./shapes". Throws InputError that names the place where it was looked for.
 std::filesystem::path named_model(const std::string& name);
 
 /// Whether this is an embedded model's name.
