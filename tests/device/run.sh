@@ -17,6 +17,7 @@ tar -C "$work/libraries" -xf "$work/libraries.tar"
 # Tests know the folder that they were built in.
 built_in=$(cat "$folder/built_in")
 [ -e "$built_in" ] || { mkdir -p "$(dirname "$built_in")" && ln -s "$PWD" "$built_in"; }
+ln -sfn "$PWD/reference_pipeline/shapes" "$work/precast_models"  # as beside a program where it is built
 found=
 for library in libcublasLt.so.13 libcudnn.so.9; do
   path=$(find / -xdev -name "$library" -not -path '/proc/*' 2>/dev/null | head -1)
