@@ -104,9 +104,7 @@ Alternative sums_of(const Groups& by_bytes, const KnapsackChoice& choice) {
 }
 
 std::string in_bits(double bytes, std::int64_t parameters) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.5g bits", 8 * bytes / static_cast<double>(parameters));
-  return text;
+  return io::shortest(bits_to_show(8 * bytes / static_cast<double>(parameters))) + " bits";
 }
 
 /// A choice and what is known of the best there is.
@@ -145,6 +143,11 @@ Solved least_bytes(const Groups& groups, double error, const SearchLimits& limit
 }
 
 }  // namespace
+
+double bits_to_show(double bits) {
+  constexpr double places = 1e4, noise = 1e-6;  // of the product of a number that has no more places
+  return std::ceil(bits * places - noise) / places;
+}
 
 std::int64_t bytes_at(std::int64_t parameters, double bits) {
   return static_cast<std::int64_t>(std::ceil(static_cast<double>(parameters) * bits / 8));

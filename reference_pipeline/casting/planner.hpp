@@ -16,6 +16,9 @@ namespace precast::casting {
 /// Bytes of so many parameters at so many bits, rounded up.
 std::int64_t bytes_at(std::int64_t parameters, double bits);
 
+/// A number of bits to four places, rounded up: told so, it is a limit that lets in what takes so many.
+double bits_to_show(double bits);
+
 /// What a plan is to keep to: one of the three.
 struct PlanRequest {
   std::optional<std::int64_t> budget;  ///< bytes of the planned layers at most

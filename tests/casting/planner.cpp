@@ -281,13 +281,21 @@ TEST_CASE("a layer that a format breaks gets another one") {
              Catch::Contains("layer 'blocks.0'") && Catch::Contains("'cost'"));
 }
 
+TEST_CASE("bits that are told are bits that can be asked for") {
+  CHECK(bits_to_show(4.5) == 4.5);
+  CHECK(bits_to_show(2.625) == 2.625);
+  CHECK(bits_to_show(4.0833) == 4.0833);
+  CHECK(bits_to_show(8 * 5063 / 9000.0) == 4.5005);
+  CHECK(make_plan(two_layers(), "c.json", of_bits(4.5005)).plan.bytes == 5063);
+}
+
 TEST_CASE("what cannot be planned is refused with what is possible") {
   CHECK_THAT(message_of(two_layers(), of_bits(4)),
              Catch::Contains("4,500 bytes") && Catch::Contains("least possible is 5,063 bytes"));
   PlanRequest request;
   request.budget = 5062;
   CHECK_THAT(message_of(two_layers(), request),
-             Catch::Contains("5,062 bytes") && Catch::Contains("4.5004 bits"));
+             Catch::Contains("5,062 bytes") && Catch::Contains("(4.5005 bits)"));
   request.budget = 5063;
   CHECK(make_plan(two_layers(), "c.json", request).plan.bytes == 5063);
   PlanRequest strict;

@@ -50,7 +50,7 @@ std::string plan_table(const casting::PlanResult& result) {
   std::vector<std::vector<std::string>> rows{{"method", "bits", "bytes", "error", "ratio", ""}};
   for (const casting::PlannedSize& size : result.sizes) {
     const auto ratio = ratio_of(result, size);
-    rows.push_back({io::printable(size.method, 40), digits("%.4f", size.bits),
+    rows.push_back({io::printable(size.method, 40), digits("%.4f", casting::bits_to_show(size.bits)),
                     with_commas(size.bytes) + " (" + in_bytes(size.bytes) + ")", digits("%.6g", size.error),
                     ratio ? digits("%.3f", *ratio) : "–", size.keeps ? "" : "(beyond the limit)"});
   }
