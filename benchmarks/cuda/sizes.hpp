@@ -69,7 +69,7 @@ struct Sizes {
     sizes.block_out = 128;
     for (UNetSize& unet : sizes.unets) {
       unet.config = testing::tiny_unet().parsed();
-      unet.picture = 32;
+      unet.picture = 16;
     }
     sizes.autoencoder.block_out_channels = {32, 32};
     sizes.decoded_picture = 8;
