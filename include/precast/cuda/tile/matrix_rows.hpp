@@ -40,8 +40,7 @@ struct MatrixRows {
   bool wide;  ///< whether a row's chunks of 16 bytes lie on multiples of 16
 
   PRECAST_DEVICE Row row(std::int64_t index) const {
-    const bool there = planted<"row past the end">(index < rows, index <= rows);
-    return {there ? index * row_stride : 0, there};
+    return {index * row_stride, planted<"row past the end">(index < rows, index <= rows)};
   }
   /// Whether each row that is there has the `count` values from `column` on.
   PRECAST_DEVICE bool have(int column, int count) const {

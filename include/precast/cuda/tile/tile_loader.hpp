@@ -133,7 +133,7 @@ class BandLoader {
         // All stages but the last: a few instructions a copy, for which products of warpgroups wait.
         if constexpr (requires { source_.have(column, Tile::chunk); })
           if (source_.have(column, Tile::chunk)) {
-            const auto from = source_.data + (rows_[0].offset + column);
+            const auto from = source_.data + ((rows_[0].there ? rows_[0].offset : 0) + column);
             PRECAST_UNROLL
             for (int i = 0; i < chunks_per_thread; ++i) {
               const bool there = rows_[i].there;
