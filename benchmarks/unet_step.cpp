@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <common/model_work.hpp>
-#include <common/unet_work.hpp>
+#include <common/unet_parts.hpp>
 #include <stable_diffusion/released_unets.hpp>
 #include <stable_diffusion/unet_model.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
@@ -31,19 +31,11 @@ enum class Mark : bool { none, onednn };
 template <PolicyType P>
 void run_unet(benchmark::State& state, const stable_diffusion::UNetConfig& config, std::int64_t picture,
               Mark mark) {
-  testing::TensorShapes shapes;
-  for (const auto& [name, shape] : stable_diffusion::unet_tensors(config)) shapes.emplace(name, shape);
-  const testing::RandomSource<bf16> source(shapes);
-  const HostTensor<f32> latents = random_tensor<f32>({1, picture / 8, picture / 8, config.in_channels}),
-                        context = random_tensor<f32>({prompt_tokens, config.context_width}),
-                        pooled = random_tensor<f32>({1, 1280});
-  const Tensor<f32> time = random_tensor<f32>({1, 1});
-  stable_diffusion::Conditioning prompt{.context = context.view()};
-  if (config.text_time) {
-    const auto side = static_cast<f32>(picture);
-    prompt.pooled = pooled.view();
-    prompt.time_ids = {side, side, 0, 0, side, side};
-  }
+  const testing::RandomSource<bf16> source(tensors_of_unet(config));
+  const Tensor<f32> latents = random_tensor<f32>({1, picture / 8, picture / 8, config.in_channels}),
+                    time = random_tensor<f32>({1, 1});
+  const RandomPrompt random(config, picture);
+  const stable_diffusion::Conditioning prompt = random.conditioning();
   Work work = work_of_unet(config, picture / 8);
   if (mark == Mark::none) {
     work.other_products += flops_of(work.layers);

@@ -6,8 +6,9 @@
 // not matter.
 #include <string>
 
-#include <common/decoder_work.hpp>
+#include <common/decoder_parts.hpp>
 #include <common/model_work.hpp>
+#include <common/parameters.hpp>
 #include <vae/autoencoder_template.hpp>
 
 namespace precast::bench {
@@ -17,13 +18,12 @@ template <PolicyType P>
 void run_decoder(benchmark::State& state) {
   const vae::AutoencoderConfig config;
   const std::int64_t side = 512 / config.factor();
-  testing::TensorShapes shapes = testing::tensors_of(config);
-  std::erase_if(shapes, [](const auto& entry) { return !entry.first.starts_with("decoder."); });
+  const testing::TensorShapes shapes = tensors_of_decoder(config);
   const testing::RandomSource<bf16> source(shapes);
   const Tensor<f32> latents = random_tensor<f32>({1, side, side, config.latent_channels});
   Work work;
   work.other_products = decoder_flops(config, side);
-  for (const auto& [name, shape] : shapes) work.parameters += static_cast<double>(shape.elements());
+  work.parameters = parameters_of(shapes);
   measure_model<P>(
       state, work, [&] { return vae::DecoderTemplate<P>(config, nn::ParameterPath(source)); },
       [&](const vae::DecoderTemplate<P>& decoder) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <common/parameters.hpp>
 #include <common/work.hpp>
 #include <flux/transformer.hpp>
 #include <support/random_model.hpp>
@@ -26,12 +27,6 @@ inline testing::TensorShapes tensors_under(const std::string& prefix, const flux
   for (const auto& [name, shape] : all)
     if (name.starts_with(prefix)) kept.emplace(name, shape);
   return kept;
-}
-
-inline double parameters_of(const testing::TensorShapes& shapes) {
-  double sum = 0;
-  for (const auto& [name, shape] : shapes) sum += static_cast<double>(shape.elements());
-  return sum;
 }
 
 /// The angles of text at the origin, and of a picture that is as square as its tokens allow.

@@ -58,8 +58,7 @@ void run_block(benchmark::State& state, const Suite& suite, const std::string& p
   const auto conditioning = random_tensor<Activation>({1, config.inner_dim()});
   const auto start = random_tensor<Activation>({tokens.all(), config.inner_dim()});
   const flux::BlockContext<P> context{conditioning, rotary, tokens.text};
-  gpu::reset_peak_memory();
-  const auto used_before = static_cast<double>(gpu::memory_use().in_use);
+  const PeakMemory peak;
   const Block<P> block(nn::ParameterPath(source) / prefix, config);
   const auto run = [&] {
     Tensor<Activation> x = start.clone();
@@ -67,8 +66,7 @@ void run_block(benchmark::State& state, const Suite& suite, const std::string& p
     return x;
   };
   require_result(run());
-  state.counters["memory"] =
-      (static_cast<double>(gpu::memory_use().peak) - used_before) / stored_bytes<P>(parameters_of(shapes));
+  state.counters["memory"] = peak.over_weights<P>(parameters_of(shapes));
   gpu::Replay replay;
   using Operand = typename precisions<P, Matmul>::operand;
   compare_with_largest_product<Operand>(state, suite, work_of_block(config, single, tokens).flops(),
@@ -83,8 +81,7 @@ void run_step(benchmark::State& state, const Suite& suite) {
   const Tokens tokens = suite.sizes.step_tokens;
   const testing::TensorShapes shapes = testing::tensors_of(config);
   const testing::RandomSource<bf16> source(shapes);
-  gpu::reset_peak_memory();
-  const auto used_before = static_cast<double>(gpu::memory_use().in_use);
+  const PeakMemory peak;
   const std::unique_ptr<flux::Transformer> transformer = flux::make_transformer<P>(config, source);
   const auto inputs = [](std::int64_t rows, std::int64_t columns) {
     return to_host(random_tensor<f32>({rows, columns}));
@@ -104,8 +101,7 @@ void run_step(benchmark::State& state, const Suite& suite) {
   transformer->denoise(latents, input, steps,
                        [&](std::int64_t step) { suite.device.mark(static_cast<std::size_t>(step)); });
   require_result(latents);
-  state.counters["memory"] =
-      (static_cast<double>(gpu::memory_use().peak) - used_before) / stored_bytes<P>(parameters_of(shapes));
+  state.counters["memory"] = peak.over_weights<P>(parameters_of(shapes));
 
   // Apart from what is measured: two steps, of which the second is recorded.
   state.counters["launches"] = static_cast<double>(suite.device.launches_recorded(

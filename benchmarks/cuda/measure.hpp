@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include <benchmark/benchmark.h>
 #include <common/measure.hpp>
@@ -12,9 +13,28 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/memory/memory.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::bench {
+
+/// The device's memory when a part of a model is about to be made, and how much more it took at most, as a
+/// share of the bytes of its weights as stored.
+class PeakMemory {
+ public:
+  PeakMemory() {
+    gpu::reset_peak_memory();
+    before_ = gpu::memory_use().in_use;
+  }
+  template <PolicyType P>
+  double over_weights(double parameters) const {
+    return static_cast<double>(gpu::memory_use().peak - before_) /
+           (parameters * sizeof(typename precisions<P, Matmul>::storage));
+  }
+
+ private:
+  std::int64_t before_ = 0;
+};
 
 /// Throws unless all values are finite and one is not zero: the time of a wrong result is worth nothing.
 template <ScalarDtype T, class Memory>

@@ -10,10 +10,11 @@
 #include <span>
 #include <string>
 
-#include <common/decoder_work.hpp>
+#include <common/decoder_parts.hpp>
+#include <common/parameters.hpp>
 #include <common/policies.hpp>
 #include <common/random_tensor.hpp>
-#include <common/unet_work.hpp>
+#include <common/unet_parts.hpp>
 #include <cuda/largest_product.hpp>
 #include <cuda/measure.hpp>
 #include <cuda/suite.hpp>
@@ -28,40 +29,23 @@ namespace precast::bench {
 
 namespace detail {
 
-/// What `run()` adds to the memory of weights, as a share of them.
-template <PolicyType P>
-double peak_over_weights(double used_before, double parameters) {
-  return (static_cast<double>(gpu::memory_use().peak) - used_before) /
-         (parameters * sizeof(typename precisions<P, Matmul>::storage));
-}
-
 /// One of the two predictions of a step with guidance, replayed as a graph as in the pipeline. Keys and
 /// values of the prompt are those of all steps, and were made before.
 template <PolicyType P>
 void run_unet(benchmark::State& state, const Suite& suite, const UNetSize& size) {
   const stable_diffusion::UNetConfig& config = size.config;
-  testing::TensorShapes shapes;
-  for (const auto& [name, shape] : stable_diffusion::unet_tensors(config)) shapes.emplace(name, shape);
-  const testing::RandomSource<bf16> source(shapes);
+  const testing::RandomSource<bf16> source(tensors_of_unet(config));
   const Work work = work_of_unet(config, size.picture / 8);
-  const HostTensor<f32> context = to_host(random_tensor<f32>({prompt_tokens, config.context_width}));
-  const HostTensor<f32> pooled =
-      to_host(random_tensor<f32>({1, config.text_time_width - 6 * config.time_id_channels}));
   const auto latents = random_tensor<f32>({1, size.picture / 8, size.picture / 8, config.in_channels});
   const auto time = random_tensor<f32>({1, 1});
-  stable_diffusion::Conditioning prompt{.context = context.view()};
-  if (config.text_time) {
-    const auto side = static_cast<f32>(size.picture);
-    prompt.pooled = pooled.view();
-    prompt.time_ids = {side, side, 0, 0, side, side};
-  }
-  gpu::reset_peak_memory();
-  const auto used_before = static_cast<double>(gpu::memory_use().in_use);
+  const RandomPrompt random(config, size.picture);
+  const stable_diffusion::Conditioning prompt = random.conditioning();
+  const PeakMemory peak;
   const stable_diffusion::UNetModel<P> unet(config, nn::ParameterPath(source));
   const auto inputs = unet.prepare(std::span(&prompt, 1));
   const auto predict = [&] { return unet.predict(inputs, latents.view(), time.view()); };
   require_result(predict());
-  state.counters["memory"] = peak_over_weights<P>(used_before, work.parameters);
+  state.counters["memory"] = peak.over_weights<P>(work.parameters);
   gpu::Replay replay;
   using Operand = typename precisions<P, Matmul>::operand;
   compare_with_largest_product<Operand>(state, suite, work.flops(),
@@ -73,18 +57,14 @@ template <PolicyType P>
 void run_decoder(benchmark::State& state, const Suite& suite) {
   const vae::AutoencoderConfig& config = suite.sizes.autoencoder;
   const std::int64_t side = suite.sizes.decoded_picture / config.factor();
-  testing::TensorShapes shapes = testing::tensors_of(config);
-  std::erase_if(shapes, [](const auto& entry) { return !entry.first.starts_with("decoder."); });
-  double parameters = 0;
-  for (const auto& [name, shape] : shapes) parameters += static_cast<double>(shape.elements());
+  const testing::TensorShapes shapes = tensors_of_decoder(config);
   const testing::RandomSource<bf16> source(shapes);
   const HostTensor<f32> latents = to_host(random_tensor<f32>({1, side, side, config.latent_channels}));
-  gpu::reset_peak_memory();
-  const auto used_before = static_cast<double>(gpu::memory_use().in_use);
+  const PeakMemory peak;
   const vae::DecoderTemplate<P> decoder(config, nn::ParameterPath(source));
   const auto decode = [&] { return decoder.decode(latents, vae::Tiling{}); };
   require_result(decode());
-  state.counters["memory"] = peak_over_weights<P>(used_before, parameters);
+  state.counters["memory"] = peak.over_weights<P>(parameters_of(shapes));
   using Operand = typename precisions<P, Matmul>::operand;
   compare_with_largest_product<Operand>(state, suite, decoder_flops(config, side), [&] { (void)decode(); });
 }

@@ -1,12 +1,14 @@
-// What a prediction of a UNet must multiply.
+// A UNet as work: its tensors and operations, and a prompt.
 #pragma once
 
 #include <charconv>
 #include <cstdint>
 #include <string_view>
 
+#include <common/random_tensor.hpp>
 #include <common/work.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
+#include <support/random_model.hpp>
 
 namespace precast::bench {
 
@@ -49,5 +51,34 @@ inline Work work_of_unet(const stable_diffusion::UNetConfig& config, std::int64_
   }
   return work;
 }
+
+inline testing::TensorShapes tensors_of_unet(const stable_diffusion::UNetConfig& config) {
+  testing::TensorShapes shapes;
+  for (const auto& [name, shape] : stable_diffusion::unet_tensors(config)) shapes.emplace(name, shape);
+  return shapes;
+}
+
+/// What one picture is conditioned on: random values, in the host's memory.
+class RandomPrompt {
+ public:
+  RandomPrompt(const stable_diffusion::UNetConfig& config, std::int64_t picture)
+      : context_(to_host(random_tensor<f32>({prompt_tokens, config.context_width}))) {
+    if (!config.text_time) return;
+    pooled_ = to_host(random_tensor<f32>({1, config.text_time_width - 6 * config.time_id_channels}));
+    side_ = static_cast<f32>(picture);
+  }
+  /// Views of this.
+  stable_diffusion::Conditioning conditioning() const {
+    stable_diffusion::Conditioning prompt{.context = context_.view()};
+    if (pooled_.elements() == 0) return prompt;
+    prompt.pooled = pooled_.view();
+    prompt.time_ids = {side_, side_, 0, 0, side_, side_};
+    return prompt;
+  }
+
+ private:
+  HostTensor<f32> context_, pooled_;
+  f32 side_ = 0;
+};
 
 }  // namespace precast::bench

@@ -1,12 +1,19 @@
-// What decoding a picture must multiply.
+// A decoder of pictures as work: its tensors and operations.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include <support/random_model.hpp>
 #include <vae/autoencoder.hpp>
 
 namespace precast::bench {
+
+inline testing::TensorShapes tensors_of_decoder(const vae::AutoencoderConfig& config) {
+  testing::TensorShapes shapes = testing::tensors_of(config);
+  std::erase_if(shapes, [](const auto& entry) { return !entry.first.starts_with("decoder."); });
+  return shapes;
+}
 
 /// Operations of a decoder's convolutions and middle attention, for latents of side * side.
 inline double decoder_flops(const vae::AutoencoderConfig& config, std::int64_t side) {
