@@ -51,7 +51,7 @@ struct Run {
 /// Narrow values stay in the words that a vector is read in until they are used: taken apart where they are
 /// read, which may be one of two branches, each vector would be waited for before the next is asked for.
 template <class T, int Count>
-  requires(sizeof(T) < sizeof(std::uint32_t) && Count * sizeof(T) % sizeof(std::uint32_t) == 0)
+  requires((sizeof(T) == 1 || sizeof(T) == 2) && Count * sizeof(T) % sizeof(std::uint32_t) == 0)
 struct Run<T, Count> {
   static constexpr int in_word = static_cast<int>(sizeof(std::uint32_t) / sizeof(T));
   using Word = Vector<T, in_word>;
