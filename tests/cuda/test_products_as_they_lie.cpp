@@ -1,4 +1,6 @@
 // Products of gradients by the library, which reads both sides as they lie.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -8,6 +10,7 @@
 #include <simt/session.hpp>
 
 #include <precast/cuda/matmul/product_gradient.hpp>
+#include <precast/cuda/runtime/own_stream.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -59,6 +62,58 @@ void check_both(const Sides<T>& sides, HostLibrary& host) {
   }
 }
 
+/// A matrix within rows that are longer, from `first` on; what surrounds it is NaN.
+template <class T>
+struct Part {
+  HostTensor<T> whole;
+  HostView<T> view;
+  Part(const HostTensor<T>& matrix, std::int64_t first, std::int64_t after)
+      : whole(not_written<T>({matrix.rows(), first + matrix.columns() + after})),
+        view(whole.view().columns_between(first, matrix.columns())) {
+    for (std::int64_t r = 0; r < matrix.rows(); ++r)
+      std::ranges::copy(matrix.view().row(r), view.row(r).begin());
+  }
+  DeviceView<const T> device() const { return on_device(HostView<const T>(view)); }
+  bool holds(const HostTensor<T>& matrix) const {
+    for (std::int64_t r = 0; r < matrix.rows(); ++r)
+      if (!std::ranges::equal(matrix.view().row(r), view.row(r),
+                              [](T a, T b) { return to_double(a) == to_double(b); }))
+        return false;
+    const auto numbers = std::ranges::count_if(whole.values(), [](T v) { return !std::isnan(to_double(v)); });
+    return numbers == matrix.elements();
+  }
+};
+
+/// At which value of longer rows each matrix begins: 0, or where no library takes it.
+struct Begin {
+  std::int64_t left, right, out;
+};
+/// Of parts of longer rows the library makes what our own kernels make of the same values.
+template <class Types, class T>
+void check_parts(const Sides<T>& sides, const Begin& begin, HostLibrary& host) {
+  using Result = typename Types::result;
+  CAPTURE(begin.left, begin.right, begin.out);
+  const Part<T> left(sides.left, begin.left, 24 - begin.left),
+      by_rows(sides.by_rows, begin.left, 32 - begin.left), right(sides.right, begin.right, 16 - begin.right);
+  const gpu::LibraryScope without(gpu::ProductLibrary{});
+  const auto check = [&](const HostTensor<Result>& start, const HostTensor<Result>& expected, auto&& run) {
+    Part<Result> out(start, begin.out, 40 - begin.out);
+    const gpu::LibraryScope scope(host.library());
+    run(on_device(out.view));
+    CHECK(out.holds(expected));
+  };
+  const auto products = multiplied<Types>(sides);
+  check(HostTensor<Result>(products.shape()), products, [&](const DeviceView<Result>& out) {
+    gpu::multiply<Types, T, T>(by_rows.device(), right.device(), out, gpu::Stream{});
+  });
+  const auto start = random_integers<Result>({sides.left.columns(), sides.right.columns()}, 4);
+  for (const bool accumulate : {false, true})
+    check(start, summed_over_rows<Types>(sides, accumulate), [&](const DeviceView<Result>& out) {
+      gpu::multiply_over_rows<Types, T, T>(left.device(), right.device(),
+                                           GradientOptions{.accumulate = accumulate}, out, gpu::Stream{});
+    });
+}
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("cuda: the library multiplies gradients' sides as they lie", "[library][gradients]",
@@ -92,6 +147,69 @@ TEST_CASE("cuda: nothing is transposed or added in a pass of its own where the l
   (void)summed_over_rows<Types>(sides, true);
   (void)multiplied<Types>(sides);
   CHECK(session.launches().empty());
+}
+
+TEMPLATE_TEST_CASE("cuda: sides and results may be parts of longer rows", "[library][gradients]",
+                   Policy<Storage<f32>>, Policy<Storage<bf16>>, (Policy<Storage<bf16>, Activation<f32>>)) {
+  using Types = precisions<TestType, Matmul>;
+  using T = typename Types::result;
+  constexpr bool copied = !std::is_same_v<T, typename Types::operand>;
+  HostLibrary host;
+  const auto as_they_lie = [&] {
+    return std::ranges::count_if(host.multiplied, &gpu::ProductRequest::weight_transposed);
+  };
+  const Sides<T> sides(16, 24, 40);
+  check_parts<Types>(sides, {0, 0, 0}, host);
+  CHECK(as_they_lie() == 3);
+  // One that does not lie for the library is enough, but where a copy is multiplied.
+  for (const Begin& begin : {Begin{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}) {
+    host.multiplied.clear();
+    check_parts<Types>(sides, begin, host);
+    CHECK(as_they_lie() == (copied && !begin.out ? 3 : 0));
+  }
+  // Copies of rows that are no multiples of 16 bytes.
+  host.multiplied.clear();
+  check_parts<Types>(Sides<T>(13, 19, 40), {0, 0, 0}, host);
+  CHECK(as_they_lie() == (copied ? 3 : 0));
+}
+
+TEST_CASE("cuda: a gradient of no rows, and of a library without code, is ours", "[library][gradients]") {
+  HostLibrary host;
+  using Types = precisions<Policy<Storage<bf16>>, Matmul>;
+  check_both<Types>(Sides<bf16>(0, 24, 40), host);
+  host.has_code = false;
+  check_both<Types>(Sides<bf16>(16, 24, 40), host);
+  CHECK(host.multiplied.empty());
+}
+
+TEST_CASE("cuda: a dry run counts what gradients take in the library's products", "[library][gradients]") {
+  using Types = precisions<Policy<Storage<bf16>, Activation<f32>>, Matmul>;
+  const Sides<f32> sides(16, 24, 40);
+  HostLibrary host;
+  host.workspace_bytes = 300'000;
+  const gpu::LibraryScope scope(host.library());
+  HostTensor<f32> out({24, 40});
+  const auto run = [&](gpu::Stream stream) {
+    gpu::multiply<Types, f32, f32>(on_device(sides.by_rows), on_device(sides.right), on_device(out), stream);
+    gpu::multiply_over_rows<Types, f32, f32>(on_device(sides.left), on_device(sides.right),
+                                             GradientOptions{.accumulate = true}, on_device(out), stream);
+  };
+  const std::int64_t counted = [&] {
+    DryRun dry(DryRun::Counts::device_memory);
+    run(gpu::current_stream());
+    return dry.peak();
+  }();
+  CHECK(host.multiplied.empty());
+  const gpu::OwnStream stream;
+  const std::int64_t before = gpu::memory_use().in_use;
+  gpu::reset_peak_memory();
+  run(gpu::current_stream());
+  CHECK(gpu::memory_use().peak - before == counted);
+  REQUIRE(host.multiplied.size() == 2);
+  for (const gpu::ProductRequest& product : host.multiplied) {
+    CHECK(product.workspace);
+    CHECK(product.workspace_bytes == 300'000);
+  }
 }
 
 TEST_CASE("cuda: sides that the library does not read as they lie are transposed", "[library][gradients]") {
