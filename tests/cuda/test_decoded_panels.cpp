@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -139,6 +140,40 @@ TEST_CASE("many rows go to the library in panels, and fewer, or what it has no c
   host.has_code = true;
   host.multiplies = false;
   CHECK(kernels(many, none, &host).back() == tiled);
+}
+
+TEST_CASE("nothing is decoded for rows that the library does not take, or of no columns",
+          "[library][blocks]") {
+  HostLibrary host;
+  const auto same = [](bf16 a, bf16 b) { return to_double(a) == to_double(b); };
+  const gpu::LibraryScope scope(host.library());
+  constexpr std::int64_t rows = gpu::most_skinny_rows + 1;
+  // x from the second value on, and results in rows of no multiple of 16 bytes.
+  for (const auto& [features, columns, first] :
+       {std::tuple<std::int64_t, std::int64_t, std::int64_t>{24, 32, 1}, {20, 32, 0}, {24, 0, 0}}) {
+    CAPTURE(features, columns, first);
+    const Stored stored("q8_0", features, columns, 1);
+    Run<bf16, bf16> run(rows, stored.shape);
+    const auto longer = random_tensor<bf16>({rows, 40}, 4);
+    const auto x = longer.view().columns_between(first, columns);
+    auto request = run.request(stored, ActivationFunction::none);
+    request.rows = rows;
+    request.x = x.data();
+    request.x_stride = x.row_stride();
+    const simt::Session session;
+    gpu::multiply_blocks<q8_0, bf16>(request, gpu::Stream{});
+    REQUIRE(session.launches().size() == 1);
+    CHECK(session.launches()[0].kernel == "block_matmul");
+    if (columns == 0) {
+      for (std::int64_t r = 0; r < rows; ++r)
+        CHECK(std::ranges::equal(run.out.view().row(r), run.bias.values(), same));
+      continue;
+    }
+    const auto expected =
+        expected_products<precisions<Policy<Storage<bf16>>, Matmul>>(x, stored.values, run.wide_bias);
+    CHECK(expected.outside(run.out) == "");
+  }
+  CHECK(host.multiplied.empty());
 }
 
 TEST_CASE("a panel is whole tiles of features, and no larger than it may be", "[blocks]") {

@@ -15,6 +15,10 @@
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/linear.hpp>
 
+#if __has_include(<cublasLt.h>)
+#include <precast/cuda/matmul/cublaslt_plan.hpp>
+#endif
+
 using namespace precast;
 using namespace precast::testing;
 
@@ -236,6 +240,40 @@ TEST_CASE("cuda: the library is not asked for rows that lie over each other", "[
   }
   CHECK(host.multiplied.empty());
 }
+
+#if __has_include(<cublasLt.h>)
+TEST_CASE("cuda: products that differ in more than their memory have plans of their own", "[library]") {
+  using Request = gpu::ProductRequest;
+  const f32 scale = 1;
+  const Request product{.operand = gpu::LibraryDtype::bf16,
+                        .result = gpu::LibraryDtype::bf16,
+                        .rows = 64,
+                        .features = 64,
+                        .columns = 64,
+                        .x_stride = 64,
+                        .weight_stride = 64,
+                        .out_stride = 64,
+                        .has_residual = true,
+                        .residual_stride = 64};
+  const auto differs = [&](auto change) {
+    Request other = product;
+    change(other);
+    return gpu::shape_of(other) != gpu::shape_of(product);
+  };
+  CHECK(differs([](Request& p) { p.operand = gpu::LibraryDtype::f16; }));
+  CHECK(differs([](Request& p) { p.result = gpu::LibraryDtype::f32; }));
+  for (std::int64_t Request::*const size :
+       {&Request::rows, &Request::features, &Request::columns, &Request::x_stride, &Request::weight_stride,
+        &Request::out_stride, &Request::residual_stride})
+    CHECK(differs([&](Request& p) { p.*size = 72; }));
+  for (bool Request::*const property : {&Request::x_transposed, &Request::weight_transposed,
+                                        &Request::has_bias, &Request::has_residual, &Request::gelu_tanh})
+    CHECK(differs([&](Request& p) { p.*property = !(p.*property); }));
+  CHECK(differs([&](Request& p) { p.scales.x = &scale; }));
+  CHECK(differs([&](Request& p) { p.scales.weight = &scale; }));
+  CHECK_FALSE(differs([&](Request& p) { p.x = p.weight = &scale; }));
+}
+#endif
 
 TEST_CASE("cuda: a shared library that is not there says so, and has no functions", "[library]") {
   gpu::SharedLibrary none({"libprecast_none.so.1", "libprecast_none.so"});

@@ -182,6 +182,27 @@ TEST_CASE("cuda: a gradient of no rows, and of a library without code, is ours",
   CHECK(host.multiplied.empty());
 }
 
+TEST_CASE("cuda: the library is not given one row of a stride that is shorter than the row",
+          "[library][gradients]") {
+  using Types = precisions<Policy<Storage<bf16>>, Matmul>;
+  const Sides<bf16> sides(1, 24, 40);
+  const auto repeated = [](const HostTensor<bf16>& row) {
+    return on_device(HostView<const bf16>(row.data(), row.shape(), 0));
+  };
+  HostLibrary host;
+  const gpu::LibraryScope scope(host.library());
+  const auto expected = summed_over_rows<Types>(sides, false);
+  REQUIRE(host.multiplied.size() == 1);
+  HostTensor<bf16> out({24, 40});
+  gpu::multiply_over_rows<Types, bf16, bf16>(repeated(sides.left), repeated(sides.right), {}, on_device(out),
+                                             gpu::Stream{});
+  CHECK(same_bits(out, expected));
+  for (const gpu::ProductRequest& product : host.multiplied) {
+    CHECK(product.x_stride >= (product.x_transposed ? product.rows : product.columns));
+    CHECK(product.weight_stride >= (product.weight_transposed ? product.features : product.columns));
+  }
+}
+
 TEST_CASE("cuda: a dry run counts what gradients take in the library's products", "[library][gradients]") {
   using Types = precisions<Policy<Storage<bf16>, Activation<f32>>, Matmul>;
   const Sides<f32> sides(16, 24, 40);

@@ -140,6 +140,29 @@ TEMPLATE_LIST_TEST_CASE("group_norm follows its definition, with and without sil
   }
 }
 
+TEMPLATE_LIST_TEST_CASE("group_norm takes parameters of another width than its values, from any place on",
+                        "[norm]", NormParameterPolicies) {
+  using A = typename TestType::activation;
+  using S = typename TestType::storage;
+  for (const std::int64_t in_group : {2, 4, 8, 5})
+    for (const auto& [first_weight, first_bias] :
+         {std::pair<std::int64_t, std::int64_t>{0, 0}, {1, 0}, {0, 1}}) {
+      CAPTURE(in_group, first_weight, first_bias);
+      const std::int64_t groups = 3, channels = groups * in_group;
+      const auto x = random_tensor<A>({2, 3, 5, channels}, 11);
+      const auto weight = random_tensor<S>({channels + 1}, 12), bias = random_tensor<S>({channels + 1}, 13);
+      const auto weights = weight.view().columns_between(first_weight, channels),
+                 biases = bias.view().columns_between(first_bias, channels);
+      const auto expected =
+          expected_group_norm(wide(x), 2, channels, groups, wide(weights), wide(biases), eps);
+      const Tensor<S> there_weight = sent(weight), there_bias = sent(bias);
+      const auto result = group_norm<TestType>(
+          sent(x), there_weight.view().columns_between(first_weight, channels),
+          there_bias.view().columns_between(first_bias, channels), {.groups = groups, .eps = eps});
+      CHECK(outside(result, expected.values, expected.bound()) == "");
+    }
+}
+
 TEMPLATE_LIST_TEST_CASE(
     "group_norm of a picture's parts, with what is gathered from all, is that of the whole", "[norm]",
     PlainPolicies) {

@@ -28,6 +28,7 @@ using AttentionOfMixedDtypesPolicies = std::tuple<Bf16>;
 using AttentionRangePolicies = std::tuple<F16UpcastAttention>;
 using AttentionOperandRangePolicies = std::tuple<F16InF32Saturate>;
 using NormPolicies = std::tuple<Bf16>;
+using NormParameterPolicies = std::tuple<Bf16OfF32>;
 using PointwisePolicies = std::tuple<Bf16OfE4m3>;
 using PlainPolicies = std::tuple<Bf16>;
 using PytorchPolicies = std::tuple<F32>;
@@ -68,6 +69,9 @@ using AttentionOperandRangePolicies =
 
 /// For norms, softmax and position embeddings, which take values as they come.
 using NormPolicies = std::tuple<F32, Bf16, F16, Bf16OfE4m3, Bf16InF32>;
+
+/// Parameters that are wider and narrower than values, by two and by four.
+using NormParameterPolicies = std::tuple<Bf16OfF32, Bf16OfE4m3, Policy<Storage<fp8_e4m3>, Compute<f32>>>;
 
 /// For ops of single values: results of each dtype, and storage in fp8.
 using PointwisePolicies = std::tuple<F32, Bf16, F16, Bf16OfE4m3>;

@@ -1,4 +1,5 @@
 // Rotary and timestep embeddings on this translation unit's backend against float64.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -87,6 +88,24 @@ TEMPLATE_LIST_TEST_CASE("rotary turns neighbouring pairs of each head", "[positi
         CHECK(untouched == 9);
     }
   }
+}
+
+TEMPLATE_LIST_TEST_CASE("rotary of rows that lie further apart than those of its table", "[position]",
+                        NormPolicies) {
+  using A = typename TestType::activation;
+  const std::int64_t tokens = 5, width = 30, columns = 32;  // where a vector begins, and none in the table
+  const auto x = random_tensor<A>({tokens, columns}, 1);
+  const Tensor<A> there = sent(x);
+  const RotaryTable table{sent(random_tensor<f32>({tokens, width}, 2)),
+                          sent(random_tensor<f32>({tokens, width}, 3))};
+  Tensor<A> target = sent(filled<A>({1, tokens, columns}, 9));
+  const auto part = there.view().reshaped({1, tokens, columns}).columns_between(0, width);
+  rotary_into<TestType>(part, table, target.view().columns_between(0, width));
+  HostTensor<A> copy({1, tokens, width});
+  for (std::int64_t r = 0; r < tokens; ++r)
+    std::ranges::copy(x.view().columns_between(0, width).row(r), copy.view().row(r).begin());
+  CHECK(wide(to_host(target).view().columns_between(0, width)) ==
+        wide(to_host(rotary<TestType>(sent(copy), table))));
 }
 
 TEMPLATE_LIST_TEST_CASE("timestep embeddings have cosines and sines", "[position]", NormPolicies) {

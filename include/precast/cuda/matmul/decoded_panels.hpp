@@ -12,6 +12,7 @@
 #include <precast/cuda/matmul/block_products.hpp>
 #include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/library_dtypes.hpp>
+#include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
@@ -104,6 +105,8 @@ bool multiply_decoded_panels(const BlockProductRequest& product, std::int64_t in
                                       Shape{product.rows, product.columns}, product.x_stride);
     const DeviceView<Result> out(static_cast<Result*>(product.out), Shape{product.rows, product.features},
                                  product.out_stride);
+    // Known before anything is decoded.
+    if (product.columns == 0 || !lies_for_library(x) || !lies_for_library(out)) return false;
     const auto weight = stored_rows(BlockViewIn<const Format, DeviceSpace>(
         reinterpret_cast<const Format*>(product.weight), Shape{product.features, product.columns}));
     const StreamScope scope(stream);  // of the memory

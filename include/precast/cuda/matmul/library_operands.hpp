@@ -35,10 +35,11 @@ void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOp
 }
 
 /// Whether a library takes rows where they lie: each begins on a multiple of 16 bytes, and where the one
-/// before it has ended. Views from elsewhere may show one row many times.
+/// before it has ended. Views from elsewhere may show one row many times; cuBLASLt refuses a stride shorter
+/// than a row even of a single one.
 template <class T>
 bool lies_for_library(const DeviceView<T>& view) {
-  return rows_begin_on_16_bytes(view) && (view.rows() <= 1 || view.row_stride() >= view.columns());
+  return rows_begin_on_16_bytes(view) && (view.rows() == 0 || view.row_stride() >= view.columns());
 }
 
 /// A matrix as operands of a library: the values themselves where they are that already, else a rounded copy,
