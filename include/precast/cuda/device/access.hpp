@@ -57,7 +57,10 @@ struct Run<T, Count> {
   using Word = Vector<T, in_word>;
   std::uint32_t words[Count / in_word];
 
-  PRECAST_DEVICE T operator[](int i) const { return bit_cast<Word>(words[i / in_word])[i % in_word]; }
+  /// Constant, for what is assigned to it would be lost: set() is there for that.
+  PRECAST_DEVICE const T operator[](int i) const {  // NOLINT(readability-const-return-type)
+    return bit_cast<Word>(words[i / in_word])[i % in_word];
+  }
   PRECAST_DEVICE void set(int i, T value) {
     Word word = bit_cast<Word>(words[i / in_word]);
     word[i % in_word] = value;
