@@ -42,12 +42,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel
   const auto loads = map_loads(in.x, place);  // all are in flight before the first store
   const std::int64_t image = in.pixels.divide(place.row).quotient;
   const std::int64_t first_group = planted<"moments of another image">(image, std::int64_t{0}) * in.groups;
-  MapLoads<Count, W> scales, shifts;
-  PRECAST_UNROLL
-  for (int run = 0; run < map_tile.runs; ++run) {
-    scales.runs[run] = load_run<Count>(in.scale + place.column(run), place.present(run), place.aligned);
-    shifts.runs[run] = load_run<Count>(in.shift + place.column(run), place.present(run), place.aligned);
-  }
+  const auto scales = runs_of_row<Count, const W>(in.scale, place);
+  const auto shifts = runs_of_row<Count, const W>(in.shift, place);
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);

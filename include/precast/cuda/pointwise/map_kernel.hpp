@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/index.hpp>
@@ -74,15 +75,19 @@ struct MapLoads {
   Run<T, Count> runs[map_tile.runs];
 };
 
-template <int Count, class Input>
-PRECAST_DEVICE auto map_loads(const Input& in, const MapPlace<Count>& place) {
-  MapLoads<Count, typename Input::value_type> loads;
-  const std::int64_t offset = place.present(0) > 0 ? in.row_offset(place.row) : 0;
+/// A thread's runs of the row that begins at `row`: all are read before any is used.
+template <int Count, class T>
+PRECAST_DEVICE auto runs_of_row(GlobalPointer<T> row, const MapPlace<Count>& place) {
+  MapLoads<Count, std::remove_const_t<T>> loads;
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run)
-    loads.runs[run] =
-        load_run<Count>(in.data + offset + place.column(run), place.present(run), place.aligned);
+    loads.runs[run] = load_run<Count>(row + place.column(run), place.present(run), place.aligned);
   return loads;
+}
+template <int Count, class Input>
+PRECAST_DEVICE auto map_loads(const Input& in, const MapPlace<Count>& place) {
+  return runs_of_row<Count, const typename Input::value_type>(
+      in.data + (place.present(0) > 0 ? in.row_offset(place.row) : 0), place);
 }
 
 // What is read is passed as arguments, so that all reads of a thread are in flight before its first store.

@@ -32,17 +32,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void rotary_kernel(Map
   const MapPlace<Count> place = map_place<Count>(out);
   const auto [row, head] = in.heads.divide(place.row);
   const std::int64_t token = in.tokens.divide(row).rest;
-  MapLoads<Count, From> loads;
-  MapLoads<Count, f32> cosines, sines;
-  PRECAST_UNROLL
-  for (int run = 0; run < map_tile.runs; ++run) {
-    const int present = place.present(run);
-    const std::int64_t column = place.column(run);
-    loads.runs[run] =
-        load_run<Count>(in.x.data + in.x.row_offset(row) + head * in.width + column, present, place.aligned);
-    cosines.runs[run] = load_run<Count>(in.cos + token * in.cos_stride + column, present, place.aligned);
-    sines.runs[run] = load_run<Count>(in.sin + token * in.sin_stride + column, present, place.aligned);
-  }
+  const auto loads =
+      runs_of_row<Count, const From>(in.x.data + in.x.row_offset(row) + head * in.width, place);
+  const auto cosines = runs_of_row<Count, const f32>(in.cos + token * in.cos_stride, place);
+  const auto sines = runs_of_row<Count, const f32>(in.sin + token * in.sin_stride, place);
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);
