@@ -9,6 +9,7 @@
 #include <flux/component_weights.hpp>
 #include <flux/family.hpp>
 #include <flux/model_folder.hpp>
+#include <text/t5_vocabulary.hpp>
 #include <weights/component_facts.hpp>
 
 #include <precast/io/config.hpp>
@@ -82,8 +83,16 @@ void check_fit(const ModelFolder& model) {
                      std::to_string(model.transformer.pooled_projection_dim));
 }
 
-bool has_tokenizers(const std::filesystem::path& folder) {
-  return io::is_there(folder / "tokenizer") && io::is_there(folder / "tokenizer_2");
+bool has_tokenizers(const ModelFolder& model) {
+  return io::is_there(model.component("tokenizer")) && io::is_there(model.component("tokenizer_2"));
+}
+
+/// T5's tokenizer, where the model's folder lacks it and the file that has its weights does not.
+void add_tokenizer(ModelFolder& model) {
+  const auto t5 = model.files.find(weights::folder_of(weights::Part::t5));
+  if (t5 != model.files.end() && !io::is_there(model.path / "tokenizer_2") &&
+      text::is_gguf_with_tokenizer(t5->second))
+    model.files.try_emplace("tokenizer_2", t5->second);
 }
 
 /// What a model file brings, and the folder that it lies in where that has the rest.
@@ -99,14 +108,14 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
   }
   for (const weights::FoundPart& part : parts)
     model.files.try_emplace(std::string(weights::folder_of(part.part)), file);
-  const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
-  if (!io::is_there(folder / "model_index.json") && !has_tokenizers(folder))
+  model.path = std::filesystem::absolute(file).parent_path();
+  add_tokenizer(model);
+  if (!io::is_there(model.path / "model_index.json") && !has_tokenizers(model))
     throw io::file_error(
         file,
         "holds no tokenizers, and none lie beside it: give --model a folder with tokenizer/ and tokenizer_2/ "
         "(a model's, as diffusers saves it), and this file to --transformer" +
             std::string(parts.size() > 1 ? " and to the other options whose parts it holds" : ""));
-  model.path = folder;
 }
 
 /// The folder is a model's, or every component is given and it has what files do not hold.
@@ -118,10 +127,10 @@ void check_folder(const ModelFolder& model) {
       throw io::file_error(model.path, "is no model that diffusers saved, and " +
                                            std::string(weights::in_words(part)) +
                                            " is not given either: give it with --" + option_of(part));
-  if (!has_tokenizers(model.path))
+  if (!has_tokenizers(model))
     throw io::file_error(model.path,
                          "holds no tokenizer/ and tokenizer_2/: give --model a folder that has them, such as "
-                         "a model's that diffusers saved");
+                         "a model's that diffusers saved (a GGUF file of T5 may have the second inside)");
 }
 
 /// "FILE: reads neither 'a' nor ..."
@@ -175,7 +184,10 @@ ModelFolder ModelFolder::open(const families::ModelFiles& given) {
   model.path = given.model;
   model.files = given.components;
   std::error_code ignored;
-  if (std::filesystem::is_regular_file(given.model, ignored)) add_file(model, given.model);
+  if (std::filesystem::is_regular_file(given.model, ignored))
+    add_file(model, given.model);
+  else
+    add_tokenizer(model);
   check_folder(model);
   using weights::Part;
   model.transformer = config_of<TransformerConfig>(model, Part::transformer, transformer_config);

@@ -56,6 +56,7 @@ void fuzz_clip_vocabulary(std::span<const std::byte> input);
 void fuzz_clip_merges(std::span<const std::byte> input);
 void fuzz_clip_settings(std::span<const std::byte> input);
 void fuzz_t5_tokenizer_json(std::span<const std::byte> input);
+void fuzz_t5_gguf(std::span<const std::byte> input);
 void fuzz_t5_pieces(std::span<const std::byte> input);
 void fuzz_t5_settings(std::span<const std::byte> input);
 void fuzz_prompt(std::span<const std::byte> input);

@@ -60,6 +60,7 @@ constexpr std::array targets{
     FuzzTarget{"prompt", &fuzz_prompt, [] { return files_ending(".settings.txt"); }},
     FuzzTarget{"safetensors", &fuzz_safetensors, [] { return files_ending(".safetensors"); }},
     FuzzTarget{"shards", &fuzz_shards, [] { return files_ending("model.safetensors.index.json"); }},
+    FuzzTarget{"t5_gguf", &fuzz_t5_gguf, [] { return files_ending(".tokenizer.gguf"); }},
     FuzzTarget{"t5_pieces", &fuzz_t5_pieces, [] { return files_ending("spiece.model"); }},
     FuzzTarget{"t5_settings", &fuzz_t5_settings,
                [] { return files_ending("tokenizer_2/tokenizer_config.json"); }},

@@ -50,6 +50,11 @@ void fuzz_t5_settings(std::span<const std::byte> input) {
   static const InputFolder folder("reference_pipeline/shapes/model/tokenizer_2", "tokenizer_config.json");
   load_and_encode<text::T5Tokenizer>(folder, input);
 }
+void fuzz_t5_gguf(std::span<const std::byte> input) {
+  const InputFile file(input);
+  answer_or_refusal(
+      [&] { text::T5Tokenizer::load(file.path()).encode("a large <extra_id_3>\xff \t\n", 77); });
+}
 
 void fuzz_prompt(std::span<const std::byte> input) {
   const std::filesystem::path model =

@@ -1,14 +1,20 @@
 // Broken tokenizer files: each is refused in one line that names it, and none crashes.
 #include <functional>
+#include <limits>
+#include <map>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <io/input_errors.hpp>
 #include <nlohmann/json.hpp>
 #include <support/damaged_folder.hpp>
 #include <support/golden.hpp>
+#include <support/temporary_folder.hpp>
 #include <text/clip_tokenizer.hpp>
 #include <text/t5_tokenizer.hpp>
+
+#include <precast/io/write_gguf.hpp>
 
 using namespace precast;
 using precast::testing::DamagedFolder;
@@ -239,4 +245,64 @@ TEST_CASE("broken tokenizers: damaged files are read or refused, and never crash
     CHECK(read > 0);
     CHECK(refused > 0);
   }
+}
+
+TEST_CASE("broken tokenizers: T5's in a GGUF file") {
+  const precast::testing::TemporaryFolder folder;
+  const auto file = folder.path() / "t5.gguf";
+  const std::vector<std::string> texts{"<pad>", "</s>", "<unk>", "\u2581a"};
+  const std::vector<f32> scores{0, 0, 0, -1};
+  const std::vector<std::int32_t> types{3, 3, 2, 1};
+  using Set = std::function<void(io::GgufWriter&)>;
+  // Each value stands in for the key's own, or leaves it out.
+  const auto written = [&](const std::map<std::string, Set>& instead) {
+    io::GgufWriter writer(file);
+    const std::map<std::string, Set> usual{
+        {"model", [](auto& to) { to.set("tokenizer.ggml.model", "t5"); }},
+        {"tokens", [&](auto& to) { to.set("tokenizer.ggml.tokens", std::span(texts)); }},
+        {"scores", [&](auto& to) { to.set("tokenizer.ggml.scores", std::span(scores)); }},
+        {"token_type", [&](auto& to) { to.set("tokenizer.ggml.token_type", std::span(types)); }}};
+    for (const auto& [key, set] : usual)
+      if (!instead.contains(key)) set(writer);
+    for (const auto& [key, set] : instead)
+      if (set) set(writer);
+    writer.commit();
+    return text::is_gguf_with_tokenizer(file);
+  };
+  REQUIRE(written({}));
+  CHECK(text::T5Tokenizer::load(file).encode("a", 8) == std::vector<std::int32_t>{3, 1});
+  CHECK_FALSE(written({{"model", nullptr}}));
+  CHECK(refusal(file, [&] { load(file); }).find("neither tokenizer.json nor") != std::string::npos);
+
+  const auto refused = [&](const std::string& key, const Set& set, const std::string& words) {
+    REQUIRE(written({{key, set}}));
+    const std::string message = refusal(file, [&] { load(file); });
+    INFO(message);
+    CHECK(message.find(words) != std::string::npos);
+  };
+  const auto value = [&](const std::string& key, auto given) -> Set {
+    return [=](io::GgufWriter& to) { to.set("tokenizer.ggml." + key, given); };
+  };
+  const auto array = [&](const std::string& key, auto given) -> Set {
+    return [=](io::GgufWriter& to) { to.set("tokenizer.ggml." + key, std::span(std::as_const(given))); };
+  };
+  refused("model", value("model", "llama"), "is llama, where T5's tokenizer has t5");
+  refused("tokens", nullptr, "key 'tokenizer.ggml.tokens' is missing");
+  refused("tokens", value("tokens", "t5"), "must be an array of strings");
+  refused("tokens", array("tokens", std::vector<std::string>(3, "a")), "has 4 elements for 3 pieces");
+  refused("scores", nullptr, "key 'tokenizer.ggml.scores' is missing");
+  refused("scores", array("scores", std::vector<f32>(5)), "has 5 elements for 4 pieces");
+  refused("scores", array("scores", std::vector<f32>(4, std::numeric_limits<f32>::quiet_NaN())),
+          "has no score");
+  refused("token_type", nullptr, "key 'tokenizer.ggml.token_type' is missing");
+  refused("token_type", array("token_type", std::vector<f32>(4)), "must be a whole number");
+  refused("token_type", array("token_type", std::vector<std::int32_t>(4, 5)), "holds 0 pieces");
+  refused("space", value("add_space_prefix", false), "is false, where T5's tokenizer has true");
+  refused("spaces", value("remove_extra_whitespaces", false), "is false, where T5's tokenizer has true");
+  refused("bos", value("add_bos_token", true), "is true, where T5's tokenizer has false");
+  refused("eos", value("add_eos_token", false), "is false, where T5's tokenizer has true");
+  refused("unknown", value("unknown_token_id", std::uint32_t{0}), "is 0, where T5's tokenizer has 2");
+  refused("end", value("eos_token_id", std::uint32_t{4}), "is 4, which is no piece's id");
+  refused("padding", value("padding_token_id", std::int32_t{-1}), "is -1, which is no piece's id");
+  refused("charsmap", array("precompiled_charsmap", std::vector<std::uint8_t>{9, 0, 0}), "normalis");
 }

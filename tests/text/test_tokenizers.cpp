@@ -49,6 +49,31 @@ TEST_CASE("tokenizers: transformers' ids for every golden prompt and folder") {
   }
 }
 
+TEST_CASE("tokenizers: T5's in a GGUF file gives the ids of the folder that it was made from") {
+  const nlohmann::json file =
+      nlohmann::json::parse(precast::testing::read_text(golden / "expected/tokenizers.json"));
+  const text::T5Tokenizer gguf = text::T5Tokenizer::load(golden / "expected/one_level.tokenizer.gguf");
+  const DamagedFolder folder(golden_model("one_level"));
+  folder.edit("tokenizer_2/tokenizer_config.json", [](nlohmann::json& config) {
+    config["extra_ids"] = 100;  // as T5's own, which the file has room for
+    config["additional_special_tokens"] = nlohmann::json::array();
+    for (int i = 0; i < 100; ++i)
+      config["additional_special_tokens"].push_back("<extra_id_" + std::to_string(i) + ">");
+  });
+  folder.remove("tokenizer_2/special_tokens_map.json");
+  const text::T5Tokenizer t5 = text::T5Tokenizer::load(folder.path() / "tokenizer_2");
+  CHECK(gguf.model_max_length() == 512);
+  CHECK(gguf.pad_id() == t5.pad_id());
+  CHECK(gguf.end_id() == t5.end_id());
+  auto prompts = file.at("prompts").get<std::vector<std::string>>();
+  prompts.insert(prompts.end(), {"<extra_id_0>a<extra_id_99> <extra_id_100>", "[PAD400]", "</s> <pad>"});
+  for (const std::string& prompt : prompts) {
+    INFO(prompt);
+    CHECK(gguf.encode(prompt, 512) == t5.encode(prompt, 512));
+  }
+  CHECK(gguf.encode("<extra_id_99>", 512).front() + 99 == gguf.encode("<extra_id_0>", 512).front());
+}
+
 TEST_CASE("tokenizers: padding, lengths and text that is not UTF-8") {
   const text::ClipTokenizer clip = text::ClipTokenizer::load(golden_model("schnell_bf16") / "tokenizer");
   const text::T5Tokenizer t5 = text::T5Tokenizer::load(golden_model("schnell_bf16") / "tokenizer_2");

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -209,10 +210,35 @@ inline std::vector<f32> values_in(const FileTensor& tensor) {
   return values;
 }
 
-/// Writes a GGUF file: matrices whose rows `format` divides in it, the rest in f32.
-inline void write_gguf(const std::filesystem::path& file, const FileTensors& tensors,
-                       const std::string& format, const std::string& architecture) {
+/// The embedded model's T5 in the names that GGUF files have.
+inline FileTensors gguf_t5() {
+  FileTensors gguf;
+  for (const auto& [name, tensor] : tensors_of("text_encoder_2")) {
+    std::string theirs = name;
+    if (theirs == "encoder.embed_tokens.weight") continue;
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"shared", "token_embd"},
+                                   {"encoder.final_layer_norm", "enc.output_norm"},
+                                   {"encoder.block.", "enc.blk."},
+                                   {"layer.0.SelfAttention.relative_attention_bias", "attn_rel_b"},
+                                   {"layer.0.SelfAttention.", "attn_"},
+                                   {"layer.0.layer_norm", "attn_norm"},
+                                   {"layer.1.layer_norm", "ffn_norm"},
+                                   {"layer.1.DenseReluDense.wi_0", "ffn_gate"},
+                                   {"layer.1.DenseReluDense.wi_1", "ffn_up"},
+                                   {"layer.1.DenseReluDense.wo", "ffn_down"}})
+      if (const auto at = theirs.find(from); at != theirs.npos) theirs.replace(at, from.size(), to);
+    gguf[theirs] = tensor;
+  }
+  return gguf;
+}
+
+/// Writes a GGUF file: matrices whose rows `format` divides in it, the rest in f32. `set_values` is given the
+/// writer for more values beside them.
+inline void write_gguf(
+    const std::filesystem::path& file, const FileTensors& tensors, const std::string& format,
+    const std::string& architecture, const std::function<void(io::GgufWriter&)>& set_values = [](auto&) {}) {
   io::GgufWriter writer(file);
+  set_values(writer);
   if (!architecture.empty()) writer.set("general.architecture", architecture);
   const io::GgufType type = *io::gguf_type(format);
   const auto quantised = [&](const FileTensor& tensor) {

@@ -121,24 +121,7 @@ TEST_CASE("layouts: single files of the VAE, CLIP and T5") {
 TEST_CASE("layouts: T5 in GGUF's names") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "t5.gguf";
-  FileTensors gguf;
-  for (const auto& [name, tensor] : tensors_of("text_encoder_2")) {
-    std::string theirs = name;
-    if (theirs == "encoder.embed_tokens.weight") continue;
-    for (const auto& [from, to] : {std::pair<std::string, std::string>{"shared", "token_embd"},
-                                   {"encoder.final_layer_norm", "enc.output_norm"},
-                                   {"encoder.block.", "enc.blk."},
-                                   {"layer.0.SelfAttention.relative_attention_bias", "attn_rel_b"},
-                                   {"layer.0.SelfAttention.", "attn_"},
-                                   {"layer.0.layer_norm", "attn_norm"},
-                                   {"layer.1.layer_norm", "ffn_norm"},
-                                   {"layer.1.DenseReluDense.wi_0", "ffn_gate"},
-                                   {"layer.1.DenseReluDense.wi_1", "ffn_up"},
-                                   {"layer.1.DenseReluDense.wo", "ffn_down"}})
-      if (const auto at = theirs.find(from); at != theirs.npos) theirs.replace(at, from.size(), to);
-    gguf[theirs] = tensor;
-  }
-  write_gguf(file, gguf, "f32", "t5encoder");
+  write_gguf(file, gguf_t5(), "f32", "t5encoder");
   const ComponentWeights weights(file, Part::t5);
   CHECK(weights.naming() == weights::Naming::gguf);
   CHECK(different(weights, "text_encoder_2") == 0);

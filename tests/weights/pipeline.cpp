@@ -12,6 +12,7 @@
 #include <support/drawn_latents.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
+#include <text/t5_vocabulary.hpp>
 #include <weights/files.hpp>
 
 using namespace precast;
@@ -62,6 +63,52 @@ TEST_CASE("files: a model in files has the same latents as its folder, bit for b
   // GGUF with f32 values is lossless too.
   write_gguf(folder.path() / "flux.gguf", bfl_transformer(), "f32", "flux");
   CHECK(latents({shapes_model(), {{"transformer", folder.path() / "flux.gguf"}}}) == expected);
+}
+
+TEST_CASE("files: T5's tokenizer is read in its GGUF file where there is no tokenizer_2/") {
+  const TemporaryFolder folder;
+  const auto transformer = folder.path() / "flux.safetensors", t5 = folder.path() / "t5.gguf",
+             plain = folder.path() / "plain.gguf", model = folder.path() / "model";
+  write_tensors(transformer, bfl_transformer());
+  write_gguf(plain, gguf_t5(), "f32", "t5encoder");
+  const auto vocabulary =
+      text::T5Vocabulary::of_spiece(shapes_model() / "tokenizer_2/spiece.model", /*extra_ids=*/0);
+  write_gguf(t5, gguf_t5(), "f32", "t5encoder", [&](io::GgufWriter& writer) {
+    std::vector<std::string> texts;
+    std::vector<f32> scores;
+    std::vector<std::int32_t> types;
+    for (const text::ScoredPiece& piece : vocabulary.pieces) {
+      texts.push_back(piece.text);
+      scores.push_back(static_cast<f32>(piece.score));
+      types.push_back(texts.size() > 3 ? 1 : texts.size() == 3 ? 2 : 3);  // <pad>, </s>; <unk>; words
+    }
+    writer.set("t5encoder.context_length", std::uint32_t{32});
+    writer.set("tokenizer.ggml.model", "t5");
+    writer.set("tokenizer.ggml.tokens", std::span<const std::string>(texts));
+    writer.set("tokenizer.ggml.scores", std::span<const f32>(scores));
+    writer.set("tokenizer.ggml.token_type", std::span<const std::int32_t>(types));
+    writer.set("tokenizer.ggml.precompiled_charsmap",
+               std::span(reinterpret_cast<const std::uint8_t*>(vocabulary.charsmap.data()),
+                         vocabulary.charsmap.size()));
+  });
+  std::filesystem::copy(shapes_model(), model, std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(model / "tokenizer_2");
+  const std::vector<f32> expected = latents(shapes_model());
+  CHECK(latents({model, {{"text_encoder_2", t5}}}) == expected);
+
+  // A folder that is no model's, and a model in a file beside CLIP's tokenizer.
+  std::filesystem::remove(model / "model_index.json");
+  const auto given = [&](const std::filesystem::path& with) {
+    return std::map<std::string, std::filesystem::path, std::less<>>{
+        {"transformer", transformer},
+        {"text_encoder", shapes_model() / "text_encoder"},
+        {"text_encoder_2", with},
+        {"vae", shapes_model() / "vae"}};
+  };
+  CHECK(latents({model, given(t5)}) == expected);
+  CHECK(says(refused({model, given(plain)}, model), "holds no tokenizer/ and tokenizer_2/"));
+  std::filesystem::copy(transformer, model / "flux.safetensors");
+  CHECK(latents({model / "flux.safetensors", {{"text_encoder_2", t5}}}) == expected);
 }
 
 TEST_CASE("files: a GGUF file draws what the values of its blocks draw") {
