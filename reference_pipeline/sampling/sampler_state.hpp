@@ -31,12 +31,6 @@ class SamplerState {
     combine_into(latents, {.divisor = sampler_.input_divisor(call)}, out);
   }
 
-  /// Latents at the level of noise of a call (Sampler::noise_mix). `out` may be either.
-  void add_noise_into(std::int64_t call, View<const f32> clean, View<const f32> noise, View<f32> out) const {
-    const NoiseMix mix = sampler_.noise_mix(call);
-    combine_into(clean, noise, {.coefficients = {mix.from_clean, mix.from_noise, 1, 1}}, out);
-  }
-
   /// Carries the latents, in place, from a call's level of noise to the next one's. Calls are stepped in
   /// order, each once. Throws InputError where they are not, or where the step draws noise and there is none.
   void step(std::int64_t call, View<f32> latents, View<const f32> prediction,

@@ -99,8 +99,10 @@ Result result_of(const GoldenRun& golden, Step&& step) {
   Tensor<f32> mask(shape), latents = clean.clone();
   for (std::size_t i = 0; i < mask.values().size(); ++i) mask.values()[i] = i % 3 == 0;
   const SamplerState state(sampler, shape);
+  const NoiseMix start = sampler.noise_mix(0);
   if (golden.mixes_at_start)
-    state.add_noise_into(0, clean.view(), noise.view(), latents.view());
+    combine_into(clean.view(), noise.view(), {.coefficients = {start.from_clean, start.from_noise, 1, 1}},
+                 latents.view());
   else if (!golden.run.denoising_start)
     combine_into(noise.view(), {.factor = sampler.initial_noise_scale()}, latents.view());
   Result result{std::move(latents), {}, {}, 0};

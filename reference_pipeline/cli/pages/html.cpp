@@ -99,18 +99,19 @@ std::string html_text(std::string_view text) {
   return result;
 }
 
-std::string html_table(const std::vector<std::vector<std::string>>& rows) {
+std::string html_table(const std::vector<std::vector<std::string>>& rows, std::span<const std::string> keys) {
   std::vector<bool> numbers;
   for (std::size_t column = 0; column < rows.front().size(); ++column)
     numbers.push_back(has_numbers(rows, column));
   std::string text = "<div class=\"scroll\"><table>";
-  for (const auto& row : rows) {
-    const bool is_head = &row == &rows.front();
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const bool is_head = row == 0;
     const std::string cell = is_head ? "th" : "td";
     text += is_head ? "<thead><tr>" : "<tr>";
-    for (std::size_t column = 0; column < row.size(); ++column)
-      text += "<" + cell + (numbers[column] ? " class=\"number\">" : ">") + html_text(row[column]) + "</" +
-              cell + ">";
+    for (std::size_t column = 0; column < rows[row].size(); ++column)
+      text += "<" + cell + (numbers[column] ? " class=\"number\">" : ">") +
+              (column == 0 && !is_head && !keys.empty() ? keys[row - 1] : "") + html_text(rows[row][column]) +
+              "</" + cell + ">";
     text += is_head ? "</tr></thead><tbody>\n" : "</tr>\n";
   }
   return text + "</tbody></table></div>\n";

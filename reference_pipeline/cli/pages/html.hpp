@@ -1,6 +1,7 @@
 // What the pages of reports share: text, style, and the frame of a page that needs no network.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,10 @@ namespace precast::cli {
 std::string html_text(std::string_view text);
 
 /// A table of texts, as many in each row, whose first row is its head, that scrolls where it is too wide.
-/// Columns of numbers stand at the right.
-std::string html_table(const std::vector<std::vector<std::string>>& rows);
+/// Columns of numbers stand at the right. `keys` is HTML to set before the rows below the head, one for each,
+/// such as the colour of its line in a plot.
+std::string html_table(const std::vector<std::vector<std::string>>& rows,
+                       std::span<const std::string> keys = {});
 
 /// A whole page: `title` is text, `style` is added to the style that all pages have (light and dark, tables,
 /// cards, plots, and on paper), `body` is HTML, `script` may be empty.

@@ -129,22 +129,13 @@ std::string train_page(std::span<const TrainedRun> runs) {
   std::string body = "<h1>One model, one text, " + std::to_string(runs.size()) +
                      (runs.size() == 1 ? " policy" : " policies") +
                      "</h1>\n<p class=\"soft\">From the same values, on the same batches.</p>\n";
-  body += "<div class=\"scroll\"><table>";
-  const auto table = comparison_table(runs);
-  for (std::size_t row = 0; row < table.size(); ++row) {
-    body += "<tr>";
-    for (std::size_t column = 0; column < table[row].size(); ++column) {
-      const std::string tag = row == 0 ? "th" : "td";
-      body += "<" + tag + (column > 0 ? " class=\"number\">" : ">") +
-              (row > 0 && column == 0 ? report_key(row) : "")  // as line_plot counts
-              + html_text(table[row][column]) + "</" + tag + ">";
-    }
-    body += "</tr>\n";
-  }
-  body +=
-      "</table></div>\n<h2>Loss</h2>\n<p class=\"soft\">A cross is a step from which a policy's number is "
-      "not finite, in this plot and the next; its line goes on where the number is finite again.</p>\n" +
-      plot_of_steps(runs, "loss", [](const StepFacts& step) { return step.loss; });
+  std::vector<std::string> keys;
+  for (std::size_t run = 0; run < runs.size(); ++run)
+    keys.push_back(report_key(run + 1));  // as line_plot does
+  body += html_table(comparison_table(runs), keys) +
+          "<h2>Loss</h2>\n<p class=\"soft\">A cross is a step from which a policy's number is "
+          "not finite, in this plot and the next; its line goes on where the number is finite again.</p>\n" +
+          plot_of_steps(runs, "loss", [](const StepFacts& step) { return step.loss; });
   body += "<h2>Gradient norm</h2>\n" +
           plot_of_steps(runs, "gradient norm", [](const StepFacts& step) { return step.grad_norm; });
   body +=
