@@ -84,17 +84,23 @@ bool softmaxes_agree() {
   return true;
 }
 
-// Groups that fill whole runs and groups that do not.
+// Groups that fill whole runs and groups that do not, and that lanes go through unevenly; each pixel by a
+// thread of its own, and many by one.
 bool group_norms_agree() {
-  for (const std::int64_t channels : {9, 12}) {
+  for (const std::int64_t channels : {9, 12, 30}) {
     HostTensor<f32> x = random_tensor<f32>(Shape{2, 30, 9, channels}, 1, 1, 1000);
     for (std::int64_t i = 0; i < 2000; ++i) x.data()[i] -= 100;  // chunks unlike each other
     const auto scale = random_tensor<f32>(Shape{channels}, 2), shift = random_tensor<f32>(Shape{channels}, 3);
-    HostTensor<f32> device(x.shape());
+    HostTensor<f32> device(x.shape()), of_few_threads(x.shape()), moments(Shape{2 * 3, 4});
     gpu::group_norm<Types, f32>(on_device(x), 3, on_device(scale), on_device(shift), eps,
                                 ActivationFunction::none, on_device(device));
+    gpu::group_moments<f32>(on_device(x), 3, eps, on_device(moments), gpu::current_stream());
+    gpu::detail::group_norm_with<Types, f32, f32>(
+        on_device(x), on_device(moments), on_device(scale), on_device(shift), ActivationFunction::none,
+        on_device(of_few_threads), gpu::current_stream(), /*least_threads=*/30);
     const auto expected = expected_group_norm(wide(x), 2, channels, 3, wide(scale), wide(shift), double{eps});
     if (!outside(device, expected.values, expected.bound()).empty()) return false;
+    if (!same_bits(of_few_threads, device)) return false;
   }
   return true;
 }

@@ -74,8 +74,8 @@ struct GroupNormCase {
   }
 };
 
-/// Groups that fill whole runs and that do not; 163,840 values to a group, which f16's sums cannot hold, of a
-/// mean of 3 and of 1000; none.
+/// Groups that fill whole runs and that do not, ten channels to each as in UNets among them; 163,840 values
+/// to a group, which f16's sums cannot hold, of a mean of 3 and of 1000; none.
 inline constexpr GroupNormCase group_norm_cases[] = {
     {0, 2, 2, 6, 3},
     {1, 0, 2, 6, 3},
@@ -87,6 +87,7 @@ inline constexpr GroupNormCase group_norm_cases[] = {
     {3, 17, 3, 48, 3, 1, 2},
     {1, 7, 9, 63, 9},
     {1, 7, 9, 64, 8},
+    {2, 5, 7, 320, 32, 1, 3},
     {1, 40, 8, 128, 32, 1, 1000},
     {1, 256, 320, 4, 2, 1, 3},
     {1, 64, 160, 32, 2, 1, 0.1},

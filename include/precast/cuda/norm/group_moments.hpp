@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
+#include <string>
 
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
@@ -13,6 +13,7 @@
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/norm/moments.hpp>
+#include <precast/error.hpp>
 
 namespace precast::gpu::detail {
 
@@ -20,8 +21,8 @@ namespace precast::gpu::detail {
 /// take a group's values in a chunk of pixels, the next lanes the next group's, so that a warp reads pieces
 /// of neighbouring groups that lie side by side.
 struct GroupPlan {
-  std::int64_t batch = 0, pixels = 0, groups = 0, width = 0;
-  Divisor runs{};  ///< of a group in a pixel
+  std::int64_t batch = 0, pixels = 0, groups = 0;
+  int width = 0, runs = 0;  ///< channels of a group, and runs of them in a pixel
   int lanes = 0;
   std::int64_t chunk = 0;
   Divisor chunks{}, spans{};
@@ -32,12 +33,14 @@ struct GroupPlan {
 
   static constexpr GroupPlan of(std::int64_t batch, std::int64_t pixels, std::int64_t groups,
                                 std::int64_t width, int values_of_run) {
-    GroupPlan plan{batch, pixels, groups, width};
-    plan.runs = ceil_divide(width, values_of_run);
+    if (width >> 31)
+      throw ShapeError("group_norm: groups of " + std::to_string(width) + " channels, of 2^31 at most");
+    GroupPlan plan{batch, pixels, groups, static_cast<int>(width)};
+    plan.runs = ceil_divide(plan.width, values_of_run);
     const std::int64_t most = min_of<std::int64_t>(groups, 4);
     const int groups_of_warp = most == 3 ? 2 : static_cast<int>(most);
     plan.lanes = threads_per_warp / groups_of_warp;
-    plan.chunk = max_of<std::int64_t>(1, runs_of_lane * plan.lanes / plan.runs.value());
+    plan.chunk = max_of(1, runs_of_lane * plan.lanes / plan.runs);
     plan.chunks = ceil_divide(pixels, plan.chunk);
     plan.spans = ceil_divide(groups, groups_of_warp);
     return plan;
@@ -54,6 +57,35 @@ PRECAST_DEVICE Moments load_moments(GlobalPointer<const f32> from, std::int64_t 
   const auto values = load_vector<4>(from + 4 * place);
   return {values[0], values[1], values[2], values[3]};
 }
+
+/// A lane's way through its group's runs in a chunk, `lanes` further at a time: no index is divided.
+template <int Count>
+class ChunkRuns {
+ public:
+  PRECAST_DEVICE ChunkRuns(const GroupPlan& plan, std::int64_t stride, int member)
+      : runs_(plan.runs),
+        run_(member % plan.runs),
+        run_step_(plan.lanes % plan.runs),
+        offset_(member / plan.runs * stride + run_ * Count),
+        step_(plan.lanes / plan.runs * stride + run_step_ * Count),
+        to_next_pixel_(stride - static_cast<std::int64_t>(plan.runs) * Count) {}
+
+  /// Of the run's first value, from the chunk's first.
+  PRECAST_DEVICE std::int64_t offset() const { return offset_; }
+  /// Of the group's channels: the run's first.
+  PRECAST_DEVICE int channel() const { return run_ * Count; }
+  PRECAST_DEVICE void advance() {
+    run_ += run_step_;
+    offset_ += step_;
+    if (run_ < runs_) return;
+    run_ -= runs_;
+    offset_ += planted<"next pixel's runs">(to_next_pixel_, std::int64_t{0});
+  }
+
+ private:
+  int runs_, run_, run_step_;
+  std::int64_t offset_, step_, to_next_pixel_;
+};
 
 // Bytes moved: each value read once, the minimum, and 16 bytes written for 128 runs of 16 bytes or more.
 template <int Count, class From>
@@ -72,30 +104,33 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
   const std::int64_t first_pixel = chunk * plan.chunk;
   const std::int64_t left_pixels =
       planted<"chunk past the image's end">(plan.pixels - first_pixel, plan.chunk);
-  const std::int64_t pixels = exists ? min_of(plan.chunk, left_pixels) : 0;
-  const std::int64_t items = pixels * plan.runs.value();
+  const int items = exists ? static_cast<int>(min_of(plan.chunk, left_pixels)) * plan.runs : 0;
   const GlobalPointer<const From> from =
       x + (image * plan.pixels + first_pixel) * stride + group * plan.width;
 
   constexpr int at_once = GroupPlan::values_at_once / Count;
-  Moments moments;
-  for (std::int64_t first = member; first < items; first += at_once * plan.lanes) {
+  ChunkRuns<Count> place(plan, stride, member);
+  // The moments of the next runs, all of which are there and Whole, or the first of them.
+  const auto moments_of_next = [&]<bool Whole>(int first) {
     Run<From, Count> loads[at_once];
     int present[at_once];
     PRECAST_UNROLL
-    for (int i = 0; i < at_once; ++i) {
-      const std::int64_t item = first + i * plan.lanes;
-      const auto [pixel, run] = plan.runs.divide(item);
-      const std::int64_t left = plan.width - run * Count;
-      present[i] = item < items ? (left < Count ? static_cast<int>(left) : Count) : 0;
-      loads[i] = load_run<Count>(from + pixel * stride + run * Count, present[i], aligned);
+    for (int i = 0; i < at_once; ++i, place.advance()) {
+      const int left = plan.width - place.channel();
+      present[i] = Whole ? Count : first + i * plan.lanes < items ? min_of(left, Count) : 0;
+      loads[i] = load_run<Count>(from + place.offset(), present[i], Whole || aligned);
     }
     Run<f32, Count> values[at_once];
     PRECAST_UNROLL
     for (int i = 0; i < at_once; ++i) values[i] = in_f32(loads[i]);
+    return moments_of<Whole>(values, present);
+  };
+  Moments moments;
+  for (int first = member; first < items; first += at_once * plan.lanes) {
     // Aligned runs are whole: a group's width is a multiple of theirs.
     const bool whole = aligned && first + (at_once - 1) * plan.lanes < items;
-    moments = merged(moments, whole ? moments_of<true>(values, present) : moments_of<false>(values, present));
+    moments = merged(moments, whole ? moments_of_next.template operator()<true>(first)
+                                    : moments_of_next.template operator()<false>(first));
   }
   moments = merged_lanes(moments, plan.lanes);
   if (exists && member == 0)

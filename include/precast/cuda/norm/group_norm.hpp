@@ -23,50 +23,98 @@ namespace precast::gpu {
 
 namespace detail {
 
+/// How images' runs of channels are shared out: neighbouring threads take neighbouring runs, and each of
+/// them its run in several pixels, `slots` apart, for which it reads moments and parameters once.
+struct PixelPlan {
+  std::int64_t batch, pixels, columns, slots;
+  Divisor runs, threads_of_image;
+
+  static constexpr int threads = 256, least_blocks = 3;     ///< of a multiprocessor: 48 KB in flight
+  static constexpr int at_once = 4;                         ///< pixels that are read before any is used
+  static constexpr std::int64_t most_pixels = 4 * at_once;  ///< of a thread
+  static constexpr std::int64_t busy_threads = std::int64_t{1} << 17;  ///< that keep all of a device busy
+
+  /// A thread takes several pixels where `least_threads` are left.
+  static PixelPlan of(std::int64_t batch, std::int64_t pixels, std::int64_t columns, int values_of_run,
+                      std::int64_t least_threads = busy_threads) {
+    const std::int64_t runs = ceil_divide(columns, values_of_run);
+    const std::int64_t each = std::clamp<std::int64_t>(batch * pixels * runs / least_threads, 1, most_pixels);
+    const std::int64_t slots = ceil_divide(pixels, each);
+    return {batch, pixels, columns, slots, runs, slots * runs};
+  }
+  std::int64_t blocks() const { return ceil_divide(batch * threads_of_image.value(), threads); }
+};
+
 template <class From, class W>
 struct GroupNormInput {
   MapInput<From> x;
   GlobalPointer<const f32> results;  ///< of group_moments_kernel
   GlobalPointer<const W> scale, shift;
-  Divisor pixels, width;
+  Divisor width;
   std::int64_t groups;
+  bool aligned;  ///< all arrays are
 };
+
+/// What makes a normalised value of each of a thread's channels: (x - mean) * factor + shift, where the shift
+/// has what is left of the mean.
+template <int Count>
+struct ChannelFactors {
+  Run<f32, Count> mean{}, factor{}, shift{};
+};
+
+template <int Count, class From, class W>
+PRECAST_DEVICE ChannelFactors<Count> channel_factors(const GroupNormInput<From, W>& in, std::int64_t image,
+                                                     std::int64_t column, int present) {
+  ChannelFactors<Count> factors;
+  const auto scale = load_run<Count>(in.scale + column, present, in.aligned),
+             shift = load_run<Count>(in.shift + column, present, in.aligned);
+  auto [group, channel] = in.width.divide(column);
+  group += planted<"moments of another image">(image, std::int64_t{0}) * in.groups;
+  PRECAST_UNROLL
+  for (int i = 0; i < Count; ++i) {
+    if (i >= present) continue;
+    const auto moments = load_vector<4>(in.results + 4 * group);
+    factors.mean[i] = moments[0];
+    factors.factor[i] = moments[2] * to_f32(scale[i]);
+    factors.shift[i] = multiply_then_add(-planted<"rest of the mean">(moments[1], 0.0f), factors.factor[i],
+                                         to_f32(shift[i]));
+    if (++channel == in.width.value()) ++group, channel = 0;
+  }
+  return factors;
+}
 
 // Bytes moved: each value read once more and written once, so that a group norm moves 3/2 of the minimum,
 // which no kernel reaches whose images are larger than the caches. Statistics and parameters come from the
 // caches.
 template <int Count, bool Saturates, class Activation, class From, class To, class W>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void group_norm_kernel(MapOutput<To> out,
-                                                                                 GroupNormInput<From, W> in) {
-  const MapPlace<Count> place = map_place<Count>(out);
-  const auto loads = map_loads(in.x, place);  // all are in flight before the first store
-  const std::int64_t image = in.pixels.divide(place.row).quotient;
-  const std::int64_t first_group = planted<"moments of another image">(image, std::int64_t{0}) * in.groups;
-  const auto scales = runs_of_row<Count, const W>(in.scale, place);
-  const auto shifts = runs_of_row<Count, const W>(in.shift, place);
-  PRECAST_UNROLL
-  for (int run = 0; run < map_tile.runs; ++run) {
-    const int present = place.present(run);
-    const std::int64_t column = place.column(run);
-    if (present == 0) continue;
-    const auto x = in_f32(loads.runs[run]), scale = in_f32(scales.runs[run]),
-               shift = in_f32(shifts.runs[run]);
-    Run<f32, Count> y = x;
-    const auto normalise = [&](int i, const Vector<f32, 4>& moments) {
-      const f32 deviation = (x[i] - moments[0]) - moments[1];
-      y[i] = Activation{}(multiply_then_add(deviation, moments[2] * scale[i], shift[i]));
-    };
-    if (place.aligned) {  // all of the run are in one group
-      const auto moments = load_vector<4>(in.results + 4 * (first_group + in.width.divide(column).quotient));
-      PRECAST_UNROLL
-      for (int i = 0; i < Count; ++i) normalise(i, moments);
-    } else {
-      PRECAST_UNROLL
-      for (int i = 0; i < Count; ++i)
-        if (i < present)
-          normalise(i, load_vector<4>(in.results + 4 * (first_group + in.width.divide(column + i).quotient)));
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(PixelPlan::threads, PixelPlan::least_blocks) void group_norm_kernel(
+    GlobalPointer<To> out, std::int64_t out_stride, GroupNormInput<From, W> in, PixelPlan plan) {
+  const auto [image, in_image] = plan.threads_of_image.divide(
+      static_cast<std::int64_t>(block_index().x) * PixelPlan::threads + thread_index());
+  if (image >= plan.batch) return;
+  const auto [slot, run] = plan.runs.divide(in_image);
+  const std::int64_t column = run * Count, left = plan.columns - column;
+  const int present = planted<"last run">(left >= Count, left > 0) ? Count : static_cast<int>(left);
+  const auto factors = channel_factors<Count>(in, image, column, present);
+  for (std::int64_t first = slot; first < plan.pixels; first += PixelPlan::at_once * plan.slots) {
+    Run<From, Count> loads[PixelPlan::at_once];
+    std::int64_t row[PixelPlan::at_once];
+    int values[PixelPlan::at_once];
+    PRECAST_UNROLL
+    for (int i = 0; i < PixelPlan::at_once; ++i) {
+      const std::int64_t pixel = first + i * plan.slots;
+      values[i] = planted<"pixels of the next image">(pixel < plan.pixels, true) ? present : 0;
+      row[i] = image * plan.pixels + pixel;
+      loads[i] = load_run<Count>(in.x.data + in.x.row_offset(row[i]) + column, values[i], in.aligned);
     }
-    store_rounded<Saturates>(out.data + place.row * out.row_stride + column, y, present, place.aligned);
+    PRECAST_UNROLL
+    for (int i = 0; i < PixelPlan::at_once; ++i) {
+      Run<f32, Count> y = in_f32(loads[i]);
+      PRECAST_UNROLL
+      for (int c = 0; c < Count; ++c)
+        y[c] = Activation{}(multiply_then_add(y[c] - factors.mean[c], factors.factor[c], factors.shift[c]));
+      store_rounded<Saturates>(out + row[i] * out_stride + column, y, values[i], in.aligned);
+    }
   }
 }
 
@@ -87,39 +135,36 @@ void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, Devic
          pointer_to(std::as_const(partial).view()), plan.chunks.value(), eps, pointer_to(results));
 }
 
-template <int Count, class Types, class From, class W>
+template <class Types, class From, class W>
 void group_norm_with(DeviceView<const From> x, DeviceView<const f32> results, DeviceView<const W> scale,
                      DeviceView<const W> shift, ActivationFunction activation,
-                     DeviceView<typename Types::result> out, Stream stream) {
+                     DeviceView<typename Types::result> out, Stream stream,
+                     std::int64_t least_threads = PixelPlan::busy_threads) {
   using To = typename Types::result;
-  const std::int64_t pixels = x.shape()[1] * x.shape()[2], groups = results.rows() / x.shape()[0],
-                     width = x.columns() / groups;
-  constexpr int of_parameters = min_of(Count, widest_vector<W>);
-  const bool aligned = width % Count == 0 && rows_are_aligned<Count>(x) && rows_are_aligned<Count>(out) &&
+  constexpr int count = values_at_once<From, To>, of_parameters = min_of(count, widest_vector<W>);
+  const std::int64_t batch = x.shape()[0], groups = results.rows() / batch;
+  const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
                        rows_are_aligned<of_parameters>(scale) && rows_are_aligned<of_parameters>(shift);
-  const MapOutput<To> output{pointer_to(out),
-                             out.row_stride(),
-                             out.rows(),
-                             out.columns(),
-                             plan_map(out.rows(), out.columns(), Count),
-                             aligned};
   const GroupNormInput<From, W> input{
-      map_input(x), pointer_to(results), pointer_to(scale), pointer_to(shift), pixels, width, groups};
+      map_input(x), pointer_to(results), pointer_to(scale), pointer_to(shift), x.columns() / groups, groups,
+      aligned};
+  const auto plan = PixelPlan::of(batch, x.shape()[1] * x.shape()[2], x.columns(), count, least_threads);
   elementwise::visit_activation(activation, [&](auto function) {
-    launch("group_norm", group_norm_kernel<Count, Types::saturate, decltype(function), From, To, W>,
-           {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input);
+    launch("group_norm", group_norm_kernel<count, Types::saturate, decltype(function), From, To, W>,
+           {{static_cast<int>(plan.blocks()), 1, 1}, PixelPlan::threads}, stream, pointer_to(out),
+           out.row_stride(), input, plan);
   });
 }
 
-/// Calls `f` with how many values lanes take at once. Groups of half as many channels as 16 bytes hold are
-/// what the largest images of a VAE in 16 bits have.
-template <class From, class To, class F>
+/// Calls `f` with how many values of a group lanes take at once, so that a group is whole runs: groups of 10
+/// channels are what the largest images of UNets have, groups of 4 those of a VAE.
+template <class From, class F>
 void visit_group_width(std::int64_t width, F&& f) {
-  constexpr int count = values_at_once<From, To>;
-  if (width % count == 0)
-    f(std::integral_constant<int, count>{});
-  else
-    f(std::integral_constant<int, count / 2>{});
+  constexpr int most = values_at_once<From>;
+  if (width % most == 0) return f(std::integral_constant<int, most>{});
+  if constexpr (most > 4)
+    if (width % 4 == 0) return f(std::integral_constant<int, 4>{});
+  f(std::integral_constant<int, 2>{});
 }
 
 }  // namespace detail
@@ -130,7 +175,7 @@ template <class From>
 void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, DeviceView<f32> moments,
                    Stream stream) {
   if (x.elements() == 0) return;
-  detail::visit_group_width<From, From>(x.columns() / groups, [&](auto count) {
+  detail::visit_group_width<From>(x.columns() / groups, [&](auto count) {
     detail::group_moments<decltype(count)::value>(x, groups, eps, moments, stream);
   });
 }
@@ -143,10 +188,7 @@ void group_norm_with(DeviceView<const From> x, DeviceView<const f32> moments, De
   watch::ran_in<Types>();
   static_assert(!is_narrow<Types>, "group_norm_with keeps its statistics in f32.");
   if (x.elements() == 0) return;
-  const std::int64_t width = x.columns() / (moments.rows() / x.shape()[0]);
-  detail::visit_group_width<From, typename Types::result>(width, [&](auto count) {
-    detail::group_norm_with<decltype(count)::value, Types>(x, moments, scale, shift, activation, out, stream);
-  });
+  detail::group_norm_with<Types>(x, moments, scale, shift, activation, out, stream);
 }
 
 /// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale
@@ -164,14 +206,10 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
                                           groups, x.shape()[1] * x.shape()[2], true, eps, out, stream);
     });
   } else {
-    detail::visit_group_width<From, typename Types::result>(x.columns() / groups, [&](auto count) {
-      constexpr int at_once = decltype(count)::value;
-      const StreamScope scope(stream);  // of the moments
-      Tensor<f32, Memory> moments(Shape{x.shape()[0] * groups, 4});
-      detail::group_moments<at_once>(x, groups, eps, moments.view(), stream);
-      detail::group_norm_with<at_once, Types>(x, std::as_const(moments).view(), scale, shift, activation, out,
-                                              stream);
-    });
+    const StreamScope scope(stream);  // of the moments
+    Tensor<f32, Memory> moments(Shape{x.shape()[0] * groups, 4});
+    group_moments(x, groups, eps, moments.view(), stream);
+    detail::group_norm_with<Types>(x, std::as_const(moments).view(), scale, shift, activation, out, stream);
   }
 }
 
