@@ -157,6 +157,19 @@ TEST_CASE("auto takes what fits") {
   CHECK(least.reason == "it needs the least; it takes 24.0 GiB more, 1.0 GiB are free");
 }
 
+TEST_CASE("auto gives no reason of bf16 for what is chosen without it") {
+  const Candidate plain_f32{*preset_named("quality"), gib};
+  const auto chosen_beside = [&](std::string_view name) {
+    return choose_preset({64 * gib, true}, std::array{plain_f32, Candidate{*preset_named(name), gib}});
+  };
+  const std::string memory_there = "; it takes 1.0 GiB more, 64.0 GiB are free";
+  CHECK(chosen_beside("memory").preset.name == "memory");
+  CHECK(chosen_beside("memory").reason == "its values take 2 bytes each" + memory_there);
+  CHECK(chosen_beside("balanced").preset.name == "balanced");
+  CHECK(chosen_beside("balanced").reason == "it stores no attention scores" + memory_there);
+  CHECK(chosen_beside("fast").reason == "this CPU multiplies bf16 natively" + memory_there);
+}
+
 TEST_CASE("auto takes the only preset of a small build") {
   const std::array only{Candidate{*preset_named("memory"), gib}};
   CHECK(choose_preset({64 * gib, true}, only).preset.name == "memory");

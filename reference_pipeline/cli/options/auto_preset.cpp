@@ -29,6 +29,20 @@ std::tuple<bool, bool, std::size_t> turn_of(const Candidate& candidate, const Ma
           bytes_of(choice.precision)};
 }
 
+/// What put a candidate before the others that fit, in the order of turn_of.
+std::string reason_for(const PolicyChoice& choice, std::span<const Candidate> candidates,
+                       const Machine& machine) {
+  const auto is_bf16 = [](const PolicyChoice& of) { return of.precision == precision_of<bf16>; };
+  const bool any_bf16 =
+      std::ranges::any_of(candidates, [&](const Candidate& of) { return is_bf16(of.preset.choice); });
+  if (is_bf16(choice) && machine.native_bf16) return std::string(machine.what) + " multiplies bf16 natively";
+  if (any_bf16 && !machine.native_bf16) return std::string(machine.what) + " has no bf16 of its own";
+  if (choice.flash &&
+      std::ranges::any_of(candidates, [](const Candidate& of) { return !of.preset.choice.flash; }))
+    return "it stores no attention scores";
+  return "its values take " + std::to_string(bytes_of(choice.precision)) + " bytes each";
+}
+
 }  // namespace
 
 Machine machine_of(const families::ChosenDevice& device) {
@@ -58,9 +72,6 @@ AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> cand
     return "; it takes " + in_bytes(candidate.needed_bytes) + " more, " + in_bytes(machine.free_bytes) +
            " are free";
   };
-  const std::string multiplier =
-      std::string(machine.what) +
-      (machine.native_bf16 ? " multiplies bf16 natively" : " has no bf16 of its own");
   std::string passed_over;
   for (const Candidate& candidate : order) {
     if (!fits(candidate)) {
@@ -69,9 +80,9 @@ AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> cand
     }
     if (candidates.size() == 1)
       return {candidate.preset, "this build holds no other preset" + memory(candidate)};
-    return {
-        candidate.preset,
-        multiplier + (passed_over.empty() ? "" : "; " + passed_over + " would not fit") + memory(candidate)};
+    return {candidate.preset, reason_for(candidate.preset.choice, candidates, machine) +
+                                  (passed_over.empty() ? "" : "; " + passed_over + " would not fit") +
+                                  memory(candidate)};
   }
   const Candidate& least = *std::min_element(
       candidates.begin(), candidates.end(),
