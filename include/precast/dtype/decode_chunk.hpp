@@ -100,12 +100,14 @@ template <BlockDtype T, int Count>
   static_assert(dtype_traits<T>::values_per_block % Count == 0,
                 "decode_chunk: chunks do not cross the end of a block.");
   constexpr int in_piece = values_in_piece<T>;
-  if constexpr (requires { detail::decode_looked_up<Count>(block, first, values); })
+  if constexpr (requires { detail::decode_looked_up<Count>(block, first, values); }) {
+    static_assert(Count <= in_piece, "decode_chunk: what is looked up at a time has one scale.");
     detail::decode_looked_up<Count>(block, first, values);
-  else if constexpr (in_piece > 0 && in_piece % Count == 0)
+  } else if constexpr (in_piece > 0 && in_piece % Count == 0) {
     dtype_traits<T>::decode_piece(block, first / in_piece, first % in_piece, Count, values);
-  else
+  } else {
     dtype_traits<T>::decode(block, first, Count, values);
+  }
 }
 
 }  // namespace precast

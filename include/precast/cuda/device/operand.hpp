@@ -54,7 +54,10 @@ PRECAST_DEVICE Held operand_value(From value) {
 /// The same as f32, for products by fused multiply-add.
 template <ScalarDtype Operand, bool Saturates, ScalarDtype From>
 PRECAST_DEVICE f32 operand_in_f32(From value) {
-  return to_f32(operand_value<Operand, Saturates>(value));
+  if constexpr (std::is_same_v<From, f32> && std::is_same_v<Operand, HeldDtype<Operand>>)
+    return rounded<Operand, Saturates>(with_planted_dtype<"operand ignored">(value));
+  else
+    return to_f32(operand_value<Operand, Saturates>(value));
 }
 
 /// Two f32 values rounded to an operand dtype that is multiplied in 16 bits: a word of a fragment.
@@ -65,6 +68,24 @@ PRECAST_DEVICE std::uint32_t operand_pair(f32 low, f32 high) {
                                with_planted_dtype<"operand ignored">(high));
   else
     return pack_pair(operand_value<Operand, Saturates>(low), operand_value<Operand, Saturates>(high));
+}
+
+/// f32 values as operand_in_f32 makes each of them, by pairs where the device rounds two at once.
+template <ScalarDtype Operand, bool Saturates, int Count>
+PRECAST_DEVICE void round_operands(f32 (&values)[Count]) {
+  constexpr bool in_pairs = Count % 2 == 0 && !Saturates && sizeof(Operand) == 2 &&
+                            std::is_same_v<Operand, MultipliedDtype<Operand>>;
+  if constexpr (in_pairs) {
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; i += 2) {
+      const std::uint32_t pair = operand_pair<Operand>(values[i], values[i + 1]);
+      values[i] = low_in_f32<Operand>(pair);
+      values[i + 1] = high_in_f32<Operand>(pair);
+    }
+  } else {
+    PRECAST_UNROLL
+    for (int i = 0; i < Count; ++i) values[i] = operand_in_f32<Operand, Saturates>(values[i]);
+  }
 }
 
 }  // namespace precast::gpu

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include <precast/cuda/device/access.hpp>
@@ -20,13 +21,15 @@
 #include <precast/cuda/tile/matmul_tile.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/decode_chunk.hpp>
+#include <precast/error.hpp>
 
 namespace precast::gpu {
 
 /// Rows of blocks as bytes, which are brought 16 at a time wherever a row begins.
 struct BlockBytes {
   GlobalPointer<const unsigned char> data;
-  std::int64_t bytes, bytes_per_row, rows;
+  std::int64_t bytes, rows;
+  int bytes_per_row;
   bool wide;  ///< whether the first row begins on a multiple of 16
 };
 
@@ -59,7 +62,11 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   using Operand = typename Types::operand;
   using Format = typename Types::storage;
   using Slab = BlockSlab<Format>;
-  constexpr int chunk = values_in_chunk<Format>, features = tile.features_per_warp;
+  // With one row to multiply, registers have room for more values of one scale.
+  constexpr int chunk = Rows == 1 && values_in_piece < Format >> 0 && values_in_piece<Format> % 16 == 0
+                            ? 16
+                            : values_in_chunk<Format>;
+  constexpr int features = tile.features_per_warp;
   constexpr int in_block = dtype_traits<Format>::values_per_block;
   constexpr int stage_bytes = features * Slab::shared_bytes, ring_bytes = tile.stages * stage_bytes;
   const auto& x = product.x;
@@ -69,23 +76,26 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   const int first_feature = (block_index().x * tile.warps + warp_index()) * features;
   const auto ring = dynamic_shared<unsigned char>(warp_index() * ring_bytes, ring_bytes);
 
-  // Where a feature's row begins, and, of what its slabs load, how many bytes come before them.
+  const std::int64_t rows_left = weight.rows - first_feature;
+  const int there = rows_left < features ? static_cast<int>(rows_left) : features;
+
+  // Where a feature's slab begins, and how many bytes of what is loaded of it come before.
   const auto slab_begin = [&](int feature, int slab) {
-    return (first_feature + planted<"blocks of another row">(feature, 0)) * weight.bytes_per_row +
-           std::int64_t{slab} * Slab::bytes;
+    return first_feature * std::int64_t{weight.bytes_per_row} + std::int64_t{slab} * Slab::bytes +
+           planted<"blocks of another row">(feature, 0) * std::int64_t{weight.bytes_per_row};
   };
+  const auto before_slab = [](std::int64_t begin) { return static_cast<int>(begin) & 15; };
   const auto load = [&](int slab) {
     const int left = columns - slab * Slab::values;
     const int blocks = left < Slab::values ? ceil_divide(left, in_block) : Slab::blocks;
+    const auto to = ring + slab % tile.stages * stage_bytes;
     PRECAST_KEEP_LOOP
-    for (int i = lane_index(); i < features * Slab::units; i += threads_per_warp) {
-      const int f = i / Slab::units, unit = i % Slab::units;
-      if (first_feature + f >= weight.rows) break;
+    for (int i = lane_index(); i < there * Slab::units; i += threads_per_warp) {
+      const int f = i / Slab::units, first_byte = 16 * (i - f * Slab::units);
       const std::int64_t begin = slab_begin(f, slab);
-      const auto before = static_cast<int>(begin % 16);
-      if (16 * unit < before + blocks * int{sizeof(Format)})
-        bring_bytes(weight, begin - before + 16 * unit,
-                    ring + (slab % tile.stages * stage_bytes + f * Slab::shared_bytes + 16 * unit));
+      const int before = before_slab(begin);
+      if (first_byte < before + blocks * int{sizeof(Format)})
+        bring_bytes(weight, begin - before + first_byte, to + (f * Slab::shared_bytes + first_byte));
     }
   };
 
@@ -117,11 +127,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
       PRECAST_UNROLL
       for (int f = 0; f < features; ++f) {
         const int at = slab % tile.stages * stage_bytes + f * Slab::shared_bytes +
-                       static_cast<int>(slab_begin(f, slab) % 16) + first / in_block * int{sizeof(Format)};
+                       before_slab(slab_begin(f, slab)) + first / in_block * int{sizeof(Format)};
         decode_chunk<Format, chunk>(object_at<Format>(ring + at), first % in_block, weights[f]);
-        PRECAST_UNROLL
-        for (int i = 0; i < chunk; ++i)  // what follows the last column is no number that belongs to the row
-          weights[f][i] = i < present ? operand_in_f32<Operand, Types::saturate>(weights[f][i]) : 0.0f;
+        round_operands<Operand, Types::saturate>(weights[f]);
+        if (present < chunk) {  // what follows the last column is no number that belongs to the row
+          PRECAST_UNROLL
+          for (int i = 0; i < chunk; ++i)
+            if (i >= present) weights[f][i] = 0;
+        }
       }
       PRECAST_UNROLL
       for (int r = 0; r < tile.rows; ++r) {
@@ -147,11 +160,14 @@ void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::s
                        const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream) {
   using Format = typename Types::storage;
   const std::int64_t bytes_per_row = weight.row_stride * std::int64_t{sizeof(Format)};
+  if (bytes_per_row >> 31)
+    throw ShapeError("linear: a row of the weight takes " + std::to_string(bytes_per_row) +
+                     " bytes, of 2^31 at most");
   const auto data = bytes_of(weight.data, weight.rows * weight.row_stride);
   const BlockBytes bytes{.data = data,
                          .bytes = weight.rows * bytes_per_row,
-                         .bytes_per_row = bytes_per_row,
                          .rows = weight.rows,
+                         .bytes_per_row = static_cast<int>(bytes_per_row),
                          .wide = begin_on_16_bytes(data)};
   const auto start = [&]<int Rows>(std::integral_constant<int, Rows>) {
     constexpr BlockGemvTile tile = select_block_gemv_tile(Rows);

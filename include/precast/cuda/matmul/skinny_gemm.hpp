@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/operand.hpp>
@@ -52,15 +53,15 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
   constexpr int step = threads_per_warp * width * tile.loads_in_flight;
   static_assert(step <= columns_past_the_end, "skinny_gemm: the end of a step is counted in 32 bits.");
   for (int first = 0; first < in_vectors; first += step) {
-    Vector<Stored, width> weights[tile.loads_in_flight][features];
+    Run<Stored, width> weights[tile.loads_in_flight][features];
     PRECAST_UNROLL
     for (int load = 0; load < tile.loads_in_flight; ++load) {
       const int column = first + (load * threads_per_warp + lane_index()) * width;
       PRECAST_UNROLL
       for (int f = 0; f < features; ++f)
         weights[load][f] = column < in_vectors && weight_rows[f].there
-                               ? load_vector<width>(weight.data + (weight_rows[f].offset + column))
-                               : Vector<Stored, width>{};
+                               ? load_run<width>(weight.data + (weight_rows[f].offset + column), width, true)
+                               : Run<Stored, width>{};
     }
     PRECAST_UNROLL
     for (int load = 0; load < tile.loads_in_flight; ++load) {
@@ -78,7 +79,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
         PRECAST_UNROLL
         for (int r = 0; r < tile.rows; ++r) {
           if (!x_rows[r].there) break;
-          const auto values = load_vector<x_width>(x.data + (x_rows[r].offset + column + part));
+          const auto values = load_run<x_width>(x.data + (x_rows[r].offset + column + part), x_width, true);
           PRECAST_UNROLL
           for (int i = 0; i < x_width; ++i) {
             const f32 value = operand_in_f32<Operand, Types::saturate>(values[i]);

@@ -29,6 +29,26 @@ struct decoded_in_pieces {
 };
 
 /// The number behind the code of an f16.
-PRECAST_HOST_DEVICE f32 half_value(std::uint16_t code) { return convert_value<f32>(f16{code}); }
+PRECAST_HOST_DEVICE f32 half_value(std::uint16_t code) {
+#if defined(__CUDA_ARCH__)
+  f32 value;  // by one instruction for ten
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(code));
+  return value;
+#else
+  return convert_value<f32>(f16{code});
+#endif
+}
+
+/// An integer of 8 bits as f32.
+PRECAST_HOST_DEVICE f32 byte_value(std::int8_t integer) {
+#if defined(__CUDA_ARCH__)
+  // Added to 2^23 + 128 in its last bits, and that subtracted again: both at the full rate, of which a
+  // conversion has an eighth.
+  constexpr f32 middle = 8388608.0f + 128.0f;
+  return bit_cast<f32>(bit_cast<std::int32_t>(middle) + integer) - middle;
+#else
+  return static_cast<f32>(integer);
+#endif
+}
 
 }  // namespace precast::detail

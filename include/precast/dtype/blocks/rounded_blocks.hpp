@@ -65,7 +65,7 @@ struct dtype_traits<q8_0> : detail::decoded_in_pieces<q8_0, 32, 34, 32> {
   static constexpr std::string_view name = "q8_0";
   PRECAST_HOST_DEVICE static void decode_piece(const q8_0& block, int, int first, int count, f32* values) {
     const f32 scale = detail::half_value(block.scale);
-    for (int i = 0; i < count; ++i) values[i] = static_cast<f32>(block.integers[first + i]) * scale;
+    for (int i = 0; i < count; ++i) values[i] = detail::byte_value(block.integers[first + i]) * scale;
   }
 };
 

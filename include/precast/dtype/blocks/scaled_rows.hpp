@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <precast/dtype/blocks/in_pieces.hpp>
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/host_device.hpp>
@@ -60,7 +61,7 @@ PRECAST_HOST_DEVICE std::int64_t columns_of_row(const std::uint8_t* row) {
 template <ScaledCode Code>
 PRECAST_HOST_DEVICE f32 value_of_code(std::uint8_t code) {
   if constexpr (std::same_as<Code, std::int8_t>)
-    return static_cast<f32>(static_cast<std::int8_t>(code));
+    return byte_value(static_cast<std::int8_t>(code));
   else
     return convert_value<f32>(Code{code});
 }
