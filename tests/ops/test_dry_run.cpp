@@ -1,15 +1,19 @@
 // Ops in a dry run, whose tensors have no memory: an op that reads or writes one outside of parallel_for ends
 // the program.
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <support/policies.hpp>
 
+#include <precast/host/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/sampler.hpp>
+#include <precast/ops/training_linear.hpp>
 #include <precast/tensor/tensor.hpp>
 
 using namespace precast;
@@ -26,4 +30,32 @@ TEST_CASE("in a dry run sums of more values than one task adds up read none") {
   CHECK(mean_squared_error<F32>(guided, positive).elements() == 1);
   CHECK(cross_entropy<F32>(logits, classes).elements() == 1);
   CHECK(dry.peak() > 4 * rows * values * std::int64_t{sizeof(f32)});
+}
+
+TEST_CASE("a dry run counts the scratch of products of gradients") {
+  constexpr std::int64_t rows = 48, out = 200, in = 300;
+  const auto gradients = [&] {
+    const Tensor<f32> dy(Shape{rows, out}), x(Shape{rows, in});
+    Tensor<f32> weight(Shape{out, in});
+    linear_weight_gradient_into<F32>(dy, x, GradientOptions{}, weight.view());
+  };
+  const int threads = host::threads();
+  host::set_threads(1);
+  std::int64_t counted = 0, taken = 0;
+  {
+    DryRun dry;
+    gradients();
+    dry.restart_peak();
+    counted = dry.peak();
+  }
+  // A thread that has no scratch yet.
+  std::thread([&] {
+    const std::int64_t before = memory_use().scratch;
+    gradients();
+    taken = memory_use().scratch - before;
+  }).join();
+  host::set_threads(threads);
+  CHECK(taken > 0);
+  CHECK(counted <= taken);
+  CHECK(counted > taken - 2 * 64);  // tiles and oneDNN's, each in whole cache lines
 }

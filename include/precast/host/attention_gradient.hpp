@@ -81,7 +81,8 @@ class HeadGradient {
 
   /// What its tensors hold.
   static std::int64_t bytes(const PackedOfAll& packed) {
-    const std::int64_t tiles = packed.keys.depth() + packed.values.depth() + 3 * keys_per_block,
+    const std::int64_t narrow = std::same_as<Tile, f32> ? 0 : 1,  // of transpose_tiles
+        tiles = packed.keys.depth() + packed.values.depth() + (3 + narrow) * keys_per_block,
                        sums = 2 * keys_per_block + packed.keys.columns() +
                               packed.keys.blocks() * (packed.queries.columns() + packed.douts.columns());
     return block_rows * (tiles * std::int64_t{sizeof(Tile)} + sums * std::int64_t{sizeof(f32)});
