@@ -1,5 +1,6 @@
 // Ops in a dry run, whose tensors have no memory: an op that reads or writes one outside of parallel_for ends
 // the program.
+#include <algorithm>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <precast/host/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
+#include <precast/ops/attention_gradient.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/sampler.hpp>
@@ -58,4 +60,15 @@ TEST_CASE("a dry run counts the scratch of products of gradients") {
   CHECK(taken > 0);
   CHECK(counted <= taken);
   CHECK(counted > taken - 2 * 64);  // tiles and oneDNN's, each in whole cache lines
+}
+
+TEST_CASE("gradients of attention pack no more batches at once than threads need") {
+  constexpr std::int64_t batches = 4096;  // of one key each, in blocks of 128
+  DryRun dry;
+  const Tensor<f32> x(Shape{batches, 1, 1}), log_sums(x.shape());
+  Tensor<f32> dq(x.shape()), dk(x.shape()), dv(x.shape());
+  attention_gradient_into<F32, WithoutBias>(x, x, x, x, x, log_sums.view(), AttentionOptions{}, dq.view(),
+                                            dk.view(), dv.view());
+  CHECK(dry.peak() <
+        std::max<std::int64_t>(std::int64_t{80} << 20, host::threads() * (std::int64_t{1} << 20)));
 }

@@ -43,6 +43,14 @@ struct PackedForGradients {
         douts(Packed::template of<typename Types::operand, Types::saturate>(
             sizes(p, p.heads, p.queries, 0, p.width_v), dout, dout)) {}
 
+  /// What one batch takes of them.
+  static std::int64_t bytes_of_batch(const AttentionProblem& p) {
+    return Packed::bytes_of_batch(sizes(p, p.heads_kv, p.keys, p.width, p.width)) +
+           Packed::bytes_of_batch(sizes(p, p.heads_kv, p.keys, p.width_v, 0)) +
+           Packed::bytes_of_batch(sizes(p, p.heads, p.queries, 0, p.width)) +
+           Packed::bytes_of_batch(sizes(p, p.heads, p.queries, 0, p.width_v));
+  }
+
  private:
   static AttentionProblem sizes(AttentionProblem p, std::int64_t heads, std::int64_t rows, std::int64_t width,
                                 std::int64_t width_v) {
@@ -225,6 +233,46 @@ class HeadGradient {
   std::array<f32, block_rows> keep_;
 };
 
+/// Batches that are packed together: as many as fit 64 MiB, since blocks of few rows or narrow heads take
+/// many times what they hold, and enough for all threads. No bit depends on them.
+template <class Packed>
+std::int64_t batches_packed_at_once(const AttentionProblem& problem) {
+  constexpr std::int64_t most_bytes = std::int64_t{64} << 20, tasks_of_thread = 4;
+  const std::int64_t fit = most_bytes / std::max<std::int64_t>(Packed::bytes_of_batch(problem), 1),
+                     enough = ceil_divide(tasks_of_thread * threads(), problem.heads_kv);
+  return std::max({fit, enough, std::int64_t{1}});
+}
+
+/// attention_gradient of batches that are packed together.
+template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
+void attention_gradient_of_batches(const AttentionProblem& problem, HostHeadsView<const DO> dout,
+                                   HostHeadsView<const Q> q, HostHeadsView<const K> k,
+                                   HostHeadsView<const V> v, HostHeadsView<const O> out, const f32* log_sums,
+                                   HostHeadsView<typename Types::result> dq,
+                                   HostHeadsView<typename Types::result> dk,
+                                   HostHeadsView<typename Types::result> dv) {
+  using Head = HeadGradient<Types, ForwardOperand>;
+  const PackedForGradients<Types, ForwardOperand> packed(problem, dout, q, k, v);
+  const std::int64_t tasks = problem.batch * problem.heads_kv, group = problem.heads / problem.heads_kv;
+  task_memory(tasks, Head::bytes(packed));
+  parallel_for(tasks, [&](std::int64_t task) {
+    const std::int64_t batch = task / problem.heads_kv, kv_head = task % problem.heads_kv;
+    Head gradient(problem, packed);
+    for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
+      for (std::int64_t block = 0; block * queries_per_block < problem.queries; ++block)
+        gradient.add_queries(batch, head, block, dout, q, out,
+                             log_sums + (batch * problem.heads + head) * problem.queries, dq);
+    gradient.store_keys_and_values(batch, kv_head, dk, dv);
+  });
+}
+
+/// The heads of some batches.
+template <class T>
+HostHeadsView<T> batches_between(const HostHeadsView<T>& all, std::int64_t first, std::int64_t count) {
+  return {all.data() + first * all.strides().batch, Shape{count, all.rows(), all.heads(), all.width()},
+          all.strides()};
+}
+
 }  // namespace detail
 
 /// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
@@ -251,18 +299,15 @@ void attention_gradient(const AttentionProblem& problem, HostHeadsView<const DO>
                         HostHeadsView<typename Types::result> dv) {
   watch::ran_in<Types>();
   using Head = detail::HeadGradient<Types, ForwardOperand>;
-  const detail::PackedForGradients<Types, ForwardOperand> packed(problem, dout, q, k, v);
-  const std::int64_t tasks = problem.batch * problem.heads_kv, group = problem.heads / problem.heads_kv;
-  task_memory(tasks, Head::bytes(packed));
-  parallel_for(tasks, [&](std::int64_t task) {
-    const std::int64_t batch = task / problem.heads_kv, kv_head = task % problem.heads_kv;
-    Head gradient(problem, packed);
-    for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
-      for (std::int64_t block = 0; block * detail::queries_per_block < problem.queries; ++block)
-        gradient.add_queries(batch, head, block, dout, q, out,
-                             log_sums.data() + (batch * problem.heads + head) * problem.queries, dq);
-    gradient.store_keys_and_values(batch, kv_head, dk, dv);
-  });
+  const std::int64_t at_once = detail::batches_packed_at_once<typename Head::PackedOfAll>(problem);
+  for (std::int64_t first = 0; first < problem.batch; first += at_once) {
+    AttentionProblem part = problem;
+    part.batch = std::min(at_once, problem.batch - first);
+    const auto of_part = [&](const auto& heads) { return detail::batches_between(heads, first, part.batch); };
+    detail::attention_gradient_of_batches<Types, ForwardOperand>(
+        part, of_part(dout), of_part(q), of_part(k), of_part(v), of_part(out),
+        log_sums.data() + first * problem.heads * problem.queries, of_part(dq), of_part(dk), of_part(dv));
+  }
 }
 
 }  // namespace precast::host

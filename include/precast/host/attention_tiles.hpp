@@ -202,6 +202,13 @@ class PackedKeysAndValues {
     return packed;
   }
 
+  /// What the blocks of one batch take.
+  static std::int64_t bytes_of_batch(AttentionProblem problem) {
+    problem.batch = 0;
+    const PackedKeysAndValues sizes(problem);
+    return problem.heads_kv * sizes.blocks_ * bytes_for<Tile>(sizes.key_block_ + sizes.value_block_);
+  }
+
   /// Values of a head, rounded up to what the multiplier takes.
   std::int64_t depth() const { return depth_; }
   std::int64_t columns() const { return columns_; }
