@@ -233,16 +233,6 @@ class HeadGradient {
   std::array<f32, block_rows> keep_;
 };
 
-/// Batches that are packed together: as many as fit 64 MiB, since blocks of few rows or narrow heads take
-/// many times what they hold, and enough for all threads. No bit depends on them.
-template <class Packed>
-std::int64_t batches_packed_at_once(const AttentionProblem& problem) {
-  constexpr std::int64_t most_bytes = std::int64_t{64} << 20, tasks_of_thread = 4;
-  const std::int64_t fit = most_bytes / std::max<std::int64_t>(Packed::bytes_of_batch(problem), 1),
-                     enough = ceil_divide(tasks_of_thread * threads(), problem.heads_kv);
-  return std::max({fit, enough, std::int64_t{1}});
-}
-
 /// attention_gradient of batches that are packed together.
 template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
 void attention_gradient_of_batches(const AttentionProblem& problem, HostHeadsView<const DO> dout,
@@ -264,13 +254,6 @@ void attention_gradient_of_batches(const AttentionProblem& problem, HostHeadsVie
                              log_sums + (batch * problem.heads + head) * problem.queries, dq);
     gradient.store_keys_and_values(batch, kv_head, dk, dv);
   });
-}
-
-/// The heads of some batches.
-template <class T>
-HostHeadsView<T> batches_between(const HostHeadsView<T>& all, std::int64_t first, std::int64_t count) {
-  return {all.data() + first * all.strides().batch, Shape{count, all.rows(), all.heads(), all.width()},
-          all.strides()};
 }
 
 }  // namespace detail
@@ -299,15 +282,16 @@ void attention_gradient(const AttentionProblem& problem, HostHeadsView<const DO>
                         HostHeadsView<typename Types::result> dv) {
   watch::ran_in<Types>();
   using Head = detail::HeadGradient<Types, ForwardOperand>;
-  const std::int64_t at_once = detail::batches_packed_at_once<typename Head::PackedOfAll>(problem);
-  for (std::int64_t first = 0; first < problem.batch; first += at_once) {
-    AttentionProblem part = problem;
-    part.batch = std::min(at_once, problem.batch - first);
-    const auto of_part = [&](const auto& heads) { return detail::batches_between(heads, first, part.batch); };
-    detail::attention_gradient_of_batches<Types, ForwardOperand>(
-        part, of_part(dout), of_part(q), of_part(k), of_part(v), of_part(out),
-        log_sums.data() + first * problem.heads * problem.queries, of_part(dq), of_part(dk), of_part(dv));
-  }
+  detail::for_packed_batches(problem, Head::PackedOfAll::bytes_of_batch(problem),
+                             [&](const AttentionProblem& part, std::int64_t first) {
+                               const auto of_part = [&](const auto& heads) {
+                                 return detail::batches_between(heads, first, part.batch);
+                               };
+                               detail::attention_gradient_of_batches<Types, ForwardOperand>(
+                                   part, of_part(dout), of_part(q), of_part(k), of_part(v), of_part(out),
+                                   log_sums.data() + first * problem.heads * problem.queries, of_part(dq),
+                                   of_part(dk), of_part(dv));
+                             });
 }
 
 }  // namespace precast::host
