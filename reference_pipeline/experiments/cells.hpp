@@ -11,14 +11,17 @@
 
 namespace precast::experiments {
 
-/// Words, yes or no, or a number to six digits.
+/// Whether a number is a count, or another whole one of which f64 holds all digits.
+inline bool is_whole(double value) { return std::fabs(value) < 0x1p53 && value == std::trunc(value); }
+
+/// Words, yes or no, a whole number, or another to six digits.
 inline std::string cell_text(const Cell& cell) {
   if (const auto* words = std::get_if<std::string>(&cell)) return *words;
   if (const auto* yes = std::get_if<bool>(&cell)) return *yes ? "yes" : "no";
   const double value = std::get<double>(cell);
   if (std::isnan(value)) return "nan";
   char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
+  std::snprintf(text, sizeof text, is_whole(value) ? "%.0f" : "%.6g", value);
   return text;
 }
 

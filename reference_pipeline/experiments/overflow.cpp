@@ -2,6 +2,7 @@
 #include <limits>
 
 #include <experiments/all.hpp>
+#include <experiments/cells.hpp>
 #include <experiments/products.hpp>
 #include <experiments/steps.hpp>
 
@@ -28,8 +29,8 @@ void exponentials(Experiment& result) {
   Line line{name_of<T>(), {}, {}};
   for (std::size_t i = 0; i < x.size(); i += 4) line.x.push_back(x[i]), line.y.push_back(y[i]);
   result.plot.lines.push_back(std::move(line));
-  result.table.rows.push_back({"e^x for x from -20 to 20", name_of<T>(),
-                               "last finite at x = " + std::to_string(last).substr(0, 7), y.back()});
+  result.table.rows.push_back(
+      {"e^x for x from -20 to 20", name_of<T>(), "last finite at x = " + cell_text(last), y.back()});
 }
 
 template <ScalarDtype T>

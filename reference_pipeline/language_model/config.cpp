@@ -45,32 +45,38 @@ std::vector<std::string> dropouts(const io::Config& json, double usual,
   return found;
 }
 
-/// transformers knows some keys by another name, too. Throws InputError where both stand there and differ.
-void require_same_by_other_names(const io::Config& json) {
-  constexpr std::array<std::pair<const char*, const char*>, 4> names{
-      {{"hidden_size", "n_embd"},
-       {"max_position_embeddings", "n_positions"},
-       {"num_attention_heads", "n_head"},
-       {"num_hidden_layers", "n_layer"}}};
-  for (const auto& [other, name] : names)
-    if (json.has(other) && json.has(name) && json.json().at(other) != json.json().at(name))
-      throw json.error(other, std::string("differs from '") + name +
-                                  "', which is another name of it: take one of them away");
+/// Keys of GPT-2 that transformers knows by another name, too.
+constexpr std::array<std::pair<const char*, const char*>, 4> other_names{
+    {{"hidden_size", "n_embd"},
+     {"max_position_embeddings", "n_positions"},
+     {"num_attention_heads", "n_head"},
+     {"num_hidden_layers", "n_layer"}}};
+
+/// The name by which the file has a key. Throws InputError where it has it by both, and they differ.
+const char* name_in(const io::Config& json, const char* name) {
+  const char* const other = std::ranges::find(other_names, std::string_view(name), [](const auto& names) {
+                              return std::string_view(names.second);
+                            })->first;
+  if (!json.has(other)) return name;
+  if (!json.has(name)) return other;
+  if (json.json().at(other) != json.json().at(name))
+    throw json.error(other, std::string("differs from '") + name +
+                                "', which is another name of it: take one of them away");
+  return name;
 }
 
 LanguageModelConfig gpt2(const io::Config& json) {
   LanguageModelConfig config;
-  require_same_by_other_names(json);
   config.activation = gelu_named(json, "activation_function");
   require_off(json, "scale_attn_by_inverse_layer_idx");
   require_off(json, "add_cross_attention");
   if (!json.boolean_or("scale_attn_weights", true))
     throw json.error("scale_attn_weights", "false is not known here: use a model that scales its scores");
   config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
-  config.positions = json.integer_or("n_positions", 1024, 1, longest);
-  config.width = json.integer("n_embd", 1, widest);
-  config.layers = json.integer("n_layer", 1, deepest);
-  config.heads = json.integer("n_head", 1, widest);
+  config.positions = json.integer_or(name_in(json, "n_positions"), 1024, 1, longest);
+  config.width = json.integer(name_in(json, "n_embd"), 1, widest);
+  config.layers = json.integer(name_in(json, "n_layer"), 1, deepest);
+  config.heads = json.integer(name_in(json, "n_head"), 1, widest);
   config.heads_kv = config.heads;
   config.head_width = config.width / config.heads;
   config.inner = json.integer_or("n_inner", 4 * config.width, 1, widest * 4);

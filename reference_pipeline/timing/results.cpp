@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -48,9 +47,8 @@ std::vector<std::string> read_columns(const casting::JsonFields& fields) {
 
 /// A cell as JSON; whole numbers without a point, as the numbers of cases are.
 nlohmann::ordered_json json_of(const Cell& cell) {
-  constexpr double exact = 0x1p53;
   if (const auto* value = std::get_if<double>(&cell))
-    if (std::fabs(*value) < exact && *value == std::trunc(*value)) return static_cast<std::int64_t>(*value);
+    if (experiments::is_whole(*value)) return static_cast<std::int64_t>(*value);
   return experiments::cell_json(cell);
 }
 

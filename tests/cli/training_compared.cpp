@@ -141,3 +141,16 @@ TEST_CASE("a comparison that is ended shows the policies that were trained", "[t
   CHECK(runs[0]["steps"] == 300);
   CHECK_THAT(program::content(page), Catch::Contains("1 policy</h1>"));
 }
+
+TEST_CASE("a comparison that is ended in its first policy says so, with its log beside it", "[train]") {
+  const Scratch scratch;
+  const fs::path log = scratch.path() / "log.jsonl";
+  const auto ended = program::run_until(
+      "[ -s " + program::quoted(log.string()) + " ]", "INT",
+      program::train_tiny({"--compare", "f32,bf16", "--steps", "100000000", "--log", log.string()}));
+  INFO(ended.err);
+  CHECK(ended.code == 130);
+  CHECK(ended.out.empty());
+  CHECK_THAT(ended.err, Catch::Contains("interrupted: 0 of 2 policies were trained"));
+  CHECK_FALSE(program::json_lines(log).empty());
+}

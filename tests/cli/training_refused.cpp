@@ -172,6 +172,20 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   }
   refused({"--link-latency", "5"}, 2, "--predict-ranks");
   refused({"--ranks-per-machine", "2"}, 2, "--predict-ranks");
+  for (const Words& useless : std::vector<Words>{{"--output", out.string()},
+                                                 {"--sample", "0"},
+                                                 {"--checkpoint-every", "3"},
+                                                 {"--overwrite"},
+                                                 {"--log", (out / "log").string()},
+                                                 {"--resume"},
+                                                 {"--compare", "f32"}}) {
+    const auto predicted = run(program::with(
+        {"train", "--predict-ranks", "2", "--link-latency", "5", "--link-bandwidth", "1GB"}, useless));
+    INFO(predicted.err);
+    CHECK(predicted.code == 2);
+    CHECK(predicted.one_line_error());
+    CHECK_THAT(predicted.err, Catch::Contains(useless.front() + " does not go with --predict-ranks"));
+  }
   const auto sizes = run({"train", "--width", "30", "--heads", "4", "--output", out.string()});
   CHECK(sizes.code == 2);
   CHECK_THAT(sizes.err, Catch::Contains("multiple of --heads"));

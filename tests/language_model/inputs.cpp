@@ -138,6 +138,23 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   CHECK_THROWS_AS(config.check(), InputError);
 }
 
+TEST_CASE("a GPT-2's sizes are read by either of their names", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "config.json";
+  io::write_file(file, R"({"model_type": "gpt2", "vocab_size": 8, "hidden_size": 12, "num_hidden_layers": 3,
+                           "num_attention_heads": 2, "max_position_embeddings": 40, "n_positions": 40})");
+  const auto both = LanguageModelConfig::load(file);
+  io::write_file(file, R"({"model_type": "gpt2", "vocab_size": 8, "hidden_size": 12, "num_hidden_layers": 3,
+                           "num_attention_heads": 2, "max_position_embeddings": 40})");
+  const auto config = LanguageModelConfig::load(file);
+  CHECK(config.json() == both.json());
+  CHECK(config.positions == 40);
+  CHECK(config.width == 12);
+  CHECK(config.inner == 48);
+  CHECK(config.layers == 3);
+  CHECK(config.heads == 2);
+}
+
 TEST_CASE("a config keeps its special tokens, and says what a run leaves out", "[language_model]") {
   const testing::TemporaryFolder folder;
   const auto file = folder.path() / "config.json";

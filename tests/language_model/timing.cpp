@@ -76,6 +76,15 @@ TEST_CASE("Shards of a benchmark are merged by the numbers of their cases", "[ti
   CHECK_THROWS_WITH(timing::merge_results(others), Catch::Contains("b and c are of two benchmarks"));
 }
 
+TEST_CASE("A count has all its digits in every form of a benchmark's table", "[timing]") {
+  timing::Results results{
+      "lm", "", {{timing::case_column, "context_length", "fwd avg (sec)"}, {}}, 1'000'000};
+  results.table.rows.push_back({999'999.0, 1'048'576.0, 1.0 / 3});
+  CHECK(timing::results_csv(results) == "case,context_length,fwd avg (sec)\n999999,1048576,0.333333\n");
+  CHECK_THAT(timing::results_markdown(results), Catch::Contains("| 999999 | 1048576 | 0.333333 |"));
+  CHECK_THAT(timing::results_json(results), Catch::Contains("\"context_length\": 1048576"));
+}
+
 TEST_CASE("A file of a benchmark is read as it was written, and a broken one refused", "[timing]") {
   const std::filesystem::path file = std::filesystem::temp_directory_path() / "precast_timing_test.json";
   const auto write = [&](const std::string& text) { std::ofstream(file) << text; };

@@ -1,15 +1,22 @@
 // Ops in a dry run, whose tensors have no memory: an op that reads or writes one outside of parallel_for ends
 // the program.
+#include <algorithm>
 #include <cstdint>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <support/policies.hpp>
 
+#include <precast/host/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
+#include <precast/ops/attention_gradient.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/sampler.hpp>
+#include <precast/ops/training_linear.hpp>
 #include <precast/tensor/tensor.hpp>
 
 using namespace precast;
@@ -26,4 +33,57 @@ TEST_CASE("in a dry run sums of more values than one task adds up read none") {
   CHECK(mean_squared_error<F32>(guided, positive).elements() == 1);
   CHECK(cross_entropy<F32>(logits, classes).elements() == 1);
   CHECK(dry.peak() > 4 * rows * values * std::int64_t{sizeof(f32)});
+}
+
+TEST_CASE("a dry run counts the scratch of products of gradients") {
+  constexpr std::int64_t rows = 48, out = 200, in = 300;
+  const auto gradients = [&] {
+    const Tensor<f32> dy(Shape{rows, out}), x(Shape{rows, in});
+    Tensor<f32> weight(Shape{out, in});
+    linear_weight_gradient_into<F32>(dy, x, GradientOptions{}, weight.view());
+  };
+  const int threads = host::threads();
+  host::set_threads(1);
+  std::int64_t counted = 0, taken = 0;
+  {
+    DryRun dry;
+    gradients();
+    dry.restart_peak();
+    counted = dry.peak();
+  }
+  // A thread that has no scratch yet.
+  std::thread([&] {
+    const std::int64_t before = memory_use().scratch;
+    gradients();
+    taken = memory_use().scratch - before;
+  }).join();
+  host::set_threads(threads);
+  CHECK(taken > 0);
+  CHECK(counted <= taken);
+  CHECK(counted > taken - 2 * 64);  // tiles and oneDNN's, each in whole cache lines
+}
+
+TEST_CASE("attention and its gradients pack no more batches at once than threads need") {
+  constexpr std::int64_t batches = 8192;  // of one key each, in blocks of 128
+  const auto taken_by = [](const auto& op) {
+    DryRun dry;
+    const Tensor<f32> x(Shape{batches, 1, 1});
+    Tensor<f32> out(x.shape()), log_sums(x.shape());
+    op(x, out, log_sums);
+    return dry.peak();
+  };
+  const std::int64_t most =
+      std::max<std::int64_t>(std::int64_t{80} << 20, host::threads() * (std::int64_t{1} << 20));
+  CHECK(taken_by([](const auto& x, auto& out, auto&) {
+          attention_into<F32, WithoutBias>(x, x, x, AttentionOptions{}, out.view());
+        }) < most);
+  CHECK(taken_by([](const auto& x, auto& out, auto& log_sums) {
+          attention_with_log_sums_into<Policy<Storage<f32>, Flash>, WithoutBias>(x, x, x, AttentionOptions{},
+                                                                                 out.view(), log_sums.view());
+        }) < most);
+  CHECK(taken_by([](const auto& x, auto& out, auto& log_sums) {
+          Tensor<f32> dq(x.shape()), dk(x.shape()), dv(x.shape());
+          attention_gradient_into<F32, WithoutBias>(x, x, x, x, out, std::as_const(log_sums).view(),
+                                                    AttentionOptions{}, dq.view(), dk.view(), dv.view());
+        }) < most);
 }

@@ -43,6 +43,14 @@ struct PackedForGradients {
         douts(Packed::template of<typename Types::operand, Types::saturate>(
             sizes(p, p.heads, p.queries, 0, p.width_v), dout, dout)) {}
 
+  /// What one batch takes of them.
+  static std::int64_t bytes_of_batch(const AttentionProblem& p) {
+    return Packed::bytes_of_batch(sizes(p, p.heads_kv, p.keys, p.width, p.width)) +
+           Packed::bytes_of_batch(sizes(p, p.heads_kv, p.keys, p.width_v, 0)) +
+           Packed::bytes_of_batch(sizes(p, p.heads, p.queries, 0, p.width)) +
+           Packed::bytes_of_batch(sizes(p, p.heads, p.queries, 0, p.width_v));
+  }
+
  private:
   static AttentionProblem sizes(AttentionProblem p, std::int64_t heads, std::int64_t rows, std::int64_t width,
                                 std::int64_t width_v) {
@@ -81,7 +89,8 @@ class HeadGradient {
 
   /// What its tensors hold.
   static std::int64_t bytes(const PackedOfAll& packed) {
-    const std::int64_t tiles = packed.keys.depth() + packed.values.depth() + 3 * keys_per_block,
+    const std::int64_t narrow = std::same_as<Tile, f32> ? 0 : 1,  // of transpose_tiles
+        tiles = packed.keys.depth() + packed.values.depth() + (3 + narrow) * keys_per_block,
                        sums = 2 * keys_per_block + packed.keys.columns() +
                               packed.keys.blocks() * (packed.queries.columns() + packed.douts.columns());
     return block_rows * (tiles * std::int64_t{sizeof(Tile)} + sums * std::int64_t{sizeof(f32)});
@@ -224,6 +233,29 @@ class HeadGradient {
   std::array<f32, block_rows> keep_;
 };
 
+/// attention_gradient of batches that are packed together.
+template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
+void attention_gradient_of_batches(const AttentionProblem& problem, HostHeadsView<const DO> dout,
+                                   HostHeadsView<const Q> q, HostHeadsView<const K> k,
+                                   HostHeadsView<const V> v, HostHeadsView<const O> out, const f32* log_sums,
+                                   HostHeadsView<typename Types::result> dq,
+                                   HostHeadsView<typename Types::result> dk,
+                                   HostHeadsView<typename Types::result> dv) {
+  using Head = HeadGradient<Types, ForwardOperand>;
+  const PackedForGradients<Types, ForwardOperand> packed(problem, dout, q, k, v);
+  const std::int64_t tasks = problem.batch * problem.heads_kv, group = problem.heads / problem.heads_kv;
+  task_memory(tasks, Head::bytes(packed));
+  parallel_for(tasks, [&](std::int64_t task) {
+    const std::int64_t batch = task / problem.heads_kv, kv_head = task % problem.heads_kv;
+    Head gradient(problem, packed);
+    for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
+      for (std::int64_t block = 0; block * queries_per_block < problem.queries; ++block)
+        gradient.add_queries(batch, head, block, dout, q, out,
+                             log_sums + (batch * problem.heads + head) * problem.queries, dq);
+    gradient.store_keys_and_values(batch, kv_head, dk, dv);
+  });
+}
+
 }  // namespace detail
 
 /// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
@@ -250,18 +282,16 @@ void attention_gradient(const AttentionProblem& problem, HostHeadsView<const DO>
                         HostHeadsView<typename Types::result> dv) {
   watch::ran_in<Types>();
   using Head = detail::HeadGradient<Types, ForwardOperand>;
-  const detail::PackedForGradients<Types, ForwardOperand> packed(problem, dout, q, k, v);
-  const std::int64_t tasks = problem.batch * problem.heads_kv, group = problem.heads / problem.heads_kv;
-  task_memory(tasks, Head::bytes(packed));
-  parallel_for(tasks, [&](std::int64_t task) {
-    const std::int64_t batch = task / problem.heads_kv, kv_head = task % problem.heads_kv;
-    Head gradient(problem, packed);
-    for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
-      for (std::int64_t block = 0; block * detail::queries_per_block < problem.queries; ++block)
-        gradient.add_queries(batch, head, block, dout, q, out,
-                             log_sums.data() + (batch * problem.heads + head) * problem.queries, dq);
-    gradient.store_keys_and_values(batch, kv_head, dk, dv);
-  });
+  detail::for_packed_batches(problem, Head::PackedOfAll::bytes_of_batch(problem),
+                             [&](const AttentionProblem& part, std::int64_t first) {
+                               const auto of_part = [&](const auto& heads) {
+                                 return detail::batches_between(heads, first, part.batch);
+                               };
+                               detail::attention_gradient_of_batches<Types, ForwardOperand>(
+                                   part, of_part(dout), of_part(q), of_part(k), of_part(v), of_part(out),
+                                   log_sums.data() + first * problem.heads * problem.queries, of_part(dq),
+                                   of_part(dk), of_part(dv));
+                             });
 }
 
 }  // namespace precast::host

@@ -202,6 +202,13 @@ class PackedKeysAndValues {
     return packed;
   }
 
+  /// What the blocks of one batch take.
+  static std::int64_t bytes_of_batch(AttentionProblem problem) {
+    problem.batch = 0;
+    const PackedKeysAndValues sizes(problem);
+    return problem.heads_kv * sizes.blocks_ * bytes_for<Tile>(sizes.key_block_ + sizes.value_block_);
+  }
+
   /// Values of a head, rounded up to what the multiplier takes.
   std::int64_t depth() const { return depth_; }
   std::int64_t columns() const { return columns_; }
@@ -261,6 +268,29 @@ class PackedKeysAndValues {
   std::int64_t heads_, depth_, columns_, blocks_, key_block_, value_block_;
   HostTensor<Tile> keys_, values_;
 };
+
+/// Calls f(part of the problem, its first batch) for batches that are packed together: as many as fit 64 MiB,
+/// since blocks of few rows or narrow heads take many times what they hold, and enough for all threads. No
+/// bit depends on them.
+template <class F>
+void for_packed_batches(const AttentionProblem& problem, std::int64_t bytes_of_batch, F&& f) {
+  constexpr std::int64_t most_bytes = std::int64_t{64} << 20, tasks_of_thread = 4;
+  const std::int64_t fit = most_bytes / std::max<std::int64_t>(bytes_of_batch, 1),
+                     enough = ceil_divide(tasks_of_thread * threads(), problem.heads_kv),
+                     at_once = std::max({fit, enough, std::int64_t{1}});
+  for (std::int64_t first = 0; first < problem.batch; first += at_once) {
+    AttentionProblem part = problem;
+    part.batch = std::min(at_once, problem.batch - first);
+    f(part, first);
+  }
+}
+
+/// The heads of some batches.
+template <class T>
+HostHeadsView<T> batches_between(const HostHeadsView<T>& all, std::int64_t first, std::int64_t count) {
+  return {all.data() + first * all.strides().batch, Shape{count, all.rows(), all.heads(), all.width()},
+          all.strides()};
+}
 
 }  // namespace detail
 }  // namespace precast::host

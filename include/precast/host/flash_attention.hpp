@@ -180,11 +180,11 @@ class FlashTile {
   std::array<f32, flash_rows * Lanes::width> sums_;  ///< in lanes, which are only added up at the end
 };
 
-/// Flash attention, and into `log_sums` [B, H, Sq] the logarithms of the sums of e^score, unless it is null.
+/// flash_attention_of_rows of batches that are packed together.
 template <class Types, class Q, class K, class V>
-void flash_attention_of_rows(const AttentionProblem& problem, HostHeadsView<const Q> q,
-                             HostHeadsView<const K> k, HostHeadsView<const V> v,
-                             HostHeadsView<typename Types::result> out, f32* log_sums) {
+void flash_attention_of_batches(const AttentionProblem& problem, HostHeadsView<const Q> q,
+                                HostHeadsView<const K> k, HostHeadsView<const V> v,
+                                HostHeadsView<typename Types::result> out, f32* log_sums) {
   static_assert(
       std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
       "Flash attention sums and keeps its scores in f32.");
@@ -204,6 +204,21 @@ void flash_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
         [&](std::int64_t i) { return out.row(batch, head, first + i); },
         log_sums ? log_sums + (batch * problem.heads + head) * problem.queries + first : nullptr);
   });
+}
+
+/// Flash attention, and into `log_sums` [B, H, Sq] the logarithms of the sums of e^score, unless it is null.
+template <class Types, class Q, class K, class V>
+void flash_attention_of_rows(const AttentionProblem& problem, HostHeadsView<const Q> q,
+                             HostHeadsView<const K> k, HostHeadsView<const V> v,
+                             HostHeadsView<typename Types::result> out, f32* log_sums) {
+  using Packed = PackedKeysAndValues<tile_type<typename Types::operand, f32>>;
+  for_packed_batches(
+      problem, Packed::bytes_of_batch(problem), [&](const AttentionProblem& part, std::int64_t first) {
+        const auto of_part = [&](const auto& heads) { return batches_between(heads, first, part.batch); };
+        flash_attention_of_batches<Types>(
+            part, of_part(q), of_part(k), of_part(v), of_part(out),
+            log_sums ? log_sums + first * problem.heads * problem.queries : nullptr);
+      });
 }
 
 }  // namespace detail

@@ -32,11 +32,11 @@ inline f32 softmax_and_log_sum(std::span<f32> row, bool masked) {
   return is_empty ? none : largest - std::log(largest_of(row));
 }
 
-/// Plain attention, and into `log_sums` [B, H, Sq] the logarithms of the sums of e^score, unless it is null.
+/// plain_attention_of_rows of batches that are packed together.
 template <class Types, class Q, class K, class V>
-void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<const Q> q,
-                             HostHeadsView<const K> k, HostHeadsView<const V> v,
-                             HostHeadsView<typename Types::result> out, f32* log_sums) {
+void plain_attention_of_batches(const AttentionProblem& problem, HostHeadsView<const Q> q,
+                                HostHeadsView<const K> k, HostHeadsView<const V> v,
+                                HostHeadsView<typename Types::result> out, f32* log_sums) {
   using Operand = typename Types::operand;
   using Inside = typename Types::inside;
   using Tile = tile_type<Operand, typename Types::accumulate>;
@@ -101,6 +101,21 @@ void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
           std::span<const f32>(result.data() + i * columns, static_cast<std::size_t>(problem.width_v)),
           out.row(batch, head, first + i));
   });
+}
+
+/// Plain attention, and into `log_sums` [B, H, Sq] the logarithms of the sums of e^score, unless it is null.
+template <class Types, class Q, class K, class V>
+void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<const Q> q,
+                             HostHeadsView<const K> k, HostHeadsView<const V> v,
+                             HostHeadsView<typename Types::result> out, f32* log_sums) {
+  using Packed = PackedKeysAndValues<tile_type<typename Types::operand, typename Types::accumulate>>;
+  for_packed_batches(
+      problem, Packed::bytes_of_batch(problem), [&](const AttentionProblem& part, std::int64_t first) {
+        const auto of_part = [&](const auto& heads) { return batches_between(heads, first, part.batch); };
+        plain_attention_of_batches<Types>(
+            part, of_part(q), of_part(k), of_part(v), of_part(out),
+            log_sums ? log_sums + first * problem.heads * problem.queries : nullptr);
+      });
 }
 
 }  // namespace detail

@@ -49,6 +49,19 @@ f32* sums_of_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& p
   return sums;
 }
 
+/// What sums_of_panels asks for, in a dry run, of `rows` rows and `count` panels at a time.
+template <class Types, OneDnnOperand Multiplied>
+void count_scratch_of_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& panels,
+                             std::int64_t tasks, std::int64_t rows, std::int64_t count) {
+  if (!DryRun::active()) return;
+  scratch_memory<TileScratch>(tasks, rows * count * panels.width() * std::int64_t{sizeof(f32)});
+  if constexpr (std::is_same_v<typename Types::accumulate, f32>) {
+    const std::int64_t features = std::min(count * panels.width(), panels.columns());
+    const auto product = product_of<Multiplied>(rows, features, a.columns(), panels.width());
+    scratch_memory<OneDnnScratch>(tasks, static_cast<std::int64_t>(product->scratch_bytes()));
+  }
+}
+
 /// out = a b, or added to it, of operands.
 template <class Types, OneDnnOperand Multiplied>
 void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& panels, bool accumulate,
@@ -56,8 +69,11 @@ void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& 
   constexpr bool wide = std::is_same_v<typename Types::accumulate, f32>;
   const std::int64_t at_once = wide ? panels_at_once(a.columns(), true) : 1,
                      groups = ceil_divide(panels.panels(), at_once);
-  const std::int64_t block = rows_per_block(a.rows(), a.columns(), groups, true);
-  parallel_for(ceil_divide(a.rows(), block) * groups, [&](std::int64_t task) {
+  const std::int64_t block = rows_per_block(a.rows(), a.columns(), groups, true),
+                     tasks = ceil_divide(a.rows(), block) * groups;
+  count_scratch_of_panels<Types, Multiplied>(a, panels, tasks, std::min(block, a.rows()),
+                                             std::min(at_once, panels.panels()));
+  parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t first_row = task / groups * block, first = task % groups * at_once;
     const std::int64_t rows = std::min(block, a.rows() - first_row),
                        count = std::min(at_once, panels.panels() - first), column = first * panels.width(),

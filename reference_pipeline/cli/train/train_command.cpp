@@ -35,8 +35,13 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   const bool predicts = !scaling.ranks.empty();
   if (!options.report.empty() && options.compare.empty() && !predicts)
     throw UsageError("--report goes with --compare or --predict-ranks: add one of them");
-  if (predicts && (options.resume || !options.compare.empty() || !options.log.empty()))
-    throw UsageError("--predict-ranks does not go with --compare, --resume or --log: it writes no model");
+  if (predicts)
+    for (const char* name :
+         {"--compare", "--resume", "--log", "--output", "--overwrite", "--checkpoint-every", "--sample"})
+      if (command.get_option(name)->count() > 0)
+        throw UsageError(std::string(name) +
+                         " does not go with --predict-ranks, which times steps and writes no model: leave it "
+                         "out");
   check_inputs_of_training(options);
   check_page_name("--report", options.report);
   cluster::Communicator& job = cluster::join_job(is_told_to_end);

@@ -56,8 +56,7 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
     if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
   };
   const auto leave_behind = [&]() -> std::string {
-    if (runs.empty()) return "nothing was written";
-    finish();
+    if (!runs.empty()) finish();
     return std::to_string(runs.size()) + " of " + std::to_string(names.size()) + " policies were trained";
   };
   for (const std::string& name : names) {
