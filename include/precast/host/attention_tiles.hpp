@@ -292,5 +292,19 @@ HostHeadsView<T> batches_between(const HostHeadsView<T>& all, std::int64_t first
           all.strides()};
 }
 
+/// Calls f(part of the problem, its q, k, v, out and log_sums) for batches whose keys and values are Packed
+/// together. `log_sums` are [B, H, Sq], or null.
+template <class Packed, class Q, class K, class V, class O, class F>
+void for_packed_attention(const AttentionProblem& problem, const HostHeadsView<Q>& q,
+                          const HostHeadsView<K>& k, const HostHeadsView<V>& v, const HostHeadsView<O>& out,
+                          f32* log_sums, F&& f) {
+  for_packed_batches(
+      problem, Packed::bytes_of_batch(problem), [&](const AttentionProblem& part, std::int64_t first) {
+        const auto of_part = [&](const auto& heads) { return batches_between(heads, first, part.batch); };
+        f(part, of_part(q), of_part(k), of_part(v), of_part(out),
+          log_sums ? log_sums + first * problem.heads * problem.queries : nullptr);
+      });
+}
+
 }  // namespace detail
 }  // namespace precast::host

@@ -212,13 +212,8 @@ void flash_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
                              HostHeadsView<const K> k, HostHeadsView<const V> v,
                              HostHeadsView<typename Types::result> out, f32* log_sums) {
   using Packed = PackedKeysAndValues<tile_type<typename Types::operand, f32>>;
-  for_packed_batches(
-      problem, Packed::bytes_of_batch(problem), [&](const AttentionProblem& part, std::int64_t first) {
-        const auto of_part = [&](const auto& heads) { return batches_between(heads, first, part.batch); };
-        flash_attention_of_batches<Types>(
-            part, of_part(q), of_part(k), of_part(v), of_part(out),
-            log_sums ? log_sums + first * problem.heads * problem.queries : nullptr);
-      });
+  for_packed_attention<Packed>(problem, q, k, v, out, log_sums,
+                               [](const auto&... part) { flash_attention_of_batches<Types>(part...); });
 }
 
 }  // namespace detail
