@@ -9,6 +9,7 @@
 #include <casting/cast_source.hpp>
 #include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
+#include <cli/casting/cost_options.hpp>
 #include <convert/model_conversion.hpp>
 #include <convert/type_choice.hpp>
 #include <formats/registration.hpp>
@@ -27,6 +28,10 @@ namespace added_formats {
 struct e3m2 {
   std::uint8_t bits = 0;
 };
+/// Its name has capitals.
+struct TwoBits {
+  std::uint8_t bits = 0;
+};
 /// 21 bits in 16 bytes.
 struct alignas(16) e8m12 {
   std::uint32_t bits = 0;
@@ -39,6 +44,12 @@ struct precast::dtype_traits<added_formats::e3m2> {
   static constexpr std::string_view name = "e3m2", safetensors_name = "F6_E3M2";
   static constexpr int values_per_block = 1, bytes_per_block = 1;
   static constexpr precast::FloatFormat format{3, 2, precast::Specials::none};
+};
+template <>
+struct precast::dtype_traits<added_formats::TwoBits> {
+  static constexpr std::string_view name = "TwoBits", safetensors_name = "F2_E1M0";
+  static constexpr int values_per_block = 1, bytes_per_block = 1;
+  static constexpr precast::FloatFormat format{1, 0, precast::Specials::none};
 };
 template <>
 struct precast::dtype_traits<added_formats::e8m12> {
@@ -113,6 +124,16 @@ TEST_CASE("a format is there as long as its registration, in order of bits") {
   }
   CHECK(formats::all_formats().size() == before);
   CHECK(!io::file_dtype("NF4_64"));
+}
+
+TEST_CASE("a format whose name has capitals is found by it, in either case") {
+  const formats::Registration<TwoBits> mine;
+  CHECK(casting::find_type("TwoBits") == dtype_info<TwoBits>);
+  CHECK(casting::find_type("twobits") == dtype_info<TwoBits>);
+  CHECK(casting::find_type("BF16") == dtype_info<bf16>);
+  CHECK(!casting::find_type("two"));
+  CHECK(conversion::parse_rule("layer=TwoBits").type == dtype_info<TwoBits>);
+  CHECK(cli::parse_types("TwoBits,Q4_0") == std::vector<std::string>{"TwoBits", "q4_0"});
 }
 
 TEST_CASE("codes of e3m4 are the numbers of its definition") {
