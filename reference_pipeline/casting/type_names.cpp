@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 
 #include <casting/type_names.hpp>
@@ -15,12 +14,8 @@ constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q
 }  // namespace
 
 std::optional<DtypeInfo> find_type(std::string_view name) {
-  if (const CastType* const found = formats::format_named(name)) return found->info;
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  // A program's own may have capitals in its name.
-  for (const CastType& type : cast_types())
-    if (std::ranges::equal(type.name, name, {}, lower, lower)) return type.info;
-  return std::nullopt;
+  const CastType* const found = formats::format_in_either_case(name);
+  return found ? std::optional(found->info) : std::nullopt;
 }
 
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t columns) {

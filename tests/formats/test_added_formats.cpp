@@ -128,6 +128,9 @@ TEST_CASE("a format is there as long as its registration, in order of bits") {
 
 TEST_CASE("a format whose name has capitals is found by it, in either case") {
   const formats::Registration<TwoBits> mine;
+  formats::StoredFormat other_case;  // which a command could not tell from q8_0
+  other_case.name = "Q8_0";
+  CHECK_THROWS_AS(formats::AddedFormat(other_case), Error);
   CHECK(casting::find_type("TwoBits") == dtype_info<TwoBits>);
   CHECK(casting::find_type("twobits") == dtype_info<TwoBits>);
   CHECK(casting::find_type("BF16") == dtype_info<bf16>);
