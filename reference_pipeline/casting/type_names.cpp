@@ -14,10 +14,7 @@ constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q
 }  // namespace
 
 std::optional<DtypeInfo> find_type(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  const CastType* const found = formats::format_named(lower);
+  const CastType* const found = formats::format_in_either_case(name);
   return found ? std::optional(found->info) : std::nullopt;
 }
 

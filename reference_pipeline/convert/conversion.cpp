@@ -153,7 +153,8 @@ class Stream {
 
   void encode(const InputTensor& tensor, const DtypeInfo& type, std::int64_t first, std::int64_t count) {
     // f32 is what blocks are encoded from, as other encoders do it; a narrower scalar is rounded once.
-    const bool is_narrow = !is_block(type) && type.bytes_per_block < dtype_info<f32>.bytes_per_block;
+    // An added one may take as many bytes as f32.
+    const bool is_narrow = !is_block(type) && type != dtype_info<f32>;
     const F64Rounding rounding = is_narrow ? F64Rounding::odd : F64Rounding::nearest;
     encoded_.resize(static_cast<std::size_t>(bytes_of(type, count)));
     for_tasks(count, [&](std::int64_t at, std::int64_t some) {

@@ -1,6 +1,5 @@
 // Conversions of values by the formats that this program has, and of f64.
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -28,6 +27,15 @@ f32 rounded_to_odd(double value) {
   return std::bit_cast<f32>(bits | 1);
 }
 
+/// Whether a magnitude is rounded to a number of the format that it is nearest to. The format may have no
+/// code for what is too large, and its largest number in that place.
+bool is_in_range(const FloatFormat& format, f32 magnitude) {
+  const double beyond = static_cast<double>(magnitude) - format.max();
+  // The largest number's code is odd where no code is kept for anything else: a tie would be rounded up.
+  if (format.specials == Specials::none) return beyond < format.ulp(format.max()) / 2;
+  return std::isfinite(format.decode(format.encode(static_cast<double>(magnitude))));
+}
+
 }  // namespace
 
 bool is_readable(const DtypeInfo& type) {
@@ -50,19 +58,13 @@ void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f
 
 bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes,
             const quant::EncodeOptions& options) {
-  f32 largest = quant::largest_magnitude(values);
+  const f32 largest = quant::largest_magnitude(values);
   const formats::StoredFormat& format = *formats::format_named(type.name);
   if (type.name == dtype_traits<nvfp4>::name && largest > largest_nvfp4) return false;
   format.encode(values, bytes, options);
   constexpr f32 largest_f16 = 65504;
   if (format.holds_f16_range && largest <= largest_f16) return true;
-  if (format.scalar) {
-    alignas(8) std::array<std::byte, 8> code;
-    const std::span<std::byte> one = std::span(code).first(static_cast<std::size_t>(type.bytes_per_block));
-    format.encode(std::span(&largest, 1), one, {});
-    format.decode(one, std::span(&largest, 1));
-    return std::isfinite(largest);
-  }
+  if (format.scalar) return is_in_range(*format.scalar, largest);
   std::vector<f32> back(values.size());
   format.decode(bytes, back);
   return std::ranges::all_of(back, [](f32 value) { return std::isfinite(value); });

@@ -22,6 +22,11 @@ inline namespace PRECAST_BACKEND {
 /// All kernels that the models call are compiled in that unit. `--preset auto` never chooses it.
 template <PolicyType P, template <PolicyType> class... Models>
 class PresetRegistration {
+  static_assert(
+      ScalarDtype<typename P::storage>,
+      "A preset stores weights in a scalar dtype, to which they are rounded as they are loaded: what "
+      "a file has in blocks stays so under any policy, and no model has all of its weights in blocks.");
+
  public:
   PresetRegistration(std::string_view name, std::string_view summary)
       : added_({name, summary, spelling_of<P>(), op_rows_of<P>(), gradient_table_of<P>(), bytes_of_a_value(),

@@ -115,7 +115,7 @@ Lists& lists() {
 }
 
 io::FileDtype file_dtype_of(const StoredFormat& format) {
-  if (format_named(format.name)) throw Error("number format '" + format.name + "' is there already");
+  if (format_in_either_case(format.name)) throw Error("number format '" + format.name + "' is there already");
   return {format.file_name, format.info, true};
 }
 
@@ -127,6 +127,13 @@ const std::vector<StoredFormat>& added_formats() { return lists().added; }
 const StoredFormat* format_named(std::string_view name) {
   const auto found = std::ranges::find(lists().all, name, &StoredFormat::name);
   return found == lists().all.end() ? nullptr : &*found;
+}
+
+const StoredFormat* format_in_either_case(std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  for (const StoredFormat& format : lists().all)
+    if (std::ranges::equal(format.name, name, {}, lower, lower)) return &format;
+  return nullptr;
 }
 
 AddedFormat::AddedFormat(StoredFormat format) : name_(format.name), in_files_(file_dtype_of(format)) {

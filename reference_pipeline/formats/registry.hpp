@@ -17,12 +17,14 @@ const std::vector<StoredFormat>& all_formats();
 
 /// The format of that name, or nullptr. It is valid until a format is added or taken away.
 const StoredFormat* format_named(std::string_view name);
+/// The same in either case ("Q4_K").
+const StoredFormat* format_in_either_case(std::string_view name);
 
 /// The formats that were added.
 const std::vector<StoredFormat>& added_formats();
 
 /// Adds a format for as long as this lives, with its name in safetensors files. `Registration`
-/// (formats/registration.hpp) makes one of a dtype. Throws Error for a name that is taken.
+/// (formats/registration.hpp) makes one of a dtype. Throws Error for a name that is taken, in either case.
 class AddedFormat {
  public:
   explicit AddedFormat(StoredFormat format);

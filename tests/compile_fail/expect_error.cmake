@@ -7,7 +7,8 @@ if(NOT text MATCHES "^// expect: ([^\n]+)\n")
   message(FATAL_ERROR "${FILE} does not open with \"// expect: <sentence>\"")
 endif()
 set(sentence "${CMAKE_MATCH_1}")
-set(command "${COMPILER}" -std=c++20 -fsyntax-only -I${INCLUDE} "-I${INCLUDE}/../tests" "${FILE}")
+set(command "${COMPILER}" -std=c++20 -fsyntax-only -I${INCLUDE} "-I${INCLUDE}/../tests" "-I${INCLUDE}/../reference_pipeline"
+            "${FILE}")
 
 execute_process(COMMAND ${command} RESULT_VARIABLE result ERROR_VARIABLE errors)
 if(NOT result EQUAL 0)

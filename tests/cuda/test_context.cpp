@@ -1,4 +1,7 @@
 // Ops in a Context: on a stream that is not the thread's, with an allocator that is not the pool.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -12,6 +15,7 @@
 #include <precast/ops/attention.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/sampler.hpp>
+#include <precast/ops/softmax.hpp>
 #include <precast/ops/timestep_embedding.hpp>
 #include <precast/train/optimiser.hpp>
 
@@ -134,6 +138,27 @@ TEST_CASE("an op on a stream that is not ordered behind its input is found", "[c
   done.order_before(second.stream);
   CHECK_NOTHROW(matmul_transposed<Bf16>(second, product, next));
   CHECK_NOTHROW(simt::wait_for_device());  // before the inputs end
+}
+
+TEST_CASE("memory that a program's allocator does not give as it should is an error before a kernel meets it",
+          "[context]") {
+  struct Careless final : gpu::MemoryResource {
+    explicit Careless(std::byte* of) : given(of) {}
+    void* allocate(std::size_t, gpu::Stream) override { return given; }
+    void deallocate(void* block, std::size_t, gpu::Stream) noexcept override { back = block; }
+    std::byte* given;
+    void* back = nullptr;
+  };
+  alignas(256) std::byte memory[512];
+  const auto x = sent(random_tensor<f32>({3, 16}, 1));
+  const std::int64_t before = gpu::memory_use().in_use;
+  Careless none(nullptr), between(memory + 128);
+  CHECK_THROWS_AS(softmax<F32>(Context{{}, &none}, x), OutOfMemory);
+  CHECK(none.back == nullptr);
+  CHECK_THROWS_WITH(softmax<F32>(Context{{}, &between}, x), Catch::Contains("multiple of 256"));
+  CHECK(between.back == between.given);
+  CHECK_THROWS_WITH(softmax<F32>(Context{{}, nullptr}, x), Catch::Contains("without a MemoryResource"));
+  CHECK(gpu::memory_use().in_use == before);
 }
 
 TEST_CASE("the end of a training step runs in the context that it is given", "[context]") {

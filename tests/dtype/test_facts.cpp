@@ -39,6 +39,9 @@ static_assert(has(f16_format, {16, 15, 0x1p-10, 0x1p-14, 0x1p-24, 65504, 3}));
 static_assert(has(e4m3, {8, 7, 0x1p-3, 0x1p-6, 0x1p-9, 448, 0}));
 static_assert(has(e5m2, {8, 15, 0x1p-2, 0x1p-14, 0x1p-16, 57344, 0}));
 
+// The narrowest exponent there is: 0, 1, 2 and 3.
+static_assert(has({1, 1, Specials::none}, {3, 0, 1, 2, 1, 3, 0}));
+
 // The compiler's own facts of binary32.
 static_assert(f32_format.max() == static_cast<double>(std::numeric_limits<float>::max()));
 static_assert(f32_format.min_normal() == static_cast<double>(std::numeric_limits<float>::min()));

@@ -1,11 +1,15 @@
 // Number formats that a program adds: the example's scalar and block dtype, in files, conversions and casts.
 #include <cmath>
+#include <cstdint>
 #include <random>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include <casting/cast_source.hpp>
 #include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
+#include <cli/casting/cost_options.hpp>
 #include <convert/model_conversion.hpp>
 #include <convert/type_choice.hpp>
 #include <formats/registration.hpp>
@@ -17,6 +21,42 @@
 
 #include "../../examples/extend/e3m4.hpp"
 #include "../../examples/extend/nf4.hpp"
+
+namespace added_formats {
+
+/// Six bits without infinity and NaN: the largest number, 28, stands for all that is too large.
+struct e3m2 {
+  std::uint8_t bits = 0;
+};
+/// Its name has capitals.
+struct TwoBits {
+  std::uint8_t bits = 0;
+};
+/// 21 bits in 16 bytes.
+struct alignas(16) e8m12 {
+  std::uint32_t bits = 0;
+};
+
+}  // namespace added_formats
+
+template <>
+struct precast::dtype_traits<added_formats::e3m2> {
+  static constexpr std::string_view name = "e3m2", safetensors_name = "F6_E3M2";
+  static constexpr int values_per_block = 1, bytes_per_block = 1;
+  static constexpr precast::FloatFormat format{3, 2, precast::Specials::none};
+};
+template <>
+struct precast::dtype_traits<added_formats::TwoBits> {
+  static constexpr std::string_view name = "TwoBits", safetensors_name = "F2_E1M0";
+  static constexpr int values_per_block = 1, bytes_per_block = 1;
+  static constexpr precast::FloatFormat format{1, 0, precast::Specials::none};
+};
+template <>
+struct precast::dtype_traits<added_formats::e8m12> {
+  static constexpr std::string_view name = "e8m12", safetensors_name = "F21";
+  static constexpr int values_per_block = 1, bytes_per_block = 16;
+  static constexpr precast::FloatFormat format{8, 12};
+};
 
 namespace added_formats {
 namespace {
@@ -84,6 +124,19 @@ TEST_CASE("a format is there as long as its registration, in order of bits") {
   }
   CHECK(formats::all_formats().size() == before);
   CHECK(!io::file_dtype("NF4_64"));
+}
+
+TEST_CASE("a format whose name has capitals is found by it, in either case") {
+  const formats::Registration<TwoBits> mine;
+  formats::StoredFormat other_case;  // which a command could not tell from q8_0
+  other_case.name = "Q8_0";
+  CHECK_THROWS_AS(formats::AddedFormat(other_case), Error);
+  CHECK(casting::find_type("TwoBits") == dtype_info<TwoBits>);
+  CHECK(casting::find_type("twobits") == dtype_info<TwoBits>);
+  CHECK(casting::find_type("BF16") == dtype_info<bf16>);
+  CHECK(!casting::find_type("two"));
+  CHECK(conversion::parse_rule("layer=TwoBits").type == dtype_info<TwoBits>);
+  CHECK(cli::parse_types("TwoBits,Q4_0") == std::vector<std::string>{"TwoBits", "q4_0"});
 }
 
 TEST_CASE("codes of e3m4 are the numbers of its definition") {
@@ -183,6 +236,38 @@ TEST_CASE("convert writes added formats and reads them back") {
                     Catch::Contains("beyond what e3m4 holds"));
   CHECK_THROWS_WITH(conversion::check_types(settings.wishes, conversion::Container::gguf),
                     Catch::Contains("GGUF has no e3m4"));
+}
+
+TEST_CASE("convert refuses what a format without infinity and NaN would make its largest number") {
+  const testing::TemporaryFolder folder;
+  const formats::Registration<e3m2> scalar;
+  const auto source = folder.path() / "f32.safetensors", out = folder.path() / "e3m2.safetensors";
+  conversion::Settings settings;
+  settings.wishes.rules.push_back(conversion::parse_rule("layer=e3m2"));
+  write_file(source, "f32", {1, 2}, {-30.0f, 0.5f});  // half way to what would come next
+  CHECK_THROWS_WITH(conversion::ModelConversion(source, out, settings).write({}),
+                    Catch::Contains("at [0, 0], is -30") && Catch::Contains("beyond what e3m2 holds"));
+  write_file(source, "f32", {1, 2}, {-29.9f, 0.5f});
+  conversion::ModelConversion(source, out, settings).write({});
+  CHECK(values_in(out, "layer.weight") == std::vector<f32>{-28.0f, 0.5f});
+}
+
+TEST_CASE("convert rounds f64 once to an added scalar, whatever room that takes") {
+  const testing::TemporaryFolder folder;
+  const formats::Registration<e8m12> scalar;
+  const auto source = folder.path() / "f64.safetensors", out = folder.path() / "e8m12.safetensors";
+  // Just above a tie of e8m12, which is what f32 makes of it.
+  const double value = 1 + std::ldexp(1.0, -13) + std::ldexp(1.0, -40);
+  {
+    io::SafetensorsWriter writer(source);
+    writer.declare("layer.weight", {"f64", 1, 8}, {1, 1});
+    writer.write(std::as_bytes(std::span(&value, 1)));
+    writer.commit();
+  }
+  conversion::Settings settings;
+  settings.wishes.rules.push_back(conversion::parse_rule("layer=e8m12"));
+  conversion::ModelConversion(source, out, settings).write({});
+  CHECK(values_in(out, "layer.weight") == std::vector<f32>{1 + std::ldexp(1.0f, -12)});
 }
 
 TEST_CASE("a cast of a parameter takes an added format, and rows that its blocks do not divide another") {

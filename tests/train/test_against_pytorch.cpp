@@ -1,18 +1,23 @@
 // The optimiser, loss scaling, schedules and clipping against PyTorch's numbers (tests/golden/make_adamw.py,
 // make_training.py).
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <support/golden.hpp>
 
 #include <precast/host/parallel.hpp>
+#include <precast/tensor/tensor.hpp>
 #include <precast/train/adamw.hpp>
 #include <precast/train/clip.hpp>
 #include <precast/train/grad_scaler.hpp>
+#include <precast/train/optimiser.hpp>
 #include <precast/train/schedule.hpp>
 
 namespace precast::train {
@@ -72,6 +77,38 @@ TEST_CASE("AdamW in f16 with a small eps divides by zero as PyTorch's does", "[a
   const std::vector<f16> gradient{convert<f16>(1e-3f)};  // its square times 0.001 is 0 in f16, and so is eps
   adamw_step<f16>(parameter, gradient, mean, square, {}, 1, false);
   CHECK(!std::isfinite(convert<f32>(parameter[0])));
+}
+
+TEST_CASE("AdamW refuses arrays of a parameter that it cannot step, and changes none", "[adamw]") {
+  const auto all_of = [](double value) {
+    HostTensor<f32> tensor(Shape{4, 6});
+    std::ranges::fill(tensor.values(), static_cast<f32>(value));
+    return tensor;
+  };
+  HostTensor<f32> master = all_of(1), gradient = all_of(1), mean = all_of(0), square = all_of(0);
+  HostTensor<bf16> stored(Shape{4, 6});
+  const auto step = [&]<class Stored>(View<const f32> of_gradient, View<Stored> read) {
+    // The second is as it should be, and so is its turn.
+    const AdamWArrays<f32, Stored> wrong{master.view(), of_gradient, mean.view(), square.view(), read};
+    AdamWArrays<f32, Stored> right = wrong;
+    right.gradient = std::as_const(gradient).view();
+    if constexpr (std::is_same_v<Stored, bf16>)
+      right.stored = stored.view();
+    else
+      right.stored = {};
+    const std::vector<AdamWArrays<f32, Stored>> both{right, wrong};
+    adamw_step<f32, Stored>(std::span<const AdamWArrays<f32, Stored>>(both), {}, 1);
+  };
+  const HostView<const f32> given = std::as_const(gradient).view();
+  const HostTensor<f32> wide(Shape{4, 7});
+  CHECK_THROWS_WITH(step(given.rows_between(0, 3), stored.view()), Catch::Contains("of another size"));
+  CHECK_THROWS_WITH(step(wide.view().columns_between(0, 6), stored.view()), Catch::Contains("gaps"));
+  CHECK_THROWS_WITH(step(given, View<bf16>()), Catch::Contains("stored values, which ops read"));
+  HostTensor<f32> copy = all_of(1);
+  CHECK_THROWS_WITH(step(given, copy.view()), Catch::Contains("leave them out"));
+  CHECK(std::ranges::count(master.values(), 1.0f) == master.elements());
+  CHECK_NOTHROW(step(given, stored.view()));
+  CHECK(std::ranges::count(master.values(), 1.0f) == 0);
 }
 
 TEST_CASE("AdamW's bits do not depend on the number of threads", "[adamw]") {

@@ -39,8 +39,8 @@ struct FloatFormat {
   constexpr int max_exponent() const {
     return (1 << exponent_bits) - 1 - bias() - (specials == Specials::infinity_and_nan ? 1 : 0);
   }
-  /// The gap between 1 and the next larger number.
-  constexpr double eps() const { return power_of_two(-mantissa_bits); }
+  /// The gap between 1 and the next larger number. With one exponent bit 1 is subnormal.
+  constexpr double eps() const { return power_of_two((exponent_bits == 1 ? 1 : 0) - mantissa_bits); }
   constexpr double min_normal() const { return power_of_two(min_exponent()); }
   constexpr double min_subnormal() const { return power_of_two(min_exponent() - mantissa_bits); }
   /// The largest finite number.

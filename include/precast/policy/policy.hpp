@@ -128,12 +128,18 @@ consteval bool consistent() {
           (ScalarDtype<R> && is_resting<R>),  // by default Activation is Compute: one mistake, one sentence
       "Policy: Activation<T> needs a scalar dtype that memory can hold; tf32 is a format of operands only.");
   if constexpr (is_resting<S> && ScalarDtype<C> && ScalarDtype<A> && ScalarDtype<R> && is_resting<R>) {
+    // Beyond f32 is no dtype, and no sum is wide enough for it: which is not what is wrong.
+    constexpr bool in_f32 = widens_exactly<f32, C> && widens_exactly<f32, A>;
+    if constexpr (!in_f32) {
+      static_cast<void>(format_of<C>());
+      static_cast<void>(format_of<A>());
+    }
     static_assert(
-        widens_exactly<A, C>,
+        !in_f32 || widens_exactly<A, C>,
         "Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds.");
     static_assert(!UsesFlash || std::is_same_v<A, f32>,
                   "Policy: Flash contradicts Accumulate<T>: an online softmax sums in f32.");
-    return widens_exactly<A, C> && (!UsesFlash || std::is_same_v<A, f32>);
+    return in_f32 && widens_exactly<A, C> && (!UsesFlash || std::is_same_v<A, f32>);
   }
   return false;
 }

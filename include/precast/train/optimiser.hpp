@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/optimiser.hpp>
@@ -36,18 +37,28 @@ void scale_gradients(std::span<const View<T>> gradients, f32 factor) {
 }
 
 /// Step number `step`, counted from 1, of AdamW on all parameters: masters and means are in T, and what ops
-/// read of a parameter is rounded anew. Throws ShapeError where the arrays of one are not of one size, and
-/// InputError for another step.
+/// read of a parameter is rounded anew; where that is in T too they read the master, and `stored` is left
+/// out. Throws ShapeError where the arrays of one are not of one size, or have gaps, and InputError for
+/// another step; then no parameter has changed.
 template <ScalarDtype T, ScalarDtype Stored>
 void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWOptions& options,
                 std::int64_t step) {
   if (step < 1) throw InputError("AdamW: steps are counted from 1, and " + std::to_string(step) + " is none");
+  constexpr bool one_copy = std::is_same_v<T, Stored>;
   for (const AdamWArrays<T, Stored>& one : parameters) {
-    const std::int64_t count = one.master.elements(), stored = one.stored.elements();
-    if (one.gradient.elements() != count || one.mean.elements() != count || one.square.elements() != count ||
-        (stored != 0 && stored != count))
-      throw ShapeError("AdamW: a parameter " + to_string(one.master.shape()) +
-                       " has gradients or moments of another size");
+    const std::int64_t count = one.master.elements();
+    const auto refuse = [&](const char* why) {
+      throw ShapeError("AdamW: a parameter " + to_string(one.master.shape()) + " has " + why);
+    };
+    if (one.gradient.elements() != count || one.mean.elements() != count || one.square.elements() != count)
+      refuse("gradients or moments of another size");
+    if (one_copy && one.stored.elements() != 0)
+      refuse("stored values in its master's dtype: ops read the master, leave them out");
+    if (!one_copy && one.stored.elements() != count)
+      refuse("stored values, which ops read and each step rounds anew, of another size");
+    if (!(one.master.contiguous() && one.gradient.contiguous() && one.mean.contiguous() &&
+          one.square.contiguous() && one.stored.contiguous()))
+      refuse("an array with gaps between its rows");
   }
   backend::adamw<T, Stored>(parameters, AdamWStep<T>(options, step));
 }

@@ -13,8 +13,11 @@ std::vector<std::string> parse_types(const std::string& text) {
   for (const casting::CastType& type : casting::cast_types()) names.push_back(type.name);
   std::vector<std::string> types;
   for (std::string part : parse_list("--types", text)) {
-    for (char& c : part)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (const auto known = casting::find_type(part))
+      part = known->name;
+    else
+      for (char& c : part)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     const std::string type = parse_name("--types", part, names);
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }

@@ -86,11 +86,14 @@ inline const Context& current_context() { return detail::context_of_thread(); }
 /// Its stream.
 inline Stream current_stream() { return current_context().stream; }
 
-/// Ops of this thread run in another context for as long as it lives. Throws InputError for the stream
-/// cudaStreamPerThread, which is another one in each thread: memory and uploads know theirs by its handle.
+/// Ops of this thread run in another context for as long as it lives. Throws InputError for one without a
+/// MemoryResource, and for the stream cudaStreamPerThread, which is another one in each thread: memory and
+/// uploads know theirs by its handle.
 class ContextScope {
  public:
   explicit ContextScope(Context context) {
+    if (!context.memory)
+      throw InputError("a Context without a MemoryResource: leave it out, and memory is the device's pool's");
 #if !PRECAST_CUDA_IS_EMULATED
     if (context.stream == cudaStreamPerThread)
       throw InputError("a Context of cudaStreamPerThread: give ops an OwnStream in each thread instead");

@@ -7,6 +7,7 @@
 #include <precast/backend.hpp>
 #include <precast/cuda/runtime/context.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
+#include <precast/error.hpp>
 #include <precast/memory/buffer.hpp>
 #include <precast/memory/held.hpp>
 #include <precast/memory/memory_counter.hpp>
@@ -51,7 +52,10 @@ struct DeviceMemory {
   using space = DeviceSpace;
   static constexpr bool on_host = false;
 
-  static constexpr std::size_t rounded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+  static constexpr std::size_t alignment = 256;
+  static constexpr std::size_t rounded(std::size_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+  }
 
   /// The context that a block was taken in, and what was sent to it.
   struct Origin {
@@ -65,7 +69,7 @@ struct DeviceMemory {
       return dry->allocate(bytes, MemoryCounter::Counts::device_memory);
     origin.context = current_context();
     origin.device = detail::current_device();
-    void* const block = origin.context.memory->allocate(bytes, origin.context.stream);
+    void* const block = block_of(origin.context, bytes);
     detail::DeviceUse::instance().add(static_cast<std::int64_t>(bytes));
     return block;
   }
@@ -89,6 +93,18 @@ struct DeviceMemory {
   static inline void copy(void* to, const void* from, std::size_t bytes);
   static inline void copy_from_host(void* to, const void* from, std::size_t bytes);
   static inline void copy_to_host(void* to, const void* from, std::size_t bytes);
+
+ private:
+  /// A resource may be a program's own: what it does not keep of MemoryResource, kernels would stop at.
+  static void* block_of(const Context& context, std::size_t bytes) {
+    void* const block = context.memory->allocate(bytes, context.stream);
+    if (!block)
+      throw OutOfMemory("the MemoryResource of a Context gave no memory for " +
+                        in_bytes(static_cast<std::int64_t>(bytes)));
+    if (reinterpret_cast<std::uintptr_t>(block) % alignment == 0) return block;
+    context.memory->deallocate(block, bytes, context.stream);
+    throw InputError("the MemoryResource of a Context gave memory that is on no multiple of 256 bytes");
+  }
 };
 
 using Memory = DeviceMemory;
