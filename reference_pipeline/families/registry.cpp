@@ -4,6 +4,8 @@
 
 #include <families/registry.hpp>
 
+#include <precast/io/unset_keys.hpp>
+
 namespace precast::families {
 
 namespace {
@@ -45,7 +47,8 @@ io::Config model_index(const std::filesystem::path& folder) {
   std::error_code failed;
   const auto what = std::filesystem::status(folder, failed).type();
   if (what == std::filesystem::file_type::directory) {
-    if (io::is_there(folder / "model_index.json")) return io::Config::load(folder / "model_index.json");
+    if (io::is_there(folder / "model_index.json"))
+      return io::without_unset_keys(io::Config::load(folder / "model_index.json"));
     throw io::file_error(folder, "holds no model_index.json: name a folder that diffusers saved");
   }
   if (failed && what != std::filesystem::file_type::not_found)

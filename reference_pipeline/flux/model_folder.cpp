@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include <families/component_class.hpp>
 #include <families/registry.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/family.hpp>
@@ -26,10 +27,12 @@ std::string option_of(weights::Part part) {
 }
 
 /// The class that diffusers would load a component with, whatever the component's own config says.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> component_classes{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> component_classes{
     {{"scheduler", "FlowMatchEulerDiscreteScheduler"},
      {"text_encoder", "CLIPTextModel"},
      {"text_encoder_2", "T5EncoderModel"},
+     {"tokenizer", "CLIPTokenizer"},
+     {"tokenizer_2", "T5Tokenizer"},
      {"transformer", "FluxTransformer2DModel"},
      {"vae", "AutoencoderKL"}}};
 
@@ -42,7 +45,7 @@ void check_class(const io::Config& index, std::string_view component, std::strin
   const auto needs = "a Flux model needs a component of class " + std::string(known);
   if (entry[1].is_null())
     throw index.error(component, "is null, for the model was saved without it: " + needs);
-  if (entry[1] != known)
+  if (!families::is_class(entry[1], known))
     throw index.error(component,
                       "has class " + io::json_in_words(entry[1]) + ", which is not known here: " + needs);
 }

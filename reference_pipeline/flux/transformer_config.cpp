@@ -4,11 +4,12 @@
 #include <flux/transformer.hpp>
 
 #include <precast/io/config.hpp>
+#include <precast/io/unset_keys.hpp>
 
 namespace precast::flux {
 
 TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
-  const io::Config json = io::Config::load(file);
+  const io::Config json = io::without_unset_keys(io::Config::load(file));
   constexpr std::int64_t widest = 1 << 17, deepest = 4096;
   TransformerConfig config;
   if (json.integer_or("patch_size", 1, 1, 64) != 1)

@@ -8,6 +8,7 @@
 #include <precast/error.hpp>
 #include <precast/io/config.hpp>
 #include <precast/io/shortest.hpp>
+#include <precast/io/unset_keys.hpp>
 
 namespace precast::sampling {
 namespace {
@@ -44,7 +45,7 @@ void reject_unsupported(const io::Config& config) {
 }  // namespace
 
 FlowMatchSettings FlowMatchSettings::load(const std::filesystem::path& path) {
-  const auto config = io::Config::load(path);
+  const io::Config config = io::without_unset_keys(io::Config::load(path));
   const std::string name = config.string_or("_class_name", scheduler_name);
   if (name != scheduler_name)
     throw config.error("_class_name", "is '" + io::printable(name) + "', and only " + scheduler_name +

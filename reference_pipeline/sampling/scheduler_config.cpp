@@ -10,6 +10,7 @@
 #include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/null_keys.hpp>
+#include <precast/io/unset_keys.hpp>
 
 namespace precast::sampling {
 namespace {
@@ -238,7 +239,7 @@ io::Config load_scheduler_keys(const std::filesystem::path& path) {
   const io::MappedFile file(path);
   if (file.bytes().size() > io::largest_json_file)
     throw io::file_error(path, "is too large for a scheduler's settings: check that it is the right file");
-  return {path, io::parse_json(without_infinities(file.text()), path)};
+  return io::without_unset_keys({path, io::parse_json(without_infinities(file.text()), path)});
 }
 
 SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const std::string& class_of_index) {

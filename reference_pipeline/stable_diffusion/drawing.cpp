@@ -78,7 +78,8 @@ std::optional<sampling::Sampler> StableDiffusionPipeline::Parts::sampler_of(cons
   run.steps = *full.steps;
   run.eta = full.eta.value_or(0);
   if (given.image) run.strength = full.strength;
-  run.strength_narrows_lcm = model.folder.is_lcm;
+  // Of these models diffusers has no pipeline that paints: those of Stable Diffusion do.
+  run.strength_narrows_lcm = model.folder.is_lcm && !given.mask;
   if (full.refiner) (refines ? run.denoising_start : run.denoising_end) = *full.refiner_start;
   const sampling::SamplerKind kind =
       given.sampler ? sampling::sampler_named(*given.sampler) : model.folder.scheduler.default_kind();

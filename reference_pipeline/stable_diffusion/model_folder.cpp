@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include <families/component_class.hpp>
 #include <families/registry.hpp>
 #include <stable_diffusion/component_configs.hpp>
 #include <stable_diffusion/family.hpp>
@@ -38,7 +39,7 @@ bool is_listed(const io::Config& index, std::string_view component) {
 void check_class(const io::Config& index, std::string_view component, std::string_view known) {
   if (!is_listed(index, component)) return;
   const nlohmann::json& entry = index.json().at(std::string(component));
-  if (entry[1] != known)
+  if (!families::is_class(entry[1], known))
     throw index.error(component,
                       "has class " + io::json_in_words(entry[1]) +
                           ", which is not known here: a Stable Diffusion model needs one of class " +
@@ -177,6 +178,7 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path,
   model.unet = unet_config_of(model);
   const auto encoder = [&](std::string_view name, std::string_view tokenizer) {
     require(index, tokenizer, "its " + std::string(name) + " takes its tokens");
+    check_class(index, tokenizer, "CLIPTokenizer");
     return clip_config_of(model, std::string(name));
   };
   if (model.is_xl()) {

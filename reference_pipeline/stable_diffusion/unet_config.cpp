@@ -11,6 +11,7 @@
 
 #include <precast/io/config.hpp>
 #include <precast/io/null_keys.hpp>
+#include <precast/io/unset_keys.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -337,6 +338,8 @@ UNetConfig UNetConfig::from(const io::Config& json) {
   return config;
 }
 
-UNetConfig UNetConfig::load(const std::filesystem::path& file) { return from(io::Config::load(file)); }
+UNetConfig UNetConfig::load(const std::filesystem::path& file) {
+  return from(io::without_unset_keys(io::Config::load(file)));
+}
 
 }  // namespace precast::stable_diffusion

@@ -193,6 +193,7 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
   }
 
   const TokenizerSettings settings = TokenizerSettings::read(folder, json);
+  settings.require_roles({"bos_token", "eos_token", "pad_token"});
   const std::string start(start_token), end(end_token);
   std::vector<AddedToken> added = settings.added_tokens(
       {{"bos_token", start}, {"eos_token", end}, {"unk_token", end}, {"pad_token", end}}, {});

@@ -8,6 +8,8 @@
 
 #include <text/tokenizer_settings.hpp>
 
+#include <precast/io/null_keys.hpp>
+
 namespace precast::text {
 namespace {
 
@@ -50,6 +52,22 @@ std::int64_t read_id(const io::Config& config, std::string_view key, const std::
   return id;
 }
 
+/// Special tokens that have names of a model's own: "image_token", or what an object lists. add_bos_token and
+/// its like are no tokens.
+std::vector<AddedToken> read_named(const io::Config& config) {
+  std::vector<AddedToken> tokens;
+  for (const char* key :
+       {"extra_special_tokens", "additional_special_tokens", "model_specific_special_tokens"})
+    if (config.has(key) && config.json().at(key).is_object())
+      for (const auto& [name, value] : config.json().at(key).items())
+        tokens.push_back(read_token(config, key, value));
+  for (const auto& [name, value] : config.json().items())
+    if (name.ends_with("_token") && std::ranges::find(roles, name) == roles.end() &&
+        (value.is_string() || value.contains("content")))
+      tokens.push_back(read_token(config, name, value));
+  return tokens;
+}
+
 /// Throws InputError where texts are to be filled up or cut at their left, by the key `key` of a file that
 /// says `right` where it is not.
 void require_right(const io::Config& config, const char* key, const char* right) {
@@ -63,6 +81,8 @@ void require_right(const io::Config& config, const char* key, const char* right)
 }  // namespace
 
 void TokenizerSettings::read_config(const io::Config& config) {
+  io::refuse_null(config,
+                  {"padding_side", "truncation_side", "split_special_tokens", "added_tokens_decoder"});
   for (const char* side : {"padding_side", "truncation_side"}) require_right(config, side, "right");
   if (config.boolean_or("split_special_tokens", false))
     throw config.error("split_special_tokens",
@@ -75,6 +95,7 @@ void TokenizerSettings::read_config(const io::Config& config) {
   }
   for (const char* name : roles)
     if (config.has(name)) roles_[name] = read_token(config, name, config.json().at(name));
+  named_ = read_named(config);
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"})
     if (config.has(key) && config.json().at(key).is_array() && (!extra_ || extra_->empty()))
       extra_ = read_tokens(config, key);
@@ -90,6 +111,7 @@ void TokenizerSettings::read_config(const io::Config& config) {
 void TokenizerSettings::read_special_tokens_map(const io::Config& config) {
   for (const char* name : roles)
     if (config.has(name)) roles_[name] = read_token(config, name, config.json().at(name));
+  for (AddedToken& token : read_named(config)) named_.push_back(std::move(token));
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"})
     if (config.has(key) && config.json().at(key).is_array() && !extra_) extra_ = read_tokens(config, key);
 }
@@ -97,7 +119,7 @@ void TokenizerSettings::read_special_tokens_map(const io::Config& config) {
 TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
                                           const std::optional<io::Config>& tokenizer_json) {
   TokenizerSettings settings;
-  std::optional<io::Config> config;
+  std::optional<io::Config>& config = settings.config_;
   if (io::is_there(folder / "tokenizer_config.json"))
     settings.read_config(config.emplace(io::Config::load(folder / "tokenizer_config.json")));
   if (tokenizer_json)
@@ -124,6 +146,11 @@ TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
     }
   }
   return settings;
+}
+
+void TokenizerSettings::require_roles(std::initializer_list<const char*> names) const {
+  for (const char* name : names)
+    if (config_ && !roles_.contains(name)) io::refuse_null(*config_, {name});
 }
 
 std::string TokenizerSettings::role(const std::string& name, const std::string& fallback) const {
@@ -153,6 +180,7 @@ std::vector<AddedToken> TokenizerSettings::added_tokens(
     else if (const auto usual = role_defaults.find(name); usual != role_defaults.end())
       add(settled, AddedToken{.content = usual->second});
   }
+  for (const AddedToken& token : named_) add(settled, token);
   if (extra_) {
     for (const AddedToken& token : *extra_) add(settled, token);
   } else {

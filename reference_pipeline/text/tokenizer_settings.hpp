@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -29,12 +31,16 @@ class TokenizerSettings {
   static TokenizerSettings read(const std::filesystem::path& folder,
                                 const std::optional<io::Config>& tokenizer_json);
 
+  /// Throws InputError that names the config and the role where a role is null there, and no other file fills
+  /// it.
+  void require_roles(std::initializer_list<const char*> names) const;
+
   /// The special token of a role ("eos_token"), or `fallback`.
   std::string role(const std::string& name, const std::string& fallback) const;
 
-  /// All added tokens in the order in which they get their ids: the listed ones, those with a role, the extra
-  /// ones. `role_defaults` fills roles that the files leave open; `extra_default` stands where no file names
-  /// extra tokens.
+  /// All added tokens in the order in which they get their ids: the listed ones, those with a role, those
+  /// that a model names itself, the extra ones. `role_defaults` fills roles that the files leave open;
+  /// `extra_default` stands where no file names extra tokens.
   std::vector<AddedToken> added_tokens(const std::map<std::string, std::string>& role_defaults,
                                        const std::vector<std::string>& extra_default) const;
 
@@ -47,8 +53,10 @@ class TokenizerSettings {
   void read_config(const io::Config& config);
   void read_special_tokens_map(const io::Config& config);
 
+  std::optional<io::Config> config_;  ///< tokenizer_config.json, where it is there
   std::map<std::int64_t, AddedToken> listed_;
   std::map<std::string, AddedToken> roles_;
+  std::vector<AddedToken> named_;
   std::optional<std::vector<AddedToken>> extra_;
   std::optional<std::int64_t> model_max_length_;
   std::int64_t extra_ids_ = 100;

@@ -8,6 +8,7 @@
 #include <precast/io/config.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/null_keys.hpp>
+#include <precast/io/unset_keys.hpp>
 
 namespace precast::vae {
 
@@ -59,7 +60,7 @@ void require_types(const io::Config& json) {
 }  // namespace
 
 AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
-  const io::Config json = io::Config::load(file);
+  const io::Config json = io::without_unset_keys(io::Config::load(file));
   require_types(json);
   constexpr std::int64_t widest = 1 << 16;
   io::refuse_null(json,

@@ -464,6 +464,9 @@ TEST_CASE("a component of a class that is not known here, or left out, is refuse
                    "class CLIPTextModel"),
         std::tuple("text_encoder_2", Entry{nullptr, nullptr}, "is null"),
         std::tuple("scheduler", Entry{"diffusers", "DDIMScheduler"}, "\"DDIMScheduler\""),
+        std::tuple("tokenizer", Entry{"transformers", "BertTokenizer"},
+                   "needs a component of class CLIPTokenizer"),
+        std::tuple("tokenizer_2", Entry{"transformers", "PreTrainedTokenizerFast"}, "class T5Tokenizer"),
         std::tuple("vae", Entry{"AutoencoderKL"}, "must name a library and a class")}) {
     INFO(component);
     const DamagedFolder folder(golden_model("dev_f32"));

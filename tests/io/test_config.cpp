@@ -10,6 +10,7 @@
 
 #include <precast/io/config.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/unset_keys.hpp>
 
 using namespace precast;
 using precast::testing::refusal;
@@ -157,4 +158,22 @@ TEST_CASE("config: a damaged file is read or refused, and never crashes") {
   }
   CHECK(read > 0);
   CHECK(refused > 2000);
+}
+
+TEST_CASE("config: keys that _use_default_values names are taken out, and a wrong list of them is refused") {
+  const auto read = [](const std::string& text) { return io::without_unset_keys(config(text)).json(); };
+  CHECK(read(R"({"a": 1, "b": 2, "_use_default_values": ["b", "c"]})") ==
+        nlohmann::json::parse(R"({"a": 1, "_use_default_values": ["b", "c"]})"));
+  CHECK(read(R"({"a": 1, "_use_default_values": []})").contains("a"));
+  CHECK(read(R"({"a": null})").contains("a"));
+  CHECK(io::without_unset_keys(config("{}")).path() == file);
+  const auto take = [](const io::Config& one) { io::without_unset_keys(one); };
+  check_refusal("key '_use_default_values': must be a list, not \"b\": correct it",
+                R"({"_use_default_values": "b"})", take);
+  check_refusal("key '_use_default_values': must be a list of strings, not 3: correct it",
+                R"({"_use_default_values": [3]})", take);
+  check_refusal(
+      "key '_use_default_values': is null, where a value is needed: write the model's own, or take the key "
+      "away, which stands for its default",
+      R"({"_use_default_values": null})", take);
 }

@@ -1,4 +1,5 @@
-// Configs of which one key is erased: the default that diffusers has for it, or one line that refuses.
+// Configs of which one key is erased, or said to be nobody's choice: the default that diffusers has for it,
+// or one line that refuses.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -79,4 +80,32 @@ TEST_CASE("a config without one of its keys is diffusers' default, or one line t
   CHECK(counts["same"] > 0);
   CHECK(counts["another"] > 0);
   CHECK(counts["refused"] > 0);
+}
+
+TEST_CASE("a key that _use_default_values names is read as if it were erased, whatever stands there") {
+  const Golden golden("erased_keys");
+  const nlohmann::json outcomes = golden.fact("outcomes");
+  const std::string folder = "sdxl";
+  const DamagedFolder damaged(stable_diffusion_model(folder));
+  const families::Request request = request_of_erased(golden, golden.fact("case"), folder);
+  int seen = 0;
+  for (const auto& [label, outcome] : outcomes.items()) {
+    // Text encoders are transformers', which has no such key.
+    if (!label.starts_with(folder + "/") || label.find("/text_encoder") != std::string::npos) continue;
+    if (outcome != "another") continue;
+    const std::string key = label.substr(label.rfind('/') + 1);
+    const std::string file = label.substr(folder.size() + 1, label.rfind('/') - folder.size() - 1);
+    CAPTURE(label);
+    const std::string whole = read_text(damaged.path() / file);
+    damaged.edit(file, [&](nlohmann::json& json) { json["_use_default_values"] = {key}; });
+    const families::Result result =
+        stable_diffusion::StableDiffusionPipeline(damaged.path(),
+                                                  families::ComponentChoices::all(choices_in<f32>().front()))
+            .generate(request);
+    write_text(damaged.path() / file, whole);
+    CHECK(relative_error(result.latents.values(), golden.tensor(label + ".latents").values()) <=
+          largest_error);
+    ++seen;
+  }
+  CHECK(seen > 0);
 }

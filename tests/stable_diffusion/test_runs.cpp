@@ -114,6 +114,26 @@ TEST_CASE("a refiner keeps the picture around a mask that the base's UNet took")
   CHECK(inside > 0);
 }
 
+TEST_CASE("a latent consistency model paints as Stable Diffusion's inpainting pipeline does with it") {
+  families::Request request = request_of_case("lcm_img2img_own");
+  request.mask = image::Image{*request.width, *request.height, {}};
+  request.mask->rgb.assign(request.image->rgb.size(), 0);
+  std::fill_n(request.mask->rgb.begin(), request.mask->rgb.size() / 2, std::uint8_t{255});
+  request.strength = 0.8;
+  const DamagedFolder folder(stable_diffusion_model("lcm"));
+  const auto painted = [&] {
+    return stable_diffusion::StableDiffusionPipeline(
+               folder.path(), families::ComponentChoices::all(choices_in<f32>().front()))
+        .generate(request);
+  };
+  const families::Result own = painted();
+  folder.edit("model_index.json",
+              [](nlohmann::json& index) { index["_class_name"] = "StableDiffusionInpaintPipeline"; });
+  const families::Result other = painted();
+  CHECK(own.steps == other.steps);
+  CHECK(std::ranges::equal(own.latents.values(), other.latents.values()));
+}
+
 TEST_CASE("a VAE that is given by itself decodes what a refiner ends with, in place of the refiner's") {
   const DamagedFolder other(stable_diffusion_model("sdxl"));
   other.change_tensors("vae/diffusion_pytorch_model.safetensors", [](RawTensors& tensors) {

@@ -186,6 +186,15 @@ TEST_CASE("broken tokenizers: the small files") {
       check_edit(
           "dev_f32", std::string(folder) + "/tokenizer_config.json", [&](Json& j) { j[side] = "left"; },
           std::string("key '") + side + "': is 'left'");
+  for (const char* key : {"padding_side", "truncation_side", "split_special_tokens", "added_tokens_decoder"})
+    for (const char* folder : {"tokenizer", "tokenizer_2"})
+      check_edit(
+          "dev_f32", std::string(folder) + "/tokenizer_config.json", [&](Json& j) { j[key] = nullptr; },
+          std::string("key '") + key + "': is null");
+  for (const char* role : {"bos_token", "eos_token", "pad_token"})
+    check_edit(
+        "dev_f32", "tokenizer/tokenizer_config.json", [&](Json& j) { j[role] = nullptr; },
+        std::string("key '") + role + "': is null");
   for (const char* part : {"padding", "truncation"})  // counts where the config has no side
     check_edit(
         "dev_f16", "tokenizer/tokenizer.json",

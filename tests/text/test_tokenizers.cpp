@@ -225,3 +225,38 @@ TEST_CASE("base64: standard, padded, and nothing else") {
   }
   CHECK(text::encode_base64(std::as_bytes(std::span(std::string_view("foob")))) == "Zm9vYg==");
 }
+
+TEST_CASE("tokenizers: special tokens that have names of a model's own are looked for in texts") {
+  const DamagedFolder folder(golden_model("dev_f32"));
+  const nlohmann::json vocabulary =
+      nlohmann::json::parse(precast::testing::read_text(folder.path() / "tokenizer/vocab.json"));
+  const auto middle = [&] {
+    return text::ClipTokenizer::load(folder.path() / "tokenizer").encode("#", 77).at(1);
+  };
+  const auto inside = vocabulary.at("#").get<std::int32_t>(),
+             at_the_end = vocabulary.at("#</w>").get<std::int32_t>();
+  CHECK(middle() == at_the_end);
+  const std::string config = "tokenizer/tokenizer_config.json", map = "tokenizer/special_tokens_map.json";
+  const auto check_added = [&](const std::string& file, const std::string& key, const nlohmann::json& value) {
+    INFO(file << ": " << key << ": " << value);
+    const std::string whole = precast::testing::read_text(folder.path() / file);
+    folder.edit(file, [&](nlohmann::json& json) { json[key] = value; });
+    CHECK(middle() == inside);
+    precast::testing::write_text(folder.path() / file, whole);
+  };
+  const nlohmann::json listed{{"number", "#"}}, token{{"content", "#"}, {"__type", "AddedToken"}};
+  for (const char* key :
+       {"extra_special_tokens", "additional_special_tokens", "model_specific_special_tokens"}) {
+    check_added(config, key, listed);
+    check_added(config, key, {{"number", token}});
+  }
+  check_added(config, "number_token", "#");
+  check_added(config, "number_token", token);
+  for (const nlohmann::json& no_token : {nlohmann::json(true), nlohmann::json(), nlohmann::json{{"a", 1}}}) {
+    folder.edit(config, [&](nlohmann::json& json) { json["add_number_token"] = no_token; });
+    CHECK(middle() == at_the_end);
+  }
+  folder.edit(config, [](nlohmann::json& json) { json.erase("added_tokens_decoder"); });
+  check_added(map, "extra_special_tokens", listed);
+  check_added(map, "number_token", "#");
+}

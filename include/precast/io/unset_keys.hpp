@@ -1,0 +1,23 @@
+// without_unset_keys: a config of diffusers, as diffusers reads it.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <precast/io/config.hpp>
+#include <precast/io/null_keys.hpp>
+
+namespace precast::io {
+
+/// A config without the keys that its `_use_default_values` names. Nobody chose their values: diffusers takes
+/// the defaults of whoever reads the file for them, whatever stands there.
+inline Config without_unset_keys(Config config) {
+  constexpr const char* key = "_use_default_values";
+  if (!config.json().contains(key)) return config;
+  refuse_null(config, {key});
+  nlohmann::json json = config.json();
+  for (const std::string& unset : config.strings(key, 0)) json.erase(unset);
+  return {config.path(), std::move(json)};
+}
+
+}  // namespace precast::io
