@@ -50,10 +50,12 @@ void check_class(const io::Config& index, std::string_view component, std::strin
                       "has class " + io::json_in_words(entry[1]) + ", which is not known here: " + needs);
 }
 
-void check_index(const std::filesystem::path& path) {
-  const io::Config index = families::model_index(path);
+/// What is given as a file takes the place of a component, whatever the index says of that.
+void check_index(const ModelFolder& model) {
+  const io::Config index = families::model_index(model.path);
   if (!family().recognises(index.string("_class_name"))) throw families::no_family(index);
-  for (const auto& [component, known] : component_classes) check_class(index, component, known);
+  for (const auto& [component, known] : component_classes)
+    if (!model.files.contains(component)) check_class(index, component, known);
 }
 
 /// That a number of the transformer's config is not what another component needs.
@@ -123,7 +125,7 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
 
 /// The folder is a model's, or every component is given and it has what files do not hold.
 void check_folder(const ModelFolder& model) {
-  if (model.files.empty() || io::is_there(model.path / "model_index.json")) return check_index(model.path);
+  if (model.files.empty() || io::is_there(model.path / "model_index.json")) return check_index(model);
   for (const weights::Part part : weights::all_parts)
     if (!model.files.contains(weights::folder_of(part)) &&
         !io::is_there(model.path / weights::folder_of(part)))

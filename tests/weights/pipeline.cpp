@@ -95,6 +95,13 @@ TEST_CASE("files: T5's tokenizer is read in its GGUF file where there is no toke
   std::filesystem::remove_all(model / "tokenizer_2");
   const std::vector<f32> expected = latents(shapes_model());
   CHECK(latents({model, {{"text_encoder_2", t5}}}) == expected);
+  // A pipeline that was saved without them.
+  auto index = nlohmann::json::parse(read_text(model / "model_index.json"));
+  index["text_encoder_2"] = index["tokenizer_2"] = {nullptr, nullptr};
+  write_text(model / "model_index.json", index.dump());
+  CHECK(latents({model, {{"text_encoder_2", t5}}}) == expected);
+  CHECK(says(refused({model, {{"text_encoder_2", plain}}}, model / "model_index.json"),
+             "key 'tokenizer_2': is null, for the model was saved without it"));
 
   // A folder that is no model's, and a model in a file beside CLIP's tokenizer.
   std::filesystem::remove(model / "model_index.json");
