@@ -111,7 +111,7 @@ class MemoryPool {
   }
   /// Whether a block that is free was put aside.
   bool kept(void* block, std::size_t bytes) noexcept {
-    if (!keeps_blocks || bytes < BlockCache::smallest) return false;
+    if (!BlockCache::is_used || bytes < BlockCache::smallest) return false;
     try {
       const auto place = free_.emplace(bytes, block);
       if (cache_.keep(bytes)) return true;
@@ -123,7 +123,7 @@ class MemoryPool {
 
   // Large blocks are maps of their own: what is given back is gone, where an allocator keeps holes of up to
   // 32 MiB for what may come.
-  static bool is_map(std::size_t bytes) { return keeps_blocks && bytes >= BlockCache::smallest; }
+  static bool is_map(std::size_t bytes) { return BlockCache::is_used && bytes >= BlockCache::smallest; }
   /// Null where there is no memory.
   static void* from_system(std::size_t bytes) noexcept {
     if (!is_map(bytes)) return aligned_block(bytes, alignment);
@@ -145,11 +145,6 @@ class MemoryPool {
     return purpose == MemoryPurpose::tensor ? use_.in_use : use_.scratch;
   }
 
-#if defined(__SANITIZE_ADDRESS__)
-  static constexpr bool keeps_blocks = false;  // a cached block would hide a use after free
-#else
-  static constexpr bool keeps_blocks = true;
-#endif
   std::mutex mutex_;
   BlockCache cache_;
   std::multimap<std::size_t, void*> free_;  // the blocks that it counts
