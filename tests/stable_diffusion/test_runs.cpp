@@ -159,10 +159,8 @@ TEST_CASE("a mask whose pixels are too few to paint a latent is refused") {
   const stable_diffusion::LatentSize size{.channels = 4, .height = 2, .width = 3};
   std::vector<bool> pixels(std::size_t{16} * 24);
   const auto painted_latents = [&] {
-    int painted = 0;
-    for (const f32 of_latent : stable_diffusion::latent_mask(pixels, size, 8).values())
-      painted += of_latent == 1;
-    return painted;
+    const auto mask = stable_diffusion::latent_mask(pixels, size, 8);
+    return std::ranges::count(mask.values(), 1.0f);
   };
   CHECK(painted_latents() == 0);
   pixels[24 * 8 + 9] = pixels[24 * 15 + 23] = true;
