@@ -28,7 +28,7 @@ T5Tokenizer T5Tokenizer::load(const std::filesystem::path& path) {
   const TokenizerSettings settings = TokenizerSettings::read(path, json);
   T5Vocabulary vocabulary = json ? T5Vocabulary::of_json(*json)
                                  : T5Vocabulary::of_spiece(path / "spiece.model", settings.extra_ids());
-  for (std::int64_t i = 0; i < settings.extra_ids(); ++i) vocabulary.added.push_back(extra_id_piece(i));
+  vocabulary.look_for_extra_ids(settings.extra_ids());
   return T5Tokenizer(std::move(vocabulary), settings, path);
 }
 

@@ -96,24 +96,31 @@ void check_settings(const io::GgufFile& file) {
             std::to_string(T5Vocabulary::unknown_id));
 }
 
-/// The list of that key, of one element for each piece.
-const io::GgufValue& list_of(const io::GgufFile& file, const char* key, std::size_t count) {
-  const io::GgufValue* list = file.value(key);
-  if (!list)
-    throw io::file_error(file.path(), "key '" + std::string(key) + "' is missing: get the file anew");
-  if (list->count() != count)
-    throw io::file_error(file.path(), "key '" + std::string(key) + "' has " + std::to_string(list->count()) +
-                                          " elements for " + std::to_string(count) +
-                                          " pieces: get the file anew");
-  return *list;
+const io::GgufValue& required(const io::GgufFile& file, const char* key) {
+  if (const io::GgufValue* value = file.value(key)) return *value;
+  throw io::file_error(file.path(), "key '" + std::string(key) + "' is missing: get the file anew");
 }
 
-}  // namespace
+/// The list of that key, of one element for each piece.
+const io::GgufValue& list_of(const io::GgufFile& file, const char* key, std::size_t count) {
+  const io::GgufValue& list = required(file, key);
+  if (list.count() != count)
+    throw io::file_error(file.path(), "key '" + std::string(key) + "' has " + std::to_string(list.count()) +
+                                          " elements for " + std::to_string(count) +
+                                          " pieces: get the file anew");
+  return list;
+}
 
 std::string extra_id_piece(std::int64_t number) { return "<extra_id_" + std::to_string(number) + ">"; }
 
+}  // namespace
+
 void T5Vocabulary::add_extra_ids(std::int64_t count) {
   for (std::int64_t i = count; i-- > 0;) pieces.push_back({extra_id_piece(i), 0.0});
+}
+
+void T5Vocabulary::look_for_extra_ids(std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) added.push_back(extra_id_piece(i));
 }
 
 void T5Vocabulary::check() const {
@@ -178,9 +185,7 @@ T5Vocabulary T5Vocabulary::of_json(const io::Config& json) {
 
 T5Vocabulary T5Vocabulary::of_gguf(const io::GgufFile& file, std::int64_t extra_ids) {
   check_settings(file);
-  const io::GgufValue* const tokens = file.value("tokenizer.ggml.tokens");
-  if (!tokens) throw io::file_error(file.path(), "key 'tokenizer.ggml.tokens' is missing: get the file anew");
-  const std::vector<std::string_view> texts = tokens->texts();
+  const std::vector<std::string_view> texts = required(file, "tokenizer.ggml.tokens").texts();
   const auto scores = list_of(file, "tokenizer.ggml.scores", texts.size()).reals();
   const auto types = list_of(file, "tokenizer.ggml.token_type", texts.size()).integers();
   std::size_t used = texts.size();
@@ -202,7 +207,7 @@ T5Vocabulary T5Vocabulary::of_gguf(const io::GgufFile& file, std::int64_t extra_
   if (std::ranges::find(result.added, extra_id_piece(0)) == result.added.end()) {
     const std::int64_t free = std::min(extra_ids, static_cast<std::int64_t>(texts.size() - used));
     result.add_extra_ids(free);
-    for (std::int64_t i = 0; i < free; ++i) result.added.push_back(extra_id_piece(i));
+    result.look_for_extra_ids(free);
   }
   if (const io::GgufValue* charsmap = file.value("tokenizer.ggml.precompiled_charsmap"))
     for (const std::int64_t byte : charsmap->integers()) result.charsmap += static_cast<char>(byte);

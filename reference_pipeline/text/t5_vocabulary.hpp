@@ -30,17 +30,18 @@ struct T5Vocabulary {
   static T5Vocabulary of_spiece(const std::filesystem::path& path, std::int64_t extra_ids);
   /// tokenizer.json, which has them all.
   static T5Vocabulary of_json(const io::Config& json);
-  /// The values tokenizer.ggml.* that llama.cpp's converter writes into a GGUF file of T5. What a model
-  /// leaves free at the end of its vocabulary begins with as many <extra_id_N>.
+  /// The values tokenizer.ggml.* that llama.cpp's converter writes into a GGUF file of T5. What the file
+  /// leaves free at the end of its vocabulary begins with so many <extra_id_N>, as in T5's own, or with
+  /// fewer.
   static T5Vocabulary of_gguf(const io::GgufFile& file, std::int64_t extra_ids);
+
+  /// The first <extra_id_N>, which are pieces already, are looked for in the text as written.
+  void look_for_extra_ids(std::int64_t count);
 
  private:
   void add_extra_ids(std::int64_t count);
   void check() const;
 };
-
-/// "<extra_id_N>"
-std::string extra_id_piece(std::int64_t number);
 
 /// Whether that path is a GGUF file with a tokenizer inside. Throws InputError where it is a broken one.
 bool is_gguf_with_tokenizer(const std::filesystem::path& path);

@@ -11,6 +11,7 @@
 #include <precast/host/attention_scores.hpp>
 #include <precast/host/attention_tiles.hpp>
 #include <precast/host/flash_attention.hpp>
+#include <precast/host/packed_batches.hpp>
 #include <precast/host/plain_attention.hpp>
 #include <precast/host/transpose.hpp>
 #include <precast/problem/attention_gradient_kernels.hpp>

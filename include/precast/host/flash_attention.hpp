@@ -10,6 +10,7 @@
 #include <span>
 
 #include <precast/host/attention_tiles.hpp>
+#include <precast/host/packed_batches.hpp>
 #include <precast/problem/math.hpp>
 #include <precast/watch/ran_in.hpp>
 

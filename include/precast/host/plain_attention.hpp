@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <precast/host/attention_tiles.hpp>
+#include <precast/host/packed_batches.hpp>
 #include <precast/host/softmax.hpp>
 #include <precast/watch/ran_in.hpp>
 

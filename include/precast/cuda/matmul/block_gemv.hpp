@@ -63,9 +63,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   using Format = typename Types::storage;
   using Slab = BlockSlab<Format>;
   // With one row to multiply, registers have room for more values of one scale.
-  constexpr int chunk = Rows == 1 && values_in_piece < Format >> 0 && values_in_piece<Format> % 16 == 0
-                            ? 16
-                            : values_in_chunk<Format>;
+  constexpr int of_a_scale = values_in_piece<Format>;
+  constexpr int chunk = Rows == 1 && of_a_scale != 0 && of_a_scale % 16 == 0 ? 16 : values_in_chunk<Format>;
   constexpr int features = tile.features_per_warp;
   constexpr int in_block = dtype_traits<Format>::values_per_block;
   constexpr int stage_bytes = features * Slab::shared_bytes, ring_bytes = tile.stages * stage_bytes;
