@@ -15,7 +15,7 @@ def table(header, rows):
 
 
 def policy_title(policy):
-    return policy.replace("_flash", ", flash").replace("_plain", ", plain")
+    return policy.replace("_in_f32", " in f32").replace("_flash", ", flash").replace("_plain", ", plain")
 
 
 def marks_of(what):

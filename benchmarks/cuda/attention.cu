@@ -28,7 +28,7 @@ void run_attention(benchmark::State& state, const Suite& suite, std::int64_t tok
   const auto query = random_tensor<Activation>(shape), key = random_tensor<Activation>(shape),
              value = random_tensor<Activation>(shape);
   const auto attend = [&] { return attention<P>(query, key, value, options); };
-  using Operand = typename precisions<P, Attention>::operand;
+  using Operand = Multiplied<P, Attention>;
   compare_with_largest_product<Operand>(state, suite, 4.0 * static_cast<double>(tokens * tokens * inner),
                                         [&] { (void)attend(); });
   require_result(attend());
@@ -36,7 +36,7 @@ void run_attention(benchmark::State& state, const Suite& suite, std::int64_t tok
 
 template <PolicyType P>
 void add_attention_of(const Suite& suite) {
-  using Operand = typename precisions<P, Attention>::operand;
+  using Operand = Multiplied<P, Attention>;
   const double largest = LargestProduct<Operand>::bytes(suite.sizes.largest_product);
   for (const std::int64_t tokens : suite.sizes.attention_tokens) {
     const double scores =
@@ -55,8 +55,10 @@ void add_attention(const Suite& suite) {
   add_attention_of<Tf32>(suite);
   add_attention_of<Bf16>(suite);
   add_attention_of<Bf16Plain>(suite);
+  add_attention_of<Bf16InF32>(suite);
   add_attention_of<F16>(suite);
   add_attention_of<F16Flash>(suite);
+  add_attention_of<F16FlashInF32>(suite);
 }
 
 }  // namespace precast::bench

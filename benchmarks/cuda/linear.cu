@@ -35,14 +35,14 @@ void run_linear(benchmark::State& state, const Suite& suite, const LinearShape& 
     const double weight = static_cast<double>(shape.in * shape.out) * sizeof(typename nn::Linear<P>::Storage);
     return compare_with_copy(state, suite, weight, multiply);
   }
-  using Operand = typename precisions<P, Matmul>::operand;
+  using Operand = Multiplied<P, Matmul>;
   compare_with_largest_product<Operand>(state, suite, shape.flops(), [&] { (void)multiply(); });
   require_result(multiply());
 }
 
 template <PolicyType P>
 void add_layers(const Suite& suite) {
-  using Operand = typename precisions<P, Matmul>::operand;
+  using Operand = Multiplied<P, Matmul>;
   const double largest = LargestProduct<Operand>::bytes(suite.sizes.largest_product);
   const auto add_layer = [&](const std::string& kind, const LinearShape& shape, bool tiled) {
     const double bytes = 4 * static_cast<double>(shape.in * shape.out + shape.rows * (shape.in + shape.out));
@@ -62,6 +62,7 @@ void add_linear(const Suite& suite) {
   add_layers<F32>(suite);
   add_layers<Tf32>(suite);
   add_layers<Bf16>(suite);
+  add_layers<Bf16InF32>(suite);
   add_layers<F16>(suite);
 }
 

@@ -37,26 +37,26 @@ void run_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsV
 }
 
 /// Into a tensor that is full of NaN before; from and to heads in the case's layout.
-template <class P, class T>
-HostTensor<T> attention_of(const AttentionCase& c, const AttentionInputs<T>& in,
-                           Architecture architecture = Architecture::sm_80) {
+template <class P, class T, class Result = typename P::activation>
+HostTensor<Result> attention_of(const AttentionCase& c, const AttentionInputs<T>& in,
+                                Architecture architecture = Architecture::sm_80) {
   const HeadsInLayout q({c.batch, c.queries, c.heads, c.width}, c.layout, 8),
       k({c.batch, c.keys, c.kv_heads(), c.width}, c.layout, 8),
       v({c.batch, c.keys, c.kv_heads(), c.value_width()}, c.layout, 8),
       out({c.batch, c.queries, c.heads, c.value_width()}, c.layout, 8);
   const HostTensor<T> queries = q.spread(in.q), keys = k.spread(in.k), values = v.spread(in.v);
-  HostTensor<T> result(Shape{out.length}), joined(Shape{c.batch, c.queries, c.heads * c.value_width()});
-  std::fill(result.values().begin(), result.values().end(), from_double<T>(std::nan("")));
+  HostTensor<Result> result(Shape{out.length}), joined(Shape{c.batch, c.queries, c.heads * c.value_width()});
+  std::fill(result.values().begin(), result.values().end(), from_double<Result>(std::nan("")));
   run_attention<P>(problem_of(c, in.bias), q.of(queries.data()), k.of(keys.data()), v.of(values.data()),
                    out.of(result.data()), architecture);
   out.each([&](std::int64_t here, std::int64_t place) { joined.data()[place] = result.data()[here]; });
   return joined;
 }
 
-/// Runs a case and says where it leaves its bounds.
-template <class P>
+/// Runs a case, of values of T, and says where it leaves its bounds.
+template <class P, class T = typename P::activation>
 std::string wrong_in(const AttentionCase& c, Architecture architecture = Architecture::sm_80) {
-  const AttentionInputs<typename P::activation> in(c);
+  const AttentionInputs<T> in(c);
   const AttentionReference<precisions<P, Attention>> reference(c, in, P::flash);
   return outside(attention_of<P>(c, in, architecture), reference.values, reference.bound());
 }

@@ -19,11 +19,10 @@ using namespace precast::testing;
 
 namespace {
 
-/// Cases whose inputs and bounds are made once.
-template <class P>
+/// Cases of values of A whose inputs and bounds are made once.
+template <class P, class A = typename P::activation>
 class Checks {
  public:
-  using A = typename P::activation;
   explicit Checks(const std::vector<AttentionCase>& cases, Architecture architecture = Architecture::sm_80)
       : architecture_(architecture) {
     for (const AttentionCase& c : cases) {
@@ -112,6 +111,26 @@ TEST_CASE("proof of flash attention in bf16", "[attention][proof]") {
   const Checks<Policy<Storage<bf16>, Flash>> checks(flash_cases);
   const Checks<Policy<Storage<f32>, Compute<bf16>, Activation<f32>, Flash>> rounded(flash_cases);
   check_proof("flash attention, bf16", [&] { return checks.pass() && rounded.pass(); });
+}
+/// Values of 16 bits in f32: tensor cores multiply them, and weights in parts. Results keep what parts do.
+template <bool UsesFlash>
+using InF32 = std::conditional_t<UsesFlash, Policy<Storage<f32>, Flash>, Policy<Storage<f32>>>;
+
+TEST_CASE("proof of flash attention of bf16 and f16 in f32", "[attention][proof]") {
+  const Checks<InF32<true>, bf16> checks(flash_cases);
+  const Checks<InF32<true>, f16> f16_checks(flash_cases);
+  check_proof("flash attention, bf16 and f16 in f32", [&] { return checks.pass() && f16_checks.pass(); });
+}
+TEST_CASE("proof of flash attention on warpgroups of bf16 and f16 in f32", "[attention][warpgroups][proof]") {
+  const Checks<InF32<true>, bf16> checks(warpgroup_cases, Architecture::sm_90);
+  const Checks<InF32<true>, f16> f16_checks(warpgroup_cases, Architecture::sm_90);
+  check_proof("flash attention on warpgroups, bf16 and f16 in f32",
+              [&] { return checks.pass() && f16_checks.pass(); });
+}
+TEST_CASE("proof of plain attention of bf16 and f16 in f32", "[attention][proof]") {
+  const Checks<InF32<false>, bf16> checks(plain_cases);
+  const Checks<InF32<false>, f16> f16_checks(plain_cases);
+  check_proof("plain attention, bf16 and f16 in f32", [&] { return checks.pass() && f16_checks.pass(); });
 }
 TEST_CASE("proof of flash attention in tf32", "[attention][proof]") {
   check_proof_of<Policy<Storage<f32>, Compute<tf32>, Flash>>("flash attention, tf32");

@@ -30,6 +30,16 @@ TEMPLATE_TEST_CASE("flash attention in the tiles of every architecture", "[atten
   }
 }
 
+TEMPLATE_TEST_CASE("flash attention of 16 bits in f32, in the tiles of every architecture", "[attention]",
+                   bf16, f16) {
+  for (const Architecture architecture : gpu::all_architectures)
+    for (const std::int64_t width : {24, 96, 128, 256}) {
+      CAPTURE(width);
+      CHECK(wrong_in<F32Flash, TestType>({1, 1, 20, 150, width, width == 24, width >= 128}, architecture) ==
+            "");
+    }
+}
+
 TEMPLATE_TEST_CASE("flash attention loads matrices without bank conflicts", "[attention]", Bf16Flash,
                    F16Flash, Tf32Flash) {
   for (const std::int64_t width : {32, 64, 96, 128, 160, 256}) {

@@ -9,6 +9,7 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/error.hpp>
@@ -111,6 +112,18 @@ inline AttentionShape shape_of(const AttentionProblem& problem) {
           problem.bias.row_stride(),
           problem.bias.data() != nullptr};
 }
+
+/// Whether keys' and values' own 16 bits, and those of weights in parts, are as exact as operands of f32.
+template <class Operand, class Exact, class V>
+inline constexpr bool takes_whole_weights =
+    std::is_same_v<Operand, f32> && !std::is_same_v<Exact, f32> && widens_exactly<Exact, V>;
+
+/// The dtype in which flash attention multiplies, and whether its weights are in parts.
+template <ScalarDtype Operand, class Q, class K, class V>
+struct MultipliedHeads {
+  static constexpr bool whole_weights = takes_whole_weights<Operand, ExactOperand<Operand, Q, K>, V>;
+  using type = std::conditional_t<whole_weights, ExactOperand<Operand, Q, K>, Operand>;
+};
 
 /// Stores a lane's sums of one row, scaled and rounded once: `columns` of the row exist.
 template <bool Saturates, class SumsOfRows, class Result>

@@ -5,17 +5,20 @@
 
 #include <precast/cuda/attention/fma_weights.hpp>
 #include <precast/cuda/device/operand.hpp>
+#include <precast/cuda/tile/sums_in_parts.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>
 
 namespace precast::gpu::detail {
 
 /// Rows of a warp's own with each of Others rows that go by, and these sums with what goes by: on tensor
 /// cores, or where operands are f32 by fused multiply-adds.
-template <class Operand, int Rows, int Others, int Width, bool Saturates = false>
+/// `WholeWeights`: weights are not rounded to Operand, which keys and values have, but multiplied in parts.
+template <class Operand, int Rows, int Others, int Width, bool Saturates = false, bool WholeWeights = false>
 struct AttentionProducts {
   static constexpr bool on_tensor_cores = !std::is_same_v<MultipliedDtype<Operand>, f32>;
   static_assert(Rows == 16 || (Rows == 32 && on_tensor_cores),
                 "AttentionProducts: a warp has 16 rows, or on tensor cores 32.");
+  static constexpr f32 weight_scale = WholeWeights ? scale_of_parts<Operand> : 1.0f;
   using Scores = std::conditional_t<on_tensor_cores, TensorCoreAccumulator<Rows, Others>, FmaScores<Others>>;
   using Results = std::conditional_t<on_tensor_cores, TensorCoreAccumulator<Rows, Width>,
                                      FmaAccumulator<16, Width, 4, 8>>;
@@ -28,10 +31,12 @@ struct AttentionProducts {
     else
       add_scores<f32>(to, own, first_row, other);
   }
-  /// to += weights other, where weights are rounded to Operand.
+  /// to += weights other, where weights are rounded to Operand; or times scale_of_parts.
   template <class Other>
   static PRECAST_DEVICE void results(Results& to, const Scores& weights, Other other) {
-    if constexpr (on_tensor_cores)
+    if constexpr (WholeWeights)
+      add_product<Operand>(to, SumsInParts<Operand, Rows, Others>{weights}, other);
+    else if constexpr (on_tensor_cores)
       add_product<Operand>(to, SumsAsRows<Operand, Rows, Others, Saturates>{weights}, other);
     else
       add_product<f32>(to, HeldWeights<Operand, Others>{weights}, other);

@@ -17,10 +17,11 @@ namespace precast::gpu {
 namespace detail {
 
 /// One instance of the kernel.
-template <class Operand, int Width, class Selector, bool Biased, bool Saturates, class Q, class K, class V,
-          class Result>
+template <class Operand, bool WholeWeights, int Width, class Selector, bool Biased, bool Saturates, class Q,
+          class K, class V, class Result>
 void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
-  const auto kernel = &flash_attention_kernel<Operand, Width, Selector, Biased, Saturates, Q, K, V, Result>;
+  const auto kernel =
+      &flash_attention_kernel<Operand, WholeWeights, Width, Selector, Biased, Saturates, Q, K, V, Result>;
   const FlashAttentionTile tile = tile_in_code<Selector>(kernel);
   const AttentionShape& shape = arguments.shape;
   const std::int64_t tiles =
@@ -33,7 +34,8 @@ void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, St
 }
 
 /// The same by warpgroups, where they take it; false where rows do not lie as the TMA needs them.
-template <class Operand, int Width, bool Biased, bool Saturates, class Q, class K, class V, class Result>
+template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Q, class K, class V,
+          class Result>
 bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
   constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
   const AttentionShape& shape = arguments.shape;
@@ -48,7 +50,8 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
                                           arguments.out, shape};
   const std::int64_t tiles =
       std::int64_t{ceil_divide(shape.queries, tile.queries())} * shape.heads * shape.batch;
-  launch("warpgroup_attention", &warpgroup_attention_kernel<Operand, Width, Biased, Saturates, Result>,
+  launch("warpgroup_attention",
+         &warpgroup_attention_kernel<Operand, WholeWeights, Width, Biased, Saturates, Result>,
          {{checked_int(tiles, "tiles of queries")},
           tile.threads(),
           static_cast<std::size_t>(tile.shared_bytes(Width))},
@@ -60,15 +63,19 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
 
 /// Attention with tiles of f32 scores (host::flash_attention's contract). q, k and v, of the problem's sizes,
 /// are rounded to the operand dtype, the weights e^(score - running maximum) too; all sums are f32, and the
-/// result is rounded once. Keys and values are padded to one width; heads wider than 256 take the plain
-/// kernels, with f32 scores in memory. Kernels are stamped for what `Choice` has, and the problem must be one
-/// of it. `architecture` is the device's. Throws Error where the launch fails.
+/// result is rounded once. Where operands are f32 and q, k and v have 16 bits, tensor cores make the same
+/// products of these (`ExactOperand`, sums_in_parts.hpp). Keys and values are padded to one width; heads
+/// wider than 256 take the plain kernels, with f32 scores in memory. Kernels are stamped for what `Choice`
+/// has, and the problem must be one of it. `architecture` is the device's. Throws Error where the launch
+/// fails.
 template <class Types, class Choice = EveryAttention, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream,
                      Architecture architecture) {
   watch::ran_in<Types>();
-  using Operand = typename Types::operand;
+  using Multiplied = detail::MultipliedHeads<typename Types::operand, Q, K, V>;
+  using Operand = typename Multiplied::type;
+  constexpr bool whole_weights = Multiplied::whole_weights;
   static_assert(
       std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
       "flash_attention: its sums and scores are f32.");
@@ -80,12 +87,13 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
                                                  std::bool_constant<biased>) {
     if constexpr (takes_warpgroups<Operand, Q, K, V>(width))
       if (architecture == Architecture::sm_90 &&
-          detail::launch_warpgroup_attention<Operand, width, biased, Types::saturate>(arguments, stream))
+          detail::launch_warpgroup_attention<Operand, whole_weights, width, biased, Types::saturate>(
+              arguments, stream))
         return;
     using Selector = FlashAttentionSelector<Operand, width, biased>;
     visit_selectors<Selector>(architecture, [&](auto selector) {
-      detail::launch_flash_attention<Operand, width, decltype(selector), biased, Types::saturate>(arguments,
-                                                                                                  stream);
+      detail::launch_flash_attention<Operand, whole_weights, width, decltype(selector), biased,
+                                     Types::saturate>(arguments, stream);
     });
   };
   const bool done = problem.width > 0 &&  // plain attention's products may be of nothing

@@ -33,16 +33,17 @@ struct FlashArguments {
 /// One block a tile of queries; blocks are numbered by tile, then head, then sample. Tiles of keys and of
 /// values take turns in a ring of tile.stages buffers: a block waits for one, starts the copy that comes
 /// tile.stages - 1 later, and computes. Bytes moved: q and out once, k and v once for every tile.queries
-/// rows.
-template <class Operand, int Width, class Selector, bool Biased, bool Saturates, class Q, class K, class V,
-          class Result>
+/// rows. `WholeWeights`: weights keep their f32, where q, k and v are multiplied in the 16 bits that they
+/// have.
+template <class Operand, bool WholeWeights, int Width, class Selector, bool Biased, bool Saturates, class Q,
+          class K, class V, class Result>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).warps* threads_per_warp,
                                           8 / Selector::tile(compiled_architecture).warps)
     flash_attention_kernel(const detail::FlashArguments<Q, K, V, Result> given) {
   using namespace detail;
   constexpr FlashAttentionTile tile = Selector::tile(compiled_architecture);
   constexpr int rows_of_warp = tile.queries / tile.warps;
-  using Products = AttentionProducts<Operand, rows_of_warp, tile.keys, Width>;
+  using Products = AttentionProducts<Operand, rows_of_warp, tile.keys, Width, false, WholeWeights>;
   using Element = HeldDtype<Operand>;
   using Queries = SharedTile<Element, tile.queries, Width>;
   using Ring = SharedTile<Element, tile.keys, Width>;
@@ -107,7 +108,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
 
   PRECAST_UNROLL
   for (int i = 0; i < Results::rows; ++i) {
-    const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks);
+    const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks) / Products::weight_scale;
     const int query = first + first_row + Results::row(i);
     if (query < end)
       store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,

@@ -60,13 +60,14 @@ void plain_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
       return LaunchShape{{checked_int(count * of_each, "tiles")}, plain_threads, 0};
     };
     LaunchShape grid = blocks(ceil_divide(shape.keys, plain_columns));
-    grid.shared_bytes = PlainProduct<Operand, Accumulate, false>::shared_bytes;
-    launch("attention_scores", &attention_scores_kernel<Operand, Accumulate, Inside, Types::saturate, Q, K>,
+    using OfScores = ScoresOperand<Types, Q, K>;
+    grid.shared_bytes = PlainProduct<OfScores, Accumulate, false>::shared_bytes;
+    launch("attention_scores", &attention_scores_kernel<OfScores, Accumulate, Inside, Types::saturate, Q, K>,
            grid, stream, given, scores);
     launch("attention_weights", &attention_weights_kernel<Inside>, blocks(plain_rows / plain_warps), stream,
            shape, scores);
     grid = blocks(ceil_divide(shape.width_v, plain_columns));
-    grid.shared_bytes = PlainProduct<Operand, Accumulate, true>::shared_bytes;
+    grid.shared_bytes = ValuesProduct<Operand, Accumulate, Inside, V>::shared_bytes;
     launch("attention_values",
            &attention_values_kernel<Operand, Accumulate, Types::saturate, Inside, V, Result>, grid, stream,
            shape, scores, values, results);

@@ -158,7 +158,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
     attention_values_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> weights,
                             const detail::Heads<const V> v, const detail::Heads<Result> out) {
   using namespace detail;
-  using Product = PlainProduct<Operand, Accumulate, true>;
+  using Product = ValuesProduct<Operand, Accumulate, Inside, V>;
   const int column_tiles = ceil_divide(shape.width_v, plain_columns);
   const int tile = block_index().x / column_tiles;
   const int first_column = block_index().x % column_tiles * plain_columns;
@@ -173,9 +173,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   for (int i = 0; i < sums.rows; ++i) {
     const int row = warp_index() * (plain_rows / plain_warps) + sums.row(i);
     if (row < rows)
-      store_sums<Saturates>(
-          sums, i, 1.0f, out.first(at.batch, at.head) + ((at.first + row) * out.stride + first_column),
-          planted<"columns of a tile">(shape.width_v - first_column, plain_columns), out.aligned);
+      store_sums<Saturates>(sums, i, Product::factor,
+                            out.first(at.batch, at.head) + ((at.first + row) * out.stride + first_column),
+                            planted<"columns of a tile">(shape.width_v - first_column, plain_columns),
+                            out.aligned);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <precast/cuda/device/mbarrier.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/device/wgmma.hpp>
+#include <precast/cuda/tile/sums_in_parts.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/warpgroup_attention_tile.hpp>
 
@@ -68,13 +69,14 @@ class TileRing {
 };
 
 /// What a block does.
-template <class Operand, int Width, bool Biased, bool Saturates, class Result>
+template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Result>
 PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given) {
   constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
   using Queries = PanelTile<Operand, tile.queries(), Width>;
   using Keys = PanelTile<Operand, tile.keys, Width>;
   using Scores = TensorCoreAccumulator<16, tile.keys>;
   using Results = TensorCoreAccumulator<16, Width>;
+  constexpr int parts = WholeWeights ? parts_of_f32<Operand> : 1;
   const AttentionShape& shape = given.shape;
   const int tiles = ceil_divide(shape.queries, tile.queries());
   const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
@@ -132,17 +134,23 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
       PRECAST_UNROLL
       for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
     }
-    const SumsAsRows<Operand, 16, tile.keys> rounded{scores};
-    Fragment<4> weights[tile.keys / 16];
+    Fragment<4> weights[tile.keys / 16][parts];
     PRECAST_UNROLL
-    for (int k = 0; k < tile.keys / 16; ++k) weights[k] = rounded(0, k);
+    for (int k = 0; k < tile.keys / 16; ++k)
+      if constexpr (WholeWeights)
+        SumsInParts<Operand, 16, tile.keys>{scores}(0, k, weights[k]);
+      else
+        weights[k][0] = SumsAsRows<Operand, 16, tile.keys>{scores}(0, k);
 
     const Keys values = ring.filled(step + 1);
     wgmma_fence(results.tiles[0], weights);
     PRECAST_UNROLL
-    for (int k = 0; k < tile.keys / 16; ++k)
-      wgmma<Operand, true>(results.tiles[0], weights[k], values.columns(planted<"order of keys">(k, 0)),
-                           true);
+    for (int k = 0; k < tile.keys / 16; ++k) {
+      PRECAST_UNROLL
+      for (int part = 0; part < parts; ++part)
+        wgmma<Operand, true>(results.tiles[0], weights[k][part],
+                             values.columns(planted<"order of keys">(k, 0)), true);
+    }
     wgmma_commit();
     wgmma_wait<0>(results.tiles[0]);
     ring.release(step + 1);
@@ -150,7 +158,8 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
 
   PRECAST_UNROLL
   for (int i = 0; i < Results::rows; ++i) {
-    const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks);
+    const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks) /
+                       (WholeWeights ? scale_of_parts<Operand> : 1.0f);
     const int query = first + first_row + Results::row(i);
     if (query < end)
       store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,
@@ -163,11 +172,11 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
 /// One block a tile of queries; blocks are numbered by tile, then head, then sample. Tiles of keys and of
 /// values take turns in a ring. Roundings are those of flash_attention_kernel. Bytes moved: q and out once, k
 /// and v once for every tile of queries.
-template <class Operand, int Width, bool Biased, bool Saturates, class Result>
+template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Result>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(warpgroup_attention_tile.threads(), 1)
     warpgroup_attention_kernel(PRECAST_GRID_CONSTANT const detail::WarpgroupArguments<Result> given) {
   if constexpr (has_warpgroup_products)
-    detail::attend_by_warpgroups<Operand, Width, Biased, Saturates>(given);
+    detail::attend_by_warpgroups<Operand, WholeWeights, Width, Biased, Saturates>(given);
   else
     stop_kernel();
 }

@@ -32,16 +32,17 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
   const bool one_by_one = sizes.kernel_height == 1 && sizes.kernel_width == 1 && sizes.stride == 1 &&
                           sizes.out_height == sizes.height && sizes.out_width == sizes.width;
   if (one_by_one) return matmul_transposed<Types, X>(x, weight, epilogue, out, stream);
-  if (convolve_by_library<Types, X>(x, weight.view(), sizes, epilogue, out, stream)) return;
+  using Multiplied = ExactTypes<Types, X>;
+  if (convolve_by_library<Multiplied, X>(x, weight.view(), sizes, epilogue, out, stream)) return;
   const auto rows = implicit_im2col(x, sizes);
   auto features = stored_rows(weight.view());
   if (x.elements() == 0) features.columns = 0;  // all patches lie in the padding: nothing is read
   const auto store =
       product_epilogue<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    launch_tiled_product<ProductTypes<Types>>("conv", rows, features, store, stream);
+    launch_tiled_product<ProductTypes<Multiplied>>("conv", rows, features, store, stream);
   else
-    launch_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
+    launch_rounded_product<ProductTypes<Multiplied>>(rows, features, store, stream);
 }
 
 /// The same with a weight that lies in the memory of the device already.

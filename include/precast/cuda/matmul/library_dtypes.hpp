@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <precast/cuda/matmul/product_types.hpp>
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::gpu {
@@ -67,11 +68,11 @@ inline constexpr bool library_takes_bias = [] {
     return false;
 }();
 
-/// Whether products with these dtypes want a bias in the result's dtype beside the one in f32, which is what
-/// our own kernels add.
+/// Whether products with these dtypes, of values as products leave them, want a bias in the result's dtype
+/// beside the one in f32, which is what our own kernels add.
 template <class Types>
-inline constexpr bool holds_narrow_bias =
-    library_takes_bias<Types> && !std::is_same_v<typename Types::result, f32>;
+inline constexpr bool holds_narrow_bias = library_takes_bias<ExactTypes<Types, typename Types::result>> &&
+                                          !std::is_same_v<typename Types::result, f32>;
 
 /// Whether products with these dtypes want a weight of f32 rounded to tf32 beside the weight itself.
 template <class Types>

@@ -38,21 +38,23 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
                             DeviceView<typename Types::result> out, Stream stream = current_stream()) {
   if (out.elements() == 0) return;
   checked_columns(out.columns());
+  using Multiplied = ExactTypes<Types, X>;
+  using Kernels = ProductTypes<Multiplied>;
   const auto& [residual, scales] = additions;
   const auto rows = matrix_rows(x);
   const auto features = stored_rows(weight.view());
   const auto store = product_epilogue<Types::saturate>(epilogue, residual, out, scales);
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
-    launch_rounded_product<ProductTypes<Types>>(rows, features, store, stream);
+    launch_rounded_product<Kernels>(rows, features, store, stream);
   } else {
     if (out.rows() <= most_skinny_rows) {
       if constexpr (ScalarDtype<typename Types::storage>)
-        return launch_skinny_gemm<ProductTypes<Types>>(rows, features, store, stream);
+        return launch_skinny_gemm<Kernels>(rows, features, store, stream);
       else if constexpr (blocks_of_one_size<typename Types::storage>)  // others come in no slabs of blocks
-        return launch_block_gemv<ProductTypes<Types>>(rows, features, store, stream);
+        return launch_block_gemv<Kernels>(rows, features, store, stream);
     }
-    if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
-    launch_tiled_product<ProductTypes<Types>>("matmul", rows, features, store, stream);
+    if (multiply_by_library<Multiplied>(x, weight, epilogue, residual, out, scales, stream)) return;
+    launch_tiled_product<Kernels>("matmul", rows, features, store, stream);
   }
 }
 
@@ -67,10 +69,12 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
-/// Types::result once. Up to `most_skinny_rows` rows are as fast as the weight is read; more are the
-/// library's where it has the dtypes (`library_has_dtypes`; of a weight that is rounded first, from
-/// `least_rows_of_rounded_weight` on) and rows begin on multiples of 16 bytes, else a tiled kernel's. Weights
-/// in blocks are decoded by our kernels as they are read; those of a format that a file has chosen
+/// Types::result once. Values that an operand wider than theirs would only widen are multiplied as they are
+/// (`ExactOperand`): stored in bf16 and computed in f32, tensor cores' bf16 makes the same products. Up to
+/// `most_skinny_rows` rows are as fast as the weight is read; more are the library's where it has the dtypes
+/// (`library_has_dtypes`; of a weight that is rounded first, from `least_rows_of_rounded_weight` on) and rows
+/// begin on multiples of 16 bytes, else a tiled kernel's. Weights in blocks are decoded by our kernels as
+/// they are read; those of a format that a file has chosen
 /// (`PackedWeight::in_blocks`) by kernels that units of the program have registered. Shapes must fit; ops
 /// check them.
 template <class Types, class X>

@@ -9,6 +9,7 @@
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/multiply_as_they_lie.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/policy/op_table.hpp>
@@ -65,7 +66,7 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
   using Row = detail::product_row<Types, B, typename Types::result>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  if (multiply_as_they_lie<Row>(a, LeftSide::by_rows, b, false, out, stream)) return;
+  if (multiply_as_they_lie<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, false, out, stream)) return;
   const StreamScope scope(stream);  // of the right side transposed
   const auto right = detail::transposed_over(b, stream);
   matmul_transposed<Row>(a, PackedWeight<B>::template for_one_product<Row>(right.view()), Epilogue{}, out,
@@ -80,7 +81,9 @@ void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const Grad
   using AsTheyLie = detail::product_row<Types, B, typename Types::result>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  if (multiply_as_they_lie<AsTheyLie>(a, LeftSide::transposed, b, options.accumulate, out, stream)) return;
+  if (multiply_as_they_lie<ExactTypes<AsTheyLie, A>>(a, LeftSide::transposed, b, options.accumulate, out,
+                                                     stream))
+    return;
   const StreamScope scope(stream);  // of what is transposed, and of the product
   Tensor<f32, Memory> sums(Shape{out.rows(), out.columns()});
   if (a.rows() == 0) {  // a sum of nothing

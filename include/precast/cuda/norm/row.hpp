@@ -34,8 +34,9 @@ struct RowTile {
 /// From the narrowest on. What bounds these kernels is memory, which every architecture reaches with the same
 /// tiles: a row is read once, by as few threads as hold it in 32 registers each, and blocks are small, so
 /// that several share a multiprocessor and one loads while another waits at its barrier. Eight lanes take a
-/// 16-bit head of 128, a warp a CLIP row, a block of 128 a FLUX or T5 row.
-inline constexpr RowTile row_tiles[]{{128, 8, 2}, {128, 32, 4}, {128, 128, 4}, {512, 512, 4}, {512, 512, 0}};
+/// 16-bit head of 128, a warp a CLIP row, a block of 128 a FLUX or T5 row, of 256 one of f32.
+inline constexpr RowTile row_tiles[]{{128, 8, 2},   {128, 32, 4},  {128, 128, 4},
+                                     {256, 256, 4}, {512, 512, 4}, {512, 512, 0}};
 
 /// The narrowest tile that holds a row of `columns` values in runs of `run`.
 constexpr std::size_t select_row_tile(std::int64_t columns, int run) {

@@ -38,8 +38,14 @@ PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architec
   // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
   // and the biases that are on their way.
   const bool many_rows = sizeof(HeldDtype<Operand>) == 2 && width <= 128 && !biased;
-  FlashAttentionTile tile{
-      .queries = many_rows ? 128 : 64, .keys = many_rows && width <= 64 ? 64 : 32, .stages = 2, .warps = 4};
+  // Registers that hold 256 sums a row have no place for 32 scores, their biases and weights in parts.
+  const bool few_keys = sizeof(HeldDtype<Operand>) == 2 && width > 160 && biased;
+  FlashAttentionTile tile{.queries = many_rows ? 128 : 64,
+                          .keys = many_rows && width <= 64 ? 64
+                                  : few_keys               ? 16
+                                                           : 32,
+                          .stages = 2,
+                          .warps = 4};
   const int half = min_of(limits_of(architecture).shared_per_multiprocessor / 2 - system_bytes, most);
   while (flash_attention_bytes<Operand>(tile, width) > most) tile.keys /= 2;
   const int budget = flash_attention_bytes<Operand>(tile, width) <= half ? half : most;

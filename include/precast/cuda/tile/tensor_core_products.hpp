@@ -70,23 +70,42 @@ struct SumsAsRows {
   }
 };
 
+/// How many fragments a left factor has for the same rows, whose products are summed: 1, or as many parts as
+/// it says (sums_in_parts.hpp).
+template <class Left>
+inline constexpr int parts_of = [] {
+  if constexpr (requires { Left::parts; })
+    return Left::parts;
+  else
+    return 1;
+}();
+
 /// sums += left right over Steps products' depth, from first_step on. `left(m, step)` are 16 rows,
 /// `right(step, pair)` two neighbouring fragments of eight columns each.
 template <class Operand, int Steps, int Rows, int Columns, class Left, class Right>
 PRECAST_DEVICE void add_products(TensorCoreAccumulator<Rows, Columns>& sums, int first_step, const Left& left,
                                  const Right& right) {
+  constexpr int parts = parts_of<Left>;
   PRECAST_UNROLL
   for (int step = first_step; step < first_step + Steps; ++step) {
-    Fragment<4> a[Rows / 16];
+    Fragment<4> a[Rows / 16][parts];
     PRECAST_UNROLL
-    for (int m = 0; m < Rows / 16; ++m) a[m] = left(m, step);
+    for (int m = 0; m < Rows / 16; ++m)
+      if constexpr (parts > 1)
+        left(m, step, a[m]);
+      else
+        a[m][0] = left(m, step);
     PRECAST_UNROLL
     for (int pair = 0; pair < Columns / 16; ++pair) {
       const Fragment<4> b = right(step, pair);
       PRECAST_UNROLL
       for (int m = 0; m < Rows / 16; ++m) {
-        mma_sync<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair], a[m], {{b.words[0], b.words[1]}});
-        mma_sync<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair + 1], a[m], {{b.words[2], b.words[3]}});
+        PRECAST_UNROLL
+        for (int part = 0; part < parts; ++part) {
+          mma_sync<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair], a[m][part], {{b.words[0], b.words[1]}});
+          mma_sync<MultipliedDtype<Operand>>(sums.tiles[m][2 * pair + 1], a[m][part],
+                                             {{b.words[2], b.words[3]}});
+        }
       }
     }
   }
