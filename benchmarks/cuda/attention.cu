@@ -1,9 +1,10 @@
 // Attention alone, 24 heads of 128, for the tokens of a Flux picture with 512 tokens of text: 256 x 256, 512
 // x 512 and 1024 x 1024 pixels; flash, and with stored scores for comparison.
 //
-// Floor: 4 S^2 3072 operations (7.2, 29 and 261 GFLOP) at the rate of cuBLASLt's largest product in the
-// operand dtype, and S^2 24 exponentials. Bytes, with flash: q, k, v and the result once (28 MB each in bf16
-// for 4608 tokens); without it S^2 24 scores too (1 GB in bf16), written and read twice over.
+// Floor: 4 S^2 3072 operations (7.2, 29 and 261 GFLOP) at the rate of cuBLASLt's largest product in the dtype
+// that is multiplied, and S^2 24 exponentials; bf16 in f32 takes twice the operations and f16 in f32 1.5
+// times, since weights are in three parts or two. Bytes, with flash: q, k, v and the result once (28 MB each
+// in bf16 for 4608 tokens); without it S^2 24 scores too (1 GB in bf16), written and read twice over.
 #include <string>
 
 #include <common/policies.hpp>

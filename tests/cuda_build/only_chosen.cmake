@@ -7,7 +7,7 @@ execute_process(COMMAND "${PYTHON}" "${RESOURCES}" --names "${OBJECT}" OUTPUT_VA
 if(failed)
   message(FATAL_ERROR "the kernels of ${OBJECT} cannot be read")
 endif()
-if(NOT kernels MATCHES "^[^\n]*flash_attention_kernel<precast::bf16, 64, [^\n]*$")
+if(NOT kernels MATCHES "^[^\n]*flash_attention_kernel<precast::bf16, false, 64, [^\n]*$")
   message(FATAL_ERROR "${OBJECT} was asked for one kernel of heads of 64, and has:\n${kernels}")
 endif()
 file(SIZE "${OBJECT}" bytes)

@@ -10,8 +10,10 @@ namespace precast::gpu {
 template <class T>
 using Given = detail::WarpgroupArguments<T>;
 
-#define PRECAST_STAMP(T, width, biased)                                                \
-  template PRECAST_KERNEL void warpgroup_attention_kernel<T, width, biased, false, T>( \
+#define PRECAST_STAMP(T, width, biased)                                                       \
+  template PRECAST_KERNEL void warpgroup_attention_kernel<T, false, width, biased, false, T>( \
+      PRECAST_GRID_CONSTANT const Given<T>);                                                  \
+  template PRECAST_KERNEL void warpgroup_attention_kernel<T, true, width, biased, false, T>(  \
       PRECAST_GRID_CONSTANT const Given<T>)
 PRECAST_STAMP(bf16, 64, false);
 PRECAST_STAMP(bf16, 64, true);
