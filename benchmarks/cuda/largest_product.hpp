@@ -6,12 +6,12 @@
 #include <cuda/measure.hpp>
 #include <cuda/suite.hpp>
 
-#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/workspace.hpp>
+#include <precast/dtype/exact_operand.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/policy/op_table.hpp>
@@ -22,7 +22,7 @@ namespace precast::bench {
 /// What tensor cores multiply under a policy whose weights lie as its values do.
 template <PolicyType P, OpClass Op>
 using Multiplied =
-    gpu::ExactOperand<typename precisions<P, Op>::operand, typename P::activation, typename P::activation>;
+    ExactOperand<typename precisions<P, Op>::operand, typename P::activation, typename P::activation>;
 
 /// A large square product of cuBLASLt's in an operand dtype, without bias or activation. Throws Error where
 /// cuBLASLt was not found or has no code for it.

@@ -5,6 +5,8 @@
 #include <cuda/attention_runs.hpp>
 #include <cuda/product_runs.hpp>
 
+#include <precast/dtype/exact_operand.hpp>
+
 using namespace precast;
 using namespace precast::testing;
 
@@ -74,7 +76,6 @@ TEMPLATE_TEST_CASE("cuda: attention of operands of one's own", "[attention]", Wi
 
 TEST_CASE("what is multiplied is the dtype of 16 bits that holds both sides, where the policy's holds it",
           "[operand]") {
-  using gpu::ExactOperand;
   STATIC_CHECK(std::is_same_v<ExactOperand<f32, bf16, bf16>, bf16>);
   STATIC_CHECK(std::is_same_v<ExactOperand<f32, f16, f16>, f16>);
   STATIC_CHECK(std::is_same_v<ExactOperand<tf32, f16, f16>, f16>);

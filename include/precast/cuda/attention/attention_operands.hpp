@@ -9,9 +9,9 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
+#include <precast/dtype/exact_operand.hpp>
 #include <precast/error.hpp>
 #include <precast/problem/attention_problem.hpp>
 

@@ -14,6 +14,7 @@
 #include <precast/cuda/tile/sums_in_parts.hpp>
 #include <precast/cuda/tile/tensor_core_products.hpp>
 #include <precast/cuda/tile/tile_loader.hpp>
+#include <precast/dtype/exact_operand.hpp>
 
 namespace precast::gpu::detail {
 

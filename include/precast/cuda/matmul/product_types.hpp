@@ -3,8 +3,7 @@
 
 #include <type_traits>
 
-#include <precast/cuda/device/operand.hpp>
-#include <precast/dtype/scalar.hpp>
+#include <precast/dtype/exact_operand.hpp>
 #include <precast/policy/op_table.hpp>
 
 namespace precast::gpu {

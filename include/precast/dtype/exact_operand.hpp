@@ -1,0 +1,32 @@
+// The narrowest dtype that multiplies two matrices as exactly as a policy asks.
+#pragma once
+
+#include <type_traits>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/dtype/scalar.hpp>
+
+namespace precast {
+
+namespace detail {
+
+/// Whether Candidate, whose products are exact in f32, holds all of these values and Operand all of its.
+template <ScalarDtype Operand, Dtype Candidate, Dtype... Values>
+inline constexpr bool multiplies_exactly = [] {
+  if constexpr ((std::is_same_v<Candidate, bf16> ||
+                 std::is_same_v<Candidate, f16>)&&(ScalarDtype<Values> && ...))
+    return widens_exactly<Operand, Candidate> && (widens_exactly<Candidate, Values> && ...);
+  return false;
+}();
+
+}  // namespace detail
+
+/// The dtype in which values of these dtypes are multiplied where a policy says Operand: one of theirs, bf16
+/// or f16, where it holds all of their values and Operand holds all of its. To widen them first would change
+/// no product, each of which is exact in f32, and tensor cores multiply 16 bits at ten times the rate of f32.
+template <ScalarDtype Operand, Dtype A, Dtype B>
+using ExactOperand =
+    std::conditional_t<detail::multiplies_exactly<Operand, A, A, B>, A,
+                       std::conditional_t<detail::multiplies_exactly<Operand, B, A, B>, B, Operand>>;
+
+}  // namespace precast
