@@ -85,6 +85,19 @@ TEMPLATE_LIST_TEST_CASE("attention follows its definition", "[attention]", Atten
   }
 }
 
+// Weights too: a device multiplies such values in their 16 bits, and weights as sums of several.
+TEMPLATE_TEST_CASE("attention in f32 of values of 16 bits has the digits of f32", "[attention]", bf16, f16) {
+  for (const AttentionCase& c :
+       {AttentionCase{1, 2, 20, 150, 64}, AttentionCase{1, 1, 40, 70, 128, true},
+        AttentionCase{1, 2, 20, 37, 40, false, true}, AttentionCase{1, 1, 20, 90, 160}}) {
+    CAPTURE(c.heads, c.queries, c.keys, c.width, c.causal, c.biased);
+    const AttentionInputs<TestType> in(c);
+    const AttentionReference<precisions<F32, Attention>> plain(c, in, false), flash(c, in, true);
+    CHECK(outside(attention_of<F32>(c, in), plain.values, plain.bound()) == "");
+    CHECK(outside(attention_of<F32Flash>(c, in), flash.values, flash.bound()) == "");
+  }
+}
+
 TEMPLATE_LIST_TEST_CASE("attention's heads have one result's bits in every layout", "[attention]",
                         AttentionEdgePolicies) {
   for (AttentionCase c :

@@ -154,7 +154,9 @@ using AttentionKernelsOfF32 = AttentionKernels<P, f32>;
 using AttentionCases = detail::joined<
     detail::each<AttentionKernels, AttentionPolicies, std::tuple<F16Saturate>>,
     detail::each<AttentionKernelsOfF32, AttentionOperandRangePolicies>,
-    std::tuple<AttentionKernels<Bf16, f32, bf16, f32>, AttentionKernels<Bf16Flash, f32, bf16, f32>,
+    std::tuple<AttentionKernels<F32, bf16>, AttentionKernels<F32Flash, bf16>, AttentionKernels<F32, f16>,
+               AttentionKernels<F32Flash, f16>, AttentionKernels<Bf16, f32, bf16, f32>,
+               AttentionKernels<Bf16Flash, f32, bf16, f32>,
                AttentionKernels<F16UpcastAttention, f16, f16, f32>,
                AttentionKernels<F16UpcastAttentionFlash, f16, f16, f32>,
                AttentionKernels<F16SaturateUpcastAttentionFlash, f16, f16, f32>>>;
