@@ -56,7 +56,7 @@ void add_attention(const Suite& suite) {
   add_attention_of<Tf32>(suite);
   add_attention_of<Bf16>(suite);
   add_attention_of<Bf16Plain>(suite);
-  add_attention_of<Bf16InF32>(suite);
+  add_attention_of<Bf16FlashInF32>(suite);
   add_attention_of<F16>(suite);
   add_attention_of<F16Flash>(suite);
   add_attention_of<F16FlashInF32>(suite);

@@ -1,6 +1,8 @@
 // What is given to the library of products, and what is not.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -69,6 +71,43 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   host.has_code = false;
   REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
   REQUIRE(host.multiplied.size() == multiplied + (std::is_same_v<typename Types::operand, tf32> ? 1 : 0));
+}
+
+TEMPLATE_TEST_CASE("cuda: the library multiplies f32 by a narrow weight in three parts, as exactly as f32",
+                   "[library]", (Policy<Storage<bf16>, Compute<f32>>),
+                   (Policy<Storage<fp8_e5m2>, Compute<f32>>)) {
+  using Types = precisions<TestType, Matmul>;
+  using S = typename Types::storage;
+  HostLibrary host;
+  const gpu::LibraryScope scope(host.library());
+  for (const double size : {1e-30, 1.0, 1e30}) {
+    const auto x = random_tensor<f32>({20, 72}, 1, size);
+    const auto weight = random_tensor<S>({40, 72}, 2, 0.2), bias = random_tensor<S>({40}, 3);
+    const auto expected = expected_products<Types>(x, weight, bias);
+    host.multiplied.clear();
+    CHECK(expected.outside(product<Types>(x, weight, bias)) == "");
+    REQUIRE(host.multiplied.size() == 3);
+    for (const gpu::ProductRequest& part : host.multiplied)
+      CHECK((part.operand == gpu::LibraryDtype::bf16 && part.result == gpu::LibraryDtype::f32));
+    const simt::Session without({.planted = simt::KernelFault{"part_of_rows", "part of a row"}});
+    CHECK(expected_products<Types>(x, weight, HostTensor<S>())
+              .outside(product<Types>(x, weight, HostTensor<S>())) != "");
+  }
+  // What is not finite stays what it is, the residual may be the result, and activations come last.
+  auto x = random_integers<f32>({20, 72}, 4);
+  const auto weight = filled<S>({40, 72}, 1);
+  x.data()[0] = std::numeric_limits<f32>::infinity();
+  x.data()[72] = std::nanf("1");
+  auto out = random_integers<f32>({20, 40}, 3);
+  const auto residual = wide(out), sums = expected_products<Types>(x, weight, HostTensor<S>()).values();
+  gpu::matmul_transposed_with<Types, f32>({.residual = on_device(out)}, on_device(x), on_device(weight), {},
+                                          on_device(out));
+  for (std::size_t i = 80; i < sums.size(); ++i) CHECK(to_double(out.data()[i]) == sums[i] + residual[i]);
+  CHECK(out.data()[0] == std::numeric_limits<f32>::infinity());
+  CHECK(std::isnan(out.data()[40]));
+  const auto positive = product<Types>(x, weight, HostTensor<S>(), ActivationFunction::relu);
+  for (std::size_t i = 80; i < sums.size(); ++i)
+    CHECK(to_double(positive.data()[i]) == std::max(sums[i], 0.0));
 }
 
 TEMPLATE_TEST_CASE("cuda: a weight of another dtype is rounded for the library where rows are many",

@@ -8,6 +8,7 @@
 #include <precast/cuda/matmul/block_gemv.hpp>
 #include <precast/cuda/matmul/multiply_by_blocks.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
+#include <precast/cuda/matmul/multiply_in_parts.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/matmul/rounded_product.hpp>
@@ -53,6 +54,7 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
       else if constexpr (blocks_of_one_size<typename Types::storage>)  // others come in no slabs of blocks
         return launch_block_gemv<Kernels>(rows, features, store, stream);
     }
+    if (!scales.any() && multiply_in_parts<Multiplied>(x, weight, epilogue, residual, out, stream)) return;
     if (multiply_by_library<Multiplied>(x, weight, epilogue, residual, out, scales, stream)) return;
     launch_tiled_product<Kernels>("matmul", rows, features, store, stream);
   }
