@@ -134,13 +134,18 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
       PRECAST_UNROLL
       for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
     }
-    Fragment<4> weights[tile.keys / 16][parts];
+    Fragment<4> weights[tile.keys / 16 * parts];
     PRECAST_UNROLL
-    for (int k = 0; k < tile.keys / 16; ++k)
-      if constexpr (WholeWeights)
-        SumsInParts<Operand, 16, tile.keys>{scores}(0, k, weights[k]);
-      else
-        weights[k][0] = SumsAsRows<Operand, 16, tile.keys>{scores}(0, k);
+    for (int k = 0; k < tile.keys / 16; ++k) {
+      if constexpr (WholeWeights) {
+        Fragment<4> of_step[parts];
+        SumsInParts<Operand, 16, tile.keys>{scores}(0, k, of_step);
+        PRECAST_UNROLL
+        for (int part = 0; part < parts; ++part) weights[k * parts + part] = of_step[part];
+      } else {
+        weights[k] = SumsAsRows<Operand, 16, tile.keys>{scores}(0, k);
+      }
+    }
 
     const Keys values = ring.filled(step + 1);
     wgmma_fence(results.tiles[0], weights);
@@ -148,7 +153,7 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     for (int k = 0; k < tile.keys / 16; ++k) {
       PRECAST_UNROLL
       for (int part = 0; part < parts; ++part)
-        wgmma<Operand, true>(results.tiles[0], weights[k][part],
+        wgmma<Operand, true>(results.tiles[0], weights[k * parts + part],
                              values.columns(planted<"order of keys">(k, 0)), true);
     }
     wgmma_commit();

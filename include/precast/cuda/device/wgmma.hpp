@@ -30,13 +30,11 @@ PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Site = {}) {
   detail::hold(sums);
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-template <int Tiles, int Count, int Parts>
-PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Fragment<4> (&factors)[Count][Parts],
+template <int Tiles, int Count>
+PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Fragment<4> (&factors)[Count],
                                 Site = {}) {
-  constexpr int words = 4 * Parts;
   PRECAST_UNROLL
-  for (int i = 0; i < words * Count; ++i)
-    asm volatile("" : "+r"(factors[i / words][i % words / 4].words[i % 4])::"memory");
+  for (int i = 0; i < 4 * Count; ++i) asm volatile("" : "+r"(factors[i / 4].words[i % 4])::"memory");
   wgmma_fence(sums);
 }
 /// Closes the group of the products that were started since the last one.
@@ -140,10 +138,10 @@ template <int Tiles>
 PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Site site = Site::here()) {
   simt::wgmma_fence({sums, 4 * Tiles}, {}, site);
 }
-template <int Tiles, int Count, int Parts>
-PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Fragment<4> (&factors)[Count][Parts],
+template <int Tiles, int Count>
+PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Fragment<4> (&factors)[Count],
                                 Site site = Site::here()) {
-  simt::wgmma_fence({sums, 4 * Tiles}, {factors[0], 4 * Count * Parts}, site);
+  simt::wgmma_fence({sums, 4 * Tiles}, {factors, 4 * Count}, site);
 }
 using simt::wgmma_commit;
 template <int Groups, int Tiles>
