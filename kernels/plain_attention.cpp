@@ -11,7 +11,7 @@ template <class Row, class Types>
 struct PlainAttention {
   using In = typename Row::result;
   static constexpr std::tuple functions{
-      Attends<In, typename Types::result>(&backend::plain_attention<Types, In, In, In>)};
+      Attends<In, typename Types::result>(&backend::plain_attention<Types, EveryAttention, In, In, In>)};
 };
 
 template <class Row, class Types>

@@ -25,7 +25,7 @@ struct Forward {
     if constexpr (P::flash)
       return Kernel(&backend::flash_attention<Types, Choice, In<P>, In<P>, In<P>>);
     else
-      return Kernel(&backend::plain_attention<Types, In<P>, In<P>, In<P>>);
+      return Kernel(&backend::plain_attention<Types, Choice, In<P>, In<P>, In<P>>);
   }();
   static constexpr std::tuple functions{kernel};
 };

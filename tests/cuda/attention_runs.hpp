@@ -11,6 +11,7 @@
 #include <support/policies.hpp>
 
 #include <precast/cuda/attention/flash_attention.hpp>
+#include <precast/cuda/attention/plain_attention.hpp>
 #include <precast/policy/op_table.hpp>
 
 namespace precast::testing {
@@ -24,7 +25,7 @@ inline AttentionProblem problem_of(const AttentionCase& c, const HostTensor<f32>
           c.width, c.value_width(), scale,        c.causal,  added};
 }
 
-/// The kernels of the CUDA backend that a policy takes.
+/// The kernels of the CUDA backend that a policy takes; without Flash those that store scores.
 template <class P, class Q, class K, class V>
 void run_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
                    HeadsView<const V> v, HeadsView<typename P::activation> out,
@@ -33,7 +34,7 @@ void run_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsV
   if constexpr (P::flash)
     gpu::flash_attention<Types>(problem, q, k, v, out, {}, architecture);
   else
-    gpu::plain_attention<Types>(problem, q, k, v, out, {});
+    gpu::attention_by_stored_scores<Types>(problem, q, k, v, out, {});
 }
 
 /// Into a tensor that is full of NaN before; from and to heads in the case's layout.

@@ -22,7 +22,7 @@ TEST_CASE("plain attention with f16 sums rounds them where the host does", "[att
   const AttentionCase c{1, 1, 20, 70, 40};
   const AttentionInputs<f16> in(c);
   HostTensor<f16> host(in.q.shape());
-  host::plain_attention<precisions<F16Sums, Attention>>(
+  host::plain_attention<precisions<F16Sums, Attention>, EveryAttention>(
       problem_of(c, in.bias), split_heads(std::as_const(in.q).view(), 1),
       split_heads(std::as_const(in.k).view(), 1), split_heads(std::as_const(in.v).view(), 1),
       split_heads(host.view(), 1));
@@ -39,11 +39,32 @@ TEST_CASE("plain attention gives the same bits whatever its scratch holds at onc
   const auto whole = attention_of<Bf16>(c, in);
   for (const std::int64_t stored_bytes : {1, 3 * 64 * 40 * 2}) {
     HostTensor<bf16> out(in.q.shape());
-    gpu::plain_attention<Types>(problem_of(c, in.bias), split_heads(on_device(in.q), c.heads),
-                                split_heads(on_device(in.k), c.heads), split_heads(on_device(in.v), c.heads),
-                                split_heads(on_device(out), c.heads), {}, stored_bytes);
+    gpu::attention_by_stored_scores<Types>(
+        problem_of(c, in.bias), split_heads(on_device(in.q), c.heads), split_heads(on_device(in.k), c.heads),
+        split_heads(on_device(in.v), c.heads), split_heads(on_device(out), c.heads), {}, stored_bytes);
     CHECK(same_bits(out, whole));
   }
+}
+
+TEMPLATE_TEST_CASE("plain attention stores no scores that nothing rounds", "[attention]", bf16, f16) {
+  const AttentionCase c{1, 2, 20, 70, 40, true};
+  const AttentionInputs<TestType> in(c);
+  const auto launched = [&]<class Types>(const Types*) {
+    HostTensor<typename Types::result> out(in.q.shape());
+    const simt::Session session;
+    gpu::plain_attention<Types>(problem_of(c, in.bias), split_heads(on_device(in.q), 2),
+                                split_heads(on_device(in.k), 2), split_heads(on_device(in.v), 2),
+                                split_heads(on_device(out), 2), {});
+    return session.launches().at(0).kernel;
+  };
+  using InF32 = OpDtypes<TestType, f32, f32, f32, TestType>;
+  CHECK(launched(static_cast<const InF32*>(nullptr)) == "flash_attention");
+  using ScoresOfItsOwn = OpDtypes<TestType, f32, f32, TestType, TestType>;
+  CHECK(launched(static_cast<const ScoresOfItsOwn*>(nullptr)) == "attention_scores");
+  using OfItsOwn = OpDtypes<TestType, TestType, f32, f32, TestType>;
+  CHECK(launched(static_cast<const OfItsOwn*>(nullptr)) == "attention_scores");
+  using Saturated = OpDtypes<TestType, f32, f32, f32, TestType, true>;
+  CHECK(launched(static_cast<const Saturated*>(nullptr)) == "attention_scores");
 }
 
 TEMPLATE_TEST_CASE("plain attention loads matrices without bank conflicts", "[attention]", Bf16, F16) {

@@ -119,7 +119,7 @@ void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<cons
 /// Attention whose scores and weights are stored in the inside dtype. q, k and v are of the problem's sizes.
 /// Rounding happens: q, k, v to operand; each score, scaled and biased in f32, to inside; softmax in f32
 /// from these; each weight to inside, then to operand; the result to result. Sums of products are Accumulate.
-template <class Types, class Q, class K, class V>
+template <class Types, class Choice, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k,
                      HostHeadsView<const V> v, HostHeadsView<typename Types::result> out) {
   watch::ran_in<Types>();

@@ -53,7 +53,7 @@ struct AttentionCall {
     if constexpr (P::flash)
       backend::flash_attention<Types, Choice>(problem, q, k, v, out);
     else
-      backend::plain_attention<Types>(problem, q, k, v, out);
+      backend::plain_attention<Types, Choice>(problem, q, k, v, out);
   }
   /// The same into rows [B, Sq, H * Dv], with a word to the watch hook.
   template <PolicyType P>

@@ -9,7 +9,7 @@
 
 namespace precast::PRECAST_KERNELS {
 
-template <class Types, class Q, class K, class V>
+template <class Types, class Choice = EveryAttention, class Q, class K, class V>
 void plain_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
                      HeadsView<const V> v, HeadsView<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class Choice = EveryAttention, class Q, class K, class V>

@@ -42,7 +42,7 @@ template <class Types, class Q, class K, class V>
 using Attends = Overload<void, const AttentionProblem&, HeadsView<const Q>, HeadsView<const K>,
                          HeadsView<const V>, HeadsView<typename Types::result>>;
 template <class Types, class Q, class K, class V>
-constexpr auto plain = Attends<Types, Q, K, V>(&gpu::plain_attention<Types, Q, K, V>);
+constexpr auto plain = Attends<Types, Q, K, V>(&gpu::plain_attention<Types, EveryAttention, Q, K, V>);
 template <class Types, class Q, class K, class V>
 constexpr auto flash = Attends<Types, Q, K, V>(&gpu::flash_attention<Types, EveryAttention, Q, K, V>);
 

@@ -207,7 +207,7 @@ void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<co
   if constexpr (Flash)
     flash_attention<Types, Choice>(problem, q, k, v, out, stream);
   else
-    plain_attention<Types>(problem, q, k, v, out, stream);
+    plain_attention<Types, Choice>(problem, q, k, v, out, stream);
 }
 
 /// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is

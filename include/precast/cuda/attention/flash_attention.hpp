@@ -5,7 +5,7 @@
 
 #include <precast/cuda/attention/flash_kernel.hpp>
 #include <precast/cuda/attention/head_width.hpp>
-#include <precast/cuda/attention/plain_attention.hpp>
+#include <precast/cuda/attention/stored_scores.hpp>
 #include <precast/cuda/attention/warpgroup_kernel.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/memory/memory_counter.hpp>
@@ -104,7 +104,7 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
                           start(width, std::false_type{});
                         });
   if constexpr (Choice::has_widths(flash_attention_widths.back(), std::numeric_limits<int>::max()))
-    if (!done) plain_attention<Types>(problem, q, k, v, out, stream);
+    if (!done) attention_by_stored_scores<Types>(problem, q, k, v, out, stream);
 }
 /// The same on the device that is there.
 template <class Types, class Choice, class Q, class K, class V>

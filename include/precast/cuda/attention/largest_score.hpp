@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <precast/cuda/attention/plain_attention.hpp>
+#include <precast/cuda/attention/stored_scores.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/stream.hpp>
