@@ -31,7 +31,7 @@ struct AttentionProducts {
     else
       add_scores<f32>(to, own, first_row, other);
   }
-  /// to += weights other, where weights are rounded to Operand; or times scale_of_parts.
+  /// to += weights other, where weights are rounded to Operand; or, whole, weight_scale times that.
   template <class Other>
   static PRECAST_DEVICE void results(Results& to, const Scores& weights, Other other) {
     if constexpr (WholeWeights)

@@ -97,17 +97,22 @@ struct PlainProduct {
   }
 };
 
-/// What the two products of plain attention are made by.
+/// What plain attention multiplies queries and keys in.
 template <class Types, class Q, class K>
 using ScoresOperand =
     std::conditional_t<std::is_same_v<typename Types::accumulate, f32>,
                        ExactOperand<typename Types::operand, Q, K>, typename Types::operand>;
+
+/// Its product of weights, stored as Inside, and values of V.
 template <class Operand, class Accumulate, class Inside, class V>
-using ValuesProduct =
-    std::conditional_t<std::is_same_v<Accumulate, f32> && std::is_same_v<Inside, f32> &&
-                           takes_whole_weights<Operand, ExactOperand<Operand, V, V>, V>,
-                       PlainProduct<ExactOperand<Operand, V, V>, Accumulate, true,
-                                    takes_whole_weights<Operand, ExactOperand<Operand, V, V>, V>>,
-                       PlainProduct<Operand, Accumulate, true>>;
+struct ValuesProductOf {
+  using Exact = ExactOperand<Operand, V, V>;
+  static constexpr bool whole_weights = takes_whole_weights<Operand, Exact, V> &&
+                                        std::is_same_v<Accumulate, f32> && std::is_same_v<Inside, f32>;
+  using type =
+      PlainProduct<std::conditional_t<whole_weights, Exact, Operand>, Accumulate, true, whole_weights>;
+};
+template <class Operand, class Accumulate, class Inside, class V>
+using ValuesProduct = typename ValuesProductOf<Operand, Accumulate, Inside, V>::type;
 
 }  // namespace precast::gpu::detail

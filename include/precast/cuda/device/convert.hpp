@@ -85,6 +85,11 @@ PRECAST_DEVICE f32 high_in_f32(std::uint32_t pair) {
   return to_f32(bit_cast<T>(static_cast<std::uint16_t>(pair >> 16)));
 }
 
+/// The first eight significant bits of an f32, which are a bf16. What they lack is an f32, exactly.
+PRECAST_DEVICE f32 truncated_to_bf16(f32 value) {
+  return bit_cast<f32>(bit_cast<std::uint32_t>(value) & 0xffff0000u);
+}
+
 /// What remains of an f32 after a store in T.
 template <ScalarDtype T, bool Saturates = false>
 PRECAST_DEVICE f32 rounded(f32 value) {

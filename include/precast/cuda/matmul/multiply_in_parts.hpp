@@ -40,13 +40,12 @@ inline constexpr bool multiplies_in_parts = [] {
 template <int Part>
 struct PartOfValue {
   PRECAST_DEVICE bf16 operator()(f32 value) const {
-    const auto first_bits = [](f32 of) { return bit_cast<f32>(bit_cast<std::uint32_t>(of) & 0xffff0000u); };
     const bool is_finite = (bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
     if (!is_finite) return round_to<bf16>(Part == 0 ? value : 0.0f);
     f32 rest = value;
     PRECAST_UNROLL
-    for (int part = 0; part < Part; ++part) rest -= planted<"part of a row">(first_bits(rest), 0.0f);
-    return round_to<bf16>(first_bits(rest));
+    for (int part = 0; part < Part; ++part) rest -= planted<"part of a row">(truncated_to_bf16(rest), 0.0f);
+    return round_to<bf16>(truncated_to_bf16(rest));
   }
 };
 

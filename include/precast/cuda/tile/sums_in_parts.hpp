@@ -35,13 +35,11 @@ PRECAST_DEVICE void split_pair(f32 low, f32 high, std::uint32_t (&parts)[parts_o
         planted<"second part">(multiply_then_add(low, scale, -low_in_f32<T>(parts[0])), 0.0f),
         planted<"second part">(multiply_then_add(high, scale, -high_in_f32<T>(parts[0])), 0.0f));
   } else {
-    // The upper half of an f32 is a bf16, and what it lacks another f32, exactly.
     PRECAST_UNROLL
     for (int part = 0; part < parts_of_f32<T>; ++part) {
-      const auto low_word = bit_cast<std::uint32_t>(low), high_word = bit_cast<std::uint32_t>(high);
-      parts[part] = low_word >> 16 | (high_word & 0xffff0000u);
-      low -= bit_cast<f32>(low_word & 0xffff0000u);
-      high -= bit_cast<f32>(high_word & 0xffff0000u);
+      parts[part] = bit_cast<std::uint32_t>(low) >> 16 | (bit_cast<std::uint32_t>(high) & 0xffff0000u);
+      low -= truncated_to_bf16(low);
+      high -= truncated_to_bf16(high);
       if (part == 0) low = planted<"second part">(low, 0.0f);
     }
   }
