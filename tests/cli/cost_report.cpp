@@ -99,6 +99,19 @@ TEST_CASE("a report of odd numbers and names is a page all the same") {
   CHECK_THROWS_WITH(cost_page(report), Catch::Contains("plan.json: layer 'b'"));
 }
 
+TEST_CASE("plots of powers of ten say where a 0 lies, and nothing of it where there is none") {
+  const auto said = [](const char* cost) {
+    CostReport report;
+    report.file = casting::parse_cost_file(
+        R"({"layers": [{"name": "a", "parameters": 1024, "types": {"bf16": {"cost": )" + std::string(cost) +
+            R"(, "loss": 1}, "q8_0": {"cost": 1, "loss": 2}}}]})",
+        "cost.json");
+    return count_of(cost_page(report), "A 0 lies on the lowest line.");
+  };
+  CHECK(said("0") == 2);  // of the cost of each layer and of the sizes
+  CHECK(said("1e-9") == 0);
+}
+
 TEST_CASE("plots of layers that were chosen, and of matrices, have the numbers of their blocks") {
   const auto plotted = [](const std::string& names) {
     CostReport report;
