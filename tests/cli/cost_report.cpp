@@ -1,5 +1,6 @@
 // report: what casting costs as a page, looked at as text and in a browser, and as tables.
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -8,6 +9,9 @@
 #include <casting/planner.hpp>
 #include <catch2/catch.hpp>
 #include <cli/casting/cost_report.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "browser.hpp"
 #include "given.hpp"
@@ -110,6 +114,27 @@ TEST_CASE("plots of powers of ten say where a 0 lies, and nothing of it where th
   };
   CHECK(said("0") == 2);  // of the cost of each layer and of the sizes
   CHECK(said("1e-9") == 0);
+}
+
+TEST_CASE("a signal ends a report while it plans its sizes") {
+  const CostReport report = of_flux(false);
+  const pid_t child = ::fork();  // which is the one that the signal is sent to, and remembers it
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    int code = 1;
+    try {
+      catch_interrupts();
+      std::raise(SIGTERM);
+      cost_page(report);
+    } catch (const Interrupted&) {
+      code = 0;
+    } catch (...) {
+    }
+    ::_exit(code);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
 TEST_CASE("plots of layers that were chosen, and of matrices, have the numbers of their blocks") {

@@ -12,6 +12,7 @@
 #include <cli/pages/html.hpp>
 #include <cli/pages/svg.hpp>
 #include <cli/terminal/format.hpp>
+#include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/output.hpp>
 
 #include <precast/error.hpp>
@@ -116,6 +117,7 @@ Sizes sizes_of(const CostReport& report) {
   request.types = report.file.types();
   request.measure = report.measure;
   request.limits.seconds = 1;
+  request.limits.poll = [] { throw_if_interrupted(); };
   request.bits = 64;
   const casting::PlanResult largest = make_plan(report.file, report.cost_path, request);
   for (const casting::PlannedSize& size : largest.sizes)
