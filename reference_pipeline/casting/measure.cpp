@@ -152,10 +152,8 @@ class Measurement {
       for (std::size_t next = next_++; next < layers_.size(); next = next_++) {
         const std::int64_t layer = layers_[next];
         if (missing_now(layer) > 0) advance(walk, layer);
-        measure(walk, layer);
+        measure(walk, layer, layer_done);
         if (last_run_ < 0) ran(1);
-        const std::lock_guard lock(mutex_);
-        layer_done(file_);
       }
       if (last_run_ >= 0) ran(samples() * (last_run_ - walk.at()));
     } catch (const AnotherFailed&) {
@@ -177,9 +175,10 @@ class Measurement {
     walk.arrive(layer);
   }
 
-  void measure(Walk& walk, std::int64_t layer) {
+  void measure(Walk& walk, std::int64_t layer, const LayerDone& layer_done) {
     bool replaced = false;
     for (const CastTarget& target : targets_of(block(layer), settings_)) {
+      bool any = false;
       for (const std::string& type : columns_) {
         const bool runs = [&] {
           const std::lock_guard lock(mutex_);
@@ -195,7 +194,10 @@ class Measurement {
           sums = run_cast(walk, layer);
         }
         keep(layer, target, type, cast, sums, walk.output());
+        any = true;
       }
+      const std::lock_guard lock(mutex_);
+      if (any) layer_done(file_);
     }
     if (replaced) walk.blocks().replace(layer, walk.blocks().source());
   }

@@ -44,7 +44,8 @@ std::string patched_type(const families::Blocks& blocks, const nn::ParameterSour
 /// How far a measurement is, in blocks that were run; in layers where only estimates are made. May throw to
 /// stop.
 using CostProgress = std::function<void(std::int64_t done, std::int64_t total)>;
-/// Is given all numbers so far whenever a layer is done. May throw to stop.
+/// Is given all numbers so far whenever a layer of the cost file is done: a block, or a matrix of one. May
+/// throw to stop.
 using LayerDone = std::function<void(const CostFile&)>;
 
 /// The layers of a shard, of those that were chosen: strided, for the later a layer the less there is to run.

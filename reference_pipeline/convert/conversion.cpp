@@ -240,7 +240,9 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
                       diffusers_names(kind_, tensor.name)};
     for (const Piece& piece : tensor.pieces)
       if (piece.from->name != facts.names.back()) facts.names.push_back(piece.from->name);
-    if (!component.empty()) facts.names.push_back(component + '.' + tensor.name);
+    if (!component.empty())
+      for (std::size_t i = 0, own = facts.names.size(); i < own; ++i)
+        facts.names.push_back(component + '.' + facts.names[i]);
     tensor.chosen = chooser.choose(facts, container);
   }
 }

@@ -127,7 +127,8 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
     check_types(settings_.wishes, names_gguf(out) ? Container::gguf : Container::safetensors);
     const bool whole_model = from_folder && !holds_weights(in);
     if (whole_model) refuse_component(in, out);
-    add_part("", whole_model ? denoiser_folder(in) : in, out, chooser);
+    const fs::path weights = whole_model ? denoiser_folder(in) : in;
+    add_part(whole_model ? weights.filename().string() : "", weights, out, chooser);
     if (whole_model)
       warnings_.push_back("only " + io::shown(parts_.front().input->path().filename()) + " goes into " +
                           io::shown(out.filename()) + ": name a folder to convert all components");

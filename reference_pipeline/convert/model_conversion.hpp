@@ -13,7 +13,7 @@ namespace precast::conversion {
 
 /// A file of weights of a model, and what becomes of it.
 struct ModelPart {
-  std::string component;  ///< "transformer"; "" where the input is one file
+  std::string component;  ///< "transformer"; "" where the input is no model's folder
   std::unique_ptr<InputWeights> input;
   std::unique_ptr<Conversion> conversion;
 };

@@ -4,12 +4,16 @@
 #include <flux/transformer.hpp>
 
 #include <precast/io/config.hpp>
+#include <precast/io/null_keys.hpp>
 #include <precast/io/unset_keys.hpp>
 
 namespace precast::flux {
 
 TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
   const io::Config json = io::without_unset_keys(io::Config::load(file));
+  io::refuse_null(json, {"_class_name", "patch_size", "in_channels", "num_layers", "num_single_layers",
+                         "attention_head_dim", "num_attention_heads", "joint_attention_dim",
+                         "pooled_projection_dim", "axes_dims_rope"});
   constexpr std::int64_t widest = 1 << 17, deepest = 4096;
   TransformerConfig config;
   if (json.integer_or("patch_size", 1, 1, 64) != 1)

@@ -7,6 +7,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/config.hpp>
+#include <precast/io/null_keys.hpp>
 #include <precast/io/shortest.hpp>
 #include <precast/io/unset_keys.hpp>
 
@@ -50,6 +51,9 @@ FlowMatchSettings FlowMatchSettings::load(const std::filesystem::path& path) {
   if (name != scheduler_name)
     throw config.error("_class_name", "is '" + io::printable(name) + "', and only " + scheduler_name +
                                           " is supported: use a Flux model's scheduler");
+  io::refuse_null(config, {"_class_name", "num_train_timesteps", "base_shift", "max_shift",
+                           "base_image_seq_len", "max_image_seq_len", "time_shift_type", "use_karras_sigmas",
+                           "use_exponential_sigmas", "use_beta_sigmas"});
   reject_unsupported(config);
   constexpr std::int64_t most_tokens = 1 << 24;
   FlowMatchSettings settings;
@@ -57,6 +61,7 @@ FlowMatchSettings FlowMatchSettings::load(const std::filesystem::path& path) {
       config.integer_or("num_train_timesteps", settings.num_train_timesteps, 1, 1'000'000);
   settings.shift = config.number_or("shift", settings.shift, 1e-3, 1e3);
   settings.use_dynamic_shifting = config.boolean_or("use_dynamic_shifting", settings.use_dynamic_shifting);
+  if (!settings.use_dynamic_shifting) io::refuse_null(config, {"shift"});
   settings.base_shift = config.number_or("base_shift", settings.base_shift, -10, 10);
   settings.max_shift = config.number_or("max_shift", settings.max_shift, -10, 10);
   settings.base_image_seq_len =

@@ -82,13 +82,20 @@ std::int64_t ClipConfig::pooled_position(std::span<const std::int32_t> ids) cons
 
 T5Config T5Config::load(const std::filesystem::path& file) {
   const io::Config json = io::Config::load(file);
+  io::refuse_null(json, {"vocab_size", "relative_attention_num_buckets", "relative_attention_max_distance",
+                         "layer_norm_epsilon", "feed_forward_proj", "dense_act_fn", "hidden_size", "head_dim",
+                         "num_hidden_layers", "num_attention_heads"});
+  // transformers knows some sizes by the names that other models have for them, too, and takes those first.
+  const auto size = [&](const char* key, const char* other_name, std::int64_t most) {
+    return json.integer(json.has(other_name) ? other_name : key, 1, most);
+  };
   T5Config config;
   config.vocab_size = json.integer_or("vocab_size", config.vocab_size, 1, largest_vocabulary);
-  config.d_model = json.integer("d_model", 1, widest);
-  config.d_kv = json.integer("d_kv", 1, 4096);
+  config.d_model = size("d_model", "hidden_size", widest);
+  config.d_kv = size("d_kv", "head_dim", 4096);
   config.d_ff = json.integer("d_ff", 1, widest);
-  config.num_layers = json.integer("num_layers", 1, deepest);
-  config.num_heads = json.integer("num_heads", 1, 4096);
+  config.num_layers = size("num_layers", "num_hidden_layers", deepest);
+  config.num_heads = size("num_heads", "num_attention_heads", 4096);
   config.relative_attention_num_buckets = json.integer_or("relative_attention_num_buckets", 32, 4, 1 << 16);
   if (config.relative_attention_num_buckets % 2 != 0)
     throw json.error("relative_attention_num_buckets",
@@ -103,7 +110,6 @@ T5Config T5Config::load(const std::filesystem::path& file) {
   config.activation = activation_named(json, "feed_forward_proj",
                                        config.gated && activation == "gelu" ? "gelu_new" : activation);
   // transformers writes what it made of feed_forward_proj beside it, and where these stand there, they count.
-  io::refuse_null(json, {"dense_act_fn"});
   config.gated = json.boolean_or("is_gated_act", config.gated);
   if (json.has("dense_act_fn"))
     config.activation = activation_named(json, "dense_act_fn", json.string("dense_act_fn"));

@@ -257,6 +257,28 @@ TEST_CASE("what was measured is kept: interrupted, sharded or with more formats,
                      [](const CostFile&) {}) == whole);
 }
 
+TEST_CASE("of matrices each is kept as it is measured, and not only with the last of its block",
+          "[casting]") {
+  struct Stopped {};
+  const auto blocks = pipeline().load_blocks();
+  CostSettings settings = settings_of({"q5_0"}, {0, 5});
+  settings.granularity = Granularity::matrix;
+  const CostFile whole = measured(*blocks, two_samples(), settings);
+  REQUIRE(whole.layers.size() > 3);
+  CostFile kept;
+  CHECK_THROWS_AS(measure_cost(*blocks, two_samples(), settings, {}, {},
+                               [&](const CostFile& so_far) {
+                                 kept = so_far;
+                                 if (so_far.layers.size() == 3) throw Stopped{};
+                               }),
+                  Stopped);
+  REQUIRE(kept.layers.size() == 3);
+  const auto again = pipeline().load_blocks();
+  std::size_t calls = 0;
+  CHECK(measure_cost(*again, two_samples(), settings, kept, {}, [&](const CostFile&) { ++calls; }) == whole);
+  CHECK(calls == whole.layers.size() - 3);
+}
+
 TEST_CASE("numbers of casting are the same for any number of threads", "[casting]") {
   const auto blocks = pipeline().load_blocks();
   const CostSettings settings = settings_of({"q4_k", "fp8_e5m2"}, {1, 4});

@@ -237,6 +237,37 @@ TEST_CASE("record and generate do not write over the prompts and the picture tha
   CHECK(program::content(picture) == png);
 }
 
+TEST_CASE("cost does not go on with the numbers of other weights that have the same name", "[casting]") {
+  const Scratch scratch;
+  const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string(),
+                    other = (scratch.path() / "other.gguf").string();
+  const auto converted = [&](const std::string& type) {
+    fs::remove(other);
+    REQUIRE(run({"convert", small_flux + "/transformer", other, "--type", type}).code == 0);
+  };
+  converted("f16");
+  const std::vector<std::string> first{"--types", "fp8_e4m3", "--transformer", other},
+      more{"--types", "fp8_e4m3,fp8_e5m2", "--transformer", other};
+  REQUIRE(run(cost(samples, output, first)).code == 0);
+  const std::string before = program::content(output);
+  converted("bf16");
+  const auto mixed = run(cost(samples, output, more));
+  INFO(mixed.err);
+  CHECK(mixed.code == 1);
+  CHECK(mixed.one_line_error());
+  CHECK_THAT(mixed.err, Catch::Contains("cost.json: holds numbers of other weights than"));
+  CHECK(program::content(output) == before);
+  converted("f16");
+  CHECK(run(cost(samples, output, more)).code == 0);
+
+  nlohmann::json unsaid = nlohmann::json::parse(before);
+  std::string settings = unsaid["settings"];
+  REQUIRE(settings.find(", weights ") != std::string::npos);
+  unsaid["settings"] = settings.substr(0, settings.find(", weights "));
+  const std::string silent = scratch.file("silent.json", unsaid.dump());
+  CHECK_THAT(run(cost(samples, silent, more)).err, Catch::Contains("or does not say of which"));
+}
+
 TEST_CASE("cost does not go on with the numbers of another transformer", "[casting]") {
   const Scratch scratch;
   const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string(),

@@ -179,6 +179,22 @@ TEST_CASE("convert: rules can stand in front of the files, several of them") {
   CHECK(types.contains("bf16"));
 }
 
+TEST_CASE("convert: of a model's folder the transformer has its component's name, in a file as in a folder") {
+  const Scratch scratch;
+  for (const char* name : {"o.gguf", "o"}) {
+    const auto converted = run({"convert", small_flux, scratch.path() / name, "--rule",
+                                "^transformer\\.transformer_blocks\\.0.*weight=f16", "--json"});
+    INFO(converted.err);
+    REQUIRE(converted.code == 0);
+    CHECK_THAT(converted.err, !Catch::Contains("changes nothing"));
+    const nlohmann::json json = converted.json();
+    CHECK(json["after"]["types"]["f16"]["tensors"].get<int>() > 0);
+    const auto& files = json["files"];
+    CHECK(std::ranges::any_of(files, [](const auto& file) { return file["component"] == "transformer"; }));
+    CHECK(std::ranges::none_of(files, [](const auto& file) { return file["component"].is_null(); }));
+  }
+}
+
 TEST_CASE("convert: a component without weights is told") {
   const Scratch scratch;
   const fs::path in = scratch.path() / "in";

@@ -1,5 +1,6 @@
 // report: what casting costs as a page, looked at as text and in a browser, and as tables.
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -8,6 +9,9 @@
 #include <casting/planner.hpp>
 #include <catch2/catch.hpp>
 #include <cli/casting/cost_report.hpp>
+#include <cli/terminal/interrupt.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "browser.hpp"
 #include "given.hpp"
@@ -97,6 +101,40 @@ TEST_CASE("a report of odd numbers and names is a page all the same") {
   report.plan = casting::parse_plan(R"({"types": {"b": "q8_0"}})", "plan.json");
   report.plan_path = "plan.json";
   CHECK_THROWS_WITH(cost_page(report), Catch::Contains("plan.json: layer 'b'"));
+}
+
+TEST_CASE("plots of powers of ten say where a 0 lies, and nothing of it where there is none") {
+  const auto said = [](const char* cost) {
+    CostReport report;
+    report.file = casting::parse_cost_file(
+        R"({"layers": [{"name": "a", "parameters": 1024, "types": {"bf16": {"cost": )" + std::string(cost) +
+            R"(, "loss": 1}, "q8_0": {"cost": 1, "loss": 2}}}]})",
+        "cost.json");
+    return count_of(cost_page(report), "A 0 lies on the lowest line.");
+  };
+  CHECK(said("0") == 2);  // of the cost of each layer and of the sizes
+  CHECK(said("1e-9") == 0);
+}
+
+TEST_CASE("a signal ends a report while it plans its sizes") {
+  const CostReport report = of_flux(false);
+  const pid_t child = ::fork();  // which is the one that the signal is sent to, and remembers it
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    int code = 1;
+    try {
+      catch_interrupts();
+      std::raise(SIGTERM);
+      cost_page(report);
+    } catch (const Interrupted&) {
+      code = 0;
+    } catch (...) {
+    }
+    ::_exit(code);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
 TEST_CASE("plots of layers that were chosen, and of matrices, have the numbers of their blocks") {

@@ -109,6 +109,10 @@ TEST_CASE("record --importance: the squares of what met each column, as imatrix 
   CHECK(entry(imatrix, name + ".counts") == std::vector<float>{4});
   // 32 image and 8 text tokens meet a single block; BFL's file has its matrices as one.
   CHECK(entry(imatrix, "single_transformer_blocks.0.attn.to_q.weight.counts") == std::vector<float>{4 * 40});
+  // So do layers before the blocks, once a step, though each step's state is taken to the samples besides.
+  CHECK(entry(imatrix, "x_embedder.weight.counts") == std::vector<float>{4 * 32});
+  CHECK(entry(imatrix, "context_embedder.weight.counts") == std::vector<float>{4 * 8});
+  CHECK(entry(imatrix, "time_text_embed.timestep_embedder.linear_2.weight.counts") == std::vector<float>{4});
   CHECK(entry(imatrix, "single_blocks.0.linear1.weight.in_sum2") ==
         entry(imatrix, "single_transformer_blocks.0.proj_mlp.weight.in_sum2"));
   CHECK_FALSE(imatrix.lookup("decoder.mid_block.attentions.0.to_q.weight.in_sum2"));

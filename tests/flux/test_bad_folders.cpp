@@ -295,6 +295,50 @@ TEST_CASE("what a T5's config says of its activation beside feed_forward_proj co
   CHECK(!read().gated);
 }
 
+TEST_CASE("null is no value of a key that has another default, as in diffusers and transformers") {
+  const auto refuses = [](const char* file, const auto& load, std::initializer_list<const char*> keys) {
+    for (const std::string key : keys) {
+      const DamagedFolder folder(golden_model("dev_f32"));
+      folder.set(file, key, nullptr);
+      CHECK_THROWS_WITH(load(folder.path() / file),
+                        Catch::Contains(file) && Catch::Contains("key '" + key + "': is null"));
+    }
+  };
+  refuses(
+      transformer_config, flux::TransformerConfig::load,
+      {"_class_name", "patch_size", "in_channels", "num_layers", "num_single_layers", "attention_head_dim",
+       "num_attention_heads", "joint_attention_dim", "pooled_projection_dim", "axes_dims_rope"});
+  refuses(t5_config, text::T5Config::load,
+          {"vocab_size", "relative_attention_num_buckets", "relative_attention_max_distance",
+           "layer_norm_epsilon", "feed_forward_proj", "dense_act_fn", "hidden_size", "head_dim",
+           "num_hidden_layers", "num_attention_heads"});
+  const DamagedFolder folder(golden_model("dev_f32"));
+  for (const char* key : {"out_channels", "guidance_embeds"}) folder.set(transformer_config, key, nullptr);
+  CHECK(!flux::TransformerConfig::load(folder.path() / transformer_config).guidance_embeds);
+}
+
+TEST_CASE("a T5's sizes by the names that other models have for them come first, as in transformers") {
+  const std::vector<std::pair<std::string, std::string>> names{{"d_model", "hidden_size"},
+                                                               {"d_kv", "head_dim"},
+                                                               {"num_layers", "num_hidden_layers"},
+                                                               {"num_heads", "num_attention_heads"}};
+  const auto sizes = [](const DamagedFolder& folder) {
+    const auto config = text::T5Config::load(folder.path() / t5_config);
+    return std::vector<std::int64_t>{config.d_model, config.d_kv, config.num_layers, config.num_heads};
+  };
+  const DamagedFolder folder(golden_model("dev_f32"));
+  const std::vector<std::int64_t> own = sizes(folder);
+  folder.edit(t5_config, [&](nlohmann::json& json) {
+    for (const auto& [name, other] : names) json[other] = json[name], json.erase(name);
+  });
+  CHECK(sizes(folder) == own);
+  CHECK(complaint(folder.path()).empty());
+  folder.edit(t5_config, [&](nlohmann::json& json) {
+    for (const auto& [name, other] : names) json[name] = 7;
+  });
+  CHECK(sizes(folder) == own);
+}
+
 TEST_CASE("a config's key that must be there is missed") {
   for (const char* key : {"d_model", "d_kv", "d_ff", "num_layers", "num_heads"}) {
     INFO(key);

@@ -144,5 +144,22 @@ TEST_CASE("a scheduler config that is not Flux's is refused in one line") {
   for (const std::string key : {"invert_sigmas", "stochastic_sampling", "use_karras_sigmas",
                                 "use_exponential_sigmas", "use_beta_sigmas", "use_flow_sigmas"})
     CHECK(load_failure("{\"" + key + "\": true}").find(key) != std::string::npos);
-  CHECK(load_failure(R"({"use_karras_sigmas": false, "shift_terminal": null, "base_shift": null})").empty());
+  CHECK(load_failure(R"({"use_karras_sigmas": false, "shift_terminal": null})").empty());
+}
+
+TEST_CASE("null in a flow matching scheduler is what diffusers' pipeline for Flux makes of it") {
+  for (const char* key : {"_class_name", "num_train_timesteps", "base_shift", "max_shift",
+                          "base_image_seq_len", "max_image_seq_len", "time_shift_type", "use_karras_sigmas",
+                          "use_exponential_sigmas", "use_beta_sigmas", "shift"}) {
+    INFO(key);  // diffusers stops
+    CHECK(
+        load_failure(nlohmann::json{{key, nullptr}}.dump()).find("key '" + std::string(key) + "': is null") !=
+        std::string::npos);
+  }
+  for (const char* flag : {"use_dynamic_shifting", "invert_sigmas", "stochastic_sampling", "use_flow_sigmas",
+                           "shift_terminal"}) {
+    INFO(flag);  // false, or its default
+    CHECK(load_failure(nlohmann::json{{flag, nullptr}}.dump()).empty());
+  }
+  CHECK(load_failure(R"({"use_dynamic_shifting": true, "shift": null})").empty());  // nobody reads it
 }

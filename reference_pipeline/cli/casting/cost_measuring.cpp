@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,7 +45,50 @@ std::string cast_settings_text(const CostOptions& options) {
   return text;
 }
 
-/// Everything that the numbers depend on, but for the model, the layers and the types.
+constexpr std::string_view weights_mark = ", weights ";
+
+/// The end of a text of settings that says which weights were measured: files have names that others have,
+/// and are replaced. Of each matrix a little is enough to tell it from another.
+std::string weights_text(const families::Blocks& blocks) {
+  constexpr std::size_t some = 64;
+  casting::ContentHash hash;
+  for (const families::Block& block : blocks.list())
+    for (const families::BlockParameter& parameter : block.parameters) {
+      const nn::Parameter found = blocks.source().find(parameter.name);
+      hash.add(std::as_bytes(std::span(parameter.name)));
+      hash.add(std::as_bytes(std::span(found.dtype.name)));
+      for (std::size_t at : {std::size_t{0}, found.bytes.size() / 2, found.bytes.size()}) {
+        at = std::min(at, found.bytes.size() - std::min(some, found.bytes.size()));
+        hash.add(found.bytes.subspan(at, std::min(some, found.bytes.size())));
+      }
+    }
+  return std::string(weights_mark) + casting::hash_text(hash.value());
+}
+
+/// A text of settings as it is before the weights are there.
+std::string without_weights(const std::string& settings) {
+  constexpr std::size_t digits = 16, length = weights_mark.size() + digits;
+  if (settings.size() < length) return settings;
+  const std::size_t begin = settings.size() - length;
+  return settings.compare(begin, weights_mark.size(), weights_mark) == 0 ? settings.substr(0, begin)
+                                                                         : settings;
+}
+
+/// Says in the settings which weights are measured. Throws where the numbers so far are of others.
+void add_weights(const CostOptions& options, const families::Blocks& blocks, const std::string& model,
+                 casting::CostFile& so_far) {
+  const std::string now = without_weights(*so_far.settings) + weights_text(blocks);
+  if (!so_far.layers.empty() && so_far.settings != now)
+    throw io::file_error(options.output, "holds numbers of other weights than '" + io::printable(model) +
+                                             "' has now, or does not say of which: give another --output, "
+                                             "or remove the file");
+  so_far.settings = now;
+  if (!so_far.layers.empty())
+    notes() << "going on from " << io::shown(options.output) << ", which has "
+            << io::counted(std::ssize(so_far.layers), "layer") << "\n";
+}
+
+/// Everything that the numbers depend on, but for the model, its weights, the layers and the types.
 std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
   return inputs_text(samples, options.policy) + cast_settings_text(options);
 }
@@ -82,22 +127,24 @@ casting::CostFile results_so_far(const CostOptions& options, const std::string& 
   }
   if (!io::is_there(options.output)) return fresh;
   casting::CostFile old = casting::read_cost_file(options.output);
-  if (options.only_estimates && old.settings && old.settings->ends_with(cast)) {
+  const std::string had = without_weights(old.settings.value_or(""));
+  const std::string of_weights = old.settings ? old.settings->substr(had.size()) : "";
+  bool same = had == fresh.settings;
+  if (options.only_estimates && had.ends_with(cast)) {
     fresh.samples = old.samples;
-    fresh.settings = old.settings;
-  } else if (!has_measured(old) && old.settings == estimated) {
+    same = true;
+  } else if (!has_measured(old) && had == estimated) {
     old.samples = fresh.samples;
-    old.settings = fresh.settings;
+    old.settings = *fresh.settings + of_weights;
+    same = true;
   }
-  if (old.model != fresh.model || old.samples != fresh.samples || old.settings != fresh.settings)
+  if (old.model != fresh.model || old.samples != fresh.samples || !same)
     throw io::file_error(options.output,
                          "holds numbers of another measurement (" + old.model.value_or("no model") + "; " +
                              old.settings.value_or("no settings") + "), and this one is " + *fresh.model +
                              "; " + *fresh.settings + ": give another --output, or remove the file");
   check_estimates(options, old, estimates);
   if (estimates) old.estimates = estimates;
-  notes() << "going on from " << io::shown(options.output) << ", which has "
-          << io::counted(std::ssize(old.layers), "layer") << "\n";
   return old;
 }
 
@@ -199,6 +246,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   loaded.push_back(pipeline->load_blocks(loading));
   families::Blocks* const blocks = loaded.front().get();
   const std::int64_t of_job = families::resident_memory() - before + states_of_job(samples);
+  add_weights(options, *blocks, name, so_far);
   settings.only_estimates = options.only_estimates;
   if (importance) settings.importance = importance_of(importance, *blocks);
   const auto count = static_cast<std::int64_t>(blocks->list().size());

@@ -12,6 +12,7 @@
 #include <cli/pages/html.hpp>
 #include <cli/pages/svg.hpp>
 #include <cli/terminal/format.hpp>
+#include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/output.hpp>
 
 #include <precast/error.hpp>
@@ -87,10 +88,20 @@ std::string html_cost_table(const casting::CostTable& table) {
   return text + "</tbody></table></div>\n";
 }
 
+/// What a plot of powers of ten says of a number that is none.
+std::string zero_words(bool any) { return any ? " A 0 lies on the lowest line." : ""; }
+
+bool has_zero(const casting::CostFile& file, Measure measure) {
+  return std::ranges::any_of(file.layers, [&](const casting::LayerCost& layer) {
+    return std::ranges::any_of(
+        layer.types, [&](const auto& type) { return casting::value_of(type.second, measure) == 0.0; });
+  });
+}
+
 std::string measure_section(const casting::CostFile& file, Measure measure) {
   return "<h2>The " + name_of(measure) + " of each layer</h2>\n<p class=\"soft\">" +
-         std::string(measure_words(measure)) +
-         ". A cross is a number that is not finite. Rest the pointer on a layer to read its numbers.</p>\n" +
+         std::string(measure_words(measure)) + ". A cross is a number that is not finite." +
+         zero_words(has_zero(file, measure)) + " Rest the pointer on a layer to read its numbers.</p>\n" +
          types_legend(file) + "<div class=\"scroll\">" + measure_plot(file, measure) + "</div>\n";
 }
 
@@ -106,6 +117,7 @@ Sizes sizes_of(const CostReport& report) {
   request.types = report.file.types();
   request.measure = report.measure;
   request.limits.seconds = 1;
+  request.limits.poll = [] { throw_if_interrupted(); };
   request.bits = 64;
   const casting::PlanResult largest = make_plan(report.file, report.cost_path, request);
   for (const casting::PlannedSize& size : largest.sizes)
@@ -134,11 +146,11 @@ std::string sizes_section(const CostReport& report) {
   std::vector<casting::PlannedSize> marked = sizes.uniform;
   if (report.plan)
     marked.push_back(size_of_plan(report.file, *report.plan, report.plan_path, report.measure));
+  const auto is_zero = [](const casting::PlannedSize& size) { return size.error == 0; };
   return text + "<p class=\"soft\">The predicted error is the sum of the layers' numbers (" +
-         name_of(report.measure) +
-         "). Marks: one format in all layers. Dashed: the best plan of each size.</p>\n<div "
-         "class=\"scroll\">" +
-         size_plot(report.file, sizes.plans, marked) + "</div>\n";
+         name_of(report.measure) + "). Marks: one format in all layers. Dashed: the best plan of each size." +
+         zero_words(std::ranges::any_of(sizes.plans, is_zero) || std::ranges::any_of(marked, is_zero)) +
+         "</p>\n<div class=\"scroll\">" + size_plot(report.file, sizes.plans, marked) + "</div>\n";
 }
 
 std::string plan_section(const CostReport& report) {
