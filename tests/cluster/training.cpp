@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <language_model/trainer.hpp>
 
+#include <precast/host/default_threads.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/io/safetensors.hpp>
 
@@ -331,10 +332,31 @@ TEST_CASE("another number of ranks goes on with the same windows, or is refused"
   CHECK(refused.code == 1);
   CHECK(refused.one_line_error());
   CHECK_THAT(refused.err,
-             Catch::Contains("2 ranks that took 8 windows a step, and this run, of 1 rank, takes 4"));
+             Catch::Contains(
+                 "2 ranks that took 8 windows a step, and this run, of 1 rank, takes 4: give --batch 8"));
+  const auto uneven = run(words_of(out, 4, {"--steps", "20", "--resume"}), mpirun(3));
+  CHECK(uneven.code == 1);
+  CHECK_THAT(uneven.err, Catch::Contains("of 3 ranks, takes 12: start a number of ranks that divides 8"));
   const auto resumed = trained(out, 1, 8, {"--steps", "20", "--resume"});
   const auto straight = trained(whole, 2, 4, {"--steps", "20"});
   CHECK(largest_difference(resumed, straight, "loss") <= 1e-5);
+}
+
+TEST_CASE("threads that mpirun has left fewer cores are told of, once", "[mpi]") {
+  if (host::available_cores() < 2) {
+    WARN("one core is all that mpirun could bind a rank to");
+    return;
+  }
+  const Scratch scratch;
+  const auto said = [&](const std::string& binding) {
+    const auto trained = run(program::train(scratch.path() / binding, {"--steps", "1", "--threads", "2"}),
+                             mpirun(2) + " --bind-to " + binding);
+    INFO(trained.err);
+    CHECK(trained.code == 0);
+    return count_of(trained.err, "precast: warning: 2 threads of a rank take turns on 1 core");
+  };
+  CHECK(said("core") == 1);
+  CHECK(said("none") == 0);
 }
 
 TEST_CASE("what is wrong with all ranks is said once", "[mpi]") {
