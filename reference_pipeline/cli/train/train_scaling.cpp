@@ -19,6 +19,7 @@
 #include <precast/cluster/step_probe.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -67,8 +68,8 @@ std::string machine_text(const Scaling& scaling) {
   for (const cluster::PredictedStep& step : scaling.steps) most = std::max(most, step.ranks);
   if (machine.threads_per_core(most) > 1)
     text +=
-        " " + std::to_string(std::min(most, machine.ranks)) + " ranks of " + std::to_string(machine.threads) +
-        " threads have " + shown("%.3g", machine.threads_per_core(most)) +
+        " " + std::to_string(std::min(most, machine.ranks)) + " ranks of " +
+        io::counted(machine.threads, "thread") + " have " + shown("%.3g", machine.threads_per_core(most)) +
         " threads for each of a machine's " + std::to_string(machine.cores) +
         " cores, and take turns: their steps are predicted too short, by what ranks wait for one that has no "
         "core.";
@@ -188,8 +189,7 @@ void add_scaling_options(CLI::App& command, ScalingOptions& options) {
           .add_option_function<std::string>(
               "--predict-ranks",
               [&options](const std::string& text) {
-                for (const std::string& part : parse_list("--predict-ranks", text))
-                  options.ranks.push_back(parse_integer("--predict-ranks", part, 1, most_ranks));
+                options.ranks = parse_integers("--predict-ranks", text, 1, most_ranks);
               },
               "In place of training, times 20 steps and says how long one takes on so many ranks, as in "
               "1,2,4,1024; "
