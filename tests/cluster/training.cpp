@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -233,10 +234,10 @@ TEST_CASE("a run whose sums have no name is resumed with that of its policy's gr
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which wants to be the first library that is loaded
-TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time", "[mpi]") {
-  const Scratch scratch;
-  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
-  // A disk that is slow.
+/// Starts two ranks on a disk that takes its time, and sends a signal to one of
+/// them where a file is there; how the job ended, or nothing where no C compiler is.
+std::optional<int> signalled_on_slow_disk(const Scratch& scratch, const Words& words, const fs::path& file,
+                                          const std::string& signal, int rank, const fs::path& said) {
   const std::string slow = (scratch.path() / "slow.so").string(),
                     source = scratch.file("slow.c",
                                           "#include <time.h>\nint fsync(int file) { struct timespec left = "
@@ -246,23 +247,49 @@ TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time
           ("cc -shared -fPIC " + program::quoted(source) + " -o " + program::quoted(slow) + " 2>/dev/null")
               .c_str()) != 0) {
     WARN("no C compiler for a disk that is slow");
-    return;
+    return std::nullopt;
   }
   std::string line =
       mpirun(2) + " -x LD_PRELOAD=" + program::quoted(slow) + " " + program::quoted(PRECAST_PROGRAM);
-  for (const std::string& word : words_of(out, 2, {"--checkpoint-every", "1000000", "--steps", "1000000"}))
-    line += " " + program::quoted(word);
+  for (const std::string& word : words) line += " " + program::quoted(word);
   const std::string script =
-      "(exec env --default-signal=INT,TERM " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
-      " & job=$!; for i in $(seq 600); do [ -s " + program::quoted(out.string() + ".jsonl") +
-      " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=1 "
-      "/proc/$rank/environ && kill -INT $rank; done; wait $job";
-  const int status = std::system(script.c_str());
+      "(exec env --default-signal=INT,TERM OMPI_MCA_odls_base_sigkill_timeout=3 " + line + ") >/dev/null 2>" +
+      program::quoted(said.string()) + " & job=$!; for i in $(seq 600); do [ -s " +
+      program::quoted(file.string()) +
+      " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=" +
+      std::to_string(rank) + " /proc/$rank/environ && kill -" + signal + " $rank; done; wait $job";
+  return std::system(script.c_str());
+}
+
+TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  const auto status = signalled_on_slow_disk(
+      scratch, words_of(out, 2, {"--checkpoint-every", "1000000", "--steps", "1000000"}),
+      out.string() + ".jsonl", "INT", 1, said);
+  if (!status) return;
   const std::string err = program::content(said);
   INFO(err);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 130));
+  CHECK((WIFEXITED(*status) && WEXITSTATUS(*status) == 130));
   CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
   CHECK(fs::exists(out / "checkpoint.safetensors"));
+}
+
+TEST_CASE("a rank that dies when all steps are done and the model is not written is told of", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  const auto status = signalled_on_slow_disk(scratch, words_of(out, 2, {"--steps", "3"}),
+                                             out / "checkpoint.safetensors", "9", 0, said);
+  if (!status) return;
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK((WIFEXITED(*status) && WEXITSTATUS(*status) == 137));
+  CHECK(count_of(err, "precast: error: rank 1: the job was stopped while this rank waited") == 1);
+  CHECK_FALSE(fs::exists(out / "model.safetensors"));
+  const auto resumed = run(words_of(out, 2, {"--steps", "3", "--resume"}), mpirun(2));
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(fs::exists(out / "model.safetensors"));
 }
 #endif
 
