@@ -414,9 +414,9 @@ TEST_CASE("ranks that were started with different options or data are refused", 
   const std::string text = scratch.file("text", "Alice was beginning to get very tired of sitting by her"),
                     other = scratch.file("other", "Alice was beginning to get very tired of sitting by him");
   // The second rank has one option more, or another.
-  const auto refusal = [&](const std::string& first, const std::string& second) {
+  const auto refusal_of = [&](const Words& words, const std::string& first, const std::string& second) {
     std::string script = "exec " + program::quoted(PRECAST_PROGRAM);
-    for (const std::string& word : words_of(out, 2, {"--steps", "3"})) script += " " + program::quoted(word);
+    for (const std::string& word : words) script += " " + program::quoted(word);
     script += " $([ $OMPI_COMM_WORLD_RANK = 0 ] && echo '" + first + "' || echo '" + second + "')";
     const std::string starter = mpirun(2) + " sh -c " + program::quoted(script) + " --";
     const auto refused = run({}, starter);
@@ -426,11 +426,23 @@ TEST_CASE("ranks that were started with different options or data are refused", 
     CHECK(!fs::exists(out));
     return refused.err;
   };
+  const auto refusal = [&](const std::string& first, const std::string& second) {
+    return refusal_of(words_of(out, 2, {"--steps", "3"}), first, second);
+  };
   CHECK_THAT(refusal("--eps 1e-6", "--eps 1e-7"), Catch::Contains("--eps is 1e-07 for rank 1, and 1e-06"));
   CHECK_THAT(refusal("", "--clip 1"), Catch::Contains("--clip is 1 for rank 1, and not given for rank 0"));
   CHECK_THAT(refusal("--data " + text, "--data " + other), Catch::Contains("data is another for rank 1"));
   CHECK_THAT(refusal("--bucket-size 1KiB", ""), Catch::Contains("--bucket-size is 26214400 for rank 1"));
   CHECK_THAT(refusal("", "--data none"), Catch::Contains("rank 1: none: cannot be opened"));
+  CHECK_THAT(refusal("", "--device cuda"),
+             Catch::Contains("--device is cuda for rank 1, and cpu for rank 0"));
+  // Ranks that do other things wait for other sums.
+  const Words any = program::train_tiny({"--batch", "2", "--context", "8", "--threads", "1"});
+  CHECK_THAT(refusal_of(any, "--predict-ranks 2", "--output " + out.string()),
+             Catch::Contains("--predict-ranks is not given for rank 1, and 2 for rank 0"));
+  CHECK_THAT(refusal_of(any, "--compare f32,bf16", "--predict-ranks 2"), Catch::Contains("for rank 1, and "));
+  CHECK_THAT(refusal_of(any, "--predict-ranks 2 --clip 1", "--predict-ranks 2"),
+             Catch::Contains("--clip is not given for rank 1, and 1 for rank 0"));
 }
 
 TEST_CASE("a program without its MPI says so", "[mpi]") {

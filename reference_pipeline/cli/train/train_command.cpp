@@ -15,6 +15,7 @@
 #include <cli/train/train_options.hpp>
 #include <cli/train/train_run.hpp>
 #include <cli/train/train_scaling.hpp>
+#include <cli/train/train_settings.hpp>
 #include <cluster/measure_link.hpp>
 #include <unistd.h>
 
@@ -62,6 +63,11 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   if (job.rank() != 0) set_quiet(true);
   if (job.size() > 1 && job.rank() == 0)
     if (const std::string few = bound_to_few_cores(); !few.empty()) tell_warnings({few});
+  // What else they agree on depends on these.
+  TrainSettings mode{{"--device", options.device == "auto" ? "cpu" : options.device},
+                     {"--compare", options.compare}};
+  mode["--predict-ranks"] = predicts ? command.get_option("--predict-ranks")->results().front() : "";
+  require_same_on_all_ranks(mode, job);
   if (predicts && options.device != "auto" && options.device != "cpu")
     throw UsageError("--predict-ranks times steps on the CPU: leave out --device " + options.device);
   const families::ChosenDevice chosen =
