@@ -94,6 +94,12 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
   file.samples = fields.integer("samples", 1, most_samples);
   file.settings = fields.text("settings");
   file.estimates = fields.text("estimates");
+  if (const nlohmann::json* const missing = fields.find("missing")) {
+    if (!missing->is_array() ||
+        !std::ranges::all_of(*missing, [](const nlohmann::json& name) { return name.is_string(); }))
+      throw fields.error("missing", "must be a list of names of layers: correct it, or take it out");
+    file.missing = missing->get<std::vector<std::string>>();
+  }
   const nlohmann::json* const layers = fields.find("layers");
   if (!layers) throw fields.error("layers", "is missing: check that this is a cost file (precast cost)");
   if (!layers->is_array() || layers->empty())
@@ -132,6 +138,7 @@ std::string cost_file_text(const CostFile& file) {
   if (file.samples) json["samples"] = *file.samples;
   if (file.settings) json["settings"] = *file.settings;
   if (file.estimates) json["estimates"] = *file.estimates;
+  if (!file.missing.empty()) json["missing"] = file.missing;
   nlohmann::ordered_json& layers = json["layers"] = nlohmann::ordered_json::array();
   const std::vector<std::string> types = file.types();
   for (const LayerCost& layer : file.layers) {

@@ -54,6 +54,9 @@ struct CostFile {
   /// What the estimates were made from: other importances are no company. Nothing where there is no estimate.
   std::optional<std::string> estimates = std::nullopt;
   std::vector<LayerCost> layers;
+  /// Names of those that the measurement has as well, and this file does not: it is a part of a sweep, or was
+  /// interrupted.
+  std::vector<std::string> missing = {};
 
   /// Whether any layer has an estimate.
   bool has_estimates() const;
@@ -67,9 +70,9 @@ struct CostFile {
   std::optional<double> bits_of(const std::string& type) const;
 };
 
-/// Reads {"model": TEXT, "samples": N, "settings": TEXT, "estimates": TEXT, "layers": [{"name": TEXT,
-/// "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X, "relative_loss": X,
-/// "estimate": X}}}]}. A key that is not
+/// Reads {"model": TEXT, "samples": N, "settings": TEXT, "estimates": TEXT, "missing": [TEXT], "layers":
+/// [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X,
+/// "relative_loss": X, "estimate": X}}}]}. A key that is not
 /// there, or null, is unknown; only "layers" and each "name" must be. Keys of other names are ignored.
 /// Numbers that are not finite are the texts "inf" and "nan". Throws InputError, which names the file, the
 /// layer, the format and the key, for values of another type or out of range, and for names that stand twice.

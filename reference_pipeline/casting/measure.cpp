@@ -77,6 +77,12 @@ class Measurement {
         file_(std::move(so_far)),
         progress_(progress) {
     if (settings.patch) columns_.push_back(settings.patched_type);
+    for (const auto& layers : {settings.whole, settings.layers})
+      for (const std::int64_t layer : layers)
+        for (const CastTarget& target : targets_of(block(layer), settings))
+          if (std::ranges::find(file_.layers, target.name, &LayerCost::name) == file_.layers.end() &&
+              std::ranges::find(file_.missing, target.name) == file_.missing.end())
+            file_.missing.push_back(target.name);
   }
 
   CostFile run(const LayerDone& layer_done) {
@@ -238,6 +244,7 @@ class Measurement {
           file_.layers.rbegin(), file_.layers.rend(),
           [&](const LayerCost& other) { return std::ranges::find(before, other.name) != before.end(); });
       at = file_.layers.insert(last.base(), {target.name, target.count(), {}});
+      std::erase(file_.missing, target.name);
     }
     TypeCost& numbers = at->types[type];
     numbers.bits = cast.bits;

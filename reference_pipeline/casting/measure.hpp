@@ -33,6 +33,7 @@ struct CostSettings {
   bool biases = false;  ///< biases are cast too
   Granularity granularity = Granularity::layer;
   std::vector<std::int64_t> layers;  ///< blocks to measure, in rising order
+  std::vector<std::int64_t> whole;   ///< those of which they are a shard; of the others names alone are kept
   ColumnImportance importance;       ///< where set, every number gets an estimate beside it, also of before
   bool only_estimates = false;       ///< nothing is run
 };

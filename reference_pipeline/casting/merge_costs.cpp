@@ -86,6 +86,11 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
     }
     for (const LayerCost& layer : named.file.layers) add_layer(named, layer, owners, merged.layers);
   }
+  for (const NamedCosts& named : files)
+    for (const std::string& name : named.file.missing)
+      if (std::ranges::find(merged.layers, name, &LayerCost::name) == merged.layers.end() &&
+          std::ranges::find(merged.missing, name) == merged.missing.end())
+        merged.missing.push_back(name);
   const std::vector<std::string> groups = groups_in(files);
   std::ranges::stable_sort(merged.layers, [&](const LayerCost& a, const LayerCost& b) {
     const auto place = [&](const LayerCost& layer) {

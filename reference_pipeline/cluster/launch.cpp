@@ -83,9 +83,12 @@ Part part_of_sweep() {
     return {launch.rank, launch.size};
   }
   const std::int64_t first = variable("SLURM_ARRAY_TASK_MIN", 0).value_or(*task),
-                     step = variable("SLURM_ARRAY_TASK_STEP", 1).value_or(1),
-                     count = variable("SLURM_ARRAY_TASK_COUNT", 1).value_or(1),
-                     place = (*task - first) / step;
+                     count = variable("SLURM_ARRAY_TASK_COUNT", 1).value_or(1);
+  std::int64_t step = variable("SLURM_ARRAY_TASK_STEP", 1).value_or(1);
+  // Of a list, such as --array=1,3,5, Slurm says a step of 1.
+  if (const auto last = variable("SLURM_ARRAY_TASK_MAX", 0); last && count > 1)
+    step = std::max<std::int64_t>(1, (*last - first) / (count - 1));
+  const std::int64_t place = (*task - first) / step;
   if (*task < first || (*task - first) % step != 0 || place >= count)
     throw InputError("task " + std::to_string(*task) + " of a Slurm array of " + std::to_string(count) +
                      " tasks has no place in it: number them evenly, as in --array=1-" +

@@ -100,8 +100,10 @@ void Trainer::require_same_windows(const Batches& batches) {
   if (!ranks_before_ || *ranks_before_ == ranks() || before == 0 || before == windows_) return;
   throw InputError("the checkpoint is of " + io::counted(*ranks_before_, "rank") + " that took " +
                    io::counted(before, "window") + " a step, and this run, of " +
-                   io::counted(ranks(), "rank") + ", takes " + std::to_string(windows_) +
-                   ": choose --batch so that it takes as many");
+                   io::counted(ranks(), "rank") + ", takes " + std::to_string(windows_) + ": " +
+                   (before % ranks() == 0
+                        ? "give --batch " + std::to_string(before / ranks())
+                        : "start a number of ranks that divides " + std::to_string(before)));
 }
 
 StepFacts Trainer::step(const Batches& batches) {

@@ -99,6 +99,13 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
                                             "single_transformer_blocks.1"});
   }
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"again", a}}) == a);
+  CostFile part = a, rest = b;  // each says what it lacks of the whole
+  part.missing = {"transformer_blocks.0", "transformer_blocks.2", "single_transformer_blocks.0"};
+  rest.missing = {"transformer_blocks.0", "transformer_blocks.10", "single_transformer_blocks.0",
+                  "single_transformer_blocks.1"};
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", part}, {"b", rest}}).missing ==
+        std::vector<std::string>{"transformer_blocks.0", "single_transformer_blocks.0"});
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", part}, {"b", rest}, {"c", c}}).missing.empty());
   CostFile matrices = a, later = a;  // which are in no order of names
   matrices.layers = {layer("blocks.0.norm1.linear", 1), layer("blocks.0.attn.to_out.0", 2),
                      layer("blocks.0.attn.to_k", 3), layer("blocks.10.norm1.linear", 4)};

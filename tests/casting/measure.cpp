@@ -231,6 +231,7 @@ TEST_CASE("what was measured is kept: interrupted, sharded or with more formats,
                                }),
                   Stopped);
   REQUIRE(kept.layers.size() == 2);
+  CHECK(kept.missing.size() == 4);
   const auto again = pipeline().load_blocks();
   std::size_t layers = 0;
   CHECK(measure_cost(*again, samples, settings, kept, {}, [&](const CostFile&) { ++layers; }) == whole);
@@ -242,11 +243,15 @@ TEST_CASE("what was measured is kept: interrupted, sharded or with more formats,
   CHECK(measure_cost(*again, samples, settings, one, {}, [](const CostFile&) {}) == whole);
 
   std::vector<NamedCosts> shards;
-  for (const std::int64_t index : {2, 0, 1})
-    shards.push_back({"shard " + std::to_string(index),
-                      measured(*again, samples,
-                               settings_of({"q5_0", "q8_0"}, layers_of(all_layers(*again), {index, 3})))});
+  for (const std::int64_t index : {2, 0, 1}) {
+    CostSettings part = settings_of({"q5_0", "q8_0"}, layers_of(all_layers(*again), {index, 3}));
+    part.whole = all_layers(*again);
+    shards.push_back({"shard " + std::to_string(index), measured(*again, samples, part)});
+  }
   CHECK(shards[0].file.layers.size() == 2);
+  CHECK(shards[0].file.missing.size() == 4);
+  CHECK(merge_costs(std::span(shards).first(2)).missing ==
+        std::vector<std::string>{whole.layers[1].name, whole.layers[4].name});
   CHECK(merge_costs(shards) == whole);
 
   // Backwards, and without what lies between: each layer's run begins with its own prefix.

@@ -90,6 +90,14 @@ TEST_CASE("lists with commas have no empty name and no name twice") {
   CHECK(message_of([] { parse_list("--types", "a,b,a"); }) == "--types names a twice");
 }
 
+TEST_CASE("lists of integers have none twice, in whatever spelling") {
+  CHECK(parse_integers("--contexts", "8,16", 1, 100) == std::vector<std::int64_t>{8, 16});
+  for (const char* text : {"", "8,", "8, 9", "0", "101", "1e1"})
+    CHECK_THROWS_AS(parse_integers("--contexts", text, 1, 100), UsageError);
+  CHECK(message_of([] { parse_integers("--contexts", "8,08", 1, 100); }) ==
+        "--contexts names 8 twice, the second time as 08");
+}
+
 TEST_CASE("a wrong name is told its neighbours") {
   static constexpr std::array<std::string_view, 3> names{"quality", "fast", "memory"};
   CHECK(parse_name("--preset", "fast", names) == "fast");

@@ -132,6 +132,22 @@ TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it nee
   CHECK_THAT(rows_of(json)[1]["status"].get<std::string>(), Catch::StartsWith("needs "));
 }
 
+#ifndef __SANITIZE_ADDRESS__  // whose own memory is beyond any limit
+TEST_CASE("bench lm: a case for which memory runs out is a row, and the others are kept", "[bench]") {
+  const Scratch scratch;
+  const fs::path csv = scratch.path() / "lm.csv";
+  // A limit that is not seen before it is reached.
+  const auto some = run({"bench",     "lm", "--device", "cpu",   "--sizes",   "tiny,S", "--contexts", "8",
+                         "--warmup",  "0",  "--steps",  "1",     "--batch",   "1",      "--policies", "f32",
+                         "--threads", "1",  "--quiet",  "--csv", csv.string()},
+                        "ulimit -d 600000;");
+  INFO(some.out << some.err);
+  REQUIRE(some.code == 0);
+  CHECK_THAT(program::content(csv), Catch::Contains("\n0,tiny,8,") && Catch::Contains(",ok,f32,") &&
+                                        Catch::Contains("\n1,S,8,") && Catch::Contains(",could not get "));
+}
+#endif
+
 TEST_CASE("bench lm: a wrong word is one line that says what it takes", "[bench]") {
   for (const auto& [words, said] :
        {std::pair(Words{"--sizes", "XXL"}, "--sizes"),

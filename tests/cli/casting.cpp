@@ -82,6 +82,19 @@ TEST_CASE("cost measures what record recorded, keeps it, and adds to it", "[cast
   REQUIRE(merged.code == 0);
   CHECK_THAT(merged.out, Catch::StartsWith("layer,f32,bf16,fp8_e4m3\nbits,32,16,8\ntransformer_blocks.0,0,"));
   CHECK(program::content(scratch.path() / "merged.json") == program::content(output));
+  CHECK_THAT(merged.err, !Catch::Contains("warning"));
+
+  // Without the second of them a layer is missing, and nobody takes what is left for the whole.
+  const std::string two = (scratch.path() / "two.json").string(),
+                    lacks = json["layers"][1]["name"].get<std::string>() + ":";
+  const auto without = run({"cost", "--output", two, "--merge", (scratch.path() / "part1.json").string(),
+                            (scratch.path() / "part3.json").string()});
+  INFO(without.err);
+  CHECK(without.code == 0);
+  CHECK_THAT(without.err, Catch::Contains("warning: --merge: no file has " + lacks));
+  for (const auto& reader : {std::vector<std::string>{"plan", "--cost", two, "--bits", "32"},
+                             {"report", "--cost", two, "--format", "csv"}})
+    CHECK_THAT(run(reader).err, Catch::Contains("warning: ") && Catch::Contains("two.json lacks " + lacks));
 
   const auto other = run(cost(samples, output, {"--biases"}));
   CHECK(other.code == 1);

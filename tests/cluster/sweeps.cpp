@@ -27,8 +27,8 @@ class Environment {
     for (const char* name :
          {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK",
           "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
-          "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT",
-          "OMPI_MCA_odls_base_sigkill_timeout", "CUDA_VISIBLE_DEVICES"}) {
+          "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP",
+          "SLURM_ARRAY_TASK_COUNT", "OMPI_MCA_odls_base_sigkill_timeout", "CUDA_VISIBLE_DEVICES"}) {
       if (const char* old = std::getenv(name)) before_[name] = old;
       unsetenv(name);
     }
@@ -129,6 +129,18 @@ TEST_CASE("a part of a sweep is the task of an array, and the rank in it") {
   CHECK_THROWS_WITH(part_in(array), Catch::Contains("number them evenly"));
   array["SLURM_ARRAY_TASK_ID"] = "9";
   CHECK_THROWS_WITH(part_in(array), Catch::Contains("number them evenly"));
+  // As Slurm has it of --array=1,3,5 and of 1,2,5, whose second task is in no place.
+  const auto of_list = [&](const char* task) {
+    return part_in({{"SLURM_ARRAY_TASK_ID", task},
+                    {"SLURM_ARRAY_TASK_MIN", "1"},
+                    {"SLURM_ARRAY_TASK_MAX", "5"},
+                    {"SLURM_ARRAY_TASK_STEP", "1"},
+                    {"SLURM_ARRAY_TASK_COUNT", "3"}});
+  };
+  CHECK(of_list("1") == Numbers{0, 3});
+  CHECK(of_list("3") == Numbers{1, 3});
+  CHECK(of_list("5") == Numbers{2, 3});
+  CHECK_THROWS_WITH(of_list("2"), Catch::Contains("number them evenly"));
   // A task that is run again alone does not say how many there were.
   array = {{"SLURM_ARRAY_TASK_ID", "3"},
            {"SLURM_ARRAY_TASK_MIN", "3"},

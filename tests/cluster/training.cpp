@@ -2,12 +2,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <language_model/trainer.hpp>
 
+#include <precast/host/default_threads.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/io/safetensors.hpp>
 
@@ -232,10 +234,10 @@ TEST_CASE("a run whose sums have no name is resumed with that of its policy's gr
 }
 
 #ifndef __SANITIZE_ADDRESS__  // which wants to be the first library that is loaded
-TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time", "[mpi]") {
-  const Scratch scratch;
-  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
-  // A disk that is slow.
+/// Starts two ranks on a disk that takes its time, and sends a signal to one of
+/// them where a file is there; how the job ended, or nothing where no C compiler is.
+std::optional<int> signalled_on_slow_disk(const Scratch& scratch, const Words& words, const fs::path& file,
+                                          const std::string& signal, int rank, const fs::path& said) {
   const std::string slow = (scratch.path() / "slow.so").string(),
                     source = scratch.file("slow.c",
                                           "#include <time.h>\nint fsync(int file) { struct timespec left = "
@@ -245,23 +247,49 @@ TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time
           ("cc -shared -fPIC " + program::quoted(source) + " -o " + program::quoted(slow) + " 2>/dev/null")
               .c_str()) != 0) {
     WARN("no C compiler for a disk that is slow");
-    return;
+    return std::nullopt;
   }
   std::string line =
       mpirun(2) + " -x LD_PRELOAD=" + program::quoted(slow) + " " + program::quoted(PRECAST_PROGRAM);
-  for (const std::string& word : words_of(out, 2, {"--checkpoint-every", "1000000", "--steps", "1000000"}))
-    line += " " + program::quoted(word);
+  for (const std::string& word : words) line += " " + program::quoted(word);
   const std::string script =
-      "(exec env --default-signal=INT,TERM " + line + ") >/dev/null 2>" + program::quoted(said.string()) +
-      " & job=$!; for i in $(seq 600); do [ -s " + program::quoted(out.string() + ".jsonl") +
-      " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=1 "
-      "/proc/$rank/environ && kill -INT $rank; done; wait $job";
-  const int status = std::system(script.c_str());
+      "(exec env --default-signal=INT,TERM OMPI_MCA_odls_base_sigkill_timeout=3 " + line + ") >/dev/null 2>" +
+      program::quoted(said.string()) + " & job=$!; for i in $(seq 600); do [ -s " +
+      program::quoted(file.string()) +
+      " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=" +
+      std::to_string(rank) + " /proc/$rank/environ && kill -" + signal + " $rank; done; wait $job";
+  return std::system(script.c_str());
+}
+
+TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  const auto status = signalled_on_slow_disk(
+      scratch, words_of(out, 2, {"--checkpoint-every", "1000000", "--steps", "1000000"}),
+      out.string() + ".jsonl", "INT", 1, said);
+  if (!status) return;
   const std::string err = program::content(said);
   INFO(err);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 130));
+  CHECK((WIFEXITED(*status) && WEXITSTATUS(*status) == 130));
   CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
   CHECK(fs::exists(out / "checkpoint.safetensors"));
+}
+
+TEST_CASE("a rank that dies when all steps are done and the model is not written is told of", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  const auto status = signalled_on_slow_disk(scratch, words_of(out, 2, {"--steps", "3"}),
+                                             out / "checkpoint.safetensors", "9", 0, said);
+  if (!status) return;
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK((WIFEXITED(*status) && WEXITSTATUS(*status) == 137));
+  CHECK(count_of(err, "precast: error: rank 1: the job was stopped while this rank waited") == 1);
+  CHECK_FALSE(fs::exists(out / "model.safetensors"));
+  const auto resumed = run(words_of(out, 2, {"--steps", "3", "--resume"}), mpirun(2));
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(fs::exists(out / "model.safetensors"));
 }
 #endif
 
@@ -331,10 +359,31 @@ TEST_CASE("another number of ranks goes on with the same windows, or is refused"
   CHECK(refused.code == 1);
   CHECK(refused.one_line_error());
   CHECK_THAT(refused.err,
-             Catch::Contains("2 ranks that took 8 windows a step, and this run, of 1 rank, takes 4"));
+             Catch::Contains(
+                 "2 ranks that took 8 windows a step, and this run, of 1 rank, takes 4: give --batch 8"));
+  const auto uneven = run(words_of(out, 4, {"--steps", "20", "--resume"}), mpirun(3));
+  CHECK(uneven.code == 1);
+  CHECK_THAT(uneven.err, Catch::Contains("of 3 ranks, takes 12: start a number of ranks that divides 8"));
   const auto resumed = trained(out, 1, 8, {"--steps", "20", "--resume"});
   const auto straight = trained(whole, 2, 4, {"--steps", "20"});
   CHECK(largest_difference(resumed, straight, "loss") <= 1e-5);
+}
+
+TEST_CASE("threads that mpirun has left fewer cores are told of, once", "[mpi]") {
+  if (host::available_cores() < 2) {
+    WARN("one core is all that mpirun could bind a rank to");
+    return;
+  }
+  const Scratch scratch;
+  const auto said = [&](const std::string& binding) {
+    const auto trained = run(program::train(scratch.path() / binding, {"--steps", "1", "--threads", "2"}),
+                             mpirun(2) + " --bind-to " + binding);
+    INFO(trained.err);
+    CHECK(trained.code == 0);
+    return count_of(trained.err, "precast: warning: 2 threads of a rank take turns on 1 core");
+  };
+  CHECK(said("core") == 1);
+  CHECK(said("none") == 0);
 }
 
 TEST_CASE("what is wrong with all ranks is said once", "[mpi]") {
@@ -365,9 +414,9 @@ TEST_CASE("ranks that were started with different options or data are refused", 
   const std::string text = scratch.file("text", "Alice was beginning to get very tired of sitting by her"),
                     other = scratch.file("other", "Alice was beginning to get very tired of sitting by him");
   // The second rank has one option more, or another.
-  const auto refusal = [&](const std::string& first, const std::string& second) {
+  const auto refusal_of = [&](const Words& words, const std::string& first, const std::string& second) {
     std::string script = "exec " + program::quoted(PRECAST_PROGRAM);
-    for (const std::string& word : words_of(out, 2, {"--steps", "3"})) script += " " + program::quoted(word);
+    for (const std::string& word : words) script += " " + program::quoted(word);
     script += " $([ $OMPI_COMM_WORLD_RANK = 0 ] && echo '" + first + "' || echo '" + second + "')";
     const std::string starter = mpirun(2) + " sh -c " + program::quoted(script) + " --";
     const auto refused = run({}, starter);
@@ -377,11 +426,23 @@ TEST_CASE("ranks that were started with different options or data are refused", 
     CHECK(!fs::exists(out));
     return refused.err;
   };
+  const auto refusal = [&](const std::string& first, const std::string& second) {
+    return refusal_of(words_of(out, 2, {"--steps", "3"}), first, second);
+  };
   CHECK_THAT(refusal("--eps 1e-6", "--eps 1e-7"), Catch::Contains("--eps is 1e-07 for rank 1, and 1e-06"));
   CHECK_THAT(refusal("", "--clip 1"), Catch::Contains("--clip is 1 for rank 1, and not given for rank 0"));
   CHECK_THAT(refusal("--data " + text, "--data " + other), Catch::Contains("data is another for rank 1"));
   CHECK_THAT(refusal("--bucket-size 1KiB", ""), Catch::Contains("--bucket-size is 26214400 for rank 1"));
   CHECK_THAT(refusal("", "--data none"), Catch::Contains("rank 1: none: cannot be opened"));
+  CHECK_THAT(refusal("", "--device cuda"),
+             Catch::Contains("--device is cuda for rank 1, and cpu for rank 0"));
+  // Ranks that do other things wait for other sums.
+  const Words any = program::train_tiny({"--batch", "2", "--context", "8", "--threads", "1"});
+  CHECK_THAT(refusal_of(any, "--predict-ranks 2", "--output " + out.string()),
+             Catch::Contains("--predict-ranks is not given for rank 1, and 2 for rank 0"));
+  CHECK_THAT(refusal_of(any, "--compare f32,bf16", "--predict-ranks 2"), Catch::Contains("for rank 1, and "));
+  CHECK_THAT(refusal_of(any, "--predict-ranks 2 --clip 1", "--predict-ranks 2"),
+             Catch::Contains("--clip is not given for rank 1, and 1 for rank 0"));
 }
 
 TEST_CASE("a program without its MPI says so", "[mpi]") {

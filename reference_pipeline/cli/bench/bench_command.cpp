@@ -106,14 +106,18 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
   try {
     for (const std::int64_t place : chosen) {
       const SuiteCase& of = suite.cases[static_cast<std::size_t>(place)];
-      const std::string reason = lacking(of, device);
-      if (reason.empty()) {
+      std::string reason = lacking(of, device);
+      try {
         std::int64_t run = 0;
-        results.table.rows.push_back(of.measure([&] {
-          throw_if_interrupted();
-          progress.update("measuring, GFLOP", done + of.work * run++ / of.runs, total);
-        }));
-      } else {
+        if (reason.empty())
+          results.table.rows.push_back(of.measure([&] {
+            throw_if_interrupted();
+            progress.update("measuring, GFLOP", done + of.work * run++ / of.runs, total);
+          }));
+      } catch (const OutOfMemory& problem) {  // of what was free others have taken; the next case may fit
+        reason = problem.what();
+      }
+      if (!reason.empty()) {
         ++refusals;
         refused = "case " + std::to_string(place) + " " + reason;
         results.table.rows.push_back(of.refused(reason));

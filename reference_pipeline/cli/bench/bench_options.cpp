@@ -14,14 +14,6 @@ namespace {
 
 using language_model::Architecture;
 
-std::vector<std::int64_t> parse_integers(std::string_view option, const std::string& text, std::int64_t low,
-                                         std::int64_t high) {
-  std::vector<std::int64_t> values;
-  for (const std::string& part : parse_list(option, text))
-    values.push_back(parse_integer(option, part, low, high));
-  return values;
-}
-
 std::vector<std::string> parse_names(std::string_view option, const std::string& text,
                                      const std::vector<std::string_view>& names) {
   std::vector<std::string> values;

@@ -16,6 +16,7 @@
 #include <cli/options/policy_options.hpp>
 #include <cli/options/run_options.hpp>
 #include <cli/options/sweep_options.hpp>
+#include <cli/running/run_report.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 
@@ -58,11 +59,16 @@ void merge(const CostOptions& options) {
   for (const std::string& name : options.merge->results())
     files.push_back({name, casting::read_cost_file(name)});
   const casting::CostFile merged = casting::merge_costs(files);
-  if (!merge_is_written(options)) return show(options, merged);
-  check_usual_output(options);
-  casting::write_cost_file(options.output, merged);
+  const bool writes = merge_is_written(options);
+  if (writes) {
+    check_usual_output(options);
+    casting::write_cost_file(options.output, merged);
+  }
   show(options, merged);
-  notes() << "wrote " << io::shown(options.output) << "\n";
+  if (writes) notes() << "wrote " << io::shown(options.output) << "\n";
+  if (!merged.missing.empty())
+    tell_warnings({"--merge: no file has " + missing_text(merged) +
+                   ": add the parts that have them, and measure again what was interrupted"});
 }
 
 void cost(CostOptions& options) {

@@ -202,6 +202,14 @@ std::string inputs_text(const casting::Samples& samples, const std::string& poli
   return "samples " + casting::hash_text(samples.fingerprint()) + ", " + policy_text(parse_policy(policy));
 }
 
+std::string missing_text(const casting::CostFile& file) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  const std::size_t named = std::min(most, file.missing.size()), more = file.missing.size() - named;
+  for (std::size_t i = 0; i < named; ++i) text += (i ? ", " : "") + io::printable(file.missing[i], 60);
+  return text + (more ? " and " + std::to_string(more) + " more" : "");
+}
+
 casting::CostFile measured_costs(const CostOptions& options) {
   check_measuring(options);
   casting::CostSettings settings;
@@ -256,6 +264,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
     for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
   const std::size_t asked_for = settings.layers.size();
   options.part.check_ranks_have(static_cast<std::int64_t>(asked_for), "layers");
+  settings.whole = settings.layers;
   settings.layers = casting::layers_of(settings.layers, options.part.shard);
   if (settings.layers.empty())
     throw UsageError("--shard leaves none of " + io::counted(static_cast<std::int64_t>(asked_for), "layer") +

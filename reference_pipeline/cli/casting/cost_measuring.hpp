@@ -43,6 +43,10 @@ struct CostOptions {
 /// begin.
 std::string inputs_text(const casting::Samples& samples, const std::string& policy);
 
+/// The layers that a cost file says it is missing: "transformer_blocks.1, transformer_blocks.2, … and 5
+/// more".
+std::string missing_text(const casting::CostFile& file);
+
 /// Measures what is asked for, from what --output has already on, and writes it there after each layer.
 /// Throws UsageError for options that do not go together, and what measuring does.
 casting::CostFile measured_costs(const CostOptions& options);

@@ -113,12 +113,24 @@ std::vector<std::string> parse_list(std::string_view option, std::string_view te
     names.emplace_back(text.substr(begin, end - begin));
     if (names.back().empty())
       throw UsageError(std::string(option) + " is '" + std::string(text) +
-                       "': it takes names with commas between");
+                       "': it takes a list with commas between, no part of it empty");
     if (std::count(names.begin(), names.end(), names.back()) > 1)
       throw UsageError(std::string(option) + " names " + names.back() + " twice");
     begin = end + 1;
   }
   return names;
+}
+
+std::vector<std::int64_t> parse_integers(std::string_view option, std::string_view text, std::int64_t low,
+                                         std::int64_t high) {
+  std::vector<std::int64_t> values;
+  for (const std::string& part : parse_list(option, text)) {
+    values.push_back(parse_integer(option, part, low, high));
+    if (std::count(values.begin(), values.end(), values.back()) > 1)
+      throw UsageError(std::string(option) + " names " + std::to_string(values.back()) +
+                       " twice, the second time as " + part);
+  }
+  return values;
 }
 
 double parse_double(const std::string& text) {

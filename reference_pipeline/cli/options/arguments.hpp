@@ -40,6 +40,11 @@ std::int64_t parse_bytes(std::string_view option, const std::string& text);
 /// stands there twice.
 std::vector<std::string> parse_list(std::string_view option, std::string_view text);
 
+/// The integers in such a list, each in [low, high]. Throws UsageError as above, and where one stands there
+/// twice in two spellings.
+std::vector<std::int64_t> parse_integers(std::string_view option, std::string_view text, std::int64_t low,
+                                         std::int64_t high);
+
 /// Any number as a double, rounded once: decimal or hexadecimal (0x1.8p3), inf and nan, either sign. Throws
 /// UsageError for anything else, and for what a double cannot hold.
 double parse_double(const std::string& text);

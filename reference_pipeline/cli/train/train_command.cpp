@@ -9,18 +9,33 @@
 #include <cli/options/arguments.hpp>
 #include <cli/options/device_of_rank.hpp>
 #include <cli/options/output_files.hpp>
+#include <cli/running/run_report.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/train/train_modes.hpp>
 #include <cli/train/train_options.hpp>
 #include <cli/train/train_run.hpp>
 #include <cli/train/train_scaling.hpp>
+#include <cli/train/train_settings.hpp>
 #include <cluster/measure_link.hpp>
+#include <unistd.h>
 
+#include <precast/host/default_threads.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/io/counted.hpp>
 
 namespace precast::cli {
 
 namespace {
+
+/// What a rank says of threads that mpirun, which binds two ranks to a core each unless it is told otherwise,
+/// or Slurm has left fewer cores; "" where they have as many, or all that there are.
+std::string bound_to_few_cores() {
+  const int cores = host::available_cores(), threads = host::threads();
+  if (threads <= cores || cores >= sysconf(_SC_NPROCESSORS_ONLN)) return "";
+  return io::counted(threads, "thread") + " of a rank take turns on " + io::counted(cores, "core") +
+         ", all that it may run on: give mpirun --bind-to none (or --bind-to socket), Slurm a larger "
+         "--cpus-per-task, or fewer --threads";
+}
 
 void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
   // An unset variable of a script is no wish for the default; empty names of files are refused before.
@@ -46,6 +61,13 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   check_page_name("--report", options.report);
   cluster::Communicator& job = cluster::join_job(is_told_to_end);
   if (job.rank() != 0) set_quiet(true);
+  if (job.size() > 1 && job.rank() == 0)
+    if (const std::string few = bound_to_few_cores(); !few.empty()) tell_warnings({few});
+  // What else they agree on depends on these.
+  TrainSettings mode{{"--device", options.device == "auto" ? "cpu" : options.device},
+                     {"--compare", options.compare}};
+  mode["--predict-ranks"] = predicts ? command.get_option("--predict-ranks")->results().front() : "";
+  require_same_on_all_ranks(mode, job);
   if (predicts && options.device != "auto" && options.device != "cpu")
     throw UsageError("--predict-ranks times steps on the CPU: leave out --device " + options.device);
   const families::ChosenDevice chosen =
@@ -91,7 +113,7 @@ void add_train_command(CLI::App& app) {
       "  precast train --device cuda --data book.txt --policy amp-bf16 --batch 64 --context 256\n"
       "  precast train --output trained --steps 600 --resume\n"
       "  precast train --policy bf16+flash --overwrite\n"
-      "  mpirun -n 2 precast train --data book.txt --batch 8 --threads 4\n"
+      "  mpirun -n 2 --bind-to none precast train --data book.txt --batch 8 --threads 4\n"
       "  mpirun -n 8 precast train --data book.txt --device cuda --policy amp-bf16\n"
       "  precast train --predict-ranks 1,2,4,64,1024 --link-latency 5 --link-bandwidth 12.5GB");
   command->callback([options, scaling, command] { run_train(*options, *scaling, *command); });

@@ -208,10 +208,12 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   };
   const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
                                           options.training.steps, leave_behind, after_step);
-  if (!is_first) return;
-  trainer.write_model(folder);
-  show(run, sampled(trainer, inputs, options), options);
-  if (!options.json) notes() << "wrote " << io::shown(folder) << "\n";
+  if (is_first) {
+    trainer.write_model(folder);
+    show(run, sampled(trainer, inputs, options), options);
+    if (!options.json) notes() << "wrote " << io::shown(folder) << "\n";
+  }
+  end_together(job);
 }
 
 }  // namespace precast::cli

@@ -231,4 +231,10 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
   return run;
 }
 
+void end_together(cluster::Communicator& job) {
+  if (job.rank() == 0 && is_interrupted_by_starter()) return;  // all is written, and nobody may come
+  const WhileTraining trains;
+  cluster::sum(job, 0);
+}
+
 }  // namespace precast::cli

@@ -67,4 +67,8 @@ TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communica
                             std::int64_t steps, const std::function<std::string()>& leave_behind,
                             const std::function<void(const language_model::StepFacts&)>& after_step);
 
+/// Returns when all ranks are here: rank 0, which writes, last. One that died on the way there is told of as
+/// one that died in a step.
+void end_together(cluster::Communicator& job);
+
 }  // namespace precast::cli

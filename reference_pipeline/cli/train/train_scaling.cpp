@@ -13,12 +13,14 @@
 #include <cli/terminal/progress.hpp>
 #include <cli/train/train_run.hpp>
 #include <cli/train/train_scaling.hpp>
+#include <cli/train/train_settings.hpp>
 #include <cluster/measure_link.hpp>
 #include <unistd.h>
 
 #include <precast/cluster/step_probe.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -67,8 +69,8 @@ std::string machine_text(const Scaling& scaling) {
   for (const cluster::PredictedStep& step : scaling.steps) most = std::max(most, step.ranks);
   if (machine.threads_per_core(most) > 1)
     text +=
-        " " + std::to_string(std::min(most, machine.ranks)) + " ranks of " + std::to_string(machine.threads) +
-        " threads have " + shown("%.3g", machine.threads_per_core(most)) +
+        " " + std::to_string(std::min(most, machine.ranks)) + " ranks of " +
+        io::counted(machine.threads, "thread") + " have " + shown("%.3g", machine.threads_per_core(most)) +
         " threads for each of a machine's " + std::to_string(machine.cores) +
         " cores, and take turns: their steps are predicted too short, by what ranks wait for one that has no "
         "core.";
@@ -160,6 +162,9 @@ class TimedSteps {
     }
   }
   std::int64_t tokens() const { return inputs_.batches->batch() * inputs_.batches->context(); }
+  void require_same_on_all_ranks(cluster::Communicator& job) const {
+    cli::require_same_on_all_ranks(settings_of(options_, inputs_, job.size()), inputs_, job);
+  }
 
  private:
   static TrainOptions longer(TrainOptions options) {
@@ -188,8 +193,7 @@ void add_scaling_options(CLI::App& command, ScalingOptions& options) {
           .add_option_function<std::string>(
               "--predict-ranks",
               [&options](const std::string& text) {
-                for (const std::string& part : parse_list("--predict-ranks", text))
-                  options.ranks.push_back(parse_integer("--predict-ranks", part, 1, most_ranks));
+                options.ranks = parse_integers("--predict-ranks", text, 1, most_ranks);
               },
               "In place of training, times 20 steps and says how long one takes on so many ranks, as in "
               "1,2,4,1024; "
@@ -218,6 +222,8 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
     throw UsageError(
         "--predict-ranks needs a link: give --link-latency and --link-bandwidth, or start two ranks by "
         "mpirun, which measure theirs");
+  TimedSteps timed(train);
+  timed.require_same_on_all_ranks(job);
   Scaling scaling;
   scaling.ranks_measured = cluster::ranks_of_this_machine(job);
   scaling.machine = {.ranks = options.ranks_per_machine.value_or(static_cast<int>(scaling.ranks_measured)),
@@ -230,13 +236,11 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
   // Turn by turn, so that what else the machine does meanwhile is in both.
   const bool shares = cluster::sum(job, scaling.ranks_measured > 1 ? 1 : 0) > 0;
   std::vector<cluster::StepParts> alone, together;
-  std::optional<TimedSteps> timed;
-  if (job.rank() == 0 || shares) timed.emplace(train);
   for (int turn = 0; turn < turns; ++turn) {
-    if (job.rank() == 0) timed->take(alone, turn * (shares ? 2 : 1), turns * (shares ? 2 : 1));
+    if (job.rank() == 0) timed.take(alone, turn * (shares ? 2 : 1), turns * (shares ? 2 : 1));
     cluster::sum(job, 0);  // the other ranks leave rank 0 the cores until it is done
     if (!shares) continue;
-    timed->take(together, 2 * turn + 1, 2 * turns);
+    timed.take(together, 2 * turn + 1, 2 * turns);
     cluster::sum(job, 0);
   }
   if (shares) {
@@ -247,7 +251,7 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
                                                             scaling.ranks_measured, scaling.machine);
   }
   if (job.rank() != 0) return scaling;
-  scaling.tokens = timed->tokens();
+  scaling.tokens = timed.tokens();
   scaling.parts = cluster::middle_step(alone);
   for (const std::int64_t ranks : options.ranks)
     scaling.steps.push_back(predicted_step(scaling.parts, ranks, scaling.link, scaling.machine));

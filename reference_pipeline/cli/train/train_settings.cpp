@@ -139,10 +139,14 @@ void take_settings(CLI::App& command, const TrainSettings& kept) {
 }
 
 void require_same_on_all_ranks(TrainSettings now, const TrainInputs& inputs, cluster::Communicator& job) {
-  if (job.size() == 1) return;
   for (const char* name : names_of_data)
     now.erase(name);  // each machine may have a place of its own for them
   now["model"] = inputs.config.json();
+  require_same_on_all_ranks(now, job);
+}
+
+void require_same_on_all_ranks(const TrainSettings& now, cluster::Communicator& job) {
+  if (job.size() == 1) return;
   const std::string own = settings_text(now), of_first = text_of_rank(0, own, job);
   if (cluster::sum(job, own == of_first ? 0 : 1) == 0) return;
   int rank = 0;

@@ -27,6 +27,8 @@ void take_settings(CLI::App& command, const TrainSettings& kept);
 /// Throws InputError on every rank of a job where one was given other options, data or another model than
 /// rank 0: sums of unequal sizes would damage memory, and of unequal steps the model.
 void require_same_on_all_ranks(TrainSettings now, const TrainInputs& inputs, cluster::Communicator& job);
+/// The same of options alone.
+void require_same_on_all_ranks(const TrainSettings& now, cluster::Communicator& job);
 
 /// Throws UsageError that names the first option of a new model which the command line has, and the model
 /// that is gone on from has otherwise.

@@ -25,7 +25,7 @@
 namespace precast::gpu {
 
 /// Whether rows of X are multiplied in parts: f32 by a weight whose values are bf16's, where the policy says
-/// f32. Three products of bf16 take a quarter of the time of one of f32, and round no operand.
+/// f32. No operand is rounded, and an H200 multiplies bf16 at fourteen times the rate of f32.
 template <class Types, class X>
 inline constexpr bool multiplies_in_parts = [] {
   if constexpr (ScalarDtype<typename Types::storage>)
