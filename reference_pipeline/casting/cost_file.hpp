@@ -72,10 +72,10 @@ struct CostFile {
 
 /// Reads {"model": TEXT, "samples": N, "settings": TEXT, "estimates": TEXT, "missing": [TEXT], "layers":
 /// [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X,
-/// "relative_loss": X, "estimate": X}}}]}. A key that is not
-/// there, or null, is unknown; only "layers" and each "name" must be. Keys of other names are ignored.
-/// Numbers that are not finite are the texts "inf" and "nan". Throws InputError, which names the file, the
-/// layer, the format and the key, for values of another type or out of range, and for names that stand twice.
+/// "relative_loss": X, "estimate": X}}}]}. A key that is not there, or null, is unknown; only "layers" and
+/// each "name" must be. Keys of other names are ignored. Numbers that are not finite are the texts "inf" and
+/// "nan". Throws InputError, which names the file, the layer, the format and the key, for values of another
+/// type or out of range, and for names that stand twice.
 CostFile read_cost_file(const std::filesystem::path& path);
 
 /// The same from text; `path` is for messages.
