@@ -53,6 +53,22 @@ static_assert(std::is_same_v<gpu::MultipliedDtype<Wide8>, bf16>);
 static_assert(std::is_same_v<gpu::MultipliedDtype<Coarse19>, tf32>);
 static_assert(std::is_same_v<gpu::MultipliedDtype<Fine24>, f32>);
 
+// What is multiplied is the dtype of 16 bits that holds both sides, where the policy's holds it.
+static_assert(std::is_same_v<ExactOperand<f32, bf16, bf16>, bf16>);
+static_assert(std::is_same_v<ExactOperand<f32, f16, f16>, f16>);
+static_assert(std::is_same_v<ExactOperand<tf32, f16, f16>, f16>);
+static_assert(std::is_same_v<ExactOperand<f32, bf16, fp8_e4m3>, bf16>);
+static_assert(std::is_same_v<ExactOperand<f32, fp8_e5m2, f16>, f16>);
+// Neither holds the other's.
+static_assert(std::is_same_v<ExactOperand<f32, bf16, f16>, f32>);
+static_assert(std::is_same_v<ExactOperand<f32, f32, bf16>, f32>);
+static_assert(std::is_same_v<ExactOperand<tf32, f32, f32>, tf32>);
+// The library's sums of fp8 are narrower than f32 (docs/kernels.md).
+static_assert(std::is_same_v<ExactOperand<f32, fp8_e4m3, fp8_e4m3>, f32>);
+// A policy that rounds to less is followed.
+static_assert(std::is_same_v<ExactOperand<bf16, f16, f16>, bf16>);
+static_assert(std::is_same_v<ExactOperand<fp8_e4m3, bf16, bf16>, fp8_e4m3>);
+
 TEMPLATE_TEST_CASE("cuda: operands of formats of one's own keep their range and their bits", "[matmul]",
                    Wide8, Coarse19, Fine24) {
   using P = Policy<Storage<f32>, Compute<TestType>, Activation<f32>>;
@@ -72,22 +88,4 @@ TEMPLATE_TEST_CASE("cuda: attention of operands of one's own", "[attention]", Wi
     CHECK(wrong_in<Scores>({1, 2, 20, 70, width}) == "");
     CHECK(wrong_in<InFlash>({1, 2, 20, 70, width}) == "");
   }
-}
-
-TEST_CASE("what is multiplied is the dtype of 16 bits that holds both sides, where the policy's holds it",
-          "[operand]") {
-  STATIC_CHECK(std::is_same_v<ExactOperand<f32, bf16, bf16>, bf16>);
-  STATIC_CHECK(std::is_same_v<ExactOperand<f32, f16, f16>, f16>);
-  STATIC_CHECK(std::is_same_v<ExactOperand<tf32, f16, f16>, f16>);
-  STATIC_CHECK(std::is_same_v<ExactOperand<f32, bf16, fp8_e4m3>, bf16>);
-  STATIC_CHECK(std::is_same_v<ExactOperand<f32, fp8_e5m2, f16>, f16>);
-  // Neither holds the other's.
-  STATIC_CHECK(std::is_same_v<ExactOperand<f32, bf16, f16>, f32>);
-  STATIC_CHECK(std::is_same_v<ExactOperand<f32, f32, bf16>, f32>);
-  STATIC_CHECK(std::is_same_v<ExactOperand<tf32, f32, f32>, tf32>);
-  // The library's sums of fp8 are narrower than f32 (docs/kernels.md).
-  STATIC_CHECK(std::is_same_v<ExactOperand<f32, fp8_e4m3, fp8_e4m3>, f32>);
-  // A policy that rounds to less is followed.
-  STATIC_CHECK(std::is_same_v<ExactOperand<bf16, f16, f16>, bf16>);
-  STATIC_CHECK(std::is_same_v<ExactOperand<fp8_e4m3, bf16, bf16>, fp8_e4m3>);
 }
