@@ -153,6 +153,11 @@ def of_row(dtype):
     return "bf16, f16" if dtype in ("bf16", "f16") else dtype
 
 
+def of_heads(operand, whole_weights, width):
+    """The same of flash attention: where its weights stay f32, the policy's operands are f32."""
+    return f"{of_row(operand)}{' in f32' if whole_weights == 'true' else ''}; heads of {width}"
+
+
 Tile = collections.namedtuple("Tile", "works_on bytes stages")
 
 
@@ -186,10 +191,12 @@ def described(signature, architecture, tiles):
             break
     arguments = split_arguments(short(signature[start + 1:end])) if start >= 0 else []
     if family == "flash_attention":
-        return "flash attention", f"{of_row(arguments[0])}; heads of {arguments[1]}", tile_of(tiles, arguments[2], architecture).bytes
+        operand, whole_weights, width, selector = arguments[:4]
+        return "flash attention", of_heads(operand, whole_weights, width), tile_of(tiles, selector, architecture).bytes
     if family == "warpgroup_attention":
-        tile = tile_of(tiles, f"warpgroup_attention_tile<{arguments[1]}>", architecture)
-        return "flash attention on warpgroups", f"{of_row(arguments[0])}; heads of {arguments[1]}", tile.bytes
+        operand, whole_weights, width = arguments[:3]
+        tile = tile_of(tiles, f"warpgroup_attention_tile<{width}>", architecture)
+        return "flash attention on warpgroups", of_heads(operand, whole_weights, width), tile.bytes
     if family == "tiled_product":
         name = "conv" if arguments[1].startswith("ImplicitIm2col") else "matmul"
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
@@ -204,6 +211,8 @@ def described(signature, architecture, tiles):
     if family == "skinny_gemm":
         operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
         return "skinny GEMM", of_row(operand), 0
+    if family == "attention_values" and arguments[:2] == ["f32", "f32"] and arguments[4] in ("bf16", "f16"):
+        return "plain attention", f"{of_row(arguments[4])} in f32; values", 2 * 64 * 64 * (4 + 2)
     if family in ("attention_scores", "attention_values", "largest_score"):  # PlainProduct::shared_bytes
         step = {"largest_score": "f32; largest score"}.get(family, f"{of_row(arguments[0])}; {family[10:]}")
         return "plain attention", step, 2 * (64 + 64) * 128

@@ -38,8 +38,8 @@ PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architec
   // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
   // and the biases that are on their way.
   const bool many_rows = sizeof(HeldDtype<Operand>) == 2 && width <= 128 && !biased;
-  // Registers that hold 256 sums a row have no place for 32 scores, their biases and weights in parts.
-  const bool few_keys = sizeof(HeldDtype<Operand>) == 2 && width > 160 && biased;
+  // Registers that hold 256 sums a row have no place for 32 scores and weights in parts.
+  const bool few_keys = sizeof(HeldDtype<Operand>) == 2 && width > 160;
   FlashAttentionTile tile{.queries = many_rows ? 128 : 64,
                           .keys = many_rows && width <= 64 ? 64
                                   : few_keys               ? 16
