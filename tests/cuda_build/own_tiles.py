@@ -9,7 +9,7 @@ import sys
 
 import resources
 
-SELECTOR = "FlashAttentionSelector<bf16, 256, false>"
+SELECTOR = "FlashAttentionSelector<f32, 128, false>"
 
 
 def main(program, path, *capabilities):
