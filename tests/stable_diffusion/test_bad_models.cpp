@@ -148,6 +148,7 @@ const std::vector<Reader> readers{
       "text_config",  // of a whole CLIP
       "d_ff",
       "d_kv",
+      "head_dim",
       "d_model",
       "dense_act_fn",
       "feed_forward_proj",
