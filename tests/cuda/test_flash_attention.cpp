@@ -40,6 +40,20 @@ TEMPLATE_TEST_CASE("flash attention of 16 bits in f32, in the tiles of every arc
     }
 }
 
+// A score that exponents are taken from is rounded, so that weights come to more than 1: f16 ends at 2 of
+// them.
+TEMPLATE_TEST_CASE("flash attention of 16 bits in f32 takes scores of any size", "[attention]", bf16, f16) {
+  for (const double size : {2500.0, 8000.0})
+    for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90}) {
+      CAPTURE(size, architecture == Architecture::sm_90);
+      const AttentionCase c{.batch = 1, .heads = 1, .queries = 20, .keys = 70, .width = 64, .size = size};
+      const AttentionInputs<TestType> in(c);
+      const auto expected = wide(attention_of<F32>(c, in, architecture));
+      CHECK(outside(attention_of<F32Flash>(c, in, architecture), expected,
+                    [](std::size_t) { return 1e-5; }) == "");
+    }
+}
+
 TEMPLATE_TEST_CASE("flash attention loads matrices without bank conflicts", "[attention]", Bf16Flash,
                    F16Flash, Tf32Flash) {
   for (const std::int64_t width : {32, 64, 96, 128, 160, 256}) {

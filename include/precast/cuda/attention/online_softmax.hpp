@@ -13,8 +13,9 @@ namespace precast::gpu::detail {
 /// Whether the largest score times scale is too large for exponents to be taken from it. An exponent takes
 /// the product of score and scale unrounded; of a large score that would be further from the largest one's
 /// product, which is rounded, than 2^x can take, and that of a score near the end of f32's range is infinite.
+/// Nor may weights be much more than 1: those in parts of f16 have no place for 2 (sums_in_parts.hpp).
 PRECAST_DEVICE bool is_large_exponent(f32 scaled) {
-  constexpr f32 large = 0x1p29f;  // below it a product is off by 16 at the most
+  constexpr f32 large = 0x1p23f;  // below it a product is off by a quarter at the most
   return !(scaled <= large && scaled >= -large);
 }
 
