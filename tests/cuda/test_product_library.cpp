@@ -110,6 +110,24 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies f32 by a narrow weight in three
     CHECK(to_double(positive.data()[i]) == std::max(sums[i], 0.0));
 }
 
+// A policy whose results are f32 shows what the library's gelu lacks, of values that bf16 and f16 hold too.
+TEMPLATE_TEST_CASE("cuda: gelu of 16-bit values in f32 is the library's only where results are as narrow",
+                   "[library]", bf16, f16) {
+  HostLibrary host;
+  const gpu::LibraryScope scope(host.library());
+  const auto x = random_tensor<TestType>({20, 64}, 1), weight = random_tensor<TestType>({40, 64}, 2, 0.2);
+  const auto multiply = [&]<class Result>(Result) {
+    using Types = OpDtypes<TestType, f32, f32, NoDtype, Result>;
+    const auto expected = expected_products<Types>(x, weight, HostTensor<TestType>());
+    const auto out = product<Types>(x, weight, HostTensor<TestType>(), ActivationFunction::gelu_tanh);
+    CHECK(expected.outside(out, ActivationFunction::gelu_tanh) == "");
+    CHECK(host.multiplied.back().operand == gpu::library_dtype<TestType>());
+    return host.multiplied.back().gelu_tanh;
+  };
+  CHECK_FALSE(multiply(f32{}));
+  CHECK(multiply(TestType{}));
+}
+
 TEMPLATE_TEST_CASE("cuda: a weight of another dtype is rounded for the library where rows are many",
                    "[library]", (Policy<Storage<f32>, Compute<bf16>, Activation<f32>>),
                    (Policy<Storage<fp8_e4m3>, Compute<f16>>)) {
