@@ -1,6 +1,7 @@
 // Flash attention's kernel in the emulator: the tiles of every architecture, and its loads of matrices. Its
 // results in all else are tested as the op's, in tests/op_cases.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -38,6 +39,47 @@ TEMPLATE_TEST_CASE("flash attention of 16 bits in f32, in the tiles of every arc
       CHECK(wrong_in<F32Flash, TestType>({1, 1, 20, 150, width, width == 24, width >= 128}, architecture) ==
             "");
     }
+}
+
+// A score that exponents are taken from is rounded, so that weights come to more than 1: f16 ends at 2 of
+// them.
+TEMPLATE_TEST_CASE("flash attention of 16 bits in f32 takes scores of any size", "[attention]", bf16, f16) {
+  for (const double size : {2500.0, 8000.0})
+    for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90}) {
+      CAPTURE(size, architecture == Architecture::sm_90);
+      const AttentionCase c{.batch = 1, .heads = 1, .queries = 20, .keys = 70, .width = 64, .size = size};
+      const AttentionInputs<TestType> in(c);
+      const auto expected = wide(attention_of<F32>(c, in, architecture));
+      CHECK(outside(attention_of<F32Flash>(c, in, architecture), expected,
+                    [](std::size_t) { return 1e-5; }) == "");
+    }
+}
+
+// Exponents are taken from scores up to 2^23 / log2(e), and from differences of larger ones.
+TEMPLATE_TEST_CASE("flash attention's maximum may grow past the scores that exponents are taken from",
+                   "[attention]", bf16, f16, f32) {
+  for (const double first : {5814539.5, -5814540.5, 5814530.0, -5814550.0}) {
+    const AttentionCase c{.batch = 1, .heads = 1, .queries = 1, .keys = 140, .width = 64, .biased = true};
+    AttentionInputs<TestType> in(c);
+    in.q = filled<TestType>(in.q.shape(), 0);
+    for (std::int64_t key = 0; key < c.keys; ++key)
+      in.bias.data()[key] = static_cast<f32>(first + (key < 64 ? 0 : key < 128 ? 1 : 2));
+    const auto values = wide(in.v);
+    std::vector<double> expected(64);
+    double sum = 0;
+    for (std::size_t key = 0; key < 140; ++key) {
+      const double weight = std::exp(key < 64 ? -2 : key < 128 ? -1 : 0);
+      sum += weight;
+      for (std::size_t column = 0; column < 64; ++column)
+        expected[column] += weight * values[key * 64 + column];
+    }
+    for (double& value : expected) value /= sum;
+    for (const Architecture architecture : {Architecture::sm_80, Architecture::sm_90}) {
+      CAPTURE(first, architecture == Architecture::sm_90);
+      CHECK(outside(attention_of<F32Flash>(c, in, architecture), expected,
+                    [](std::size_t) { return 1e-5; }) == "");
+    }
+  }
 }
 
 TEMPLATE_TEST_CASE("flash attention loads matrices without bank conflicts", "[attention]", Bf16Flash,

@@ -110,6 +110,47 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies f32 by a narrow weight in three
     CHECK(to_double(positive.data()[i]) == std::max(sums[i], 0.0));
 }
 
+TEST_CASE("cuda: a product in parts of which the library has not all is ours", "[library]") {
+  using Types = precisions<Policy<Storage<bf16>, Compute<f32>>, Matmul>;
+  HostLibrary host;
+  const auto x = random_tensor<f32>({20, 72}, 1);
+  const auto weight = random_tensor<bf16>({40, 72}, 2), bias = random_tensor<bf16>({40}, 3);
+  const auto expected = expected_products<Types>(x, weight, bias);
+  const auto last = [](const gpu::ProductRequest& part) { return part.has_bias && part.has_residual; };
+  gpu::ProductLibrary library = host.library();
+  library.has_code = [&](const gpu::ProductRequest& part) { return !last(part); };
+  {
+    const gpu::LibraryScope scope(library);
+    CHECK(expected.outside(product<Types>(x, weight, bias)) == "");
+    CHECK(host.multiplied.empty());
+  }
+  library = host.library();  // it refuses only when it is called
+  library.multiply = [&, multiply = library.multiply](const gpu::ProductRequest& part, gpu::Stream stream) {
+    return !last(part) && multiply(part, stream);
+  };
+  const gpu::LibraryScope scope(library);
+  CHECK(expected.outside(product<Types>(x, weight, bias)) == "");
+  CHECK(host.multiplied.size() == 2);
+}
+
+// A policy whose results are f32 shows what the library's gelu lacks, of values that bf16 and f16 hold too.
+TEMPLATE_TEST_CASE("cuda: gelu of 16-bit values in f32 is the library's only where results are as narrow",
+                   "[library]", bf16, f16) {
+  HostLibrary host;
+  const gpu::LibraryScope scope(host.library());
+  const auto x = random_tensor<TestType>({20, 64}, 1), weight = random_tensor<TestType>({40, 64}, 2, 0.2);
+  const auto multiply = [&]<class Result>(Result) {
+    using Types = OpDtypes<TestType, f32, f32, NoDtype, Result>;
+    const auto expected = expected_products<Types>(x, weight, HostTensor<TestType>());
+    const auto out = product<Types>(x, weight, HostTensor<TestType>(), ActivationFunction::gelu_tanh);
+    CHECK(expected.outside(out, ActivationFunction::gelu_tanh) == "");
+    CHECK(host.multiplied.back().operand == gpu::library_dtype<TestType>());
+    return host.multiplied.back().gelu_tanh;
+  };
+  CHECK_FALSE(multiply(f32{}));
+  CHECK(multiply(TestType{}));
+}
+
 TEMPLATE_TEST_CASE("cuda: a weight of another dtype is rounded for the library where rows are many",
                    "[library]", (Policy<Storage<f32>, Compute<bf16>, Activation<f32>>),
                    (Policy<Storage<fp8_e4m3>, Compute<f16>>)) {
@@ -139,15 +180,18 @@ TEST_CASE("cuda: a bias that results cannot hold is added by our kernel", "[libr
   CHECK(host.multiplied.size() == 1);
 }
 
-TEST_CASE("cuda: what a library works in is counted, and a dry run counts the same", "[library]") {
-  using P = Policy<Storage<bf16>>;
+TEMPLATE_TEST_CASE("cuda: what a library works in is counted, and a dry run counts the same", "[library]",
+                   (Policy<Storage<bf16>>), (Policy<Storage<bf16>, Compute<f32>>)) {
+  using P = TestType;
+  using A = typename P::activation;
   HostLibrary host;
   host.workspace_bytes = 300'000;
   const gpu::LibraryScope scope(host.library());
-  const auto x = random_tensor<bf16>({20, 64}, 1), values = random_tensor<bf16>({40, 64}, 2, 0.2);
+  const auto x = random_tensor<A>({20, 64}, 1);
+  const auto values = random_tensor<bf16>({40, 64}, 2, 0.2);
   const auto run = [&] {
     const LinearWeight<P> weight(values);
-    for (int i = 0; i < 3; ++i) (void)linear<P>(Tensor<bf16>(x.shape(), x.values()), weight);
+    for (int i = 0; i < 3; ++i) (void)linear<P>(Tensor<A>(x.shape(), x.values()), weight);
   };
   const auto counted = [&] {
     DryRun dry(DryRun::Counts::device_memory);

@@ -13,8 +13,9 @@ namespace precast::gpu::detail {
 /// Whether the largest score times scale is too large for exponents to be taken from it. An exponent takes
 /// the product of score and scale unrounded; of a large score that would be further from the largest one's
 /// product, which is rounded, than 2^x can take, and that of a score near the end of f32's range is infinite.
+/// Nor may weights be much more than 1: those in parts of f16 have no place for 2 (sums_in_parts.hpp).
 PRECAST_DEVICE bool is_large_exponent(f32 scaled) {
-  constexpr f32 large = 0x1p29f;  // below it a product is off by 16 at the most
+  constexpr f32 large = 0x1p23f;  // below it a product is off by a quarter at the most
   return !(scaled <= large && scaled >= -large);
 }
 
@@ -30,11 +31,18 @@ PRECAST_DEVICE f32 base_of_exponents(Scores& scores, int i, f32 scale, f32 base)
 }
 
 /// The correction of weights that were relative to `was` and are to be relative to `base`, as
-/// base_of_exponents has both.
+/// base_of_exponents has both: of a large one the product is not rounded.
 PRECAST_DEVICE f32 correction_of_weights(f32 was, f32 base, f32 scale) {
-  const f32 scaled = math::rounded_product(base, scale);
-  return power_of_two_fast(is_large_exponent(scaled) ? (was - base) * scale
-                                                     : math::rounded_product(was, scale) - scaled);
+  const f32 scaled_was = math::rounded_product(was, scale), scaled = math::rounded_product(base, scale);
+  const bool was_large = is_large_exponent(scaled_was), large = is_large_exponent(scaled);
+  f32 exponent = scaled_was - scaled;
+  if (was_large && large)
+    exponent = (was - base) * scale;
+  else if (was_large)
+    exponent = multiply_then_add(was, scale, -scaled);
+  else if (large)
+    exponent = -multiply_then_add(base, scale, -scaled_was);
+  return power_of_two_fast(exponent);
 }
 
 /// Running maxima and sums of a lane's rows. Exponents are to base 2, of scores times a scale above 0, which

@@ -15,7 +15,7 @@ namespace precast::gpu {
 
 /// Whether scores and weights of f32 are those of values that tensor cores multiply as they are: they need no
 /// memory then, for their dtype rounds none of them, and flash attention has the same results but for the
-/// order of sums, six times as fast.
+/// order of sums, and where sums of values before the division overflow f32, six times as fast.
 template <class Types, class Q, class K, class V>
 inline constexpr bool needs_no_stored_scores =
     detail::MultipliedHeads<typename Types::operand, Q, K, V>::whole_weights&&

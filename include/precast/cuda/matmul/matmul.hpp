@@ -55,7 +55,7 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
         return launch_block_gemv<Kernels>(rows, features, store, stream);
     }
     if (!scales.any() && multiply_in_parts<Multiplied>(x, weight, epilogue, residual, out, stream)) return;
-    if (multiply_by_library<Multiplied>(x, weight, epilogue, residual, out, scales, stream)) return;
+    if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
     launch_tiled_product<Kernels>("matmul", rows, features, store, stream);
   }
 }

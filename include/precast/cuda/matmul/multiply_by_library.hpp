@@ -9,6 +9,7 @@
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
+#include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/pointwise/map_values.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/workspace.hpp>
@@ -50,35 +51,38 @@ inline bool start_product(const ProductLibrary& library, ProductRequest product,
   return library.multiply(product, stream);
 }
 
-/// Starts the product and returns true, or returns false where it is ours. The library has bias, gelu (tanh)
-/// and a residual in its own epilogue. Its gelu is a few parts in a million off, which only operands of f32
-/// let one see. Other activations of results in f32 follow in a pass of their own, before which nothing was
+/// Starts the product, of operands that are exact in less where they are (`ExactTypes`), and returns true, or
+/// returns false where it is ours. The library has bias, gelu (tanh) and a residual in its own epilogue. Its
+/// gelu is a few parts in a million off, which only results in f32 of operands that a policy has in f32 let
+/// one see. Other activations of results in f32 follow in a pass of their own, before which nothing was
 /// rounded; of narrower results our tiled kernel does them in the same pass.
 template <class Types, class X>
 bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
                          const Epilogue& epilogue, const DeviceView<const typename Types::result>& residual,
                          const DeviceView<typename Types::result>& out, const OperandScales& scales,
                          Stream stream) {
-  if constexpr (library_has_dtypes<Types>) {
-    using Operand = typename Types::operand;
+  using Multiplied = ExactTypes<Types, X>;
+  if constexpr (library_has_dtypes<Multiplied>) {
+    using Operand = typename Multiplied::operand;
     using Result = typename Types::result;
     using Storage = typename Types::storage;
     const auto& library = library_in_use<ProductLibrary>();
     const bool has_residual = residual.data() != nullptr, has_bias = epilogue.bias.elements() != 0,
                activates = epilogue.activate != ActivationFunction::none,
-               gelu = epilogue.activate == ActivationFunction::gelu_tanh && !std::is_same_v<Operand, f32>;
+               gelu = epilogue.activate == ActivationFunction::gelu_tanh &&
+                      !(std::is_same_v<typename Types::operand, f32> && std::is_same_v<Result, f32>);
     if (!library.has_code || x.columns() == 0) return false;
-    if (!library_takes_weight<Types> && out.rows() < least_rows_of_rounded_weight) return false;
-    if (!library_takes_bias<Types> && has_bias) return false;
+    if (!library_takes_weight<Multiplied> && out.rows() < least_rows_of_rounded_weight) return false;
+    if (!library_takes_bias<Multiplied> && has_bias) return false;
     if (scales.any() && !std::is_same_v<Operand, fp8_e4m3>) return false;
     if (activates && (has_residual || (!gelu && !std::is_same_v<Result, f32>))) return false;
-    if ((library_takes_weight<Types> && !lies_for_library(weight.view())) || !lies_for_library(out) ||
+    if ((library_takes_weight<Multiplied> && !lies_for_library(weight.view())) || !lies_for_library(out) ||
         (has_residual && !lies_for_library(residual)))
       return false;
     const Result* const held_bias = epilogue.narrow_bias.template as<Result>();
     if (LibraryOperands<Result, f32>::in_place && !lies_for_library(epilogue.bias)) return false;
     if (LibraryOperands<Operand, X>::in_place && !lies_for_library(x)) return false;
-    const DeviceView<const Storage> held_weight = operands_held<Types>(weight);
+    const DeviceView<const Storage> held_weight = operands_held<Multiplied>(weight);
     const bool weight_is_held = held_weight.elements() != 0;
     ProductRequest product{
         .operand = library_dtype<Operand>(),

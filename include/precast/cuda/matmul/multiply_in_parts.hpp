@@ -1,5 +1,5 @@
 // Products of f32 and a weight of at most eight significant bits by the library: each row as the sum of three
-// bf16, which hold all of its bits.
+// bf16, which hold all bits of a value from 2^-110 on. bf16 ends at 2^-133, and f32 at 2^-149.
 #pragma once
 
 #include <bit>
@@ -25,7 +25,8 @@
 namespace precast::gpu {
 
 /// Whether rows of X are multiplied in parts: f32 by a weight whose values are bf16's, where the policy says
-/// f32. No operand is rounded, and an H200 multiplies bf16 at fourteen times the rate of f32.
+/// f32. No operand loses more than 2^-133, and an H200 multiplies bf16 at fourteen times the rate of f32. An
+/// infinite weight makes NaN of what f32 leaves infinite, where a part of the value that it meets is 0.
 template <class Types, class X>
 inline constexpr bool multiplies_in_parts = [] {
   if constexpr (ScalarDtype<typename Types::storage>)
@@ -65,41 +66,44 @@ bool multiply_in_parts(const DeviceView<const X>& x, const PackedWeight<typename
         (has_residual && !lies_for_library(residual)) ||
         (Features::in_place && !lies_for_library(weight.view())))
       return false;
-    ProductRequest product{.operand = LibraryDtype::bf16,
-                           .result = LibraryDtype::f32,
-                           .rows = out.rows(),
-                           .features = out.columns(),
-                           .columns = x.columns(),
-                           .x_stride = LibraryOperands<bf16, X>::row_stride(x),
-                           .weight_stride = Features::row_stride(weight.view()),
-                           .out = out.data(),
-                           .out_stride = out.row_stride(),
-                           .has_residual = has_residual,
-                           .residual = residual.data(),
-                           .residual_stride = residual.row_stride()};
-    if (!library.has_code(product)) return false;
+    // The smallest part first: nothing of it is lost to a larger sum. The others are added to what is there.
+    ProductRequest products[3]{{.operand = LibraryDtype::bf16,
+                                .result = LibraryDtype::f32,
+                                .rows = out.rows(),
+                                .features = out.columns(),
+                                .columns = x.columns(),
+                                .x_stride = LibraryOperands<bf16, X>::row_stride(x),
+                                .weight_stride = Features::row_stride(weight.view()),
+                                .out = out.data(),
+                                .out_stride = out.row_stride(),
+                                .has_residual = has_residual,
+                                .residual = residual.data(),
+                                .residual_stride = residual.row_stride()}};
+    products[1] = products[0];
+    products[1].has_residual = true;
+    products[1].residual = out.data();
+    products[1].residual_stride = out.row_stride();
+    products[2] = products[1];
+    products[2].has_bias = epilogue.bias.elements() != 0;
+    products[2].bias = epilogue.bias.data();
+    for (const ProductRequest& product : products)
+      if (!library.has_code(product)) return false;
     const Features features(weight.view(), stream);
     const StreamScope scope(stream);  // of the memory of a part
-    Tensor<bf16, DeviceMemory> memory(Shape{x.rows(), product.x_stride});
+    Tensor<bf16, DeviceMemory> memory(Shape{x.rows(), products[0].x_stride});
     const DeviceView<bf16> part = memory.view().columns_between(0, x.columns());
-    product.x = part.data();
-    product.weight = features.view().data();
     const auto add_part = [&]<int number>(std::integral_constant<int, number>) {
       detail::map_arrays("part_of_rows", PartOfValue<number>{}, part, stream, x);
-      if (number == 0) {
-        product.has_bias = epilogue.bias.elements() != 0;
-        product.bias = epilogue.bias.data();
-      }
-      if (!start_product(library, product, stream)) return false;
-      product.has_residual = true;
-      product.residual = out.data();
-      product.residual_stride = out.row_stride();
-      return true;
+      ProductRequest& product = products[2 - number];
+      product.x = part.data();
+      product.weight = features.view().data();
+      return start_product(library, product, stream);
     };
-    // The smallest first: nothing of it is lost to a larger sum.
     if (!add_part(std::integral_constant<int, 2>{})) return false;
-    if (!add_part(std::integral_constant<int, 1>{}) || !add_part(std::integral_constant<int, 0>{}))
-      throw Error("cuBLASLt multiplied one part of a product, and has no code to add the next to it");
+    if (!add_part(std::integral_constant<int, 1>{}) || !add_part(std::integral_constant<int, 0>{})) {
+      if (residual.data() != out.data()) return false;  // another kernel writes all of it again
+      throw Error("cuBLASLt added one part of a product to its result, and has no code to add the next");
+    }
     if (activates && !DryRun::active()) activate_in_place(epilogue.activate, out, stream);
     return true;
   } else {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <type_traits>
 
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/tile/architecture.hpp>
+#include <precast/dtype/scalar.hpp>
 
 namespace precast::gpu {
 
@@ -38,8 +40,10 @@ PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architec
   // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
   // and the biases that are on their way.
   const bool many_rows = sizeof(HeldDtype<Operand>) == 2 && width <= 128 && !biased;
-  // Registers that hold 256 sums a row have no place for 32 scores and weights in parts.
-  const bool few_keys = sizeof(HeldDtype<Operand>) == 2 && width > 160;
+  // Registers that hold 256 sums a row have no place for 32 scores, their biases and weights in parts; nor,
+  // without biases, for parts of f16.
+  const bool few_keys =
+      sizeof(HeldDtype<Operand>) == 2 && width > 160 && (biased || std::is_same_v<Operand, f16>);
   FlashAttentionTile tile{.queries = many_rows ? 128 : 64,
                           .keys = many_rows && width <= 64 ? 64
                                   : few_keys               ? 16

@@ -23,8 +23,8 @@ inline constexpr int parts_of_f32 = std::is_same_v<T, bf16> ? 3 : 2;
 template <ScalarDtype T>
 inline constexpr f32 scale_of_parts = std::is_same_v<T, bf16> ? 1.0f : 0x1p15f;
 
-/// Two values from 0 to 1, times scale_of_parts, as words of a fragment for each part. What the parts do not
-/// have is at most 2^-24 of a value, or with f16 2^-40.
+/// Two values from 0 to 1, or in f16 not much more (below 1.99), times scale_of_parts, as words of a fragment
+/// for each part. What the parts do not have is at most 2^-24 of a value, or with f16 2^-40.
 template <ScalarDtype T>
 PRECAST_DEVICE void split_pair(f32 low, f32 high, std::uint32_t (&parts)[parts_of_f32<T>]) {
   static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>, "split_pair: into bf16 or f16.");
