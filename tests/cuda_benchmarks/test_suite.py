@@ -56,7 +56,7 @@ class Suite(unittest.TestCase):
             self.assertEqual({name.split("/")[1] for name in self.results if name.startswith(kind + "/")},
                              {"f32", "bf16", "f16"})
         self.assertEqual({name.split("/")[1] for name in self.results if name.startswith("attention/")},
-                         {"f32", "tf32", "bf16", "bf16_plain", "f16", "f16_flash"})
+                         {"f32", "tf32", "bf16", "bf16_plain", "bf16_in_f32_flash", "f16", "f16_flash", "f16_in_f32_flash"})
 
     def test_shares_count_the_bytes_and_operations_of_the_shapes(self):
         moved = {"copy/f32/4x3072": 2 * 4 * 3072 * 4, "cast/f32_to_fp8_e4m3/3x3072": 3 * 3072 * 5,

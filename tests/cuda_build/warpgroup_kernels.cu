@@ -10,19 +10,21 @@ namespace precast::gpu {
 template <class T>
 using Given = detail::WarpgroupArguments<T>;
 
-#define PRECAST_STAMP(T, width, biased)                                                       \
-  template PRECAST_KERNEL void warpgroup_attention_kernel<T, false, width, biased, false, T>( \
-      PRECAST_GRID_CONSTANT const Given<T>);                                                  \
-  template PRECAST_KERNEL void warpgroup_attention_kernel<T, true, width, biased, false, T>(  \
+#define PRECAST_STAMP(T, whole_weights, width, biased)                                                \
+  template PRECAST_KERNEL void warpgroup_attention_kernel<T, whole_weights, width, biased, false, T>( \
       PRECAST_GRID_CONSTANT const Given<T>)
-PRECAST_STAMP(bf16, 64, false);
-PRECAST_STAMP(bf16, 64, true);
-PRECAST_STAMP(bf16, 128, false);
-PRECAST_STAMP(bf16, 128, true);
-PRECAST_STAMP(f16, 64, false);
-PRECAST_STAMP(f16, 64, true);
-PRECAST_STAMP(f16, 128, false);
-PRECAST_STAMP(f16, 128, true);
+#define PRECAST_STAMP_EACH(T, whole_weights)   \
+  PRECAST_STAMP(T, whole_weights, 64, false);  \
+  PRECAST_STAMP(T, whole_weights, 64, true);   \
+  PRECAST_STAMP(T, whole_weights, 128, false); \
+  PRECAST_STAMP(T, whole_weights, 128, true)
+PRECAST_STAMP_EACH(bf16, false);
+PRECAST_STAMP_EACH(f16, false);
+PRECAST_STAMP_EACH(f16, true);
+#ifndef __CUDACC_RDC__  // there, without setmaxnreg, registers have no place for weights in three parts
+PRECAST_STAMP_EACH(bf16, true);
+#endif
+#undef PRECAST_STAMP_EACH
 #undef PRECAST_STAMP
 
 // Products: of what is copied, decoded and rounded on its way.
