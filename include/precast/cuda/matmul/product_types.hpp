@@ -1,4 +1,5 @@
-// ProductTypes: the part of a row of the op table that a single product depends on.
+// Rows of the op table as a product takes them: with the operand that is exact in less (ExactTypes), and of
+// them what a single product depends on (ProductTypes).
 #pragma once
 
 #include <type_traits>
