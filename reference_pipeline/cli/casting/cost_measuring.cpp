@@ -210,6 +210,13 @@ std::string missing_text(const casting::CostFile& file) {
   return text + (more ? " and " + std::to_string(more) + " more" : "");
 }
 
+void warn_of_missing(const std::filesystem::path& path, const casting::CostFile& file,
+                     const std::string& result) {
+  if (!file.missing.empty())
+    tell_warnings({io::shown(path) + " lacks " + missing_text(file) + ": the " + result +
+                   " is without them, until their costs are measured, or merged"});
+}
+
 casting::CostFile measured_costs(const CostOptions& options) {
   check_measuring(options);
   casting::CostSettings settings;

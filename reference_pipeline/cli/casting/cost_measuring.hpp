@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ std::string inputs_text(const casting::Samples& samples, const std::string& poli
 /// The layers that a cost file says it is missing: "transformer_blocks.1, transformer_blocks.2, … and 5
 /// more".
 std::string missing_text(const casting::CostFile& file);
+/// Warns that a plan or a report is without them, where there are any.
+void warn_of_missing(const std::filesystem::path& path, const casting::CostFile& file,
+                     const std::string& result);
 
 /// Measures what is asked for, from what --output has already on, and writes it there after each layer.
 /// Throws UsageError for options that do not go together, and what measuring does.

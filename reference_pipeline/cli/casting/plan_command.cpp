@@ -100,9 +100,7 @@ void plan(PlanOptions options) {
   const casting::CostFile file = casting::read_cost_file(path);
   options.request.limits.poll = [] { throw_if_interrupted(); };
   const casting::PlanResult result = casting::make_plan(file, path, options.request);
-  if (!file.missing.empty())
-    tell_warnings({io::shown(options.cost) + " lacks " + missing_text(file) +
-                   ": the plan is without them, until their costs are measured, or merged"});
+  warn_of_missing(path, file, "plan");
   for (const std::string& type : result.left_out)
     notes() << "left out: " << io::printable(type, 40)
             << ", which this build does not have (name it in --types)\n";

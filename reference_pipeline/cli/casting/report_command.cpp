@@ -13,7 +13,6 @@
 #include <cli/options/given_files.hpp>
 #include <cli/options/output_files.hpp>
 #include <cli/options/run_options.hpp>
-#include <cli/running/run_report.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 
@@ -57,9 +56,7 @@ void write_report(const ReportOptions& options) {
   CostReport report;
   report.cost_path = options.cost;
   report.file = casting::read_cost_file(report.cost_path);
-  if (!report.file.missing.empty())
-    tell_warnings({io::shown(options.cost) + " lacks " + missing_text(report.file) +
-                   ": the report is without them, until their costs are measured, or merged"});
+  warn_of_missing(report.cost_path, report.file, "report");
   report.measure = static_cast<casting::Measure>(std::ranges::find(casting::measure_names, options.measure) -
                                                  casting::measure_names.begin());
   if (!options.plan.empty()) {

@@ -113,16 +113,14 @@ inline AttentionShape shape_of(const AttentionProblem& problem) {
           problem.bias.data() != nullptr};
 }
 
-/// Whether keys' and values' own 16 bits, and those of weights in parts, are as exact as operands of f32.
-template <class Operand, class Exact, class V>
-inline constexpr bool takes_whole_weights =
-    std::is_same_v<Operand, f32> && !std::is_same_v<Exact, f32> && widens_exactly<Exact, V>;
-
-/// The dtype in which flash attention multiplies, and whether its weights are in parts.
+/// The dtype in which attention multiplies, and whether its weights are in parts: where operands are f32, and
+/// the 16 bits of queries, keys and values are as exact.
 template <ScalarDtype Operand, class Q, class K, class V>
 struct MultipliedHeads {
-  static constexpr bool whole_weights = takes_whole_weights<Operand, ExactOperand<Operand, Q, K>, V>;
-  using type = std::conditional_t<whole_weights, ExactOperand<Operand, Q, K>, Operand>;
+  using Exact = ExactOperand<Operand, Q, K>;
+  static constexpr bool whole_weights =
+      std::is_same_v<Operand, f32> && !std::is_same_v<Exact, f32> && widens_exactly<Exact, V>;
+  using type = std::conditional_t<whole_weights, Exact, Operand>;
 };
 
 /// Stores a lane's sums of one row, scaled and rounded once: `columns` of the row exist.

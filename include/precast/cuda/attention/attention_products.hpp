@@ -18,10 +18,12 @@ struct AttentionProducts {
   static constexpr bool on_tensor_cores = !std::is_same_v<MultipliedDtype<Operand>, f32>;
   static_assert(Rows == 16 || (Rows == 32 && on_tensor_cores),
                 "AttentionProducts: a warp has 16 rows, or on tensor cores 32.");
-  static constexpr f32 weight_scale = WholeWeights ? scale_of_parts<Operand> : 1.0f;
   using Scores = std::conditional_t<on_tensor_cores, TensorCoreAccumulator<Rows, Others>, FmaScores<Others>>;
   using Results = std::conditional_t<on_tensor_cores, TensorCoreAccumulator<Rows, Width>,
                                      FmaAccumulator<16, Width, 4, 8>>;
+
+  using Weights = std::conditional_t<WholeWeights, SumsInParts<Operand, Rows, Others>,
+                                     SumsAsRows<Operand, Rows, Others, Saturates>>;
 
   /// to += own other^T, for the warp's rows of `own` from first_row on.
   template <class Own, class Other>
@@ -31,13 +33,11 @@ struct AttentionProducts {
     else
       add_scores<f32>(to, own, first_row, other);
   }
-  /// to += weights other, where weights are rounded to Operand; or, whole, weight_scale times that.
+  /// to += weights other, where weights are rounded to Operand; or, whole, scale_of_parts times that.
   template <class Other>
   static PRECAST_DEVICE void results(Results& to, const Scores& weights, Other other) {
-    if constexpr (WholeWeights)
-      add_product<Operand>(to, SumsInParts<Operand, Rows, Others>{weights}, other);
-    else if constexpr (on_tensor_cores)
-      add_product<Operand>(to, SumsAsRows<Operand, Rows, Others, Saturates>{weights}, other);
+    if constexpr (on_tensor_cores)
+      add_product<Operand>(to, Weights{weights}, other);
     else
       add_product<f32>(to, HeldWeights<Operand, Others>{weights}, other);
   }

@@ -108,7 +108,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
 
   PRECAST_UNROLL
   for (int i = 0; i < Results::rows; ++i) {
-    const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks) / Products::weight_scale;
+    const f32 factor =
+        softmax.template inverse<Scores::row_lanes>(i, shape.masks) * factor_of_parts<Operand, WholeWeights>;
     const int query = first + first_row + Results::row(i);
     if (query < end)
       store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,

@@ -42,7 +42,7 @@ struct PlainProduct {
   static constexpr int left_bytes = stages * Left::size * static_cast<int>(sizeof(LeftElement));
   static constexpr int shared_bytes = left_bytes + stages * Right::size * static_cast<int>(sizeof(Element));
   /// What sums of the product are to be multiplied by.
-  static constexpr f32 factor = WholeWeights ? 1.0f / scale_of_parts<Operand> : 1.0f;
+  static constexpr f32 factor = factor_of_parts<Operand, WholeWeights>;
 
   /// sums += left right, where left is [plain_rows, total] from first_row on, and right [total,
   /// plain_columns] or its transpose, from first_column on.
@@ -106,11 +106,11 @@ using ScoresOperand =
 /// Its product of weights, stored as Inside, and values of V.
 template <class Operand, class Accumulate, class Inside, class V>
 struct ValuesProductOf {
-  using Exact = ExactOperand<Operand, V, V>;
-  static constexpr bool whole_weights = takes_whole_weights<Operand, Exact, V> &&
-                                        std::is_same_v<Accumulate, f32> && std::is_same_v<Inside, f32>;
-  using type =
-      PlainProduct<std::conditional_t<whole_weights, Exact, Operand>, Accumulate, true, whole_weights>;
+  using OfValues = MultipliedHeads<Operand, V, V, V>;
+  static constexpr bool whole_weights =
+      OfValues::whole_weights && std::is_same_v<Accumulate, f32> && std::is_same_v<Inside, f32>;
+  using type = PlainProduct<std::conditional_t<whole_weights, typename OfValues::type, Operand>, Accumulate,
+                            true, whole_weights>;
 };
 template <class Operand, class Accumulate, class Inside, class V>
 using ValuesProduct = typename ValuesProductOf<Operand, Accumulate, Inside, V>::type;

@@ -76,7 +76,9 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
   using Keys = PanelTile<Operand, tile.keys, Width>;
   using Scores = TensorCoreAccumulator<16, tile.keys>;
   using Results = TensorCoreAccumulator<16, Width>;
-  constexpr int parts = WholeWeights ? parts_of_f32<Operand> : 1;
+  using Weights = std::conditional_t<WholeWeights, SumsInParts<Operand, 16, tile.keys>,
+                                     SumsAsRows<Operand, 16, tile.keys>>;
+  constexpr int parts = parts_of<Weights>;
   const AttentionShape& shape = given.shape;
   const int tiles = ceil_divide(shape.queries, tile.queries());
   const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
@@ -137,14 +139,10 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     Fragment<4> weights[tile.keys / 16 * parts];
     PRECAST_UNROLL
     for (int k = 0; k < tile.keys / 16; ++k) {
-      if constexpr (WholeWeights) {
-        Fragment<4> of_step[parts];
-        SumsInParts<Operand, 16, tile.keys>{scores}(0, k, of_step);
-        PRECAST_UNROLL
-        for (int part = 0; part < parts; ++part) weights[k * parts + part] = of_step[part];
-      } else {
-        weights[k] = SumsAsRows<Operand, 16, tile.keys>{scores}(0, k);
-      }
+      Fragment<4> of_step[parts];
+      load_fragments(Weights{scores}, 0, k, of_step);
+      PRECAST_UNROLL
+      for (int part = 0; part < parts; ++part) weights[k * parts + part] = of_step[part];
     }
 
     const Keys values = ring.filled(step + 1);
@@ -163,8 +161,8 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
 
   PRECAST_UNROLL
   for (int i = 0; i < Results::rows; ++i) {
-    const f32 factor = softmax.template inverse<Scores::row_lanes>(i, shape.masks) /
-                       (WholeWeights ? scale_of_parts<Operand> : 1.0f);
+    const f32 factor =
+        softmax.template inverse<Scores::row_lanes>(i, shape.masks) * factor_of_parts<Operand, WholeWeights>;
     const int query = first + first_row + Results::row(i);
     if (query < end)
       store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,

@@ -39,8 +39,7 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
                             DeviceView<typename Types::result> out, Stream stream = current_stream()) {
   if (out.elements() == 0) return;
   checked_columns(out.columns());
-  using Multiplied = ExactTypes<Types, X>;
-  using Kernels = ProductTypes<Multiplied>;
+  using Kernels = ProductTypes<ExactTypes<Types, X>>;
   const auto& [residual, scales] = additions;
   const auto rows = matrix_rows(x);
   const auto features = stored_rows(weight.view());
@@ -54,7 +53,7 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
       else if constexpr (blocks_of_one_size<typename Types::storage>)  // others come in no slabs of blocks
         return launch_block_gemv<Kernels>(rows, features, store, stream);
     }
-    if (!scales.any() && multiply_in_parts<Multiplied>(x, weight, epilogue, residual, out, stream)) return;
+    if (!scales.any() && multiply_in_parts<Types>(x, weight, epilogue, residual, out, stream)) return;
     if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
     launch_tiled_product<Kernels>("matmul", rows, features, store, stream);
   }

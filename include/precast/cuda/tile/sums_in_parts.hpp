@@ -23,6 +23,11 @@ inline constexpr int parts_of_f32 = std::is_same_v<T, bf16> ? 3 : 2;
 template <ScalarDtype T>
 inline constexpr f32 scale_of_parts = std::is_same_v<T, bf16> ? 1.0f : 0x1p15f;
 
+/// What products of a left factor in parts of T, or of one that is rounded to T, are multiplied by in the
+/// end.
+template <ScalarDtype T, bool InParts>
+inline constexpr f32 factor_of_parts = InParts ? 1.0f / scale_of_parts<T> : 1.0f;
+
 /// Two values from 0 to 1, or in f16 not much more (below 1.99), times scale_of_parts, as words of a fragment
 /// for each part. What the parts do not have is at most 2^-24 of a value, or with f16 2^-40.
 template <ScalarDtype T>

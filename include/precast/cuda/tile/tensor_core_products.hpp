@@ -80,6 +80,15 @@ inline constexpr int parts_of = [] {
     return 1;
 }();
 
+/// The fragments of 16 rows of a left factor, one for each part.
+template <class Left, int Parts>
+PRECAST_DEVICE void load_fragments(const Left& left, int m, int step, Fragment<4> (&to)[Parts]) {
+  if constexpr (Parts > 1)
+    left(m, step, to);
+  else
+    to[0] = left(m, step);
+}
+
 /// sums += left right over Steps products' depth, from first_step on. `left(m, step)` are 16 rows,
 /// `right(step, pair)` two neighbouring fragments of eight columns each.
 template <class Operand, int Steps, int Rows, int Columns, class Left, class Right>
@@ -90,11 +99,7 @@ PRECAST_DEVICE void add_products(TensorCoreAccumulator<Rows, Columns>& sums, int
   for (int step = first_step; step < first_step + Steps; ++step) {
     Fragment<4> a[Rows / 16][parts];
     PRECAST_UNROLL
-    for (int m = 0; m < Rows / 16; ++m)
-      if constexpr (parts > 1)
-        left(m, step, a[m]);
-      else
-        a[m][0] = left(m, step);
+    for (int m = 0; m < Rows / 16; ++m) load_fragments(left, m, step, a[m]);
     PRECAST_UNROLL
     for (int pair = 0; pair < Columns / 16; ++pair) {
       const Fragment<4> b = right(step, pair);
