@@ -5,9 +5,12 @@
 #include <cli/version_text.hpp>
 #include <families/presets.hpp>
 
+#include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/policy/paths.hpp>
 #include <precast/policy/presets.hpp>
+#include <precast/policy/quant_formats.hpp>
 #include <precast/policy/visit.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cli {
 
@@ -18,23 +21,33 @@ std::string& commit() {
   return of_the_program;
 }
 
+std::string in_build(const std::string& title, const std::string& what) {
+  return "\n" + title + ": " + (what.empty() ? "not in this build" : what);
+}
+
+std::string line(const std::string& title, const std::vector<std::string>& names) {
+  return "\n" + title + ": " + (names.empty() ? "none" : listed(names, "and"));
+}
+
 }  // namespace
 
 void set_commit(const std::string& text) { commit() = text; }
 
 std::string version_text() {
-  std::vector<std::string> presets, precisions;
+  std::vector<std::string> presets, precisions, formats;
   for (const NamedPreset& preset : families::compiled_presets()) presets.emplace_back(preset.name);
   for_each_path([&](auto path) {
     const std::string name(to_string(decltype(path)::choice.precision));
     if (std::ranges::find(precisions, name) == precisions.end()) precisions.push_back(name);
   });
+  for (const BlockFormat& format : block_formats)
+    if (block_format_compiled(format.info.name)) formats.emplace_back(format.info.name);
   std::string text = "precast " PRECAST_VERSION;
   if (!commit().empty()) text += " (commit " + commit() + ")";
-  text += "\npresets: " + (presets.empty() ? "none" : listed(presets, "and"));
-  text += "\nprecisions: " + listed(precisions, "and");
-  const std::string architectures = PRECAST_CUDA_COMPILED_FOR;
-  text += architectures.empty() ? "\nCUDA: not in this build" : "\nCUDA: for sm_" + architectures;
+  text += line("presets", presets) + line("precisions", precisions) + line("block formats", formats);
+  text += in_build("training", PRECAST_TRAINING_POLICIES);
+  text += in_build("watching ops", watch::compiled ? "compiled" : "");
+  text += in_build("CUDA", PRECAST_CUDA_COMPILED_FOR);
   return text;
 }
 

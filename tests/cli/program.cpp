@@ -129,7 +129,8 @@ TEST_CASE("help is there for everything") {
   const std::string version = run({"--version"}).out;
   CHECK(version.starts_with("precast 0."));
   CHECK_THAT(version, Catch::Contains("\npresets: ") && Catch::Contains("\nprecisions: ") &&
-                          Catch::Contains("\nCUDA: "));
+                          Catch::Contains("\nblock formats: ") && Catch::Contains("\ntraining: ") &&
+                          Catch::Contains("\nwatching ops: ") && Catch::Contains("\nCUDA: "));
   CHECK(run({"-V"}).out == version);
   CHECK(run({"help"}).out == all.out);
   const auto nothing = run({});
