@@ -1,0 +1,52 @@
+"""Documents with planted mistakes: build_site.py names each, with its file and line, and takes nothing else for one."""
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "docs" / "site"))
+import build_site
+
+DOCUMENT = """# Title
+
+[file](other.md) [heading](other.md#a-heading-of-code) [own](#twice-1) [web](https://example.org/none.md)
+`[code](none.md)` and ``[code](`none.md`)``
+
+    [indented](none.md)
+
+```
+[fenced](none.md)
+# No heading
+```
+
+## Twice
+## Twice
+
+A [link that goes on
+in the next line](none.md), [one of a heading](other.md#none), [of its own](#no-heading) and ![a picture](none.png).
+"""
+
+
+def mistakes(text):
+    with tempfile.TemporaryDirectory() as name:
+        root = pathlib.Path(name).resolve()
+        (root / "page.md").write_text(text)
+        (root / "other.md").write_text("# Other\n\n## A heading, of `code`\n")
+        build_site.ROOT = root
+        site = build_site.Site.__new__(build_site.Site)
+        site.pages = {"page": root / "page.md", "other": root / "other.md"}
+        site.name_of = {path: name for name, path in site.pages.items()}
+        site.anchors = {path: build_site.headings(path) for path in site.pages.values()}
+        site.mistakes = []
+        return site.page("page", root / "page.md"), site.mistakes
+
+
+page, found = mistakes(DOCUMENT)
+expected = ["page.md:16: the link to none.md: there is no none.md",
+            "page.md:17: the link to other.md#none: other.md has no heading of that name",
+            "page.md:17: the link to #no-heading: page.md has no heading of that name",
+            "page.md:17: the link to none.png: there is no none.png"]
+assert found == expected, found
+assert "[file](@ref other) [heading](@ref other-a-heading-of-code) [own](@ref page-twice-1) [web](https://" in page, page
+assert "# Title {#page}\n" in page and "## Twice {#page-twice}\n## Twice {#page-twice-1}\n" in page, page
+assert "`[code](none.md)` and ``[code](`none.md`)``" in page and "    [indented](none.md)" in page, page
+assert "[fenced](none.md)\n# No heading\n```" in page, page
