@@ -32,11 +32,12 @@ TEST_CASE("block formats: names, numbers and sizes are the field's") {
     int ggml_type;
     double bits;
   };
-  constexpr Expected expected[] = {{"q8_0", 8, 8.5},    {"mxfp8", -1, 8.25},  {"q6_k", 14, 6.5625},
-                                   {"q5_1", 7, 6},      {"q5_0", 6, 5.5},     {"q5_k", 13, 5.5},
-                                   {"q4_1", 3, 5},      {"q4_0", 2, 4.5},     {"q4_k", 12, 4.5},
-                                   {"iq4_nl", 20, 4.5}, {"nvfp4", 40, 4.5},   {"iq4_xs", 23, 4.25},
-                                   {"mxfp4", 39, 4.25}, {"q3_k", 11, 3.4375}, {"q2_k", 10, 2.625}};
+  constexpr Expected expected[] = {{"q8_0", 8, 8.5},         {"mxfp8", -1, 8.25},      {"q6_k", 14, 6.5625},
+                                   {"mxfp6_e3m2", -1, 6.25}, {"mxfp6_e2m3", -1, 6.25}, {"q5_1", 7, 6},
+                                   {"q5_0", 6, 5.5},         {"q5_k", 13, 5.5},        {"q4_1", 3, 5},
+                                   {"q4_0", 2, 4.5},         {"q4_k", 12, 4.5},        {"iq4_nl", 20, 4.5},
+                                   {"nvfp4", 40, 4.5},       {"iq4_xs", 23, 4.25},     {"mxfp4", 39, 4.25},
+                                   {"q3_k", 11, 3.4375},     {"q2_k", 10, 2.625}};
   REQUIRE(block_formats.size() == std::size(expected));
   for (std::size_t i = 0; i < block_formats.size(); ++i) {
     CAPTURE(expected[i].name);
@@ -82,17 +83,39 @@ TEMPLATE_LIST_TEST_CASE("block formats: any run decodes as the whole block does"
   CHECK(wrong == 0);
 }
 
-TEST_CASE("block formats: mxfp8's scale of 255 makes NaN of every value") {
-  mxfp8 block{};
+TEMPLATE_TEST_CASE("block formats: a scale of 255 makes NaN of every value of OCP's formats", "", mxfp8,
+                   mxfp6_e3m2, mxfp6_e2m3) {
+  TestType block{};
   block.scale = 255;
   f32 values[32];
-  dtype_traits<mxfp8>::decode(block, 0, 32, values);
+  dtype_traits<TestType>::decode(block, 0, 32, values);
   CHECK(std::ranges::all_of(values, [](f32 value) { return value != value; }));
+}
+
+TEST_CASE("block formats: e4m3's own NaN is one of mxfp8") {
+  mxfp8 block{};
+  f32 values[32];
   block.scale = 127;
-  block.codes[5] = 0x7f;  // e4m3's own NaN
+  block.codes[5] = 0x7f;
   block.codes[6] = 0x38;
   dtype_traits<mxfp8>::decode(block, 0, 32, values);
   CHECK(values[4] == 0);
   CHECK(values[5] != values[5]);
   CHECK(values[6] == 1);
+}
+
+TEST_CASE("block formats: mxfp6's codes follow one another bit by bit") {
+  // -28, 0.0625, 1 and 3.5 in e3m2: 111111, 000001, 001100 and 010011, the lowest bit first.
+  mxfp6_e3m2 block{};
+  block.scale = 127 + 1;
+  block.codes[3] = 0b01'111111, block.codes[4] = 0b1100'0000, block.codes[5] = 0b010011'00;
+  f32 values[32];
+  dtype_traits<mxfp6_e3m2>::decode(block, 0, 32, values);
+  CHECK(std::vector<f32>(values + 3, values + 9) == std::vector<f32>{0, -56, 0.125f, 2, 7, 0});
+  // -7.5, 0.125, 1 and 1.375 in e2m3: 111111, 000001, 001000 and 001011.
+  mxfp6_e2m3 finer{};
+  finer.scale = 127 - 1;
+  finer.codes[21] = 0b01'111111, finer.codes[22] = 0b1000'0000, finer.codes[23] = 0b001011'00;
+  dtype_traits<mxfp6_e2m3>::decode(finer, 0, 32, values);
+  CHECK(std::vector<f32>(values + 27, values + 32) == std::vector<f32>{0, -3.75f, 0.0625f, 0.5f, 0.6875f});
 }

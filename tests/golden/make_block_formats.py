@@ -21,10 +21,11 @@ import tempfile
 
 import numpy as np
 
-# name: values and bytes of a block. mxfp8 is OCP's, made below.
+# name: values and bytes of a block. mxfp8 and mxfp6 are OCP's, made below.
 FORMATS = {"q8_0": (32, 34), "q5_1": (32, 24), "q5_0": (32, 22), "q4_1": (32, 20), "q4_0": (32, 18), "mxfp4": (32, 17),
            "iq4_nl": (32, 18), "nvfp4": (64, 36), "q6_k": (256, 210), "q5_k": (256, 176), "q4_k": (256, 144),
-           "q3_k": (256, 110), "q2_k": (256, 84), "iq4_xs": (256, 136), "mxfp8": (32, 33)}
+           "q3_k": (256, 110), "q2_k": (256, 84), "iq4_xs": (256, 136), "mxfp8": (32, 33), "mxfp6_e3m2": (32, 25),
+           "mxfp6_e2m3": (32, 25)}
 ENCODED, DECODED = 1024 * 256, 1024 * 64  # values behind each hash
 ENCODE_SEED, SCALE_SEED, DECODE_SEED = 1, 2, 3
 
@@ -129,31 +130,49 @@ class Ggml:
     return getattr(self.library, pattern % (name[:-1] + "K" if name.endswith("_k") else name))
 
 
-class Mxfp8:
+class Microscaling:
   """OCP Microscaling 1.0, by search through all codes instead of arithmetic on bits."""
 
-  codes = np.arange(127)  # e4m3 without sign: 127 is NaN
-  numbers = np.where(codes < 8, np.ldexp(codes / 8.0, -6), np.ldexp(1 + codes % 8 / 8.0, codes // 8 - 7))
+  def __init__(self, exponent_bits, mantissa_bits, last_is_nan):
+    self.bits = 1 + exponent_bits + mantissa_bits
+    codes = np.arange(2**(self.bits - 1) - last_is_nan)  # without sign
+    field, fraction = codes >> mantissa_bits, codes % 2**mantissa_bits / 2.0**mantissa_bits
+    bias = 2**(exponent_bits - 1) - 1
+    self.numbers = np.where(field == 0, np.ldexp(fraction, 1 - bias), np.ldexp(1 + fraction, field - bias))
+    self.power = int(np.frexp(self.numbers[-1])[1]) - 1  # of the largest
 
   def encode(self, _, values):
     rows = values.astype(np.float64).reshape(-1, 32)
     largest = np.abs(rows).max(1)
-    power = np.where(largest > 0, np.frexp(largest)[1] - 1 - 8, -127).clip(-127, 127)
-    scaled = np.ldexp(np.abs(rows), -power[:, None])
-    above = np.searchsorted(self.numbers, scaled.clip(0, 448), side="left")
+    power = np.where(largest > 0, np.frexp(largest)[1] - 1 - self.power, -127).clip(-127, 127)
+    scaled = np.ldexp(np.abs(rows), -power[:, None]).clip(0, self.numbers[-1])
+    above = np.searchsorted(self.numbers, scaled, side="left")
     below = np.maximum(above - 1, 0)
-    up, down = self.numbers[above] - scaled.clip(0, 448), scaled.clip(0, 448) - self.numbers[below]
+    up, down = self.numbers[above] - scaled, scaled - self.numbers[below]
     code = np.where((up < down) | ((up == down) & (above % 2 == 0)), above, below)
-    code = code | np.where(np.signbit(rows), 128, 0)
-    return np.concatenate([(power + 127)[:, None], code], 1).astype(np.uint8).reshape(-1)
+    code = code | np.where(np.signbit(rows), 1 << (self.bits - 1), 0)
+    return np.concatenate([(power + 127)[:, None].astype(np.uint8), self.packed(code)], 1).reshape(-1)
 
   def decode(self, _, blocks):
-    rows = blocks.reshape(-1, 33)
-    codes = rows[:, 1:].astype(np.int64)
-    numbers = np.append(self.numbers, np.nan)[codes & 127] * np.where(codes & 128, -1.0, 1.0)
+    rows = blocks.reshape(-1, 1 + 4 * self.bits)
+    codes = self.unpacked(rows[:, 1:])
+    sign = 1 << (self.bits - 1)
+    numbers = np.append(self.numbers, np.nan)[codes & (sign - 1)] * np.where(codes & sign, -1.0, 1.0)
     with np.errstate(over="ignore"):
       values = np.ldexp(numbers, rows[:, :1].astype(np.int64) - 127).astype(np.float32)
     return np.where(rows[:, :1] == 255, np.float32(np.nan), values)
+
+  def packed(self, codes):
+    """Bit after bit, the lowest of a code and of a byte first."""
+    bits = codes[:, :, None] >> np.arange(self.bits) & 1
+    return np.packbits(bits.reshape(len(codes), -1).astype(np.uint8), axis=1, bitorder="little")
+
+  def unpacked(self, rows):
+    bits = np.unpackbits(rows, axis=1, bitorder="little").reshape(len(rows), 32, self.bits)
+    return (bits.astype(np.int64) << np.arange(self.bits)).sum(2)
+
+
+OCP = {"mxfp8": Microscaling(4, 3, True), "mxfp6_e3m2": Microscaling(3, 2, False), "mxfp6_e2m3": Microscaling(2, 3, False)}
 
 
 def fnv1a(data):
@@ -175,7 +194,7 @@ def main():
   ggml, inputs, many = Ggml(options.ggml), chosen(), generated()
   tensors, facts = {"input": inputs}, {}
   for name, (in_block, size) in FORMATS.items():
-    reference = Mxfp8() if name == "mxfp8" else ggml
+    reference = OCP.get(name, ggml)
     tensors[f"{name}.blocks"] = reference.encode(name, inputs)
     blocks = splitmix(DECODE_SEED, DECODED // in_block * size // 4).astype("<u8").view(np.uint8)[:DECODED // in_block * size]
     decoded = reference.decode(name, np.ascontiguousarray(blocks))

@@ -1,5 +1,5 @@
-// Every block format against ggml's C reference (mxfp8: OCP's specification), to the last bit. This program
-// is compiled with contraction on, which encoders must take back.
+// Every block format against ggml's C reference (mxfp8 and mxfp6: OCP's specification), to the last bit. This
+// program is compiled with contraction on, which encoders must take back.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,8 @@ using precast::testing::splitmix;
 
 namespace {
 
-using AllFormats = std::tuple<q8_0, mxfp8, q6_k, q5_1, q5_0, q5_k, q4_1, q4_0, q4_k, iq4_nl, nvfp4, iq4_xs,
-                              mxfp4, q3_k, q2_k>;
+using AllFormats = std::tuple<q8_0, mxfp8, q6_k, mxfp6_e3m2, mxfp6_e2m3, q5_1, q5_0, q5_k, q4_1, q4_0, q4_k,
+                              iq4_nl, nvfp4, iq4_xs, mxfp4, q3_k, q2_k>;
 static_assert(std::tuple_size_v<AllFormats> == BlockFormats::size);
 
 const testing::Golden& blocks_golden() {

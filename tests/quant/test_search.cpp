@@ -85,8 +85,8 @@ using quant::Encoder;
 
 namespace {
 
-using AllFormats = std::tuple<q8_0, mxfp8, q6_k, q5_1, q5_0, q5_k, q4_1, q4_0, q4_k, iq4_nl, nvfp4, iq4_xs,
-                              mxfp4, q3_k, q2_k>;
+using AllFormats = std::tuple<q8_0, mxfp8, q6_k, mxfp6_e3m2, mxfp6_e2m3, q5_1, q5_0, q5_k, q4_1, q4_0, q4_k,
+                              iq4_nl, nvfp4, iq4_xs, mxfp4, q3_k, q2_k>;
 static_assert(std::tuple_size_v<AllFormats> == BlockFormats::size);
 
 constexpr std::size_t columns = 1024;
@@ -187,11 +187,12 @@ TEMPLATE_LIST_TEST_CASE("an importance lowers the error that it weighs", "[quant
 TEST_CASE("the search encoder writes the same bytes on every machine", "[quant]") {
   // As g++ with 4, 8 and 16 lanes and clang++ with 4 and 16 wrote them. They change where the search does.
   const std::map<std::string_view, std::string_view> hashes{
-      {"q8_0", "e65cc621f4909ff2"},   {"mxfp8", "4f8f8b036c3d2ef1"}, {"q6_k", "4fa0d73d0d05dbe6"},
-      {"q5_1", "152c18555b5799ae"},   {"q5_0", "7e365f7f1e74e428"},  {"q5_k", "9cddd8f3355100ef"},
-      {"q4_1", "151373e30398f082"},   {"q4_0", "aba2a0b183c688c7"},  {"q4_k", "6409e7afa435c8cf"},
-      {"iq4_nl", "0289162f5ce57c8e"}, {"nvfp4", "ac3bcf19c737f014"}, {"iq4_xs", "3c1d1f895da60d1b"},
-      {"mxfp4", "613117b100898034"},  {"q3_k", "8614727d97b6f477"},  {"q2_k", "48e8d594ffb38801"},
+      {"q8_0", "e65cc621f4909ff2"},       {"mxfp8", "4f8f8b036c3d2ef1"},      {"q6_k", "4fa0d73d0d05dbe6"},
+      {"mxfp6_e3m2", "2755128ad4dfe4ba"}, {"mxfp6_e2m3", "61a0f04527361ae4"}, {"q5_1", "152c18555b5799ae"},
+      {"q5_0", "7e365f7f1e74e428"},       {"q5_k", "9cddd8f3355100ef"},       {"q4_1", "151373e30398f082"},
+      {"q4_0", "aba2a0b183c688c7"},       {"q4_k", "6409e7afa435c8cf"},       {"iq4_nl", "0289162f5ce57c8e"},
+      {"nvfp4", "ac3bcf19c737f014"},      {"iq4_xs", "3c1d1f895da60d1b"},     {"mxfp4", "613117b100898034"},
+      {"q3_k", "8614727d97b6f477"},       {"q2_k", "48e8d594ffb38801"},
   };
   const std::vector<f32> values = generated_values(128 * 256);
   std::vector<f32> importance(512);
@@ -225,16 +226,29 @@ TEST_CASE("of few scales the search finds the best", "[quant]") {
   // What a search compares are sums of f32 over at most 64 values, each rounded about three times.
   constexpr double rounding = 1 + 256 * 0x1p-24;
 
-  const auto four_bits = encoded<mxfp4>(values, {Encoder::search, {}});
-  for (std::size_t b = 0; b < four_bits.size(); ++b) {
-    double best = HUGE_VAL;
-    for (int power = 0; power < 255; ++power) {
-      mxfp4 block{static_cast<std::uint8_t>(power), {}};
-      quant::detail::code_e2m1<16>(&values[32 * b], precast::detail::half_e8m0(block.scale), block.low);
-      best = std::min(best, quant::squared_error(&values[32 * b], ones.data(), block));
+  const auto check_powers = [&]<class Format>(std::type_identity<Format>, auto encode_by) {
+    INFO(dtype_traits<Format>::name);
+    const auto found = encoded<Format>(values, {Encoder::search, {}});
+    for (std::size_t b = 0; b < found.size(); ++b) {
+      double best = HUGE_VAL;
+      for (int power = -127; power < 128; ++power) {
+        Format block{};
+        encode_by(&values[32 * b], power, block);
+        best = std::min(best, quant::squared_error(&values[32 * b], ones.data(), block));
+      }
+      CHECK(quant::squared_error(&values[32 * b], ones.data(), found[b]) <= best * rounding);
     }
-    CHECK(quant::squared_error(&values[32 * b], ones.data(), four_bits[b]) <= best * rounding);
-  }
+  };
+  check_powers(std::type_identity<mxfp4>{}, [](const f32* from, int power, mxfp4& block) {
+    block.scale = static_cast<std::uint8_t>(power + 127);
+    quant::detail::code_e2m1<16>(from, precast::detail::half_e8m0(block.scale), block.low);
+  });
+  const auto over_power = [](const f32* from, int power, auto& block) {
+    quant::detail::code_over_power(from, power, block);
+  };
+  check_powers(std::type_identity<mxfp6_e3m2>{}, over_power);
+  check_powers(std::type_identity<mxfp6_e2m3>{}, over_power);
+  check_powers(std::type_identity<mxfp8>{}, over_power);
 
   const auto with_e4m3 = encoded<nvfp4>(values, {Encoder::search, {}});
   for (std::size_t b = 0; b < with_e4m3.size(); ++b) {

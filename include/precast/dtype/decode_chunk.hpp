@@ -60,27 +60,39 @@ PRECAST_HOST_DEVICE void look_up(const TableInWords& table, const CodePlace& at,
     values[i] = at.scale * static_cast<f32>(table[(at.low[i] >> at.shift) & 15]);
 }
 
+// decode_aligned: values [first, first + Count) of blocks that take them apart better than one by one; first
+// is a multiple of Count.
+
 template <int Count>
-PRECAST_HOST_DEVICE void decode_looked_up(const iq4_nl& block, int first, f32* values) {
+PRECAST_HOST_DEVICE void decode_aligned(const iq4_nl& block, int first, f32* values) {
   look_up<Count>(iq4_in_words(), {half_value(block.scale), block.low + first % 16, first / 16 * 4}, values);
 }
 template <int Count>
-PRECAST_HOST_DEVICE void decode_looked_up(const iq4_xs& block, int first, f32* values) {
+PRECAST_HOST_DEVICE void decode_aligned(const iq4_xs& block, int first, f32* values) {
   const int group = first / 32;
   const f32 scale = half_value(block.scale) * static_cast<f32>(group_scale(block, group));
   look_up<Count>(iq4_in_words(), {scale, block.low + 16 * group + first % 16, first % 32 / 16 * 4}, values);
 }
 template <int Count>
-PRECAST_HOST_DEVICE void decode_looked_up(const mxfp4& block, int first, f32* values) {
+PRECAST_HOST_DEVICE void decode_aligned(const mxfp4& block, int first, f32* values) {
   look_up<Count>(e2m1_in_words(), {half_e8m0(block.scale), block.low + first % 16, first / 16 * 4}, values);
 }
 template <int Count>
-PRECAST_HOST_DEVICE void decode_looked_up(const nvfp4& block, int first, f32* values) {
+PRECAST_HOST_DEVICE void decode_aligned(const nvfp4& block, int first, f32* values) {
   const int group = first / 16;
   look_up<Count>(
       e2m1_in_words(),
       {half_unsigned_e4m3(block.scales[group]), block.low + 8 * group + first % 8, first % 16 / 8 * 4},
       values);
+}
+/// Whole threes of bytes, so that all shifts are known.
+template <int Count, Mxfp6 Block>
+  requires(Count % 4 == 0)
+PRECAST_HOST_DEVICE void decode_aligned(const Block& block, int first, f32* values) {
+  const f32 scale = e8m0(block.scale);
+  const std::uint8_t* const codes = block.codes + first / 4 * 3;
+  for (int i = 0; i < Count; ++i)
+    values[i] = convert_value<f32>(element_of<Block>{six_bits_at(codes, i)}) * scale;
 }
 
 }  // namespace detail
@@ -100,9 +112,9 @@ template <BlockDtype T, int Count>
   static_assert(dtype_traits<T>::values_per_block % Count == 0,
                 "decode_chunk: chunks do not cross the end of a block.");
   constexpr int in_piece = values_in_piece<T>;
-  if constexpr (requires { detail::decode_looked_up<Count>(block, first, values); }) {
-    static_assert(Count <= in_piece, "decode_chunk: what is looked up at a time has one scale.");
-    detail::decode_looked_up<Count>(block, first, values);
+  if constexpr (requires { detail::decode_aligned<Count>(block, first, values); }) {
+    static_assert(Count <= in_piece, "decode_chunk: values of a chunk have one scale.");
+    detail::decode_aligned<Count>(block, first, values);
   } else if constexpr (in_piece > 0 && in_piece % Count == 0) {
     dtype_traits<T>::decode_piece(block, first / in_piece, first % in_piece, Count, values);
   } else {

@@ -102,8 +102,9 @@ constexpr bool any_dtype(DtypeList<Ts...>, Visitor&& visitor) {
   return (visitor.template operator()<Ts>() || ...);
 }
 
-/// Whether files hold values of a dtype: tf32 is a format of operands alone.
-template <ScalarDtype T>
+/// Whether safetensors files hold values of a dtype: tf32 is a format of operands alone, and of most blocks
+/// they have no name.
+template <Dtype T>
 inline constexpr bool in_files = requires {
   dtype_traits<T>::safetensors_name;
 };

@@ -103,24 +103,49 @@ template <class Bytes>
   values = floats_of(integers - less);
 }
 
-/// Numbers behind codes of fp8_e4m3 or fp8_e5m2, which are codes of f16 with fewer bits and, of fp8_e4m3,
-/// another exponent; false where one is infinite or NaN, which the caller decodes by itself.
-template <class Code>
-[[gnu::always_inline]] inline bool fp8_numbers_of(Bytes16 codes, Floats16& values) {
-  constexpr bool is_half = std::is_same_v<Code, fp8_e5m2>;
-  static_assert(is_half || std::is_same_v<Code, fp8_e4m3>);
-  const Bytes16 special = is_half ? reinterpret_cast<Bytes16>((codes & 0x7c) == 0x7c)
-                                  : reinterpret_cast<Bytes16>((codes & 0x7f) == 0x7f);
-  if (any_set(special)) [[unlikely]]
-    return false;
+/// The six bits of 16 codes that lie four to three bytes, a byte each.
+[[gnu::always_inline]] inline Bytes16 six_bits_apart(const std::uint8_t* codes) {
+  using Fours = std::uint32_t __attribute__((vector_size(16)));
+  Bytes16 twelve{};
+  std::memcpy(&twelve, codes, 12);
+#if defined(__SSSE3__)
+  __m128i from;
+  std::memcpy(&from, &twelve, sizeof from);
+  from = _mm_shuffle_epi8(from, _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+  Fours four;
+  std::memcpy(&four, &from, sizeof four);
+#else
+  Fours four;
+  for (int i = 0; i < 4; ++i)
+    four[i] = twelve[3 * i] | std::uint32_t{twelve[3 * i + 1]} << 8 | std::uint32_t{twelve[3 * i + 2]} << 16;
+#endif
+  return reinterpret_cast<Bytes16>((four & 0x3fu) | (four << 2 & 0x3f00u) | (four << 4 & 0x3f0000u) |
+                                   (four << 6 & 0x3f000000u));
+}
+
+/// Numbers behind codes of a float of at most 8 bits, which are codes of f16 with fewer bits and, but of
+/// fp8_e5m2, another exponent; false where one is infinite or NaN, which the caller decodes by itself.
+template <ScalarDtype Code>
+[[gnu::always_inline]] inline bool small_numbers_of(Bytes16 codes, Floats16& values) {
+  constexpr FloatFormat format = format_of<Code>();
+  static_assert(format.bits() <= 8 && format.exponent_bits <= 5 && format.bias() <= 15);
+  constexpr auto sign = static_cast<std::uint8_t>(format.sign_code());
+  constexpr std::uint8_t magnitude = sign - 1;
+  constexpr bool is_half = format.exponent_bits == 5;
+  if constexpr (format.specials != Specials::none) {
+    constexpr auto first_special = static_cast<std::uint8_t>(format.max_code() + 1);
+    if (any_set(reinterpret_cast<Bytes16>((codes & magnitude) >= first_special))) [[unlikely]]
+      return false;
+  }
 #if defined(__AVX2__) && defined(__F16C__)
+  constexpr int up = 10 - format.mantissa_bits, sign_up = 16 - format.bits();
   __m128i from;
   std::memcpy(&from, &codes, sizeof from);
   const __m256i wide = _mm256_cvtepu8_epi16(from);
   const __m256i halves =
-      is_half ? _mm256_slli_epi16(wide, 8)
-              : _mm256_or_si256(_mm256_slli_epi16(_mm256_and_si256(wide, _mm256_set1_epi16(0x7f)), 7),
-                                _mm256_slli_epi16(_mm256_and_si256(wide, _mm256_set1_epi16(0x80)), 8));
+      is_half ? _mm256_slli_epi16(wide, up)
+              : _mm256_or_si256(_mm256_slli_epi16(_mm256_and_si256(wide, _mm256_set1_epi16(magnitude)), up),
+                                _mm256_slli_epi16(_mm256_and_si256(wide, _mm256_set1_epi16(sign)), sign_up));
 #if defined(__AVX512F__)
   values = reinterpret_cast<Floats16>(_mm512_maskz_cvtph_ps(0xffff, halves));
 #else
@@ -128,14 +153,15 @@ template <class Code>
   values.parts[1] =
       reinterpret_cast<Floats16::Register>(_mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)));
 #endif
-  if constexpr (!is_half) values = values * 0x1p8f;
+  if constexpr (!is_half) values = values * static_cast<f32>(1 << (15 - format.bias()));
 #else
   // The code shifted into place of an f32, times a power of two.
+  constexpr auto rescale = static_cast<f32>(power_of_two(127 - format.bias()));
   Ints16 wide;
   widen(codes, wide);
-  const auto magnitudes = same_bits_as<Floats16>((wide & 0x7f) << (is_half ? 21 : 20));
-  values = same_bits_as<Floats16>(same_bits_as<Ints16>(magnitudes * (is_half ? 0x1p112f : 0x1p120f)) |
-                                  ((wide & 0x80) << 24));
+  const auto magnitudes = same_bits_as<Floats16>((wide & magnitude) << (23 - format.mantissa_bits));
+  values = same_bits_as<Floats16>(same_bits_as<Ints16>(magnitudes * rescale) |
+                                  ((wide & sign) << (32 - format.bits())));
 #endif
   return true;
 }

@@ -207,17 +207,22 @@ template <class To>
   }
 }
 
-template <class To>
-[[gnu::always_inline]] inline void decode_step(const mxfp8& block, int, const To& sink) {
+template <precast::detail::Microscaled Block, class To>
+[[gnu::always_inline]] inline void decode_step(const Block& block, int, const To& sink) {
   const f32 scale = precast::detail::e8m0(block.scale);
   for (int half = 0; half < 2; ++half) {
-    const Bytes16 codes = sixteen_bytes(block.codes + 16 * half);
+    const Bytes16 codes = [&] {
+      if constexpr (precast::detail::Mxfp6<Block>)
+        return six_bits_apart(block.codes + 12 * half);
+      else
+        return sixteen_bytes(block.codes + 16 * half);
+    }();
     Floats16 values;
-    if (fp8_numbers_of<fp8_e4m3>(codes, values)) [[likely]] {
+    if (small_numbers_of<precast::detail::element_of<Block>>(codes, values)) [[likely]] {
       values = values * scale;
     } else {
       f32 some[16];
-      dtype_traits<mxfp8>::decode(block, 16 * half, 16, some);
+      dtype_traits<Block>::decode(block, 16 * half, 16, some);
       values = loaded_floats(some);
     }
     sink.put(half, values);

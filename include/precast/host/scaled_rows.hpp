@@ -26,7 +26,7 @@ template <ScaledCode Code>
     to_floats(reinterpret_cast<SignedBytes16>(codes), values);
     return true;
   } else {
-    return fp8_numbers_of<Code>(codes, values);
+    return small_numbers_of<Code>(codes, values);
   }
 }
 

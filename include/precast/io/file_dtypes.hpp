@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 
@@ -41,14 +42,17 @@ inline constexpr std::array<FileDtype, 11> foreign_file_dtypes = {{
     {"F8_E8M0", {"e8m0", 1, 1}},
 }};
 
-template <class... Ts>
-consteval auto all_file_dtypes(DtypeList<Ts...>) {
-  std::array<FileDtype, (std::size_t{in_files<Ts>} + ...) + foreign_file_dtypes.size()> all{};
+template <class... Ts, class... Entries>
+consteval auto all_file_dtypes(DtypeList<Ts...>, BlockFormatList<Entries...>) {
+  constexpr std::size_t own =
+      (std::size_t{in_files<Ts>} + ...) + (std::size_t{in_files<typename Entries::format>} + ...);
+  std::array<FileDtype, own + foreign_file_dtypes.size()> all{};
   std::size_t count = 0;
   const auto add = [&]<class T>() {
     if constexpr (in_files<T>) all[count++] = {dtype_traits<T>::safetensors_name, dtype_info<T>, true};
   };
   (add.template operator()<Ts>(), ...);
+  (add.template operator()<typename Entries::format>(), ...);
   for (const FileDtype& other : foreign_file_dtypes) all[count++] = other;
   return all;
 }
@@ -60,9 +64,10 @@ inline std::vector<FileDtype>& added_file_dtypes() {
 
 }  // namespace detail
 
-/// Every dtype of Precast's that a file may hold. Only the scalars of dtype/ are computed with; the others
-/// are listed.
-inline constexpr auto file_dtypes = detail::all_file_dtypes(ScalarDtypes{});
+/// Every dtype of Precast's that a file may hold. Only the scalars and blocks of dtype/ are computed with;
+/// the others are listed. A block dtype that no other program has a place for is there under a name of
+/// Precast's own.
+inline constexpr auto file_dtypes = detail::all_file_dtypes(ScalarDtypes{}, BlockFormats{});
 
 /// The dtype that files call by this name ("BF16"), one that was added among them; or nothing.
 inline std::optional<FileDtype> file_dtype(std::string_view file_name) {

@@ -1,5 +1,5 @@
-// The search encoder of formats whose groups have a scale alone: q8_0 q5_0 q4_0 iq4_nl mxfp8 mxfp4 nvfp4, and
-// of those K-quants that have one, q6_k q3_k iq4_xs.
+// The search encoder of formats whose groups have a scale alone: q8_0 q5_0 q4_0 iq4_nl mxfp8 mxfp6 mxfp4
+// nvfp4, and of those K-quants that have one, q6_k q3_k iq4_xs.
 #pragma once
 
 #include <cmath>
@@ -165,11 +165,11 @@ inline void search_block(const f32* values, const f32* weights, iq4_nl& block) {
   detail::code_iq4(values, reciprocal(detail::half_value(block.scale)), block.low);
 }
 
-inline void search_block(const f32* values, const f32* weights, mxfp8& block) {
-  const f32 largest = detail::largest_magnitude<32>(values);
-  const int power = largest > 0 ? clamped(std::ilogb(largest) - 8, -125, 124) : -125;
-  detail::code_mxfp8(values, detail::best_power<detail::FloatGrid<fp8_e4m3>>(values, weights, power - 2),
-                     block);
+template <precast::detail::Microscaled Block>
+void search_block(const f32* values, const f32* weights, Block& block) {
+  using Grid = detail::FloatGrid<precast::detail::element_of<Block>>;
+  const int power = detail::power_for<Block>(values, -125, 124);
+  detail::code_over_power(values, detail::best_power<Grid>(values, weights, power - 2), block);
 }
 inline void search_block(const f32* values, const f32* weights, mxfp4& block) {
   const f32 largest = detail::largest_magnitude<32>(values);

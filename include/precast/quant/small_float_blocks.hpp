@@ -1,7 +1,8 @@
-// Encoders of mxfp4 and nvfp4, to ggml's bytes, and of mxfp8, as OCP's specification of Microscaling formats
-// says.
+// Encoders of mxfp4 and nvfp4, to ggml's bytes, and of mxfp6 and mxfp8, as OCP's specification of
+// Microscaling formats says.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -80,22 +81,45 @@ inline void encode_block(const f32* values, nvfp4& block) {
 
 namespace detail {
 
-/// Encodes 32 values over 2^power: each is rounded to nearest even, and limited to 448.
-inline void code_mxfp8(const f32* values, int power, mxfp8& block) {
+/// 32 codes of six bits, four to three bytes.
+inline void put_six_bits(const std::uint8_t* codes, std::uint8_t* to) {
+  for (int four = 0; four < 8; ++four, codes += 4, to += 3) {
+    to[0] = static_cast<std::uint8_t>(codes[0] | codes[1] << 6);
+    to[1] = static_cast<std::uint8_t>(codes[1] >> 2 | codes[2] << 4);
+    to[2] = static_cast<std::uint8_t>(codes[2] >> 4 | codes[3] << 2);
+  }
+}
+
+/// Encodes 32 values over 2^power: each is rounded to nearest even, and limited to the largest number. No
+/// product with a power of two rounds, but where elements have nothing but 0.
+template <precast::detail::Microscaled Block>
+void code_over_power(const f32* values, int power, Block& block) {
   block.scale = static_cast<std::uint8_t>(power + 127);
-  // No product with a power of two rounds, but where e4m3 has nothing but 0.
   const f32 by = static_cast<f32>(power_of_two(-power));
-  for (int i = 0; i < 32; ++i) block.codes[i] = convert_value<fp8_e4m3, true>(values[i] * by).bits;
+  std::uint8_t codes[32];
+  for (int i = 0; i < 32; ++i)
+    codes[i] = convert_value<precast::detail::element_of<Block>, true>(values[i] * by).bits;
+  if constexpr (precast::detail::Mxfp6<Block>)
+    put_six_bits(codes, block.codes);
+  else
+    std::copy_n(codes, 32, block.codes);
+}
+
+/// The power of two of OCP's scale: that of the largest magnitude, less that of the largest element; in
+/// [least, most].
+template <precast::detail::Microscaled Block>
+int power_for(const f32* values, int least, int most) {
+  constexpr int of_largest = format_of<precast::detail::element_of<Block>>().max_exponent();
+  const f32 largest = largest_magnitude<32>(values);
+  return largest > 0 ? clamped(std::ilogb(largest) - of_largest, least, most) : least;
 }
 
 }  // namespace detail
 
-/// Encodes 32 values: the scale is the power of two of the largest magnitude, less e4m3's largest, 2^8.
-inline void encode_block(const f32* values, mxfp8& block) {
-  const f32 largest = detail::largest_magnitude<32>(values);
-  int power = -127;
-  if (largest > 0) power = clamped(std::ilogb(largest) - 8, -127, 127);
-  detail::code_mxfp8(values, power, block);
+/// Encodes 32 values.
+template <precast::detail::Microscaled Block>
+void encode_block(const f32* values, Block& block) {
+  detail::code_over_power(values, detail::power_for<Block>(values, -127, 127), block);
 }
 
 PRECAST_EXACT_ARITHMETIC_END

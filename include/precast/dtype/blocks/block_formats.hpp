@@ -33,11 +33,12 @@ struct BlockFormatList {
 /// Every block dtype of the library, by falling number of bits.
 using BlockFormats =
     BlockFormatList<BlockFormatEntry<q8_0, 8>, BlockFormatEntry<mxfp8, no_ggml_type>,
-                    BlockFormatEntry<q6_k, 14>, BlockFormatEntry<q5_1, 7>, BlockFormatEntry<q5_0, 6>,
-                    BlockFormatEntry<q5_k, 13>, BlockFormatEntry<q4_1, 3>, BlockFormatEntry<q4_0, 2>,
-                    BlockFormatEntry<q4_k, 12>, BlockFormatEntry<iq4_nl, 20>, BlockFormatEntry<nvfp4, 40>,
-                    BlockFormatEntry<iq4_xs, 23>, BlockFormatEntry<mxfp4, 39>, BlockFormatEntry<q3_k, 11>,
-                    BlockFormatEntry<q2_k, 10>>;
+                    BlockFormatEntry<q6_k, 14>, BlockFormatEntry<mxfp6_e3m2, no_ggml_type>,
+                    BlockFormatEntry<mxfp6_e2m3, no_ggml_type>, BlockFormatEntry<q5_1, 7>,
+                    BlockFormatEntry<q5_0, 6>, BlockFormatEntry<q5_k, 13>, BlockFormatEntry<q4_1, 3>,
+                    BlockFormatEntry<q4_0, 2>, BlockFormatEntry<q4_k, 12>, BlockFormatEntry<iq4_nl, 20>,
+                    BlockFormatEntry<nvfp4, 40>, BlockFormatEntry<iq4_xs, 23>, BlockFormatEntry<mxfp4, 39>,
+                    BlockFormatEntry<q3_k, 11>, BlockFormatEntry<q2_k, 10>>;
 
 /// A line of the list as a run-time value.
 struct BlockFormat {

@@ -1,9 +1,11 @@
-// mxfp4 nvfp4 mxfp8: floats of 4 and 8 bits under scales of 8 bits. mxfp4 and nvfp4 lie as ggml has them,
-// mxfp8 is OCP's Microscaling format with its scale in front (docs/quantisation.md).
+// mxfp4 nvfp4 mxfp6_e3m2 mxfp6_e2m3 mxfp8: floats of 4, 6 and 8 bits under scales of 8 bits. mxfp4 and nvfp4
+// lie as ggml has them, the others are OCP's Microscaling formats with their scale in front
+// (docs/quantisation.md).
 #pragma once
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include <precast/dtype/blocks/in_pieces.hpp>
 
@@ -21,6 +23,18 @@ struct nvfp4 {
   std::uint8_t low[32];  ///< 8 bytes a group: the code of value i, and above it that of value i + 8
 };
 
+/// 32 values of e3m2 and a power of two.
+struct mxfp6_e3m2 {
+  std::uint8_t scale;      ///< e8m0; 255 says that all values are NaN
+  std::uint8_t codes[24];  ///< the six bits of value i from bit 6 i on, the lowest of a byte first
+};
+
+/// The same with e2m3: a smaller range in steps half as wide.
+struct mxfp6_e2m3 {
+  std::uint8_t scale;
+  std::uint8_t codes[24];
+};
+
 /// 32 values of e4m3 and a power of two.
 struct mxfp8 {
   std::uint8_t scale;  ///< e8m0; 255 says that all values are NaN
@@ -28,6 +42,46 @@ struct mxfp8 {
 };
 
 namespace detail {
+
+/// The elements of mxfp6, of six bits, which lie in a byte where they are by themselves.
+struct e3m2 {
+  std::uint8_t bits = 0;
+};
+struct e2m3 {
+  std::uint8_t bits = 0;
+};
+
+}  // namespace detail
+
+template <>
+struct dtype_traits<detail::e3m2> : detail::scalar_traits<detail::e3m2> {
+  static constexpr std::string_view name = "e3m2";
+  static constexpr FloatFormat format{3, 2, Specials::none};
+};
+template <>
+struct dtype_traits<detail::e2m3> : detail::scalar_traits<detail::e2m3> {
+  static constexpr std::string_view name = "e2m3";
+  static constexpr FloatFormat format{2, 3, Specials::none};
+};
+
+namespace detail {
+
+/// A block of mxfp6, of either code.
+template <class Block>
+concept Mxfp6 = std::is_same_v<Block, mxfp6_e3m2> || std::is_same_v<Block, mxfp6_e2m3>;
+/// A block as OCP's specification has it, whose scale is e8m0; and the dtype of its elements.
+template <class Block>
+concept Microscaled = Mxfp6<Block> || std::is_same_v<Block, mxfp8>;
+template <Microscaled Block>
+using element_of = std::conditional_t<std::is_same_v<Block, mxfp8>, fp8_e4m3,
+                                      std::conditional_t<std::is_same_v<Block, mxfp6_e3m2>, e3m2, e2m3>>;
+
+/// The code of value i of 32, which lie four to three bytes.
+PRECAST_HOST_DEVICE std::uint8_t six_bits_at(const std::uint8_t* codes, int i) {
+  const std::uint8_t* const three = codes + i / 4 * 3;
+  const std::uint32_t bits = three[0] | std::uint32_t{three[1]} << 8 | std::uint32_t{three[2]} << 16;
+  return static_cast<std::uint8_t>(bits >> (6 * (i % 4)) & 63);
+}
 
 /// Twice the number behind a code of e2m1.
 PRECAST_HOST_DEVICE_CONSTEXPR int twice_e2m1(int code) {
@@ -41,7 +95,7 @@ PRECAST_HOST_DEVICE_CONSTEXPR f32 half_e8m0(std::uint8_t code) {
   return bit_cast<f32>(word);
 }
 
-/// mxfp8's scale, 2^(code - 127); NaN for 255.
+/// The scale of mxfp6 and mxfp8, 2^(code - 127); NaN for 255.
 PRECAST_HOST_DEVICE_CONSTEXPR f32 e8m0(std::uint8_t code) {
   if (code == 255) return __builtin_nanf("");
   return bit_cast<f32>(code == 0 ? std::uint32_t{0x00400000} : std::uint32_t{code} << 23);
@@ -81,6 +135,27 @@ struct dtype_traits<nvfp4> : detail::decoded_in_pieces<nvfp4, 64, 36, 8> {
     for (int i = 0; i < count; ++i)
       values[i] = static_cast<f32>(detail::twice_e2m1((low[i] >> (4 * half)) & 15)) * scale;
   }
+};
+
+namespace detail {
+/// What both formats of mxfp6 have in common.
+template <class Block>
+struct mxfp6_traits : decoded_in_pieces<Block, 32, 25, 32> {
+  PRECAST_HOST_DEVICE static void decode_piece(const Block& block, int, int first, int count, f32* values) {
+    const f32 scale = e8m0(block.scale);
+    for (int i = 0; i < count; ++i)
+      values[i] = convert_value<f32>(element_of<Block>{six_bits_at(block.codes, first + i)}) * scale;
+  }
+};
+}  // namespace detail
+
+template <>
+struct dtype_traits<mxfp6_e3m2> : detail::mxfp6_traits<mxfp6_e3m2> {
+  static constexpr std::string_view name = "mxfp6_e3m2", safetensors_name = "MXFP6_E3M2";
+};
+template <>
+struct dtype_traits<mxfp6_e2m3> : detail::mxfp6_traits<mxfp6_e2m3> {
+  static constexpr std::string_view name = "mxfp6_e2m3", safetensors_name = "MXFP6_E2M3";
 };
 
 template <>
