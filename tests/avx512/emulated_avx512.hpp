@@ -46,6 +46,7 @@
 #define _mm512_maskz_cvtph_ps precast::testing::avx512::maskz_cvtph_ps
 #define _mm512_maskz_extracti64x4_epi64 precast::testing::avx512::maskz_extracti64x4_epi64
 #define _mm512_maskz_inserti64x4 precast::testing::avx512::maskz_inserti64x4
+#define _mm512_maskz_multishift_epi64_epi8 precast::testing::avx512::maskz_multishift_epi64_epi8
 #define _mm512_maskz_permutexvar_epi16 precast::testing::avx512::maskz_permutexvar_epi16
 #define _mm512_maskz_permutexvar_epi32 precast::testing::avx512::maskz_permutexvar_epi32
 #define _mm512_maskz_permutexvar_epi8 precast::testing::avx512::maskz_permutexvar_epi8

@@ -36,6 +36,12 @@ __m512i permuted_of_two(__m512i a, __m512i index, __m512i b) {
     return place < Array::count ? x[place] : y[place - Array::count];
   });
 }
+/// Eight bits of a number of 64 bits, which goes on from its lowest after its highest.
+inline __m512i maskz_multishift_epi64_epi8(__mmask64 mask, __m512i shifts, __m512i a) {
+  return each<I8>(mask, [at = I8(shifts), x = As<std::uint64_t, __m512i>(a)](int i) {
+    return std::rotr(x[i / 8], at[i] % 64) & 0xff;
+  });
+}
 inline __m512i permutex2var_epi8(__m512i a, __m512i index, __m512i b) {
   return permuted_of_two<I8>(a, index, b);
 }

@@ -44,6 +44,22 @@ TEST_CASE("emulated AVX-512 looks up by indices as the instructions do", "[avx51
         (77u << 8 | 1));  // bytes 4 of the first and 0 of the second, and twice byte 0 of the first
 }
 
+TEST_CASE("emulated AVX-512 shifts bytes out of 64 bits as the instruction does", "[avx512]") {
+  Words words{};
+  words[0] = 0x89abcdef, words[1] = 0x01234567;
+  words[2] = 0x0000000f, words[3] = 0xf0000000;
+  Words shifts{};
+  shifts[0] = 4 | 32 << 8 | 60 << 16 | (64u + 8) << 24;  // of a shift six bits count
+  shifts[2] = 60;                                        // after the highest bits come the lowest
+  const auto apart = values<Words>(_mm512_maskz_multishift_epi64_epi8(
+      ~0ull, _mm512_loadu_si512(shifts.data()), _mm512_loadu_si512(words.data())));
+  CHECK(apart[0] == (0xdeu | 0x67u << 8 | 0xf0u << 16 | 0xcdu << 24));
+  CHECK(apart[1] == 0xefefefef);
+  CHECK((apart[2] & 0xff) == 0xff);
+  CHECK(values<Words>(_mm512_maskz_multishift_epi64_epi8(2, _mm512_loadu_si512(shifts.data()),
+                                                         _mm512_loadu_si512(words.data())))[0] == 0x6700);
+}
+
 TEST_CASE("emulated AVX-512 classifies, compares and rounds as the instructions do", "[avx512]") {
   Floats numbers{};
   numbers[0] = NAN;

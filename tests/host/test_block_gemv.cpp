@@ -207,6 +207,8 @@ TEST_CASE("few rows meet the codes of blocks as they lie", "[blocks]") {
 TEST_CASE("few rows take every scale of a byte", "[blocks]") {
   check_scales_of_a_byte<mxfp4>();
   check_scales_of_a_byte<nvfp4>();
+  check_scales_of_a_byte<mxfp6_e3m2>();
+  check_scales_of_a_byte<mxfp6_e2m3>();
   check_scales_of_a_byte<mxfp8>();
 }
 

@@ -96,6 +96,16 @@ using Pairs32 = std::uint16_t __attribute__((vector_size(64)));
   return same_bits_as<Words16>(_mm512_permutex2var_epi8(same_bits_as<__m512i>(first), table_of_indices(index),
                                                         same_bits_as<__m512i>(second)));
 }
+/// Byte i: byte index[i] of one register.
+[[gnu::always_inline]] inline Words16 bytes_at(const Indices<std::uint8_t>& index, Words16 bytes) {
+  return same_bits_as<Words16>(
+      _mm512_maskz_permutexvar_epi8(~__mmask64{0}, table_of_indices(index), same_bits_as<__m512i>(bytes)));
+}
+/// Byte i: the eight bits from bit shifts[i] on of the 64 that it is one of.
+[[gnu::always_inline]] inline Words16 shifted_apart(Words16 bytes, const Indices<std::uint8_t>& shifts) {
+  return same_bits_as<Words16>(_mm512_maskz_multishift_epi64_epi8(~__mmask64{0}, table_of_indices(shifts),
+                                                                  same_bits_as<__m512i>(bytes)));
+}
 /// Each Word: byte index[i] of one register, where i is the word's first byte.
 template <class Word>
 [[gnu::always_inline]] inline Words16 widened_bytes_of(Words16 bytes, const Indices<std::uint8_t>& index) {
