@@ -121,8 +121,9 @@ void add(const char* format, std::int64_t rows) {
 const bool added = [] {
   for (const std::int64_t rows : {1, 2, 4})
     for (const char* format :
-         {"q8_0", "int8_row", "fp8_e4m3_row", "fp8_e5m2_row", "mxfp8", "q6_k", "q5_1", "q5_0", "q5_k", "q4_1",
-          "q4_0", "q4_k", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4", "q3_k", "q2_k"}) {
+         {"q8_0",   "int8_row", "fp8_e4m3_row", "fp8_e5m2_row", "mxfp8", "mxfp6_e3m2", "mxfp6_e2m3",
+          "q6_k",   "q5_1",     "q5_0",         "q5_k",         "q4_1",  "q4_0",       "q4_k",
+          "iq4_nl", "iq4_xs",   "mxfp4",        "nvfp4",        "q3_k",  "q2_k"}) {
       add<F32>(format, rows);
       add<Bf16>(format, rows);
     }

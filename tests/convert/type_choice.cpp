@@ -237,6 +237,9 @@ TEST_CASE("types that a kind of file does not have are refused before any work")
              Catch::Contains("GGUF has no fp8_e4m3: write .safetensors"));
   CHECK_THAT(refusal("mxfp8", Container::gguf), Catch::Contains("GGUF has no mxfp8"));
   CHECK(refusal("mxfp8", Container::safetensors).empty());
+  CHECK_THAT(refusal("mxfp6_e2m3", Container::gguf),
+             Catch::Contains("GGUF has no mxfp6_e2m3: write .safetensors"));
+  CHECK(refusal("mxfp6_e2m3", Container::safetensors).empty());
   CHECK_THAT(refusal("mxfp4", Container::safetensors), Catch::Contains("safetensors has no mxfp4"));
   for (const Container container : {Container::safetensors, Container::gguf})
     CHECK(refusal("nvfp4", container).empty());

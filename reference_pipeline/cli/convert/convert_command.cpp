@@ -127,7 +127,8 @@ void add_convert_command(CLI::App& app) {
           "The type of all matrices whose rows its blocks divide; below 16 bits, entry and exit layers, "
           "embeddings, norms, convolutions and biases stay as they are. ggml's blocks need .gguf, but for "
           "nvfp4, which both kinds hold; fp8, mxfp8 and rows under scales need .safetensors, where scales "
-          "lie beside codes as ComfyUI reads them. Default: as they are")
+          "lie beside codes as ComfyUI reads them, and so does mxfp6, which only Precast reads. Default: as "
+          "they are")
       ->type_name(types);
   command
       ->add_option(
