@@ -167,7 +167,7 @@ def lead(text):
 
 def write_examples(site, folder):
     rows = [f"# Examples {{#{GUIDE}examples}}", "",
-            "Each is built and run by the tests; those of `extend/` are a project of their own, on an installed Precast", "",
+            "Each is built and run by the tests; those of `extend/` are a project of their own, on an installed Precast.", "",
             "| file | what it shows |", "|---|---|"]
     for name, path in site.examples.items():
         title = path.relative_to(ROOT / "examples")

@@ -68,7 +68,14 @@ TEST_CASE("formats: the facts") {
   CHECK(formats["fp8_e4m3"]["max"] == 448);
   CHECK(formats["fp8_e4m3"]["infinity"] == false);
   CHECK(formats["bf16"]["mantissa_bits"] == 7);
-  CHECK_THAT(run({"formats"}).out, Catch::StartsWith("format") && Catch::Contains("65504"));
+  CHECK(formats["e2m3"]["max"] == 7.5);
+  CHECK(formats["e2m1"]["bits"] == 4);
+  const nlohmann::json blocks = result.json()["blocks"];
+  CHECK(blocks["q4_k"] == nlohmann::json{{"bits", 4.5}, {"values", 256}, {"bytes", 144}, {"gguf_type", 12}});
+  CHECK(blocks["mxfp6_e2m3"]["gguf_type"].is_null());
+  CHECK(blocks["int8_row"]["values"].is_null());
+  CHECK_THAT(run({"formats"}).out, Catch::StartsWith("format") && Catch::Contains("65504") &&
+                                       Catch::Contains("\nblocks ") && Catch::Contains("\nint8_row "));
 }
 
 TEST_CASE("policy: the resolved table") {

@@ -1,6 +1,7 @@
 // precast formats: the facts of the number formats, or what each of them makes of given numbers.
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,19 +11,24 @@
 #include <cli/terminal/output.hpp>
 #include <formats/registry.hpp>
 
+#include <precast/dtype/blocks/elements.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/io/gguf_types.hpp>
 
 namespace precast::cli {
 
 namespace {
 
-/// Calls `visitor(name, format)` for every scalar dtype, widest first, then for those that were added.
+/// Calls `visitor(name, format)` for every scalar dtype, widest first, for the elements of blocks, then for
+/// scalars that were added.
 template <class Visitor>
 void for_each_format(Visitor&& visitor) {
-  any_dtype(ScalarDtypes{}, [&]<class T>() {
+  const auto visit = [&]<class T>() {
     visitor(dtype_traits<T>::name, dtype_traits<T>::format);
     return false;
-  });
+  };
+  any_dtype(ScalarDtypes{}, visit);
+  any_dtype(BlockElements{}, visit);
   for (const formats::StoredFormat& added : formats::added_formats())
     if (added.scalar) visitor(added.name, *added.scalar);
 }
@@ -118,6 +124,39 @@ std::string facts_table() {
   return aligned(rows, "lr");
 }
 
+/// Calls `visitor(format, number in GGUF files or nothing)` for every format of blocks and rows.
+template <class Visitor>
+void for_each_block_format(Visitor&& visitor) {
+  for (const formats::StoredFormat& format : formats::all_formats()) {
+    if (format.info.values_per_block == 1) continue;
+    const io::GgufType* const in_gguf = io::gguf_type(format.name);
+    visitor(format, in_gguf ? std::optional(in_gguf->number) : std::nullopt);
+  }
+}
+
+Json block_facts() {
+  Json all;
+  for_each_block_format([&](const formats::StoredFormat& format, std::optional<std::uint32_t> gguf) {
+    Json& facts = all[format.name] = {
+        {"bits", format.bits}, {"values", nullptr}, {"bytes", nullptr}, {"gguf_type", nullptr}};
+    if (!format.of_rows)
+      facts["values"] = format.info.values_per_block, facts["bytes"] = format.info.bytes_per_block;
+    if (gguf) facts["gguf_type"] = *gguf;
+  });
+  return all;
+}
+
+std::string block_table() {
+  std::vector<std::vector<std::string>> rows{{"blocks", "bits a value", "values", "bytes", "GGUF type"}};
+  for_each_block_format([&](const formats::StoredFormat& format, std::optional<std::uint32_t> gguf) {
+    rows.push_back({format.name, shortest(format.bits),
+                    format.of_rows ? "a row" : std::to_string(format.info.values_per_block),
+                    format.of_rows ? "–" : std::to_string(format.info.bytes_per_block),
+                    gguf ? std::to_string(*gguf) : "–"});
+  });
+  return aligned(rows, "lr");
+}
+
 Json number_json(double input) {
   Json number{{"input", json_number(input)}};
   for_each_format([&](std::string_view name, const FloatFormat& format) {
@@ -173,9 +212,9 @@ void add_formats_command(CLI::App& app) {
   command->callback([options] {
     if (options->numbers.empty()) {
       if (options->json)
-        print(Json{{"formats", facts()}});
+        print(Json{{"formats", facts()}, {"blocks", block_facts()}});
       else
-        print(facts_table());
+        print(facts_table() + "\n" + block_table());
       return;
     }
     Json numbers = Json::array();
