@@ -131,13 +131,13 @@ template <ScalarDtype Code>
   static_assert(format.bits() <= 8 && format.exponent_bits <= 5 && format.bias() <= 15);
   constexpr auto sign = static_cast<std::uint8_t>(format.sign_code());
   constexpr std::uint8_t magnitude = sign - 1;
-  constexpr bool is_half = format.exponent_bits == 5;
   if constexpr (format.specials != Specials::none) {
     constexpr auto first_special = static_cast<std::uint8_t>(format.max_code() + 1);
     if (any_set(reinterpret_cast<Bytes16>((codes & magnitude) >= first_special))) [[unlikely]]
       return false;
   }
 #if defined(__AVX2__) && defined(__F16C__)
+  constexpr bool is_half = format.exponent_bits == 5;
   constexpr int up = 10 - format.mantissa_bits, sign_up = 16 - format.bits();
   __m128i from;
   std::memcpy(&from, &codes, sizeof from);
