@@ -96,6 +96,7 @@ class Layers {
       }
       Tensor<Activation> dx(x->value.shape());
       linear_input_gradient_into<P>(*y->gradient, weight.weight(), dx.view());
+      round_as_product(dx);
       train::add_gradient<P>(x, std::move(dx));
     });
     return y;
@@ -217,8 +218,9 @@ class Layers {
     if (tape_) tape_->record(std::forward<Step>(step));
   }
 
-  /// Rounds what a product gives to what its operands leave between ops, where that has a narrower range than
-  /// Activation: autocast's products give f16, and what is beyond it is inf, whatever the loss scale.
+  /// Rounds what a product gives, on the way forward or back, to what its operands leave between ops, where
+  /// that has a narrower range than Activation: autocast's products give f16, what is beyond it is inf,
+  /// whatever the loss scale, and a gradient below it is 0.
   static void round_as_product(Tensor<Activation>& result) {
     using Product = activation_for<typename precisions<P, Matmul>::operand>;
     if constexpr (dtype_traits<Product>::format.exponent_bits <

@@ -191,10 +191,13 @@ TEST_CASE("a log whose last line was cut off goes on whole, and another file is 
   const auto lines = program::json_lines(log);
   REQUIRE(lines.size() == 6);
   for (std::size_t i = 0; i < lines.size(); ++i) CHECK(lines[i]["step"] == i);
-  const std::string notes = scratch.file("notes.txt", "not a log\n");
-  const auto refused = run(train(out, {"--steps", "8", "--log", notes, "--resume"}));
-  INFO(refused.err);
-  CHECK(refused.code == 1);
-  CHECK_THAT(refused.err, Catch::Contains("is no log of precast train"));
-  CHECK(program::content(notes) == "not a log\n");
+  for (const char* text : {"not a log\n", "nor this, without the end of a line", "{\"version\":1}"}) {
+    const std::string notes = scratch.file("notes.txt", text);
+    const auto refused = run(train(out, {"--steps", "8", "--log", notes, "--resume"}));
+    INFO(refused.err);
+    CHECK(refused.code == 1);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("is no log of precast train"));
+    CHECK(program::content(notes) == text);
+  }
 }

@@ -224,6 +224,19 @@ TEST_CASE("a model of 256 tokens is one of bytes where it has no other tokenizer
   CHECK(run(on).code == 0);
 }
 
+TEST_CASE("a model without any tokenizer is not said to have one", "[train]") {
+  const Scratch scratch;
+  const fs::path first = scratch.path() / "first";
+  REQUIRE(run(train(first, {"--steps", "1"})).code == 0);
+  fs::remove(first / "precast_tokenizer.json");
+  const auto outcome = run(
+      Words{"train", "--model", first.string(), "--quiet", "--output", (scratch.path() / "second").string()});
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(outcome.one_line_error());
+  CHECK_THAT(outcome.err, Catch::Contains("--model has no tokenizer that precast reads"));
+}
+
 TEST_CASE("train does not write over a model unless it is told to", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";

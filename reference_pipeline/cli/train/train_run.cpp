@@ -156,7 +156,7 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
           folder / tokenizer_file,
           "is not there, which says what the tokens are: put it back, or give the run's --batches");
     if (!inputs.tokenizer)
-      throw UsageError("--model has a tokenizer that precast does not read: give its tokens by --batches");
+      throw UsageError("--model has no tokenizer that precast reads: give its tokens by --batches");
     if (inputs.tokenizer->size() > inputs.config.vocabulary)
       throw io::file_error(folder / tokenizer_file,
                            "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
