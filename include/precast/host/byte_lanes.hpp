@@ -103,21 +103,22 @@ template <class Bytes>
   values = floats_of(integers - less);
 }
 
-/// The six bits of 16 codes that lie four to three bytes, a byte each.
-[[gnu::always_inline]] inline Bytes16 six_bits_apart(const std::uint8_t* codes) {
+/// The six bits of 16 codes that lie four to three bytes, from byte 0 or, with `last`, from byte 4 on: a byte
+/// each.
+[[gnu::always_inline]] inline Bytes16 six_bits_apart(Bytes16 bytes, bool last) {
   using Fours = std::uint32_t __attribute__((vector_size(16)));
-  Bytes16 twelve{};
-  std::memcpy(&twelve, codes, 12);
+  Fours four;
 #if defined(__SSSE3__)
   __m128i from;
-  std::memcpy(&from, &twelve, sizeof from);
-  from = _mm_shuffle_epi8(from, _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
-  Fours four;
+  std::memcpy(&from, &bytes, sizeof from);
+  from = _mm_shuffle_epi8(from, last ? _mm_setr_epi8(4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15, -1)
+                                     : _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
   std::memcpy(&four, &from, sizeof four);
 #else
-  Fours four;
-  for (int i = 0; i < 4; ++i)
-    four[i] = twelve[3 * i] | std::uint32_t{twelve[3 * i + 1]} << 8 | std::uint32_t{twelve[3 * i + 2]} << 16;
+  for (int i = 0; i < 4; ++i) {
+    const int place = 3 * i + (last ? 4 : 0);
+    four[i] = bytes[place] | std::uint32_t{bytes[place + 1]} << 8 | std::uint32_t{bytes[place + 2]} << 16;
+  }
 #endif
   return reinterpret_cast<Bytes16>((four & 0x3fu) | (four << 2 & 0x3f00u) | (four << 4 & 0x3f0000u) |
                                    (four << 6 & 0x3f000000u));

@@ -213,7 +213,7 @@ template <precast::detail::Microscaled Block, class To>
   for (int half = 0; half < 2; ++half) {
     const Bytes16 codes = [&] {
       if constexpr (precast::detail::Mxfp6<Block>)
-        return six_bits_apart(block.codes + 12 * half);
+        return six_bits_apart(sixteen_bytes(block.codes + 8 * half), half != 0);
       else
         return sixteen_bytes(block.codes + 16 * half);
     }();
