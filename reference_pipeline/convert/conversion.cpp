@@ -243,6 +243,16 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
     if (!component.empty())
       for (std::size_t i = 0, own = facts.names.size(); i < own; ++i)
         facts.names.push_back(component + '.' + facts.names[i]);
+    std::vector<const InputTensor*> sources;
+    for (const Piece& piece : tensor.pieces)
+      if (std::ranges::find(sources, piece.from) == sources.end()) sources.push_back(piece.from);
+    if (sources.size() > 1)
+      for (const InputTensor* const source : sources) {
+        std::vector<std::string>& names = facts.parts.emplace_back(std::vector{tensor.name});
+        if (!component.empty())
+          for (const std::string& name : {tensor.name, source->name}) names.push_back(component + '.' + name);
+        names.push_back(source->name);
+      }
     tensor.chosen = chooser.choose(facts, container);
   }
 }
