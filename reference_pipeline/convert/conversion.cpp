@@ -230,10 +230,15 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
                                   return bits_per_value(piece.from->type);
                                 })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
+    // Of two that are as precise, such as f16 and bf16, neither holds all values of the other.
+    const bool holds_all = std::ranges::none_of(tensor.pieces, [&](const Piece& piece) {
+      return piece.from->type != first.type && bits_per_value(piece.from->type) == bits_per_value(first.type);
+    });
+    const DtypeInfo from = holds_all ? first.type : dtype_info<f32>;
     const bool is_small = is_small_component || (holds_more && is_of_small_component(first.name));
     TensorFacts facts{{tensor.name},
                       tensor.shape,
-                      first.type,
+                      from,
                       first.is_float,
                       kind_,
                       is_small,
@@ -243,6 +248,16 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
     if (!component.empty())
       for (std::size_t i = 0, own = facts.names.size(); i < own; ++i)
         facts.names.push_back(component + '.' + facts.names[i]);
+    std::vector<const InputTensor*> sources;
+    for (const Piece& piece : tensor.pieces)
+      if (std::ranges::find(sources, piece.from) == sources.end()) sources.push_back(piece.from);
+    if (sources.size() > 1)
+      for (const InputTensor* const source : sources) {
+        std::vector<std::string>& names = facts.parts.emplace_back(std::vector{tensor.name});
+        if (!component.empty())
+          for (const std::string& name : {tensor.name, source->name}) names.push_back(component + '.' + name);
+        names.push_back(source->name);
+      }
     tensor.chosen = chooser.choose(facts, container);
   }
 }

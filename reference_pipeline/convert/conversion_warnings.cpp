@@ -46,6 +46,12 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
         (several.size() == 1 ? " matrix" : " matrices") + ", such as '" + io::printable(several.front()) +
         "', and each gets the most precise: the file is larger than the plan says; --layout diffusers "
         "keeps parts apart");
+  if (const std::vector<std::string>& several = chooser.of_several_rules(); !several.empty())
+    warnings_.push_back("--rule has a type for some parts of " + std::to_string(several.size()) +
+                        (several.size() == 1 ? " tensor" : " tensors") + ", such as '" +
+                        io::printable(several.front()) +
+                        "', whose other parts get a more precise one, which counts for all; --layout "
+                        "diffusers keeps parts apart");
   if (settings_.importance) warn_of_importance();
   std::int64_t again = 0;
   std::vector<std::string> vectors, long_names;

@@ -78,8 +78,9 @@ void Importance::read_gguf() {
     const std::string name = sums.name.substr(0, sums.name.size() - sums_end.size());
     const io::GgufTensor* const counts = file.lookup(name + std::string(counts_end));
     if (!counts)
-      throw io::tensor_error(path_, sums.name,
-                             "has no " + name + std::string(counts_end) + " beside it" + what_to_give);
+      throw io::tensor_error(
+          path_, sums.name,
+          "has no " + io::printable(name) + std::string(counts_end) + " beside it" + what_to_give);
     const std::vector<f32> count = values_of(path_, *counts);
     if (count.size() != 1)
       throw io::tensor_error(

@@ -3,6 +3,7 @@
 #include <array>
 
 #include <casting/type_names.hpp>
+#include <convert/layout.hpp>
 #include <convert/scaled_weight.hpp>
 #include <convert/type_choice.hpp>
 #include <families/request_error.hpp>
@@ -134,38 +135,58 @@ void check_types(const TypeWishes& wishes, Container container) {
   }
 }
 
-TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
-  std::optional<Wish> wish;
-  for (std::size_t i = 0; i < wishes_.rules.size(); ++i) {
-    const TypeRule& rule = wishes_.rules[i];
-    if (std::ranges::none_of(facts.names, [&](const std::string& name) { return found_in(rule, name); }))
-      continue;
-    ++rule_matches_[i];
-    if (wish) continue;
-    wish = Wish{rule.type, rule.names_tensors};
-    ++rule_counts_[i];
-  }
-  // Of a tensor that is put together from several, the most precise of their types is wanted.
+TypeChooser::Wish TypeChooser::wish_for_part(const TensorFacts& facts, const std::vector<std::string>& names,
+                                             const std::vector<std::string>& more_names_in_plans) {
   std::optional<DtypeInfo> planned;
-  bool several = false;
   if (wishes_.plan && facts.shape.rank() >= 2) {
-    std::vector<std::string> names = facts.names;
-    names.insert(names.end(), facts.more_names_in_plans.begin(), facts.more_names_in_plans.end());
-    for (const std::string& name : names)
+    std::vector<std::string> in_plan = names;
+    in_plan.insert(in_plan.end(), more_names_in_plans.begin(), more_names_in_plans.end());
+    for (const std::string& name : in_plan)
       if (const auto type_name = wishes_.plan->type_of(name)) {
         const DtypeInfo type = *find_type(*type_name);
-        several = several || (planned && planned->name != type.name);
-        if (!planned || *casting::bits_of_type(type.name) > *casting::bits_of_type(planned->name))
-          planned = type;
+        if (!planned || bits_per_value(type) > bits_per_value(*planned)) planned = type;
         for (const auto& [layer, ignored] : wishes_.plan->types)
           if (is_under(name, layer)) matched_layers_.insert(layer);
       }
   }
-  if (wish) return *wish;
-  if (several) of_several_types_.push_back(facts.names.front());
-  if (planned) return {planned, true};
+  for (std::size_t i = 0; i < wishes_.rules.size(); ++i) {
+    const TypeRule& rule = wishes_.rules[i];
+    if (std::ranges::any_of(names, [&](const std::string& name) { return found_in(rule, name); }))
+      return {rule.type, rule.names_tensors, false, i};
+  }
+  if (planned) return {planned, true, true};
   if (wishes_.biases && is_bias(facts.names.front(), facts.shape)) return {wishes_.biases, true};
-  return {wishes_.type, false};
+  return {wishes_.type};
+}
+
+TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
+  for (std::size_t i = 0; i < wishes_.rules.size(); ++i)
+    rule_matches_[i] += std::ranges::any_of(
+        facts.names, [&](const std::string& name) { return found_in(wishes_.rules[i], name); });
+  std::vector<Wish> wishes;
+  for (const auto& part : facts.parts)
+    wishes.push_back(wish_for_part(facts, part, diffusers_names(facts.kind, part.back())));
+  // What is whole may be planned in parts.
+  if (wishes.empty())
+    for (const std::string& name : facts.more_names_in_plans)
+      wishes.push_back(wish_for_part(facts, facts.names, {name}));
+  if (wishes.empty()) wishes.push_back(wish_for_part(facts, facts.names, {}));
+  std::set<std::size_t> deciding;
+  for (const Wish& wish : wishes)
+    if (wish.rule) deciding.insert(*wish.rule);
+  for (const std::size_t rule : deciding) ++rule_counts_[rule];
+  const auto type_of = [&](const Wish& wish) { return wish.type.value_or(facts.from); };
+  const Wish best =
+      *std::ranges::max_element(wishes, {}, [&](const Wish& wish) { return bits_per_value(type_of(wish)); });
+  bool of_a_rule = false, of_the_plan = false;
+  for (const Wish& wish : wishes) {
+    if (type_of(wish) == type_of(best)) continue;
+    of_a_rule = of_a_rule || wish.rule;
+    of_the_plan = of_the_plan || wish.planned;
+  }
+  if (of_a_rule) of_several_rules_.push_back(facts.names.front());
+  if (of_the_plan) of_several_types_.push_back(facts.names.front());
+  return best;
 }
 
 ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {

@@ -57,6 +57,8 @@ struct TensorFacts {
   WeightsKind kind = WeightsKind::other;
   bool part_of_small_component = false;            ///< of a whole model: its CLIPs and its VAE
   std::vector<std::string> more_names_in_plans{};  ///< diffusers', by which layers are planned
+  /// Of a tensor that is put together from several: the names of each part, the output's own among them.
+  std::vector<std::vector<std::string>> parts{};
 };
 
 struct ChosenType {
@@ -80,20 +82,25 @@ class TypeChooser {
   std::vector<std::string> unmatched_rules() const;
   std::vector<std::string> hidden_rules() const;
   std::vector<std::string> unmatched_layers() const;
-  /// The tensors so far for whose parts the plan has several types.
+  /// The tensors so far of which the plan has a type for a part that another part made more precise, and
+  /// those of which a rule has.
   const std::vector<std::string>& of_several_types() const { return of_several_types_; }
+  const std::vector<std::string>& of_several_rules() const { return of_several_rules_; }
 
  private:
   struct Wish {
     std::optional<DtypeInfo> type;
-    bool names_tensor = false;
+    bool names_tensor = false, planned = false;
+    std::optional<std::size_t> rule{};
   };
   Wish wish_for(const TensorFacts& facts);
+  Wish wish_for_part(const TensorFacts& facts, const std::vector<std::string>& names,
+                     const std::vector<std::string>& more_names_in_plans);
 
   const TypeWishes& wishes_;
   std::vector<std::int64_t> rule_matches_, rule_counts_;  ///< tensors of each, and those that it decides
   std::set<std::string> matched_layers_;
-  std::vector<std::string> of_several_types_;
+  std::vector<std::string> of_several_types_, of_several_rules_;
 };
 
 /// Throws families::RequestError where files of that kind cannot hold a type that is wished for.

@@ -67,6 +67,9 @@ bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::b
   if (format.scalar) return is_in_range(*format.scalar, largest);
   std::vector<f32> back(values.size());
   format.decode(bytes, back);
+  // Of values whose squares, or their sums, are beyond f32 some encoders leave 0 of the whole block.
+  const auto place = std::ranges::max_element(values, {}, [](f32 value) { return std::fabs(value); });
+  if (largest > largest_f16 && back[static_cast<std::size_t>(place - values.begin())] == 0) return false;
   return std::ranges::all_of(back, [](f32 value) { return std::isfinite(value); });
 }
 

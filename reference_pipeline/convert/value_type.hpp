@@ -41,7 +41,7 @@ void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f
 
 /// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned.
 /// Scalars are rounded once. Returns false where a value is beyond what the type can hold: it would come back
-/// infinite, NaN or, of nvfp4 and of scalars without infinity and NaN, as another one.
+/// infinite, NaN, 0 or, of nvfp4 and of scalars without infinity and NaN, as another one.
 bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes,
             const quant::EncodeOptions& options);
 

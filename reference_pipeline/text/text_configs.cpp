@@ -25,7 +25,7 @@ ActivationFunction activation_named(const io::Config& json, std::string_view key
   if (name == "relu") return ActivationFunction::relu;
   if (name == "silu" || name == "swish") return ActivationFunction::silu;
   throw json.error(key,
-                   "the activation '" + name.substr(0, 40) +
+                   "the activation '" + io::printable(name, 40) +
                        "' is not known: quick_gelu, gelu, gelu_new, gelu_pytorch_tanh, relu and silu are");
 }
 

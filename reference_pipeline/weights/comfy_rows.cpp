@@ -25,7 +25,9 @@ using RowFactors = std::function<void(std::int64_t first, std::span<f32> factors
 RowFactors row_factors(const Companions& companions, const io::TensorEntry& scale, const std::string& layer,
                        std::int64_t rows) {
   const std::int64_t count = scale.shape.elements();
-  if (!holds_numbers(scale) || (count != 1 && count != rows))
+  // As many numbers in another shape are scales of columns or of tiles.
+  const bool of_rows = count == rows && scale.shape.rank() > 0 && scale.shape[0] == rows;
+  if (!holds_numbers(scale) || (count != 1 && !of_rows))
     throw companions.error(layer + ".weight",
                            "its scale is " + std::string(scale.dtype.file_name) + " " +
                                to_string(scale.shape) + " where one number, or one for each of " +

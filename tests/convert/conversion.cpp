@@ -141,6 +141,12 @@ TEST_CASE("values that are not finite or too large are named with tensor and ind
   CHECK_THAT(refusal(500, "fp8_e4m3", folder.path() / "out.safetensors"),
              Catch::Contains("beyond what fp8_e4m3"));
   CHECK_THAT(refusal(1e7f, "q8_0", out), Catch::Contains("is 1e+07, beyond what q8_0 holds"));
+  // Far beyond f16, where sums of their squares are beyond f32, ggml's encoders leave 0 of a block.
+  for (const char* type : {"q6_k", "q5_k", "q4_k", "q3_k", "q2_k", "iq4_xs", "iq4_nl", "q8_0", "q5_1"})
+    for (const f32 value : {1e15f, -1e18f, 3e20f, -3e38f}) {
+      INFO(type << " of " << value);
+      CHECK_THAT(refusal(value, type, out), Catch::Contains(std::string("beyond what ") + type + " holds"));
+    }
   // Its scales end at 448, and far above it the nearest of its numbers is 0.
   for (const f32 value : {-2700.0f, 1e20f})
     CHECK_THAT(refusal(value, "nvfp4", out), Catch::Contains("beyond what nvfp4 holds"));

@@ -63,6 +63,29 @@ TEST_CASE("BFL's layout puts rows together, and comes back as it was") {
   }
 }
 
+TEST_CASE("f16 and bf16 that are put together become f32, which holds the values of both") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", bfl = folder.path() / "bfl.safetensors";
+  io::SafetensorsWriter writer(source);
+  const PlainTensors plain = small_flux();
+  const auto type_of = [](const std::string& name) { return name.ends_with("to_k.weight") ? "f16" : "bf16"; };
+  for (const auto& [name, tensor] : plain) writer.declare(name, *find_type(type_of(name)), tensor.shape);
+  for (const auto& [name, tensor] : plain) writer.write(encoded(type_of(name), tensor.values));
+  writer.commit();
+  convert_file(source, bfl, with_layout(Layout::bfl));
+  const InputWeights made(bfl);
+  CHECK(made.lookup("double_blocks.0.txt_attn.qkv.weight")->type.name == "bf16");
+  const InputTensor& qkv = *made.lookup("double_blocks.0.img_attn.qkv.weight");
+  CHECK(qkv.type.name == "f32");
+  std::vector<f32> expected;
+  for (const char* part : {"to_q", "to_k", "to_v"}) {
+    const std::string name = std::string("transformer_blocks.0.attn.") + part + ".weight";
+    const std::vector<f32> values = stored_as(type_of(name), plain.at(name).values);
+    expected.insert(expected.end(), values.begin(), values.end());
+  }
+  CHECK(decoded(qkv) == expected);
+}
+
 TEST_CASE("GGUF of a Flux transformer has the names and keys that other readers look for") {
   const TemporaryFolder folder;
   const PlainTensors plain = small_flux();

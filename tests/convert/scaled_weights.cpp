@@ -1,6 +1,7 @@
 // Weights as codes with scales beside them: what convert writes is what ComfyUI's readers take, held as it
 // is, and draws what the decoded weights draw.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -257,6 +258,19 @@ TEST_CASE("convert writes nvfp4 as ComfyUI has it, under a scale for the whole m
   searched.encoder.encoder = quant::Encoder::search;
   convert_file(source, out, searched);
   CHECK(squared_error(values_in(out, "a.b.weight", {144, 192}), values) < 0.9 * squared_error(read, values));
+}
+
+TEST_CASE("an importance whose names hold control characters is refused in one printable line") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "imatrix.gguf";
+  {
+    io::GgufWriter writer(file);
+    writer.declare("a\nb.in_sum2", dtype_info<f32>, Shape{1, 1});
+    writer.write(std::as_bytes(std::span<const f32>(std::array{1.0f})));
+    writer.commit();
+  }
+  CHECK(refusal_of([&] { Importance importance(file); }).find("'a?b.in_sum2': has no a?b.counts beside it") !=
+        std::string::npos);
 }
 
 TEST_CASE("the search encoder makes mxfp8 of a safetensors file nearer") {

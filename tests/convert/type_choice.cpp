@@ -89,6 +89,40 @@ TEST_CASE("of rules the first that is found counts, and keep is a type") {
   CHECK(chooser.unmatched_rules() == std::vector<std::string>{"nothing_of_this_name=q8_0"});
 }
 
+TEST_CASE("of a matrix that is put together, each part has its rule, and the most precise type counts") {
+  const TensorFacts facts{{"double_blocks.0.img_attn.qkv.weight", "transformer_blocks.0.attn.to_q.weight",
+                           "transformer_blocks.0.attn.to_k.weight"},
+                          {256, 256},
+                          *find_type("bf16"),
+                          true,
+                          WeightsKind::flux,
+                          false,
+                          {"transformer_blocks.0.attn.to_q.weight", "transformer_blocks.0.attn.to_k.weight"},
+                          {{"double_blocks.0.img_attn.qkv.weight", "transformer_blocks.0.attn.to_q.weight"},
+                           {"double_blocks.0.img_attn.qkv.weight", "transformer_blocks.0.attn.to_k.weight"}}};
+  const auto type = [&](const std::string& uniform, const std::vector<std::string>& rules, bool several,
+                        const char* plan = nullptr) {
+    TypeWishes asked = wishes(uniform, rules);
+    if (plan) asked.plan = casting::parse_plan(plan, "p");
+    TypeChooser chooser(asked);
+    const ChosenType chosen = chooser.choose(facts, Container::gguf);
+    CHECK(chooser.of_several_rules().size() == (several && !plan ? 1 : 0));
+    CHECK(chooser.of_several_types().size() == (several && plan ? 1 : 0));
+    return std::string(chosen.type.name);
+  };
+  CHECK(type("", {"to_q=q4_0", "to_k=q8_0"}, true) == "q8_0");
+  CHECK(type("", {"to_q=q4_0"}, true) == "bf16");  // as the other part stays
+  CHECK(type("q6_k", {"to_q=q4_0"}, true) == "q6_k");
+  CHECK(type("q4_k", {"to_k=q6_k"}, false) == "q6_k");
+  CHECK(type("q4_k", {"to_k=keep"}, false) == "bf16");
+  CHECK(type("", {"qkv=q4_0", "to_k=q8_0"}, false) == "q4_0");
+  CHECK(type("", {"to_.*weight=q4_0"}, false) == "q4_0");
+  CHECK(type("q8_0", {}, false) == "q8_0");
+  CHECK(type("q8_0", {}, true, R"({"types": {"transformer_blocks.0.attn.to_q": "q4_0"}})") == "q8_0");
+  CHECK(type("", {}, true, R"({"types": {"transformer_blocks.0.attn.to_q": "q4_0"}})") == "bf16");
+  CHECK(type("", {}, false, R"({"types": {"transformer_blocks.0": "q4_0"}})") == "q4_0");
+}
+
 TEST_CASE("a plan's layer covers the matrices under it, after rules and before the type") {
   TypeWishes planned = wishes("q4_k", {"to_v=q8_0"});
   planned.plan =

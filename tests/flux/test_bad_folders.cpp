@@ -98,6 +98,7 @@ const std::vector<BadValue> bad_values{
     {clip_config, "eos_token_id", 100000},
     {clip_config, "eos_token_id", -1},
     {clip_config, "hidden_act", "tanhshrink"},
+    {clip_config, "hidden_act", "tanh\nshrink"},
     {clip_config, "layer_norm_eps", "small"},
     {clip_config, "layer_norm_eps", -1},
     {t5_config, "d_model", 0},

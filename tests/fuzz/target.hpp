@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <precast/error.hpp>
+#include <precast/io/message.hpp>
 
 namespace precast::testing {
 
@@ -37,7 +38,12 @@ void answer_or_refusal(Read&& read) {
   try {
     std::forward<Read>(read)();
   } catch (const Error& error) {
-    if (std::string_view(error.what()).empty()) throw std::logic_error("an error without words");
+    // Names of a file among them: a line break would begin a line of its own.
+    const std::string_view words = error.what();
+    if (words.empty()) throw std::logic_error("an error without words");
+    for (std::size_t at = 0; at < words.size(); ++at)
+      if (io::control_at(words, at))
+        throw std::logic_error("an error with a control character: " + io::printable(words, 400));
   }
 }
 

@@ -42,8 +42,9 @@ TEST_CASE("fuzz targets are listed by their names") {
   CHECK(find_fuzz_target("nothing") == nullptr);
 }
 
-TEST_CASE("a fuzz target lets no error through that is not Precast's") {
+TEST_CASE("a fuzz target lets no error through that is not Precast's, or is no line") {
   CHECK_NOTHROW(answer_or_refusal([] { throw precast::InputError("f: is broken"); }));
   CHECK_THROWS_AS(answer_or_refusal([] { throw std::out_of_range("at"); }), std::out_of_range);
   CHECK_THROWS_AS(answer_or_refusal([] { throw precast::InputError(""); }), std::logic_error);
+  CHECK_THROWS_AS(answer_or_refusal([] { throw precast::InputError("f: a\nb"); }), std::logic_error);
 }

@@ -126,6 +126,12 @@ void check_scaled(const std::string& dtype, const std::string& format) {
   const FileTensor three = file_tensor("F32", {3}, std::vector<f32>(3));
   CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", three}}).refused(),
              "its scale is F32 [3] where one number, or one for each of 4 rows"));
+  // As many as there are rows, of columns or tiles.
+  for (const Shape& other : {Shape{1, 4}, Shape{2, 2}})
+    CHECK(says(OneLayer({{"a.b.weight", weight},
+                         {"a.b.weight_scale", file_tensor("F32", other, std::vector<f32>(4))}})
+                   .refused(),
+               "its scale is F32 " + to_string(other) + " where one number"));
   CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.scale_weight", json_tensor("{}  ")}}).refused(),
              "its scale is U8"));
   CHECK(
