@@ -217,10 +217,10 @@ _precast() {
       fi ;;
     convert)
       case "$before" in
-        --type) _precast_offer -W 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 fp8_e4m3_tensor fp8_e5m2_tensor fp8_e4m3_row fp8_e5m2_row int8_row q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k'; return ;;
+        --type) _precast_offer -W 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 fp8_e4m3_tensor fp8_e5m2_tensor fp8_e4m3_row fp8_e5m2_row int8_row q6_k mxfp6_e3m2 mxfp6_e2m3 q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k'; return ;;
         --rule) :; return ;;
         --plan) _precast_offer -f; return ;;
-        --biases) _precast_offer -W 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 fp8_e4m3_tensor fp8_e5m2_tensor fp8_e4m3_row fp8_e5m2_row int8_row q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k'; return ;;
+        --biases) _precast_offer -W 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 fp8_e4m3_tensor fp8_e5m2_tensor fp8_e4m3_row fp8_e5m2_row int8_row q6_k mxfp6_e3m2 mxfp6_e2m3 q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k'; return ;;
         --layout) _precast_offer -W 'diffusers bfl'; return ;;
         --encoder) _precast_offer -W 'reference search'; return ;;
         --importance) _precast_offer -f; return ;;

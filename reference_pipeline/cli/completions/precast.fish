@@ -232,10 +232,10 @@ complete -c precast -n '__precast_command inspect' -l quiet -s q -d 'Nothing on 
 complete -c precast -n '__precast_command inspect' -F
 complete -c precast -n __fish_use_subcommand -a convert -d 'Weights in another type or kind of file: safetensors, GGUF, a component or a whole model'
 complete -c precast -n '__precast_command convert' -l help -s h -d 'This help'
-complete -c precast -n '__precast_command convert' -l type -x -a 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 fp8_e4m3_tensor fp8_e5m2_tensor fp8_e4m3_row fp8_e5m2_row int8_row q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k' -d 'The type of all matrices whose rows its blocks divide'
+complete -c precast -n '__precast_command convert' -l type -x -a 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 fp8_e4m3_tensor fp8_e5m2_tensor fp8_e4m3_row fp8_e5m2_row int8_row q6_k mxfp6_e3m2 mxfp6_e2m3 q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k' -d 'The type of all matrices whose rows its blocks divide'
 complete -c precast -n '__precast_command convert' -l rule -x -d 'A type for tensors in whose name an expression is found (ECMAScript)'
 complete -c precast -n '__precast_command convert' -l plan -r -F -d 'A type for the matrices of each layer'
-complete -c precast -n '__precast_command convert' -l biases -x -a 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 fp8_e4m3_tensor fp8_e5m2_tensor fp8_e4m3_row fp8_e5m2_row int8_row q6_k q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k' -d 'The type of biases'
+complete -c precast -n '__precast_command convert' -l biases -x -a 'f32 bf16 f16 q8_0 mxfp8 fp8_e4m3 fp8_e5m2 fp8_e4m3_tensor fp8_e5m2_tensor fp8_e4m3_row fp8_e5m2_row int8_row q6_k mxfp6_e3m2 mxfp6_e2m3 q5_1 q5_0 q5_k q4_1 q4_0 q4_k iq4_nl nvfp4 iq4_xs mxfp4 q3_k q2_k' -d 'The type of biases'
 complete -c precast -n '__precast_command convert' -l layout -x -a 'diffusers bfl' -d 'Whose names a transformer s tensors have'
 complete -c precast -n '__precast_command convert' -l encoder -x -a 'reference search' -d 'Who makes blocks'
 complete -c precast -n '__precast_command convert' -l importance -r -F -d 'How much an error counts in each column of each matrix: the mean square of its inputs, as llama.cpp s and stable-diffusion.cpp s imatrix tools write it (GGUF or .dat), under the names of IN or OUT. The search encoder, which this chooses, makes the weighted error small'
