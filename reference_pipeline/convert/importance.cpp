@@ -21,7 +21,8 @@ namespace {
 constexpr std::string_view sums_end = ".in_sum2", counts_end = ".counts",
                            whole_model = "model.diffusion_model.";
 constexpr const char* what_to_give =
-    ": give a file that llama.cpp's or stable-diffusion.cpp's imatrix tool wrote";
+    ": give a file that precast record --importance, or llama.cpp's or stable-diffusion.cpp's imatrix tool, "
+    "wrote";
 
 /// The values of an F32 tensor of a file.
 std::vector<f32> values_of(const std::filesystem::path& path, const io::GgufTensor& tensor) {
@@ -64,8 +65,11 @@ class Reader {
 
 Importance::Importance(const std::filesystem::path& path) : path_(path) {
   const io::MappedFile file(path);
-  if (file.text().starts_with("GGUF"))
+  const std::string_view text = file.text();
+  if (text.starts_with("GGUF"))
     read_gguf();
+  else if (text.size() > 8 && text[8] == '{')  // the length of a safetensors header, and the header
+    throw io::file_error(path, std::string("is a safetensors file, of weights or samples") + what_to_give);
   else
     read_dat(file.bytes());
   if (entries_.empty()) throw io::file_error(path, std::string("has no entry of a matrix") + what_to_give);

@@ -543,7 +543,7 @@ TEST_CASE("convert: an importance makes the error that it weighs smaller, from e
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{3}, std::size_t{9}, std::size_t{60}, std::size_t{700}})
     refused({"--type", "q4_0", "--importance", scratch.file("cut.dat", text.substr(0, size))}, 1, "cut.dat");
-  refused({"--type", "q4_0", "--importance", in}, 1, "a.safetensors");
+  refused({"--type", "q4_0", "--importance", in}, 1, "a.safetensors: is a safetensors file, of weights");
 }
 
 TEST_CASE("convert: a plan of another model is refused, and rules that change nothing are told") {
