@@ -51,7 +51,10 @@ TEST_CASE("formats: what each format makes of a number") {
   CHECK(numbers[4]["f16"]["bits"] == "0x8000");
   CHECK(numbers[4]["f16"]["kind"] == "zero");
   CHECK(numbers[5]["f16"]["kind"] == "subnormal");
-  for (const nlohmann::json& number : numbers) CHECK(number.size() == 7);  // the input and six formats
+  // The input, six formats, and three that are in blocks alone.
+  for (const nlohmann::json& number : numbers) CHECK(number.size() == 10);
+  CHECK(numbers[1]["e2m3"]["value"] == 7.5);
+  CHECK(numbers[0]["e2m1"]["value"] == 0);
 }
 
 TEST_CASE("formats: a double is rounded once") {
