@@ -57,7 +57,7 @@ struct CodePlace {
 template <int Count>
 PRECAST_HOST_DEVICE void look_up(const TableInWords& table, const CodePlace& at, f32* values) {
   for (int i = 0; i < Count; ++i)
-    values[i] = at.scale * static_cast<f32>(table[(at.low[i] >> at.shift) & 15]);
+    values[i] = product_with_subnormals(at.scale, static_cast<f32>(table[(at.low[i] >> at.shift) & 15]));
 }
 
 // decode_aligned: values [first, first + Count) of blocks that take them apart better than one by one; first
@@ -92,7 +92,7 @@ PRECAST_HOST_DEVICE void decode_aligned(const Block& block, int first, f32* valu
   const f32 scale = e8m0(block.scale);
   const std::uint8_t* const codes = block.codes + first / 4 * 3;
   for (int i = 0; i < Count; ++i)
-    values[i] = convert_value<f32>(element_of<Block>{six_bits_at(codes, i)}) * scale;
+    values[i] = product_with_subnormals(convert_value<f32>(element_of<Block>{six_bits_at(codes, i)}), scale);
 }
 
 }  // namespace detail

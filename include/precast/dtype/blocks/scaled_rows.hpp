@@ -81,7 +81,7 @@ struct scaled_row_traits {
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&row);
     const f32 scale = scale_of_row(bytes);
     for (int i = 0; i < count; ++i)
-      values[i] = value_of_code<Code>(bytes[row_head_bytes + first + i]) * scale;
+      values[i] = product_with_subnormals(value_of_code<Code>(bytes[row_head_bytes + first + i]), scale);
   }
 };
 

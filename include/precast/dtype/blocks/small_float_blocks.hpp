@@ -120,7 +120,8 @@ struct dtype_traits<mxfp4> : detail::decoded_in_pieces<mxfp4, 32, 17, 16> {
                                                f32* values) {
     const f32 scale = detail::half_e8m0(block.scale);
     for (int i = 0; i < count; ++i)
-      values[i] = static_cast<f32>(detail::twice_e2m1((block.low[first + i] >> (4 * half)) & 15)) * scale;
+      values[i] = detail::product_with_subnormals(
+          static_cast<f32>(detail::twice_e2m1((block.low[first + i] >> (4 * half)) & 15)), scale);
   }
 };
 
@@ -144,7 +145,8 @@ struct mxfp6_traits : decoded_in_pieces<Block, 32, 25, 32> {
   PRECAST_HOST_DEVICE static void decode_piece(const Block& block, int, int first, int count, f32* values) {
     const f32 scale = e8m0(block.scale);
     for (int i = 0; i < count; ++i)
-      values[i] = convert_value<f32>(element_of<Block>{six_bits_at(block.codes, first + i)}) * scale;
+      values[i] = product_with_subnormals(
+          convert_value<f32>(element_of<Block>{six_bits_at(block.codes, first + i)}), scale);
   }
 };
 }  // namespace detail
@@ -163,7 +165,9 @@ struct dtype_traits<mxfp8> : detail::decoded_in_pieces<mxfp8, 32, 33, 32> {
   static constexpr std::string_view name = "mxfp8";
   PRECAST_HOST_DEVICE static void decode_piece(const mxfp8& block, int, int first, int count, f32* values) {
     const f32 scale = detail::e8m0(block.scale);
-    for (int i = 0; i < count; ++i) values[i] = convert_value<f32>(fp8_e4m3{block.codes[first + i]}) * scale;
+    for (int i = 0; i < count; ++i)
+      values[i] =
+          detail::product_with_subnormals(convert_value<f32>(fp8_e4m3{block.codes[first + i]}), scale);
   }
 };
 
