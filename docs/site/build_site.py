@@ -136,6 +136,8 @@ class Site:
 
         code = iter(code)
         text = re.sub(r"(?<![\w/\[])(?<!\]\()docs/(\w+)\.md(?!\])", named, LINK.sub(linked, text))
+        # What has an apostrophe between single backticks is a quotation to doxygen; between two of them it is code.
+        text = spans.sub(lambda span: f"`{span[0]}`" if span[1] == "`" and "'" in span[0] else span[0], text)
         for line in text.split("\n"):
             if line == "\0":
                 lines.append(next(code))

@@ -10,6 +10,8 @@ DOCUMENT = """# Title
 
 [file](other.md) [heading](other.md#a-heading-of-code) [own](#twice-1) [web](https://example.org/none.md)
 `[code](none.md)` and ``[code](`none.md`)``
+`--rule 'a=b'` is `one`'s, `'two
+lines'`
 
     [indented](none.md)
 
@@ -41,12 +43,13 @@ def mistakes(text):
 
 
 page, found = mistakes(DOCUMENT)
-expected = ["page.md:16: the link to none.md: there is no none.md",
-            "page.md:17: the link to other.md#none: other.md has no heading of that name",
-            "page.md:17: the link to #no-heading: page.md has no heading of that name",
-            "page.md:17: the link to none.png: there is no none.png"]
+expected = ["page.md:18: the link to none.md: there is no none.md",
+            "page.md:19: the link to other.md#none: other.md has no heading of that name",
+            "page.md:19: the link to #no-heading: page.md has no heading of that name",
+            "page.md:19: the link to none.png: there is no none.png"]
 assert found == expected, found
 assert "[file](@ref other) [heading](@ref other-a-heading-of-code) [own](@ref page-twice-1) [web](https://" in page, page
 assert "# Title {#page}\n" in page and "## Twice {#page-twice}\n## Twice {#page-twice-1}\n" in page, page
 assert "`[code](none.md)` and ``[code](`none.md`)``" in page and "    [indented](none.md)" in page, page
+assert "\n``--rule 'a=b'`` is `one`'s, ``'two\nlines'``\n" in page, page  # what doxygen takes for code, not for quotations
 assert "[fenced](none.md)\n# No heading\n```" in page, page
