@@ -1,4 +1,4 @@
-"""Documents with planted mistakes: build_site.py names each, with its file and line, and takes nothing else for one."""
+"""Documents and pages with planted mistakes: build_site.py names each, with its file and line, and takes nothing else for one."""
 import pathlib
 import sys
 import tempfile
@@ -53,3 +53,10 @@ assert "# Title {#page}\n" in page and "## Twice {#page-twice}\n## Twice {#page-
 assert "`[code](none.md)` and ``[code](`none.md`)``" in page and "    [indented](none.md)" in page, page
 assert "\n``--rule 'a=b'`` is `one`'s, ``'two\nlines'``\n" in page, page  # what doxygen takes for code, not for quotations
 assert "[fenced](none.md)\n# No heading\n```" in page, page
+
+with tempfile.TemporaryDirectory() as name:
+    html = pathlib.Path(name)
+    (html / "whole.html").write_text('<a href="whole.html#a"></a><a href="left_out.html"></a><a href="https://a.org/b.html"></a></html>\n')
+    (html / "cut.html").write_text("<html><bo")
+    found = list(build_site.broken(html))
+    assert len(found) == 2 and "cut.html: is not whole" in found[0] and "left_out.html" in found[1], found
