@@ -251,6 +251,8 @@ def build(folder):
     mistakes = (work / "warnings.txt").read_text().strip() or "\n".join(broken(work / "html"))
     if mistakes:
         sys.exit(mistakes)
+    with (work / "html" / "search" / "search.css").open("a") as style:
+        style.write((HERE / "search.css").read_text())
     shutil.rmtree(html, ignore_errors=True)
     shutil.move(work / "html", html)
     shutil.rmtree(work)

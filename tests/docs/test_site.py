@@ -42,5 +42,6 @@ assert not outside, outside  # of the page's own: guides may link
 assert "'.*=q4_k'</code>" in (html / "guide_convert.html").read_text(), "code with an apostrophe is no code"
 cuda = (html / "guide_examples.html").read_text()
 assert "<code>nvcc -std=c++20" in cuda and "[program]" not in cuda, "what examples begin with"
+assert "color-scheme: dark" in (html / "search" / "search.css").read_text(), "what was found has no dark colours"
 assert any("attention_into" in path.read_text() for path in (html / "search").glob("functions_*.js"))
 shutil.rmtree(folder)
