@@ -50,6 +50,15 @@ def examples():
     return {"example_" + re.sub(r"\W", "_", str(path.relative_to(folder))): path for path in files}
 
 
+def readmes():
+    """The other READMEs of the repository: what git knows of, since a folder may hold a build, an installation or a venv."""
+    known = subprocess.run(["git", "-C", str(ROOT), "ls-files", "*/README.md"], capture_output=True, text=True) if shutil.which(
+        "git") else None
+    if known and known.stdout:
+        return [ROOT / name for name in known.stdout.splitlines() if (ROOT / name).exists()]
+    return sorted({*ROOT.glob("*/**/README.md")} - {*ROOT.glob("build/**/README.md")})
+
+
 def outside_code(text):
     """The lines of a Markdown text with whether each is prose: no code in a fence, and none that is indented."""
     fenced = False
@@ -153,7 +162,7 @@ class Site:
     def prepared(self):
         """Every guide, by name; throws where a link leads nowhere."""
         prepared = {name: self.page(name, path) for name, path in self.pages.items()}
-        for path in sorted({*ROOT.glob("*/**/README.md")} - {*ROOT.glob("build/**/README.md")}):
+        for path in readmes():
             self.page(path.stem, path)  # no page of the site, but its links are looked at
         if self.mistakes:
             sys.exit("\n".join(self.mistakes))

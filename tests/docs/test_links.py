@@ -1,5 +1,7 @@
 """Documents and pages with planted mistakes: build_site.py names each, with its file and line, and takes nothing else for one."""
 import pathlib
+import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -60,3 +62,14 @@ with tempfile.TemporaryDirectory() as name:
     (html / "cut.html").write_text("<html><bo")
     found = list(build_site.broken(html))
     assert len(found) == 2 and "cut.html: is not whole" in found[0] and "left_out.html" in found[1], found
+
+with tempfile.TemporaryDirectory() as name:
+    build_site.ROOT = pathlib.Path(name).resolve()
+    for folder in ("known", "venv", "build"):
+        (build_site.ROOT / folder).mkdir()
+        (build_site.ROOT / folder / "README.md").touch()
+    assert len(build_site.readmes()) == 2  # without git all but a build's
+    if shutil.which("git"):
+        for command in (["init", "-q"], ["add", "known"]):
+            subprocess.run(["git", "-C", name, *command], check=True)
+        assert build_site.readmes() == [build_site.ROOT / "known" / "README.md"], build_site.readmes()
