@@ -241,9 +241,11 @@ def report(samples, names, machine):
         rows.append([f"{TITLES[kind]}, {size[0]}", policy_title(policy), cell(samples, misses, name, "share"),
                      cell(samples, misses, name, "share_all"), against, cell(samples, misses, name, "of_f32"),
                      cell(samples, misses, name, "memory"), cell(samples, misses, name, "resident")])
-    lines = [f"## On {cpu()}", ""] + machine + ["", "### Parts of models", ""]
-    lines += table(["part", "policy", "share of oneDNN's rate", "with attention's products", "times PyTorch's speed",
-                    "times our f32 speed", "peak / weights", "resident / weights"], rows)
+    lines = [f"## On {cpu()}", ""] + machine
+    if rows:
+        lines += ["", "### Parts of models", ""]
+        lines += table(["part", "policy", "share of oneDNN's rate", "with attention's products", "times PyTorch's speed",
+                        "times our f32 speed", "peak / weights", "resident / weights"], rows)
     steps = [name for name in names if name.split("/")[0] in STEPS]
     if steps:
         lines += ["", "### Steps of language models", "",
@@ -257,18 +259,19 @@ def report(samples, names, machine):
         if kind in ("linear", "attention"):
             rows.append([f"{kind} {size[0]}", policy_title(policy), cell(samples, misses, name, "share"),
                          cell(samples, misses, name, "pytorch"), cell(samples, misses, name, "of_f32")])
-    lines += ["", "### Layers alone", ""]
-    lines += table(["layer", "policy", "share of oneDNN's rate", "times PyTorch's speed", "times our f32 speed"], rows)
+    if rows:
+        lines += ["", "### Layers alone", ""]
+        lines += table(["layer", "policy", "share of oneDNN's rate", "times PyTorch's speed", "times our f32 speed"], rows)
     by_op = collections.defaultdict(dict)
     for name in names:
         kind, what = name.split("/")[:2]
         if samples[name].get("of_copy"):
             by_op[kind][what] = cell(samples, misses, name, "of_copy")
-    lines += ["", "### Memory-bound ops", "",
-              "The share of the rate at which memory is copied.", ""]
     rows = [[kind, ", ".join(f"{what.replace('_to_', ' to ')} {value}" for what, value in values.items())]
             for kind, values in by_op.items()]
-    lines += table(["op", "share of the copy's rate"], rows)
+    if rows:
+        lines += ["", "### Memory-bound ops", "", "The share of the rate at which memory is copied.", ""]
+        lines += table(["op", "share of the copy's rate"], rows)
     lines.append("")
     lines.append("Required and missed: " + ("; ".join(misses) if misses else "nothing of what was measured") + ".")
     return lines, misses

@@ -50,6 +50,15 @@ def examples():
     return {"example_" + re.sub(r"\W", "_", str(path.relative_to(folder))): path for path in files}
 
 
+def readmes():
+    """The other READMEs of the repository: what git knows of, since a folder may hold a build, an installation or a venv."""
+    known = subprocess.run(["git", "-C", str(ROOT), "ls-files", "*/README.md"], capture_output=True, text=True) if shutil.which(
+        "git") else None
+    if known and known.stdout:
+        return [ROOT / name for name in known.stdout.splitlines() if (ROOT / name).exists()]
+    return sorted({*ROOT.glob("*/**/README.md")} - {*ROOT.glob("build/**/README.md")})
+
+
 def outside_code(text):
     """The lines of a Markdown text with whether each is prose: no code in a fence, and none that is indented."""
     fenced = False
@@ -136,6 +145,8 @@ class Site:
 
         code = iter(code)
         text = re.sub(r"(?<![\w/\[])(?<!\]\()docs/(\w+)\.md(?!\])", named, LINK.sub(linked, text))
+        # What has an apostrophe between single backticks is a quotation to doxygen; between two of them it is code.
+        text = spans.sub(lambda span: f"`{span[0]}`" if span[1] == "`" and "'" in span[0] else span[0], text)
         for line in text.split("\n"):
             if line == "\0":
                 lines.append(next(code))
@@ -151,7 +162,7 @@ class Site:
     def prepared(self):
         """Every guide, by name; throws where a link leads nowhere."""
         prepared = {name: self.page(name, path) for name, path in self.pages.items()}
-        for path in sorted({*ROOT.glob("*/**/README.md")} - {*ROOT.glob("build/**/README.md")}):
+        for path in readmes():
             self.page(path.stem, path)  # no page of the site, but its links are looked at
         if self.mistakes:
             sys.exit("\n".join(self.mistakes))
@@ -159,10 +170,12 @@ class Site:
 
 
 def lead(text):
-    """The comment that a file begins with, and what follows."""
-    lines = text.splitlines()
+    """The comment that a file begins with, in which what is indented is a command, and what follows; `// [name]` marks a part
+    that other pages show, and is neither."""
+    lines = [line for line in text.splitlines() if not re.fullmatch(r"// \[[\w ]+\]", line)]
     end = next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
-    return " ".join(line.lstrip("/ ") for line in lines[:end]), "\n".join(lines[end:]).strip("\n")
+    about = " ".join(re.sub(r"^  +(.*)", r"`\1`", line[2:]).strip() for line in lines[:end])
+    return about, "\n".join(lines[end:]).strip("\n")
 
 
 def write_examples(site, folder):
@@ -209,6 +222,16 @@ def write_folders(path):
     path.write_text("/** @namespace precast\n * @brief The library's names. */\n" + text)
 
 
+def broken(html):
+    """The pages that doxygen left short, as it does without a word where a disk is full, and its links to pages that it left out."""
+    pages = {path.name: path.read_text() for path in sorted(html.glob("*.html"))}
+    for name, text in pages.items():
+        if not text.rstrip().endswith("</html>"):
+            yield f"{html / name}: is not whole: make room, or name another folder"
+        for target in sorted({*re.findall(r'href="(\w+\.html)[#"]', text)} - pages.keys()):
+            yield f"{name}: doxygen links to {target} and has not made it: give what it is of a comment"
+
+
 def build(folder):
     if not shutil.which("doxygen"):
         sys.exit("doxygen is not installed (on Debian: apt-get install doxygen)")
@@ -217,7 +240,11 @@ def build(folder):
     unlisted = pages.keys() - {"index"} - {GUIDE + page for _, names in SECTIONS for page in names}
     if unlisted:
         sys.exit(f"docs/site/build_site.py: SECTIONS lacks {', '.join(sorted(unlisted))}")
+    html = folder / "html"
     work = folder / "doxygen"
+    for old, sign in ((html, "doxygen.css"), (work, "Doxyfile")):  # both are replaced: only what an earlier call made
+        if old.exists() and not (old / sign).exists():
+            sys.exit(f"{old}: is there, and is not of an earlier site: name another folder, or remove it")
     shutil.rmtree(work, ignore_errors=True)
     (work / "pages").mkdir(parents=True)
     for name, text in pages.items():
@@ -230,13 +257,15 @@ def build(folder):
     write_layout(work / "layout.xml", site)
     environment = {**os.environ, "PRECAST_INCLUDE": str(ROOT / "include"), "PRECAST_VERSION": version()}
     subprocess.run(["doxygen"], cwd=work, env=environment, check=True, stdout=subprocess.DEVNULL)
-    warnings = (work / "warnings.txt").read_text().strip()
-    if warnings:
-        sys.exit(warnings)
-    shutil.rmtree(folder / "html", ignore_errors=True)
-    shutil.move(work / "html", folder / "html")
+    mistakes = (work / "warnings.txt").read_text().strip() or "\n".join(broken(work / "html"))
+    if mistakes:
+        sys.exit(mistakes)
+    with (work / "html" / "search" / "search.css").open("a") as style:
+        style.write((HERE / "search.css").read_text())
+    shutil.rmtree(html, ignore_errors=True)
+    shutil.move(work / "html", html)
     shutil.rmtree(work)
-    print(f"{folder}/html/index.html")
+    print(f"{html}/index.html")
 
 
 def main():
@@ -247,8 +276,14 @@ def main():
     arguments = parser.parse_args()
     if arguments.check:
         Site().prepared()
-    else:
-        build(arguments.folder.resolve())
+        return
+    folder = arguments.folder.resolve()
+    try:
+        build(folder)
+    except OSError as error:
+        sys.exit(f"{error.filename or folder}: {error.strerror or error}: name another folder, or make room")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{folder}: {error.cmd[0]} ended with {error.returncode}: look at what it said above, and at the room that is left")
 
 
 if __name__ == "__main__":

@@ -7,4 +7,19 @@ first && /^\/\// {
 }
 { first = 0 }
 /^inline namespace PRECAST_BACKEND \{/ { print "extern \"C++\" {"; next }
+# A concept without a comment is left out, as types are: doxygen would list it, without a page.
+/^template </ && held == "" && last !~ /^\/\/\// { held = $0; last = $0; next }
+held != "" {
+  hidden = /^concept /
+  if (hidden) print "/// @cond"
+  print held
+  held = ""
+}
+{ last = $0 }
+hidden && /^[^ ].*;$/ {
+  print
+  print "/// @endcond"
+  hidden = 0
+  next
+}
 { gsub(/et al\. /, "et al.\\ "); print }  # which does not end a sentence

@@ -41,6 +41,8 @@ class Tables(unittest.TestCase):
                                 "| S+512 | bf16 | **0.74** | – | – | **0.90** (eager) | 1.80 |",
                                 "| M+128 | amp-bf16 | 0.50 | – | – | – | – |"])
         self.assertEqual([miss.split(":")[0] for miss in misses], ["language_model/bf16/S+512"] * 2)
+        titles = [line for line in lines if line.startswith("###")]
+        self.assertEqual(titles, ["### Steps of language models"])  # of what was not measured there is no table
 
     def test_of_one_device_leave_the_others_alone(self):
         page = "\n".join(["# Page", "<!-- measured: begin -->", "of a CPU", "<!-- measured: end -->", "between",

@@ -1,5 +1,7 @@
-"""Documents with planted mistakes: build_site.py names each, with its file and line, and takes nothing else for one."""
+"""Documents and pages with planted mistakes: build_site.py names each, with its file and line, and takes nothing else for one."""
 import pathlib
+import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -10,6 +12,8 @@ DOCUMENT = """# Title
 
 [file](other.md) [heading](other.md#a-heading-of-code) [own](#twice-1) [web](https://example.org/none.md)
 `[code](none.md)` and ``[code](`none.md`)``
+`--rule 'a=b'` is `one`'s, `'two
+lines'`
 
     [indented](none.md)
 
@@ -41,12 +45,31 @@ def mistakes(text):
 
 
 page, found = mistakes(DOCUMENT)
-expected = ["page.md:16: the link to none.md: there is no none.md",
-            "page.md:17: the link to other.md#none: other.md has no heading of that name",
-            "page.md:17: the link to #no-heading: page.md has no heading of that name",
-            "page.md:17: the link to none.png: there is no none.png"]
+expected = ["page.md:18: the link to none.md: there is no none.md",
+            "page.md:19: the link to other.md#none: other.md has no heading of that name",
+            "page.md:19: the link to #no-heading: page.md has no heading of that name",
+            "page.md:19: the link to none.png: there is no none.png"]
 assert found == expected, found
 assert "[file](@ref other) [heading](@ref other-a-heading-of-code) [own](@ref page-twice-1) [web](https://" in page, page
 assert "# Title {#page}\n" in page and "## Twice {#page-twice}\n## Twice {#page-twice-1}\n" in page, page
 assert "`[code](none.md)` and ``[code](`none.md`)``" in page and "    [indented](none.md)" in page, page
+assert "\n``--rule 'a=b'`` is `one`'s, ``'two\nlines'``\n" in page, page  # what doxygen takes for code, not for quotations
 assert "[fenced](none.md)\n# No heading\n```" in page, page
+
+with tempfile.TemporaryDirectory() as name:
+    html = pathlib.Path(name)
+    (html / "whole.html").write_text('<a href="whole.html#a"></a><a href="left_out.html"></a><a href="https://a.org/b.html"></a></html>\n')
+    (html / "cut.html").write_text("<html><bo")
+    found = list(build_site.broken(html))
+    assert len(found) == 2 and "cut.html: is not whole" in found[0] and "left_out.html" in found[1], found
+
+with tempfile.TemporaryDirectory() as name:
+    build_site.ROOT = pathlib.Path(name).resolve()
+    for folder in ("known", "venv", "build"):
+        (build_site.ROOT / folder).mkdir()
+        (build_site.ROOT / folder / "README.md").touch()
+    assert len(build_site.readmes()) == 2  # without git all but a build's
+    if shutil.which("git"):
+        for command in (["init", "-q"], ["add", "known"]):
+            subprocess.run(["git", "-C", name, *command], check=True)
+        assert build_site.readmes() == [build_site.ROOT / "known" / "README.md"], build_site.readmes()

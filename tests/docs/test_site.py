@@ -11,7 +11,21 @@ if not shutil.which("doxygen"):
     print("doxygen is not installed")
     sys.exit(77)
 folder = pathlib.Path(sys.argv[1])
-made = subprocess.run([sys.executable, ROOT / "docs" / "site" / "build_site.py", folder], capture_output=True, text=True)
+
+
+def site(into):
+    return subprocess.run([sys.executable, ROOT / "docs" / "site" / "build_site.py", into], capture_output=True, text=True)
+
+
+shutil.rmtree(folder, ignore_errors=True)
+(folder / "html").mkdir(parents=True)
+(folder / "html" / "own.html").write_text("another's page")
+(folder / "file").touch()
+for into, what in ((folder, f"{folder / 'html'}: is there"), (folder / "file", "Not a directory")):
+    refused = site(into)
+    assert refused.returncode == 1 and what in refused.stderr and refused.stderr.count("\n") == 1, refused.stderr
+shutil.rmtree(folder)
+made = site(folder)
 assert made.returncode == 0, made.stderr
 html = folder / "html"
 assert made.stdout.strip() == str(html / "index.html"), made.stdout
@@ -25,5 +39,9 @@ assert "precast::attention_into" in attention and "PRECAST_BACKEND" not in atten
 assert "Vaswani et al. 2017" in attention, "a sentence ends after al."
 outside = set(re.findall(r'(?:src|href)="(https?://[^"]+)"', (html / "index.html").read_text()))
 assert not outside, outside  # of the page's own: guides may link
+assert "'.*=q4_k'</code>" in (html / "guide_convert.html").read_text(), "code with an apostrophe is no code"
+cuda = (html / "guide_examples.html").read_text()
+assert "<code>nvcc -std=c++20" in cuda and "[program]" not in cuda, "what examples begin with"
+assert "color-scheme: dark" in (html / "search" / "search.css").read_text(), "what was found has no dark colours"
 assert any("attention_into" in path.read_text() for path in (html / "search").glob("functions_*.js"))
 shutil.rmtree(folder)
