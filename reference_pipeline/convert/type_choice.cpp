@@ -130,7 +130,7 @@ void check_types(const TypeWishes& wishes, Container container) {
     throw families::RequestError(
         "safetensors has no " + std::string(type.name) + ": " +
         (holds(Container::gguf, type)
-             ? "write .gguf, or choose f32, bf16, f16, mxfp8, nvfp4, or a type of fp8 or int8"
+             ? "write .gguf, or choose f32, bf16, f16, mxfp8, mxfp6_e2m3, nvfp4, or a type of fp8 or int8"
              : "no kind of file has it: choose fp8_e4m3 or q8_0"));
   }
 }
