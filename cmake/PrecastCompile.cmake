@@ -12,6 +12,13 @@ set(precast_flags
     -ffp-contract=off  # a value is rounded where the op table says so: no fused multiply-add behind its back
     -Wall -Wextra -Wpedantic -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough -Wundef)
 if(PRECAST_HOST_ARCH)
+  include(CheckCXXCompilerFlag)
+  string(MAKE_C_IDENTIFIER "PRECAST_COMPILES_FOR_${PRECAST_HOST_ARCH}" _compiles)
+  check_cxx_compiler_flag("-march=${PRECAST_HOST_ARCH}" ${_compiles})
+  if(NOT ${_compiles})
+    message(FATAL_ERROR "PRECAST_HOST_ARCH is \"${PRECAST_HOST_ARCH}\", and ${CMAKE_CXX_COMPILER} takes no "
+                        "-march=${PRECAST_HOST_ARCH}: give native, x86-64-v3, or another that it knows.")
+  endif()
   list(APPEND precast_flags -march=${PRECAST_HOST_ARCH})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
