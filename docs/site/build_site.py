@@ -89,6 +89,7 @@ def headings(path):
             if prose and (match := re.match(r"(#+) +(.*)", line))}
 
 
+SPAN = re.compile(r"(`+)(?:(?!\1)[\s\S])+?\1(?!`)")  # code in a line
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
 
@@ -128,11 +129,10 @@ class Site:
         taken = {}
         lines = []
         # A link may go on in the next line, so links are found in the whole text; code is put aside first.
-        prose = [line if is_prose else "\0" for line, is_prose in outside_code(path.read_text())]
-        code = [line for line, is_prose in outside_code(path.read_text()) if not is_prose]
-        text = "\n".join(prose)
-        spans = re.compile(r"(`+)(?:(?!\1)[\s\S])+?\1(?!`)")
-        kept = [(m.start(), m.end()) for m in spans.finditer(text)]
+        split = list(outside_code(path.read_text()))
+        code = iter([line for line, is_prose in split if not is_prose])
+        text = "\n".join(line if is_prose else "\0" for line, is_prose in split)
+        kept = [span.span() for span in SPAN.finditer(text)]
 
         def linked(match):
             if any(start < match.start() < end for start, end in kept):
@@ -143,10 +143,9 @@ class Site:
             guide = GUIDE + match[1]
             return f"[{match[0]}](@ref {guide})" if guide in self.pages else match[0]
 
-        code = iter(code)
         text = re.sub(r"(?<![\w/\[])(?<!\]\()docs/(\w+)\.md(?!\])", named, LINK.sub(linked, text))
         # What has an apostrophe between single backticks is a quotation to doxygen; between two of them it is code.
-        text = spans.sub(lambda span: f"`{span[0]}`" if span[1] == "`" and "'" in span[0] else span[0], text)
+        text = SPAN.sub(lambda span: f"`{span[0]}`" if span[1] == "`" and "'" in span[0] else span[0], text)
         for line in text.split("\n"):
             if line == "\0":
                 lines.append(next(code))

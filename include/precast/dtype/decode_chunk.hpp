@@ -89,10 +89,7 @@ PRECAST_HOST_DEVICE void decode_aligned(const nvfp4& block, int first, f32* valu
 template <int Count, Mxfp6 Block>
   requires(Count % 4 == 0)
 PRECAST_HOST_DEVICE void decode_aligned(const Block& block, int first, f32* values) {
-  const f32 scale = e8m0(block.scale);
-  const std::uint8_t* const codes = block.codes + first / 4 * 3;
-  for (int i = 0; i < Count; ++i)
-    values[i] = product_with_subnormals(convert_value<f32>(element_of<Block>{six_bits_at(codes, i)}), scale);
+  decode_elements<Block>(block.codes + first / 4 * 3, 0, Count, e8m0(block.scale), values);
 }
 
 }  // namespace detail

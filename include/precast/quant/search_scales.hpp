@@ -167,13 +167,13 @@ inline void search_block(const f32* values, const f32* weights, iq4_nl& block) {
 
 template <precast::detail::Microscaled Block>
 void search_block(const f32* values, const f32* weights, Block& block) {
-  using Grid = detail::FloatGrid<precast::detail::element_of<Block>>;
-  const int power = detail::power_for<Block>(values, -125, 124);
-  detail::code_over_power(values, detail::best_power<Grid>(values, weights, power - 2), block);
+  using Element = precast::detail::element_of<Block>;
+  const int power = detail::power_for<Element>(values, -125, 124);
+  const int best = detail::best_power<detail::FloatGrid<Element>>(values, weights, power - 2);
+  detail::code_over_power(values, best, block);
 }
 inline void search_block(const f32* values, const f32* weights, mxfp4& block) {
-  const f32 largest = detail::largest_magnitude<32>(values);
-  const int power = largest > 0 ? clamped(std::ilogb(largest) - 2, -125, 124) : -125;
+  const int power = detail::power_for<precast::detail::e2m1>(values, -125, 124);
   block.scale =
       static_cast<std::uint8_t>(detail::best_power<detail::E2m1Grid>(values, weights, power - 2) + 127);
   detail::code_e2m1<16>(values, precast::detail::half_e8m0(block.scale), block.low);

@@ -107,9 +107,9 @@ void code_over_power(const f32* values, int power, Block& block) {
 
 /// The power of two of OCP's scale: that of the largest magnitude, less that of the largest element; in
 /// [least, most].
-template <precast::detail::Microscaled Block>
+template <ScalarDtype Element>
 int power_for(const f32* values, int least, int most) {
-  constexpr int of_largest = format_of<precast::detail::element_of<Block>>().max_exponent();
+  constexpr int of_largest = format_of<Element>().max_exponent();
   const f32 largest = largest_magnitude<32>(values);
   return largest > 0 ? clamped(std::ilogb(largest) - of_largest, least, most) : least;
 }
@@ -119,7 +119,8 @@ int power_for(const f32* values, int least, int most) {
 /// Encodes 32 values.
 template <precast::detail::Microscaled Block>
 void encode_block(const f32* values, Block& block) {
-  detail::code_over_power(values, detail::power_for<Block>(values, -127, 127), block);
+  using Element = precast::detail::element_of<Block>;
+  detail::code_over_power(values, detail::power_for<Element>(values, -127, 127), block);
 }
 
 PRECAST_EXACT_ARITHMETIC_END

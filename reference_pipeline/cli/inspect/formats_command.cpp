@@ -11,7 +11,7 @@
 #include <cli/terminal/output.hpp>
 #include <formats/registry.hpp>
 
-#include <precast/dtype/blocks/elements.hpp>
+#include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/io/gguf_types.hpp>
 

@@ -43,26 +43,27 @@ struct mxfp8 {
 
 namespace detail {
 
-/// The elements of mxfp6, of six bits, which lie in a byte where they are by themselves.
-struct e3m2 {
+/// An element of blocks alone, of fewer than 8 bits; by itself it lies in a byte. Every code is a number.
+template <int exponent_bits, int mantissa_bits>
+struct BlockElement {
   std::uint8_t bits = 0;
 };
-struct e2m3 {
-  std::uint8_t bits = 0;
-};
+using e3m2 = BlockElement<3, 2>;
+using e2m3 = BlockElement<2, 3>;
+using e2m1 = BlockElement<2, 1>;
 
 }  // namespace detail
 
-template <>
-struct dtype_traits<detail::e3m2> : detail::scalar_traits<detail::e3m2> {
-  static constexpr std::string_view name = "e3m2";
-  static constexpr FloatFormat format{3, 2, Specials::none};
+template <int exponent_bits, int mantissa_bits>
+struct dtype_traits<detail::BlockElement<exponent_bits, mantissa_bits>>
+    : detail::scalar_traits<detail::BlockElement<exponent_bits, mantissa_bits>> {
+  static constexpr char letters[] = {'e', '0' + exponent_bits, 'm', '0' + mantissa_bits};
+  static constexpr std::string_view name{letters, sizeof letters};
+  static constexpr FloatFormat format{exponent_bits, mantissa_bits, Specials::none};
 };
-template <>
-struct dtype_traits<detail::e2m3> : detail::scalar_traits<detail::e2m3> {
-  static constexpr std::string_view name = "e2m3";
-  static constexpr FloatFormat format{2, 3, Specials::none};
-};
+
+/// Scalars that lie in blocks alone, widest first. mxfp8's elements are fp8_e4m3.
+using BlockElements = DtypeList<detail::e3m2, detail::e2m3, detail::e2m1>;
 
 namespace detail {
 
@@ -81,6 +82,20 @@ PRECAST_HOST_DEVICE std::uint8_t six_bits_at(const std::uint8_t* codes, int i) {
   const std::uint8_t* const three = codes + i / 4 * 3;
   const std::uint32_t bits = three[0] | std::uint32_t{three[1]} << 8 | std::uint32_t{three[2]} << 16;
   return static_cast<std::uint8_t>(bits >> (6 * (i % 4)) & 63);
+}
+
+/// Elements [first, first + count) of codes, times a scale.
+template <Microscaled Block>
+PRECAST_HOST_DEVICE void decode_elements(const std::uint8_t* codes, int first, int count, f32 scale,
+                                         f32* values) {
+  for (int i = 0; i < count; ++i) {
+    std::uint8_t code;
+    if constexpr (Mxfp6<Block>)
+      code = six_bits_at(codes, first + i);
+    else
+      code = codes[first + i];
+    values[i] = product_with_subnormals(convert_value<f32>(element_of<Block>{code}), scale);
+  }
 }
 
 /// Twice the number behind a code of e2m1.
@@ -139,36 +154,26 @@ struct dtype_traits<nvfp4> : detail::decoded_in_pieces<nvfp4, 64, 36, 8> {
 };
 
 namespace detail {
-/// What both formats of mxfp6 have in common.
-template <class Block>
-struct mxfp6_traits : decoded_in_pieces<Block, 32, 25, 32> {
+template <Microscaled Block>
+struct microscaled_traits : decoded_in_pieces<Block, 32, sizeof(Block), 32> {
   PRECAST_HOST_DEVICE static void decode_piece(const Block& block, int, int first, int count, f32* values) {
-    const f32 scale = e8m0(block.scale);
-    for (int i = 0; i < count; ++i)
-      values[i] = product_with_subnormals(
-          convert_value<f32>(element_of<Block>{six_bits_at(block.codes, first + i)}), scale);
+    decode_elements<Block>(block.codes, first, count, e8m0(block.scale), values);
   }
 };
 }  // namespace detail
 
 template <>
-struct dtype_traits<mxfp6_e3m2> : detail::mxfp6_traits<mxfp6_e3m2> {
+struct dtype_traits<mxfp6_e3m2> : detail::microscaled_traits<mxfp6_e3m2> {
   static constexpr std::string_view name = "mxfp6_e3m2", safetensors_name = "MXFP6_E3M2";
 };
 template <>
-struct dtype_traits<mxfp6_e2m3> : detail::mxfp6_traits<mxfp6_e2m3> {
+struct dtype_traits<mxfp6_e2m3> : detail::microscaled_traits<mxfp6_e2m3> {
   static constexpr std::string_view name = "mxfp6_e2m3", safetensors_name = "MXFP6_E2M3";
 };
 
 template <>
-struct dtype_traits<mxfp8> : detail::decoded_in_pieces<mxfp8, 32, 33, 32> {
+struct dtype_traits<mxfp8> : detail::microscaled_traits<mxfp8> {
   static constexpr std::string_view name = "mxfp8";
-  PRECAST_HOST_DEVICE static void decode_piece(const mxfp8& block, int, int first, int count, f32* values) {
-    const f32 scale = detail::e8m0(block.scale);
-    for (int i = 0; i < count; ++i)
-      values[i] =
-          detail::product_with_subnormals(convert_value<f32>(fp8_e4m3{block.codes[first + i]}), scale);
-  }
 };
 
 }  // namespace precast
