@@ -35,13 +35,22 @@ std::remove_const_t<T> value_at(const View<T>& view, std::int64_t index) {
   return value;
 }
 
-template <class Op, class T, class InF32, class Probe>
-void report_active(std::string_view function, View<const T> result, InF32&& in_f32, Probe&& largest_inside) {
+/// What a report may ask an op for, without the op's types: one report of each dtype serves all ops, whose
+/// instances were a sixth of a model's code.
+struct OpInF32 {
+  void* calls;
+  Tensor<f32> (*result)(void* calls);
+  double (*largest_inside)(void* calls);
+};
+
+template <class T>
+void report_active(std::string_view function, std::string_view op_class, View<const T> result,
+                   const OpInF32& in_f32) {
   Observer& told = *detail::observer.load();
   const RowNames ran = take_ran();
   OpRecord record{current_path(),
                   function,
-                  Op::name,
+                  op_class,
                   ran.storage,
                   ran.operand,
                   ran.accumulate,
@@ -56,15 +65,15 @@ void report_active(std::string_view function, View<const T> result, InF32&& in_f
   record.max_abs = static_cast<double>(extremes.max_abs);
   record.infinities = extremes.infinities;
   record.nans = extremes.nans;
-  if (told.wants_inside(record)) record.largest_inside = largest_inside();
+  if (told.wants_inside(record)) record.largest_inside = in_f32.largest_inside(in_f32.calls);
   told.on_op(record);
   if (extremes.all_finite() || !told.wants_non_finite()) return;
   const std::int64_t first = extremes.first_non_finite;
   NonFinite found{record, first, 0, 0, 0, dtype_traits<T>::format.max()};
   found.value = to_double(value_at(result, first));
-  const Tensor<f32> wide = in_f32();
+  const Tensor<f32> wide = in_f32.result(in_f32.calls);
   found.value_in_f32 = value_at(wide.view(), first);
-  found.largest_inside = largest_inside();
+  found.largest_inside = in_f32.largest_inside(in_f32.calls);
   told.on_non_finite(found);
 }
 
@@ -81,8 +90,16 @@ inline namespace PRECAST_BACKEND {
 /// observer wants it.
 template <OpClass Op, class T, class InF32, class Probe>
 void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& largest_inside) {
-  if (active()) [[unlikely]]
-    detail::report_active<Op, std::remove_const_t<T>>(function, result, in_f32, largest_inside);
+  if (active()) [[unlikely]] {
+    struct Calls {
+      InF32& result;
+      Probe& largest_inside;
+    } calls{in_f32, largest_inside};
+    detail::report_active<std::remove_const_t<T>>(
+        function, Op::name, result,
+        {&calls, [](void* of) { return static_cast<Calls*>(of)->result(); },
+         [](void* of) -> double { return static_cast<Calls*>(of)->largest_inside(); }});
+  }
 }
 
 }  // namespace PRECAST_BACKEND

@@ -31,7 +31,7 @@ struct ReportOptions {
 };
 
 /// The format that was asked for, else that of the file's name.
-std::string format_of(const ReportOptions& options) {
+std::string format_of_page(const ReportOptions& options) {
   if (!options.format.empty()) return options.format;
   const std::string suffix = io::suffix_of(options.output);
   for (const auto& [known, format] : {std::pair(".html", "html"), std::pair(".htm", "html"),
@@ -43,7 +43,7 @@ std::string format_of(const ReportOptions& options) {
 }
 
 void write_report(const ReportOptions& options) {
-  const std::string format = format_of(options);
+  const std::string format = format_of_page(options);
   if (options.weighted && format != "csv")
     throw UsageError(
         "--weighted is of --format csv: the others have the weighted tables beside the plain ones");

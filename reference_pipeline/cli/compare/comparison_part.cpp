@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* written_by = "check that this is a part that precast compare --shard wrote";
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-constexpr double largest = std::numeric_limits<double>::max();
+constexpr double largest_f64 = std::numeric_limits<double>::max();
 
 template <class Value>
 Value there(const casting::JsonFields& fields, const char* key, std::optional<Value> value) {
@@ -50,7 +50,7 @@ std::vector<LayerPeak> read_layers(const std::filesystem::path& path, const std:
     const casting::JsonFields fields(path, where + "layer " + std::to_string(layers.size() + 1) + ": ",
                                      value);
     layers.push_back({needed_text(fields, "path"), needed_text(fields, "function"),
-                      there(fields, "max_abs", fields.number("max_abs", 0, largest)),
+                      there(fields, "max_abs", fields.number("max_abs", 0, largest_f64)),
                       needed_integer(fields, "non_finite", 0, most)});
   }
   return layers;
@@ -79,7 +79,7 @@ Compared read_row(const std::filesystem::path& path, const std::string& where, c
   } catch (const Error& unknown) {
     throw fields.error("policy", unknown.what());
   }
-  row.seconds = there(fields, "seconds", fields.number("seconds", 0, largest));
+  row.seconds = there(fields, "seconds", fields.number("seconds", 0, largest_f64));
   row.peak_bytes = needed_integer(fields, "peak_bytes", 0, most);
   row.non_finite = needed_integer(fields, "non_finite", 0, most);
   row.advice = fields.text("advice").value_or("");

@@ -44,7 +44,7 @@ std::string policy_words() {
 }
 
 constexpr std::int64_t most_steps = 100'000'000;
-constexpr double largest = 3.4e38;
+constexpr double largest_f32 = 3.4e38;
 
 /// A number above 0 that f32 can hold.
 template <class Number>
@@ -177,10 +177,11 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
           },
           "Of AdamW's moving means of gradients and of their squares; default 0.9,0.999")
       ->type_name("B1,B2");
-  add_real(command, "--eps", training.adamw.eps, 0, largest, "Added to the root of the second; default 1e-8");
+  add_real(command, "--eps", training.adamw.eps, 0, largest_f32,
+           "Added to the root of the second; default 1e-8");
   add_real(command, "--weight-decay", training.adamw.weight_decay, 0, 1e3,
            "Weight decay of AdamW, on matrices alone; default 0.01");
-  add_positive(command, "--clip", training.clip, largest,
+  add_positive(command, "--clip", training.clip, largest_f32,
                "The most that the norm of all gradients may be, after they are unscaled; default: any");
   add_count(command, "--warmup", training.warmup, 0, most_steps,
             "Steps in which the learning rate rises from 0; default 0");
@@ -190,7 +191,7 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
              training.schedule = name == "cosine" ? train::Schedule::cosine : train::Schedule::constant;
            });
   auto& scaler = training.scaler;
-  add_positive(command, "--init-scale", scaler.init_scale, largest,
+  add_positive(command, "--init-scale", scaler.init_scale, largest_f32,
                "Where the loss is scaled: what the loss is multiplied by at first; default 65536");
   add_real(command, "--growth-factor", scaler.growth_factor, 1, 1e6,
            "Where the loss is scaled: what the scale grows by; default 2", Ends::above_low);
