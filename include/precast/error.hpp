@@ -7,6 +7,10 @@
 #include <stdexcept>
 #include <string>
 
+#if !defined(__cpp_exceptions) && !defined(__EXCEPTIONS) && !defined(__CUDA_ARCH__)
+#error "Precast reports what is wrong by exceptions: compile without -fno-exceptions"
+#endif
+
 namespace precast {
 
 /// Base of everything that Precast throws. `what()` is one line, without a trailing newline.

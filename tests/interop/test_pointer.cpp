@@ -84,6 +84,20 @@ TEST_CASE("heads lie by any strides", "[interop]") {
   CHECK_THROWS_AS(heads_at<HostSpace>(values.data(), {2, 4, 3, 5}, {60, 15, 5, 2}), ShapeError);
 }
 
+TEST_CASE("a stride that is never stepped is that of rows side by side", "[interop]") {
+  std::array<f32, 120> values{};
+  const auto strides = [&](const Shape& shape, const Strides& given) {
+    const HeadsStrides is = heads_at<HostSpace>(values.data(), shape, given).strides();
+    return std::array{is.batch, is.row, is.head};
+  };
+  // As PyTorch's DLPack gives a dimension of one: with a stride of one.
+  CHECK(strides({1, 4, 3, 8}, {1, 24, 8, 1}) == std::array<std::int64_t, 3>{96, 24, 8});
+  CHECK(strides({2, 1, 3, 8}, {48, 1, 8, 1}) == std::array<std::int64_t, 3>{48, 48, 8});
+  CHECK(strides({2, 4, 1, 8}, {32, 8, 1, 1}) == std::array<std::int64_t, 3>{32, 8, 8});
+  CHECK(strides({1, 1, 1, 8}, {1, 1, 1, 1}) == std::array<std::int64_t, 3>{8, 8, 8});
+  CHECK(heads_at<HostSpace>(values.data(), {2, 1, 3, 8}, {24, 1, 8, 1}).joined());
+}
+
 TEST_CASE("heads are made of views", "[interop]") {
   std::array<f32, 120> values{};
   std::iota(values.begin(), values.end(), 0.0f);

@@ -227,6 +227,23 @@ TEST_CASE("a patch unlike the rest of the picture costs group_norm no accuracy",
   }
 }
 
+TEST_CASE("group_norm of values whose squares are beyond f32 is its bias", "[norm]") {
+  const auto ones = filled<f32>({4}, 1), bias = random_tensor<f32>({4}, 3);
+  for (const f32 magnitude : {1e20f, 1e26f, 1e30f, 1e33f}) {
+    CAPTURE(magnitude);
+    auto x = random_tensor<f32>({2, 9, 21, 4}, 21, 0.25, 1);
+    for (f32& value : x.values()) value *= magnitude;
+    const auto got = to_host(group_norm<F32>(sent(x), sent(ones), sent(bias), {.groups = 2, .eps = eps}));
+    for (std::int64_t r = 0; r < got.rows(); ++r) CHECK(std::ranges::equal(got.view().row(r), bias.values()));
+    const auto moments = to_host(group_moments(sent(x), {.groups = 2, .eps = eps}));
+    for (std::int64_t r = 0; r < moments.rows(); ++r) {
+      CHECK(std::abs(moments.view().row(r)[0] / magnitude - 1) < 0.1f);
+      CHECK(moments.view().row(r)[2] == 0);
+      CHECK(std::isinf(moments.view().row(r)[3]));
+    }
+  }
+}
+
 TEST_CASE("norms take a weight as a tensor and a bias as a view", "[norm]") {
   const auto x = sent(random_tensor<f32>({1, 2, 2, 8}, 1));
   const Tensor<f32> weight = sent(random_tensor<f32>({8}, 2)), one = sent(random_tensor<f32>({1, 8}, 3));

@@ -118,6 +118,11 @@ TEMPLATE_LIST_TEST_CASE("timestep embeddings have cosines and sines", "[position
     const Tensor<f32> there(Shape{count}, times);
     const auto result = timestep_embedding<TestType>(there, dim, c.waves);
     REQUIRE(result.shape() == Shape{count, dim});
+    // A column of rows that lie apart is times too.
+    std::vector<f32> apart;
+    for (const f32 time : times) apart.insert(apart.end(), {time, -1, -1});
+    const Tensor<f32> rows(Shape{count, 3}, apart);
+    CHECK(same_bits(timestep_embedding<TestType>(rows.view().columns_between(0, 1), dim, c.waves), result));
     const std::int64_t half = dim / 2;
     const auto cosines = static_cast<std::size_t>(c.waves.cosines_first ? 0 : half),
                sines = static_cast<std::size_t>(half) - cosines;

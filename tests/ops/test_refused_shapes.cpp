@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -10,6 +11,7 @@
 
 #include <precast/ops/add_per_sample.hpp>
 #include <precast/ops/attention.hpp>
+#include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/linear.hpp>
@@ -17,9 +19,11 @@
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/pointwise.hpp>
+#include <precast/ops/pointwise_gradient.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/resample.hpp>
 #include <precast/ops/rotary.hpp>
+#include <precast/ops/sampler.hpp>
 #include <precast/ops/timestep_embedding.hpp>
 
 using namespace precast;
@@ -74,6 +78,35 @@ TEST_CASE("attention names the heads that do not fit", "[attention]") {
   CHECK(attention<F32>(queries, rows, rows, {.heads = 6, .heads_kv = 3}).shape() == Shape{1, 4, 12});
   CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {.heads_kv = 4}),
                     Catch::Contains("4 heads do not divide [1, 5, 6]"));
+}
+
+TEST_CASE("results whose rows overlap are refused, and inputs are not", "[attention][pointwise][cast]") {
+  std::vector<f32> memory(100, 1);
+  const auto rows_by = [&](std::int64_t stride) { return View<f32>(memory.data(), {3, 4}, stride); };
+  const Tensor<f32> x(Shape{3, 4});
+  for (const std::int64_t stride : {0, 1, 3, -3}) {
+    CHECK_THROWS_WITH(add_into<F32>(x, x, rows_by(stride)),
+                      Catch::StartsWith("add: the rows of the result [3, 4] lie " + std::to_string(stride) +
+                                        " values apart and overlap"));
+    CHECK_THROWS_AS((cast_into<f32>(x, rows_by(stride))), ShapeError);
+    CHECK_THROWS_AS(linear_into<F32>(x, ones<F32>(4, 4), rows_by(stride)), ShapeError);
+    CHECK_THROWS_AS(activate_gradient_into<F32>(x, x, ActivationFunction::silu, rows_by(stride)), ShapeError);
+    CHECK_THROWS_AS(guide_into(x, x, 2, rows_by(stride)), ShapeError);
+  }
+  CHECK(add<F32>(rows_by(0), rows_by(1)).view().row(2)[3] == 2);
+  CHECK_NOTHROW(add_into<F32>(x, x, rows_by(4)));
+  CHECK_NOTHROW(add_into<F32>(x, x, View<f32>(memory.data() + 8, {3, 4}, -4)));
+  CHECK_NOTHROW(
+      add_into<F32>(Tensor<f32>(Shape{1, 4}), Tensor<f32>(Shape{1, 4}), View<f32>(memory.data(), {1, 4}, 0)));
+  const Tensor<f32> q(Shape{2, 3, 2, 4});
+  const auto heads = rows_of_heads(q.view());
+  const auto into = [&](const HeadsStrides& strides) {
+    attention_into<F32>(heads, heads, heads, {}, HeadsView<f32>(memory.data(), {2, 3, 2, 4}, strides));
+  };
+  for (const HeadsStrides& strides : {HeadsStrides{24, 8, 0}, {24, 8, 3}, {20, 8, 4}, {0, 8, 4}, {24, 4, 8}})
+    CHECK_THROWS_WITH(into(strides), Catch::StartsWith("attention: the heads of the result [2, 3, 2, 4]"));
+  for (const HeadsStrides& strides : {HeadsStrides{24, 8, 4}, {24, 4, 12}, {4, 8, 24}, {30, 9, 4}})
+    CHECK_NOTHROW(into(strides));
 }
 
 TEST_CASE("linear refuses shapes that do not fit", "[linear]") {

@@ -1,5 +1,6 @@
 // The weights of products: filled in order, once, in the layout that their kernels read.
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -8,6 +9,7 @@
 
 #include <precast/ops/conv.hpp>
 #include <precast/ops/linear.hpp>
+#include <precast/ops/linear_input_gradient.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -45,4 +47,32 @@ TEST_CASE("a convolution's weight is filled in order, in the order of files", "[
   std::vector<f32> row;
   for (std::int64_t i = 0; i < 6; ++i) row.push_back(weight.weight().at(70, i));
   REQUIRE(row == std::vector<f32>{700, 702, 704, 701, 703, 705});
+}
+
+TEST_CASE("a weight that was moved from says so", "[linear][conv]") {
+  const auto of = [](std::int64_t out) {
+    return LinearWeight<F32>(filled<f32>({out, 4}, 1), std::vector<f32>(static_cast<std::size_t>(out)));
+  };
+  const auto x = filled<f32>({2, 4}, 1);
+  auto given = of(3);
+  auto taken = std::move(given);
+  CHECK(linear<F32>(x, taken).shape() == Shape{2, 3});
+  // NOLINTBEGIN(bugprone-use-after-move)
+  CHECK_THROWS_WITH(linear<F32>(x, given), Catch::Contains("was moved from"));
+  CHECK_THROWS_AS(TransposedWeight<F32>(given), Error);
+  CHECK(given.bytes() == 0);
+  auto assigned = of(5);
+  given = std::move(assigned);
+  CHECK(linear<F32>(x, given).shape() == Shape{2, 5});
+  CHECK_THROWS_AS(linear<F32>(x, assigned), Error);
+  TransposedWeight<F32> transposed(given);
+  const auto kept = std::move(transposed);
+  CHECK(linear_input_gradient<F32>(filled<f32>({2, 5}, 1), kept).shape() == Shape{2, 4});
+  CHECK_THROWS_AS(linear_input_gradient<F32>(filled<f32>({2, 5}, 1), transposed), Error);
+  ConvWeight<F32> pixels(filled<f32>({3, 4, 1, 1}, 1));
+  const auto image = filled<f32>({1, 2, 2, 4}, 1);
+  const auto other = std::move(pixels);
+  CHECK(conv2d<F32>(image, other).shape() == Shape{1, 2, 2, 3});
+  CHECK_THROWS_AS(conv2d<F32>(image, pixels), Error);
+  // NOLINTEND(bugprone-use-after-move)
 }

@@ -41,15 +41,15 @@ TEST_CASE("a shape has six dimensions at most, none below 0, and at most 2^57 el
   const std::array<std::int64_t, 7> seven{1, 1, 1, 1, 1, 1, 1};
   CHECK(refusal([&] { (void)Shape(std::span(seven)); }) == "a tensor has at most 6 dimensions");
   CHECK(refusal([&] { (void)Shape(std::span(seven).first(6)); }) == "nothing");
-  CHECK(refusal([] { (void)Shape{2, -1}; }) == "a tensor's size cannot be negative");
-  CHECK(refusal([] { (void)Shape{huge, 2}; }) == "a tensor's size overflows");
+  CHECK(refusal([] { (void)Shape{2, -1}; }) == "a tensor's size cannot be negative: [2, -1]");
+  CHECK(refusal([] { (void)Shape{huge, 2}; }) == "a tensor's size overflows: [9223372036854775807, 2]");
   CHECK(refusal([] {
           (void)Shape{std::int64_t{1} << 27, std::int64_t{1} << 30, 2};
-        }) == "a tensor's size overflows");
+        }) == "a tensor's size overflows: [134217728, 1073741824, 2]");
   const Shape most{std::int64_t{1} << 27, std::int64_t{1} << 30};
   CHECK(most.elements() == Shape::max_elements);
   CHECK(bytes_for<f32>(most.elements()) == std::int64_t{1} << 59);
-  CHECK(refusal([] { (void)Shape{2, 3}.with_back(-1); }) == "a tensor's size cannot be negative");
+  CHECK(refusal([] { (void)Shape{2, 3}.with_back(-1); }) == "a tensor's size cannot be negative: [2, -1]");
   // A size of 0 makes nothing of what is beside it.
   CHECK(Shape{0, 5}.elements() == 0);
 }

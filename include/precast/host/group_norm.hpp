@@ -70,7 +70,9 @@ inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t ch
     const f32 rest = sum_of_group(scratch, g) / count;
     Moments& of_group = result[static_cast<std::size_t>(g)].moments;
     of_group.rest = rest;
-    of_group.variance = sum_of_group(scratch + channels, g) / count - rest * rest;
+    const f32 squares = sum_of_group(scratch + channels, g) / count;
+    // Beyond f32 the other may be too, and their difference no number.
+    of_group.variance = std::isinf(squares) ? squares : squares - rest * rest;
   }
 }
 

@@ -24,11 +24,12 @@ void timestep_embedding(HostView<const f32> times, const TimestepWaves& waves,
   const std::int64_t cosines = waves.cosines_first ? 0 : half, sines = half - cosines;
   std::vector<f32> row(static_cast<std::size_t>(out.columns()));
   for (std::int64_t t = 0; t < times.elements(); ++t) {
+    const f32 time = times.row(t / times.columns())[static_cast<std::size_t>(t % times.columns())];
     for (std::int64_t i = 0; i < half; ++i) {
       // Each step is rounded to f32, as in the reference: at t = 1000 the angle feels every one of them.
       const f32 exponent = static_cast<f32>(-std::log(10000.0)) * static_cast<f32>(i) /
                            static_cast<f32>(half - waves.frequency_shift);
-      const f32 angle = times.data()[t] * static_cast<f32>(std::exp(static_cast<double>(exponent)));
+      const f32 angle = time * static_cast<f32>(std::exp(static_cast<double>(exponent)));
       row[static_cast<std::size_t>(cosines + i)] = static_cast<f32>(std::cos(static_cast<double>(angle)));
       row[static_cast<std::size_t>(sines + i)] = static_cast<f32>(std::sin(static_cast<double>(angle)));
     }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include <precast/interop/pointer.hpp>
@@ -23,6 +24,31 @@ inline constexpr bool gives_what_lies_there = [] {
   else
     return true;
 }();
+
+/// A type's name, with its arguments.
+template <class T>
+consteval std::string_view name_of_type() {
+  return __PRETTY_FUNCTION__;
+}
+/// Whether an mdspan is said to be of memory that a Space does not reach. CUDA's host_mdspan and
+/// device_mdspan say so by the name of their accessors, which is all that is known here of headers that are
+/// not included.
+template <class M, class Space>
+inline constexpr bool lies_elsewhere = [] {
+  if constexpr (requires { typename M::accessor_type; }) {
+    constexpr std::string_view name = name_of_type<typename M::accessor_type>();
+    return name.find("cuda::") != name.npos &&
+           name.find(std::is_same_v<Space, HostSpace> ? "device_accessor<" : "host_accessor<") != name.npos;
+  }
+  return false;
+}();
+/// A sentence where it is.
+template <class M, class Space>
+consteval void require_reached() {
+  static_assert(!lies_elsewhere<M, Space>,
+                "mdspan: this one is of the other memory: a host_mdspan is viewed in HostSpace, a "
+                "device_mdspan in DeviceSpace.");
+}
 }  // namespace detail
 
 /// What has extents, strides and a plain pointer to its values, as std::mdspan (C++23, [mdspan.mdspan]) has.
@@ -61,15 +87,18 @@ Laid laid(const M& span) {
 }  // namespace detail
 
 /// A view of an mdspan's memory, which lies in the memory space. Throws ShapeError where its strides are not
-/// those of rows at one distance.
+/// those of rows at one distance. A host_mdspan of CUDA's in DeviceSpace, and a device_mdspan in HostSpace,
+/// do not compile.
 template <class Space, MdspanLike M>
 auto view_of(const M& span) {
+  detail::require_reached<M, Space>();
   const auto [shape, strides] = detail::laid(span);
   return view_at<Space>(static_cast<typename M::element_type*>(span.data_handle()), shape, strides);
 }
 /// Heads of attention: the mdspan's dimensions are B, S, H and D, whatever its strides.
 template <class Space, MdspanLike M>
 auto heads_of(const M& span) {
+  detail::require_reached<M, Space>();
   static_assert(M::rank() == 4, "mdspan: heads have the dimensions batch, rows, heads and width.");
   const auto [shape, strides] = detail::laid(span);
   return heads_at<Space>(static_cast<typename M::element_type*>(span.data_handle()), shape, strides);

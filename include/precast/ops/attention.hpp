@@ -1,11 +1,48 @@
 // Scaled dot-product attention: plain, or flash where the policy says so.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+
 #include <precast/backend.hpp>
+#include <precast/error.hpp>
 #include <precast/ops/attention_call.hpp>
 #include <precast/problem/context.hpp>
 
 namespace precast {
+
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// Throws ShapeError where rows of the heads that attention writes overlap each other: each dimension steps
+/// over all that lies within it.
+template <class T>
+void require_heads_apart(const HeadsView<T>& out) {
+  if (out.elements() == 0) return;
+  const HeadsStrides& by = out.strides();
+  struct Dimension {
+    std::int64_t stride, size;
+  };
+  std::array<Dimension, 3> dimensions{
+      {{by.batch, out.batch()}, {by.row, out.rows()}, {by.head, out.heads()}}};
+  std::ranges::sort(dimensions, {}, &Dimension::stride);
+  std::int64_t spanned = out.width();
+  for (const auto& [stride, size] : dimensions) {
+    if (size == 1) continue;
+    if (stride < spanned)
+      throw ShapeError("attention: the heads of the result " + to_string(out.shape()) + " with strides of " +
+                       std::to_string(by.batch) + ", " + std::to_string(by.row) + " and " +
+                       std::to_string(by.head) + " overlap: only what an op reads may do so");
+    spanned += (size - 1) * stride;
+  }
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 
@@ -41,6 +78,7 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   const Shape result{call.problem.batch, call.problem.queries, call.problem.heads, call.problem.width_v};
   if (out.shape() != result)
     detail::shapes_do_not_fit("attention", result, out.shape(), "are the result and what is given for it");
+  detail::require_heads_apart(out);
   if (const auto rows = out.joined()) return call.template into<P>(*rows);
   call.template run<P, Types>(out);
   if (watch::active()) [[unlikely]] {  // it reads rows: the same once more, with its heads side by side

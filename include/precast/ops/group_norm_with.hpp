@@ -41,6 +41,7 @@ template <ScalarArray X>
 void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> out) {
   const Shape moments = detail::shape_of_moments(x.shape(), options.groups);
   detail::require_same_shape("group_moments", moments, out.shape());
+  detail::require_rows_apart("group_moments", out);
   if (moments[0] > 0 && (!MemoryCounter::active() || !backend::Memory::on_host))
     backend::group_moments(as_view(x), options.groups, static_cast<f32>(options.eps), out);
 }

@@ -10,6 +10,7 @@
 #include <precast/backend/transposed_weight.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/owned_tensor.hpp>
@@ -45,13 +46,18 @@ class TransposedWeight {
   explicit TransposedWeight(const LinearWeight<P>& weight)
       : weight_(backend::transposed<Types>(weight.weight())) {}
 
-  std::int64_t out_features() const { return weight_.columns(); }
-  std::int64_t in_features() const { return weight_.features(); }
-  const auto& weight() const { return weight_; }
-  std::int64_t bytes() const { return weight_.bytes(); }
+  std::int64_t out_features() const { return weight().columns(); }
+  std::int64_t in_features() const { return weight().features(); }
+  /// Throws Error where this was moved from.
+  const auto& weight() const {
+    held_.require();
+    return weight_;
+  }
+  std::int64_t bytes() const { return held_ ? weight_.bytes() : 0; }
 
  private:
   backend::PackedWeight<typename Types::storage> weight_;
+  detail::StillHeld held_;
 };
 
 /// out = y W for y [..., out_features], the gradient of a layer's result: out [..., in_features]. Operands,

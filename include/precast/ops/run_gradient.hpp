@@ -21,7 +21,8 @@ inline namespace PRECAST_BACKEND {
 /// it is run a second time, with `widened_to_f32<Types>` and results in f32 that start as zeros; so `outs`
 /// must not overlap what it reads.
 template <OpClass Op, class Types, class Kernel, class... T>
-void run_gradients_into([[maybe_unused]] std::string_view name, Kernel&& kernel, View<T>... outs) {
+void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs) {
+  (require_rows_apart(name, outs), ...);
   if (MemoryCounter::active()) {
     constexpr bool takes_memory =
         std::is_same_v<Op, Matmul> || std::is_same_v<Op, Attention> ||

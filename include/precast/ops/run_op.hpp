@@ -27,11 +27,22 @@ struct NoProbe {
   double operator()() const { return 0; }
 };
 
+/// Throws ShapeError where rows of what an op writes overlap each other. What it reads may: a stride of 0
+/// repeats a row.
+template <class T>
+void require_rows_apart(std::string_view op, View<T> out) {
+  const std::int64_t stride = out.row_stride(), columns = out.columns();
+  if (out.rows() > 1 && stride < columns && stride > -columns)
+    throw ShapeError(std::string(op) + ": the rows of the result " + to_string(out.shape()) + " lie " +
+                     std::to_string(stride) + " values apart and overlap: only what an op reads may do so");
+}
+
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
 /// time, with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
 template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>
-void run_op_into([[maybe_unused]] std::string_view name, View<typename Types::result> out, Kernel&& kernel,
+void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
                  [[maybe_unused]] Probe&& probe = {}) {
+  require_rows_apart(name, out);
   if (MemoryCounter::active()) {
     constexpr bool takes_memory = std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> ||
                                   std::is_same_v<Op, Attention> ||

@@ -29,6 +29,7 @@ inline namespace PRECAST_BACKEND {
 template <class F, class... In>
 void sampler_op(std::string_view name, View<f32> out, const F& function, const In&... in) {
   (require_same_shape(name, in.shape(), out.shape()), ...);
+  require_rows_apart(name, out);
   backend::map_values<SamplerStep>(out, function, View<const f32>(in)...);
 }
 
@@ -82,6 +83,7 @@ inline void rescale_guidance_into(View<const f32> guided, View<const f32> positi
                                   View<f32> out) {
   detail::require_same_shape("rescale_guidance", guided.shape(), positive.shape());
   detail::require_same_shape("rescale_guidance", guided.shape(), out.shape());
+  detail::require_rows_apart("rescale_guidance", out);
   if (guided.shape().rank() == 0)
     throw ShapeError("rescale_guidance: " + to_string(guided.shape()) + " is not [images, ...]");
   if (!(share >= 0 && share <= 1))

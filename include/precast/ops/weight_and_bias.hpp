@@ -8,6 +8,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/matmul.hpp>
+#include <precast/error.hpp>
 #include <precast/ops/bias.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -17,6 +18,27 @@ namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
+/// Whether a weight has its values still: not where it was moved from.
+class StillHeld {
+ public:
+  StillHeld() = default;
+  StillHeld(StillHeld&& other) noexcept : held_(std::exchange(other.held_, false)) {}
+  StillHeld& operator=(StillHeld&& other) noexcept {
+    held_ = std::exchange(other.held_, false);
+    return *this;
+  }
+  ~StillHeld() = default;
+
+  explicit operator bool() const { return held_; }
+  /// Throws Error where there are none.
+  void require() const {
+    if (!held_) throw Error("this weight was moved from and has no values: use the one that it was moved to");
+  }
+
+ private:
+  bool held_ = true;
+};
+
 /// A matrix packed for products with `Row`, a row of the op table, and the bias of its output features.
 template <class Row>
 class WeightAndBias {
@@ -25,12 +47,16 @@ class WeightAndBias {
   using Storage = typename Types::storage;
   using BiasStorage = typename Types::vector_storage;
 
-  const backend::PackedWeight<Storage>& weight() const { return weight_; }
+  /// Throws Error where this was moved from.
+  const backend::PackedWeight<Storage>& weight() const {
+    held_.require();
+    return weight_;
+  }
   /// In f32, exactly, in the backend's memory; empty where the layer has none.
   View<const f32> bias() const { return bias_.in_f32(); }
   /// What follows the sums: the bias in every form that is held, and an activation.
   Epilogue epilogue(ActivationFunction activate) const { return bias_.epilogue(activate); }
-  std::int64_t bytes() const { return weight_.bytes() + bias_.bytes(); }
+  std::int64_t bytes() const { return held_ ? weight_.bytes() + bias_.bytes() : 0; }
 
  protected:
   using Packed = backend::PackedWeight<Storage>;
@@ -50,6 +76,7 @@ class WeightAndBias {
  private:
   Packed weight_;
   Bias<Types> bias_;
+  StillHeld held_;
 };
 
 }  // namespace PRECAST_BACKEND

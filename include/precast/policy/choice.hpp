@@ -51,6 +51,7 @@ inline constexpr const PathDtypes* path_dtypes = nullptr;
 
 }  // namespace detail
 
+/// A dtype of that list.
 template <class T>
 concept PathDtype = detail::is_in<T>(detail::path_dtypes);
 
@@ -60,6 +61,7 @@ inline constexpr Precision precision_of = static_cast<Precision>(detail::place_i
 template <Precision P>
 using precision_type = std::tuple_element_t<static_cast<std::size_t>(P), PathDtypes>;
 
+/// Every precision, in the order of the list.
 inline constexpr std::array all_precisions =
     detail::precisions_at(std::make_index_sequence<std::tuple_size_v<PathDtypes>>());
 /// Their names, in the same order.

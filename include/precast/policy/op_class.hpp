@@ -69,6 +69,7 @@ struct OpClasses {
 using AllOpClasses =
     detail::OpClasses<Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, Pointwise, Position>;
 
+/// One of them: what Upcast and Downcast take, and what a row of the op table is looked up by.
 template <class T>
 concept OpClass = AllOpClasses::contains<T>;
 

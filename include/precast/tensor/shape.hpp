@@ -27,8 +27,8 @@ class Shape {
   constexpr explicit Shape(std::span<const std::int64_t> sizes) : rank_(sizes.size()) {
     if (sizes.size() > max_rank) throw ShapeError("a tensor has at most 6 dimensions");
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (sizes[i] < 0) throw ShapeError("a tensor's size cannot be negative");
-      if (sizes[i] != 0 && elements_ > max_elements / sizes[i]) throw ShapeError("a tensor's size overflows");
+      if (sizes[i] < 0) refuse("a tensor's size cannot be negative", sizes);
+      if (sizes[i] != 0 && elements_ > max_elements / sizes[i]) refuse("a tensor's size overflows", sizes);
       sizes_[i] = sizes[i];
       elements_ *= sizes[i];
     }
@@ -57,19 +57,26 @@ class Shape {
   }
 
  private:
+  [[noreturn]] static void refuse(const char* why, std::span<const std::int64_t> sizes);
+
   std::array<std::int64_t, max_rank> sizes_{};
   std::size_t rank_ = 0;
   std::int64_t elements_ = 1;
 };
 
-/// "[2, 77, 768]".
-inline std::string to_string(const Shape& shape) {
+namespace detail {
+inline std::string text_of_sizes(std::span<const std::int64_t> sizes) {
   std::string text = "[";
-  for (std::size_t i = 0; i < shape.rank(); ++i) {
-    if (i) text += ", ";
-    text += std::to_string(shape[i]);
-  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) text += (i ? ", " : "") + std::to_string(sizes[i]);
   return text + "]";
 }
+}  // namespace detail
+
+inline void Shape::refuse(const char* why, std::span<const std::int64_t> sizes) {
+  throw ShapeError(std::string(why) + ": " + detail::text_of_sizes(sizes));
+}
+
+/// "[2, 77, 768]".
+inline std::string to_string(const Shape& shape) { return detail::text_of_sizes(shape.sizes()); }
 
 }  // namespace precast

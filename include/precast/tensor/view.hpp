@@ -88,6 +88,7 @@ class ViewIn {
   T* data() const { return data_; }
   const Shape& shape() const { return shape_; }
   std::int64_t columns() const { return shape_.back(); }
+  /// How many rows hold values: none where there are no columns.
   std::int64_t rows() const { return columns() ? shape_.elements() / columns() : 0; }
   std::int64_t row_stride() const { return row_stride_; }
   std::int64_t elements() const { return shape_.elements(); }

@@ -44,7 +44,8 @@ PRECAST_DEVICE Moments moments_of(const Run<f32, Count> (&x)[Runs], const int (&
     }
   }
   const f32 rest = deviations / n;
-  return {mean, rest, squares - deviations * rest, n};
+  // Not rounded between: of squares beyond f32, a product that is would make no number.
+  return {mean, rest, multiply_then_add(-deviations, rest, squares), n};
 }
 
 /// The moments of two parts as one (Chan, Golub and LeVeque 1983). `more` should not have many times the

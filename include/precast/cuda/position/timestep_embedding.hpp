@@ -19,20 +19,19 @@ namespace detail {
 // A block to a time. Few values, in float64 where the reference feels every rounding of an angle. Bytes
 // moved: a time read once, by all threads together, and each value written once, the minimum.
 template <bool Saturates, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(GlobalPointer<const f32> times,
-                                                                            GlobalPointer<To> out,
-                                                                            std::int64_t out_stride,
-                                                                            std::int64_t columns,
-                                                                            TimestepWaves waves) {
+PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(
+    GlobalPointer<const f32> times, std::int64_t times_of_row, std::int64_t times_stride,
+    GlobalPointer<To> out, std::int64_t out_stride, std::int64_t columns, TimestepWaves waves) {
   const int row = block_index().x;
   const std::int64_t half = columns / 2, frequencies = half - waves.frequency_shift;
   const std::int64_t cosines = waves.cosines_first ? 0 : half, sines = half - cosines;
   const GlobalPointer<To> to = out + row * out_stride;
+  const f32 time = times[row / times_of_row * times_stride + row % times_of_row];
   for (std::int64_t i = thread_index(); i < half; i += threads_in_block()) {
     // Each step is rounded to f32, as on the host.
     const f32 exponent =
         static_cast<f32>(-9.210340371976182736) * static_cast<f32>(i) / static_cast<f32>(frequencies);
-    const f32 angle = times[row] * static_cast<f32>(exponential(static_cast<double>(exponent)));
+    const f32 angle = time * static_cast<f32>(exponential(static_cast<double>(exponent)));
     to[cosines + i] = round_to<To, Saturates>(static_cast<f32>(cosine(static_cast<double>(angle))));
     to[sines + i] = round_to<To, Saturates>(static_cast<f32>(sine(static_cast<double>(angle))));
   }
@@ -50,8 +49,8 @@ void timestep_embedding(DeviceView<const f32> times, const TimestepWaves& waves,
   static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   if (out.elements() == 0) return;
   launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, typename Types::result>,
-         {{static_cast<int>(times.elements()), 1, 1}, 128}, stream, pointer_to(times), pointer_to(out),
-         out.row_stride(), out.columns(), waves);
+         {{static_cast<int>(times.elements()), 1, 1}, 128}, stream, pointer_to(times), times.columns(),
+         times.row_stride(), pointer_to(out), out.row_stride(), out.columns(), waves);
 }
 
 }  // namespace precast::gpu
