@@ -82,18 +82,18 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
 
   // The matrix is [out_channels, kernel_height * kernel_width * in_channels].
   std::int64_t out_channels() const { return this->weight().features(); }
-  std::int64_t in_channels() const { return in_channels_; }
-  std::int64_t kernel_height() const { return kernel_height_; }
-  std::int64_t kernel_width() const { return kernel_width_; }
+  std::int64_t in_channels() const { return kernel_[2]; }
+  std::int64_t kernel_height() const { return kernel_[0]; }
+  std::int64_t kernel_width() const { return kernel_[1]; }
+  /// [kernel_height, kernel_width, in_channels].
+  const Shape& kernel() const { return kernel_; }
 
  private:
   /// Of a shape as it lies here.
   template <Dtype Held, class Fill>
   ConvWeight(std::type_identity<Held>, const Shape& shape, Fill& fill, std::span<const BiasStorage> bias)
       : Base(packed<Held>(checked(shape), fill, shape[1] * shape[2]), bias),
-        in_channels_(shape[3]),
-        kernel_height_(shape[1]),
-        kernel_width_(shape[2]) {}
+        kernel_{shape[1], shape[2], shape[3]} {}
   template <Dtype Held, class Fill>
   static typename Base::Packed packed(const Shape& shape, Fill& fill, std::int64_t taps) {
     if constexpr (BlockDtype<Held>)
@@ -132,7 +132,7 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
           pixels.data()[r * columns + tap * channels + c] = rows.data()[r * columns + c * taps + tap];
   }
 
-  std::int64_t in_channels_, kernel_height_, kernel_width_;
+  Shape kernel_;
 };
 
 }  // namespace PRECAST_BACKEND
@@ -141,11 +141,12 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-template <PolicyType P>
-ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvOptions& options) {
-  if (x.rank() != 4 || x[3] != weight.in_channels())
+/// Of images, a weight of [kernel_height, kernel_width, in_channels] for each output channel, and options.
+inline ConvSizes conv_sizes(const Shape& x, const Shape& weight, const ConvOptions& options) {
+  const std::int64_t kernel_height = weight[0], kernel_width = weight[1], in_channels = weight[2];
+  if (x.rank() != 4 || x[3] != in_channels)
     throw ShapeError("conv2d: " + to_string(x) + " is not [batch, height, width, " +
-                     std::to_string(weight.in_channels()) + "]");
+                     std::to_string(in_channels) + "]");
   const std::int64_t least_padding =
       std::min({options.pad_top, options.pad_left, options.pad_bottom, options.pad_right});
   if (options.stride < 1 || least_padding < 0)
@@ -158,33 +159,32 @@ ConvSizes conv_sizes(const Shape& x, const ConvWeight<P>& weight, const ConvOpti
                      " and " + std::to_string(options.pad_right) + " has a size that no tensor has");
   const std::int64_t height = x[1] + options.pad_top + options.pad_bottom;
   const std::int64_t width = x[2] + options.pad_left + options.pad_right;
-  if (height < weight.kernel_height() || width < weight.kernel_width())
-    throw ShapeError("conv2d: a kernel of " + std::to_string(weight.kernel_height()) + " x " +
-                     std::to_string(weight.kernel_width()) + " does not fit into " + to_string(x) +
-                     ", padded to " + std::to_string(height) + " x " + std::to_string(width));
+  if (height < kernel_height || width < kernel_width)
+    throw ShapeError("conv2d: a kernel of " + std::to_string(kernel_height) + " x " +
+                     std::to_string(kernel_width) + " does not fit into " + to_string(x) + ", padded to " +
+                     std::to_string(height) + " x " + std::to_string(width));
   return {.batch = x[0],
           .height = x[1],
           .width = x[2],
           .channels = x[3],
-          .kernel_height = weight.kernel_height(),
-          .kernel_width = weight.kernel_width(),
+          .kernel_height = kernel_height,
+          .kernel_width = kernel_width,
           .stride = options.stride,
           .pad_top = options.pad_top,
           .pad_left = options.pad_left,
-          .out_height = (height - weight.kernel_height()) / options.stride + 1,
-          .out_width = (width - weight.kernel_width()) / options.stride + 1};
+          .out_height = (height - kernel_height) / options.stride + 1,
+          .out_width = (width - kernel_width) / options.stride + 1};
 }
 
 /// The shape of what comes out.
-template <PolicyType P>
-Shape conv_result(const ConvSizes& sizes, const ConvWeight<P>& weight) {
-  return {sizes.batch, sizes.out_height, sizes.out_width, weight.out_channels()};
+inline Shape conv_result(const ConvSizes& sizes, std::int64_t out_channels) {
+  return {sizes.batch, sizes.out_height, sizes.out_width, out_channels};
 }
 
-template <PolicyType P, class X>
-void conv2d_of_sizes(View<const X> x, const ConvWeight<P>& weight, const ConvSizes& sizes,
-                     ActivationFunction activation, View<typename precisions<P, Conv>::result> out) {
-  run_op_into<Conv, precisions<P, Conv>>("conv2d", out, [&]<class Types>(Types, auto to) {
+template <class Row, class X>
+void conv2d_of_sizes(X x, const WeightAndBias<Row>& weight, const ConvSizes& sizes,
+                     ActivationFunction activation, View<typename Row::result> out) {
+  run_op_into<Conv, Row>("conv2d", out, [&]<class Types>(Types, auto to) {
     backend::conv<Types>(x, weight.weight(), sizes, weight.epilogue(activation), to);
   });
 }
@@ -203,9 +203,9 @@ template <PolicyType P, ScalarArray X>
 void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvOptions& options,
                  View<typename precisions<P, Conv>::result> out) {
   const auto in = as_view(x);
-  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, options);
-  detail::require_same_shape("conv2d", detail::conv_result(sizes, weight), out.shape());
-  detail::conv2d_of_sizes<P>(in, weight, sizes, options.activation, out);
+  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight.kernel(), options);
+  detail::require_same_shape("conv2d", detail::conv_result(sizes, weight.out_channels()), out.shape());
+  detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, out);
 }
 
 /// The same into a new tensor.
@@ -213,9 +213,9 @@ template <PolicyType P, ScalarArray X>
 Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight<P>& weight,
                                                     const ConvOptions& options = {}) {
   const auto in = as_view(x);
-  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight, options);
-  Tensor<typename precisions<P, Conv>::result> out(detail::conv_result(sizes, weight));
-  detail::conv2d_of_sizes<P>(in, weight, sizes, options.activation, out.view());
+  const ConvSizes sizes = detail::conv_sizes(in.shape(), weight.kernel(), options);
+  Tensor<typename precisions<P, Conv>::result> out(detail::conv_result(sizes, weight.out_channels()));
+  detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, out.view());
   return out;
 }
 

@@ -14,14 +14,13 @@
 
 namespace precast {
 
+namespace detail {
+
 inline namespace PRECAST_BACKEND {
 
-/// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation; `out`
-/// must not overlap the table. ids are the host's, whatever the backend.
-/// Throws ShapeError where the table is no matrix, and InputError for an id outside of [0, V).
-template <PolicyType P, StoredArray T>
-void embedding_into(const T& table, std::span<const std::int32_t> ids,
-                    View<typename precisions<P, Pointwise>::result> out) {
+/// embedding_into, of a view of the table.
+template <class Row, class T>
+void embedding_of_view_into(T table, std::span<const std::int32_t> ids, View<typename Row::result> out) {
   if (table.shape().rank() != 2)
     throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
   const std::int64_t entries = table.shape()[0], columns = table.shape()[1];
@@ -30,10 +29,24 @@ void embedding_into(const T& table, std::span<const std::int32_t> ids,
       throw InputError("embedding: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
                        " is not one of the table's " + std::to_string(entries) + " rows, which count from 0");
   const Shape shape{static_cast<std::int64_t>(ids.size()), columns};
-  detail::require_same_shape("embedding", shape, out.shape());
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("embedding", out, [&](auto types, auto to) {
-    backend::embedding<decltype(types)>(as_stored_view(table), ids, to);
-  });
+  require_same_shape("embedding", shape, out.shape());
+  run_op_into<Pointwise, Row>(
+      "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
+inline namespace PRECAST_BACKEND {
+
+/// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation; `out`
+/// must not overlap the table. ids are the host's, whatever the backend.
+/// Throws ShapeError where the table is no matrix, and InputError for an id outside of [0, V).
+template <PolicyType P, StoredArray T>
+void embedding_into(const T& table, std::span<const std::int32_t> ids,
+                    View<typename precisions<P, Pointwise>::result> out) {
+  detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, out);
 }
 
 /// The same into a new tensor.

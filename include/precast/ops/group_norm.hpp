@@ -15,6 +15,34 @@
 
 namespace precast {
 
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// group_norm_into, of views.
+template <class Row, class X, class W>
+void group_norm_of_view_into(X x, W weight, W bias, const GroupNormOptions& options,
+                             View<typename Row::result> out) {
+  const Shape& shape = x.shape();
+  const std::int64_t groups = options.groups;
+  require_one_per_column("group_norm", shape, weight.shape());
+  require_one_per_column("group_norm", shape, bias.shape());
+  if (shape.rank() != 4) throw ShapeError("group_norm: " + to_string(shape) + " is not [B, H, W, C]");
+  if (groups < 1 || shape.back() % groups != 0)
+    throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
+                     to_string(shape));
+  require_same_shape("group_norm", shape, out.shape());
+  run_op_into<Norm, Row>("group_norm", out, [&](auto types, auto to) {
+    if (to.elements() == 0) return;
+    backend::group_norm<decltype(types)>(x, groups, weight, bias, static_cast<f32>(options.eps),
+                                         options.activation, to);
+  });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
@@ -23,20 +51,8 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void group_norm_into(const X& x, const W& weight, const B& bias, const GroupNormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {
-  const Shape& shape = x.shape();
-  const std::int64_t groups = options.groups;
-  detail::require_one_per_column("group_norm", shape, weight.shape());
-  detail::require_one_per_column("group_norm", shape, bias.shape());
-  if (shape.rank() != 4) throw ShapeError("group_norm: " + to_string(shape) + " is not [B, H, W, C]");
-  if (groups < 1 || shape.back() % groups != 0)
-    throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
-                     to_string(shape));
-  detail::require_same_shape("group_norm", shape, out.shape());
-  detail::run_op_into<Norm, precisions<P, Norm>>("group_norm", out, [&](auto types, auto to) {
-    if (to.elements() == 0) return;
-    backend::group_norm<decltype(types)>(as_view(x), groups, as_view(weight), as_view(bias),
-                                         static_cast<f32>(options.eps), options.activation, to);
-  });
+  detail::group_norm_of_view_into<precisions<P, Norm>>(as_view(x), as_view(weight), as_view(bias), options,
+                                                       out);
 }
 
 /// The same into a new tensor.

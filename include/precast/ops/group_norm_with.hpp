@@ -29,6 +29,29 @@ inline Shape shape_of_moments(const Shape& shape, std::int64_t groups) {
   return {shape[0] * groups, 4};
 }
 
+inline namespace PRECAST_BACKEND {
+
+/// group_norm_with_into, of views.
+template <class Row, class X, class M, class W>
+void group_norm_with_of_view_into(X x, M moments, W weight, W bias, const GroupNormOptions& options,
+                                  View<typename Row::result> out) {
+  const Shape& shape = x.shape();
+  require_one_per_column("group_norm_with", shape, weight.shape());
+  require_one_per_column("group_norm_with", shape, bias.shape());
+  const std::int64_t groups = options.groups;
+  if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0 ||
+      moments.shape() != Shape{shape[0] * groups, 4})
+    shapes_do_not_fit("group_norm_with", shape, moments.shape(),
+                      "are not [B, H, W, C] and [B * " + std::to_string(groups) + ", 4]");
+  require_same_shape("group_norm_with", shape, out.shape());
+  run_op_into<Norm, Row>("group_norm", out, [&](auto types, auto to) {
+    if (to.elements() == 0) return;
+    backend::group_norm_with<decltype(types)>(x, moments, weight, bias, options.activation, to);
+  });
+}
+
+}  // namespace PRECAST_BACKEND
+
 }  // namespace detail
 
 inline namespace PRECAST_BACKEND {
@@ -60,20 +83,8 @@ Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void group_norm_with_into(const X& x, const M& moments, const W& weight, const B& bias,
                           const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
-  const Shape& shape = x.shape();
-  detail::require_one_per_column("group_norm_with", shape, weight.shape());
-  detail::require_one_per_column("group_norm_with", shape, bias.shape());
-  const std::int64_t groups = options.groups;
-  if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0 ||
-      moments.shape() != Shape{shape[0] * groups, 4})
-    detail::shapes_do_not_fit("group_norm_with", shape, moments.shape(),
-                              "are not [B, H, W, C] and [B * " + std::to_string(groups) + ", 4]");
-  detail::require_same_shape("group_norm_with", shape, out.shape());
-  detail::run_op_into<Norm, precisions<P, Norm>>("group_norm", out, [&](auto types, auto to) {
-    if (to.elements() == 0) return;
-    backend::group_norm_with<decltype(types)>(as_view(x), as_view(moments), as_view(weight), as_view(bias),
-                                              options.activation, to);
-  });
+  detail::group_norm_with_of_view_into<precisions<P, Norm>>(as_view(x), as_view(moments), as_view(weight),
+                                                            as_view(bias), options, out);
 }
 
 /// The same into a new tensor.

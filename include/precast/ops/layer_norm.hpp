@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <precast/backend.hpp>
 #include <precast/backend/layer_norm.hpp>
@@ -15,6 +16,24 @@
 
 namespace precast {
 
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// Every layer normalisation: of a view, under a row of the op table.
+template <class Row, class X, class M>
+void layer_norm_of_view_into(std::string_view name, X x, const Affine<M>& affine, const NormOptions& options,
+                             View<typename Row::result> out) {
+  require_same_shape(name, x.shape(), out.shape());
+  run_op_into<Norm, Row>(name, out, [&](auto types, auto to) {
+    backend::layer_norm<decltype(types)>(x, affine, static_cast<f32>(options.eps), to);
+  });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var +
@@ -22,11 +41,9 @@ inline namespace PRECAST_BACKEND {
 /// dtypes, f32 without Downcast<Norm>. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
 void layer_norm_into(const X& x, const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
-  detail::require_same_shape("layer_norm", x.shape(), out.shape());
-  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm", out, [&](auto types, auto to) {
-    using None = Affine<typename precisions<P, Norm>::result>;
-    backend::layer_norm<decltype(types)>(as_view(x), None{}, static_cast<f32>(options.eps), to);
-  });
+  using Types = precisions<P, Norm>;
+  detail::layer_norm_of_view_into<Types>("layer_norm", as_view(x), Affine<typename Types::result>{}, options,
+                                         out);
 }
 
 /// Layer normalisation with a weight and a bias, both [C]; `out` overlaps none of the three. Throws
@@ -36,11 +53,8 @@ void layer_norm_into(const X& x, const W& weight, const B& bias, const NormOptio
                      View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
   detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
-  detail::require_same_shape("layer_norm", x.shape(), out.shape());
   const Affine<value_type_of<W>> affine{as_view(weight), as_view(bias)};
-  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm", out, [&](auto types, auto to) {
-    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(options.eps), to);
-  });
+  detail::layer_norm_of_view_into<precisions<P, Norm>>("layer_norm", as_view(x), affine, options, out);
 }
 
 /// Both into a new tensor.
@@ -68,10 +82,8 @@ void layer_norm_modulate_into(const X& x, const M& scale, const S& shift, const 
       detail::rows_per_sample("layer_norm_modulate", x.shape(), scale.shape());
   detail::rows_per_sample("layer_norm_modulate", x.shape(), shift.shape());
   const Affine<value_type_of<M>> affine{as_view(scale), as_view(shift), rows_per_sample, true};
-  detail::require_same_shape("layer_norm_modulate", x.shape(), out.shape());
-  detail::run_op_into<Norm, precisions<P, Norm>>("layer_norm_modulate", out, [&](auto types, auto to) {
-    backend::layer_norm<decltype(types)>(as_view(x), affine, static_cast<f32>(options.eps), to);
-  });
+  detail::layer_norm_of_view_into<precisions<P, Norm>>("layer_norm_modulate", as_view(x), affine, options,
+                                                       out);
 }
 
 /// The same into a new tensor.

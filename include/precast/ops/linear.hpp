@@ -106,6 +106,34 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   }
 };
 
+}  // namespace PRECAST_BACKEND
+
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// linear_into, of a view.
+template <class Row, class X>
+void linear_of_view_into(X x, const WeightAndBias<Row>& layer, const LinearOptions& options,
+                         View<typename Row::result> out) {
+  const auto& weight = layer.weight();
+  if (x.columns() != weight.columns())
+    throw ShapeError("linear: " + to_string(x.shape()) + " does not have the " +
+                     std::to_string(weight.columns()) + " columns that the weight takes");
+  if (out.columns() != weight.features() || out.rows() != x.rows())
+    shapes_do_not_fit("linear", x.shape().with_back(weight.features()), out.shape(),
+                      "are the result and where it should go");
+  run_op_into<Matmul, Row>("linear", out, [&]<class Types>(Types, auto to) {
+    backend::matmul_transposed<Types>(x, weight, layer.epilogue(options.activation), to);
+  });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
+inline namespace PRECAST_BACKEND {
+
 /// out = activation(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
 /// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
 /// rounded once. Rows of `out` may lie apart; `out` must not overlap x. Throws ShapeError where shapes do not
@@ -113,16 +141,7 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
                  View<typename precisions<P, Matmul>::result> out) {
-  const auto in = as_view(x);
-  if (in.columns() != weight.in_features())
-    throw ShapeError("linear: " + to_string(in.shape()) + " does not have the " +
-                     std::to_string(weight.in_features()) + " columns that the weight takes");
-  if (out.columns() != weight.out_features() || out.rows() != in.rows())
-    detail::shapes_do_not_fit("linear", in.shape().with_back(weight.out_features()), out.shape(),
-                              "are the result and where it should go");
-  detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", out, [&]<class Types>(Types, auto to) {
-    backend::matmul_transposed<Types>(in, weight.weight(), weight.epilogue(options.activation), to);
-  });
+  detail::linear_of_view_into<precisions<P, Matmul>>(as_view(x), weight, options, out);
 }
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight,

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 
 #include <precast/backend.hpp>
@@ -36,15 +35,33 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// An op that makes each value of the values in the same places of its inputs, the first of which has the
-/// result's shape.
-template <PolicyType P, class F, class... In>
-void pointwise_into(std::string_view name, View<typename precisions<P, Pointwise>::result> out,
-                    const F& function, const In&... in) {
-  require_same_shape(name, std::get<0>(std::tie(in...)).shape(), out.shape());
-  run_op_into<Pointwise, precisions<P, Pointwise>>(name, out, [&](auto types, auto to) {
-    backend::map_values<decltype(types)>(to, function, as_view(in)...);
+/// An op that makes each value of the values in the same places of its inputs, of which the first, a view,
+/// has the result's shape. Like the others that name a row of the op table, it is stamped once for all
+/// policies with that row.
+template <class Types, class F, class First, class... Rest>
+void pointwise_into(std::string_view name, View<typename Types::result> out, const F& function,
+                    const First& first, const Rest&... rest) {
+  require_same_shape(name, first.shape(), out.shape());
+  run_op_into<Pointwise, Types>(name, out, [&](auto types, auto to) {
+    backend::map_values<decltype(types)>(to, function, first, rest...);
   });
+}
+
+/// copy_into, of a view.
+template <class Types, class X>
+void copy_view_into(X x, View<typename Types::result> out) {
+  if (x.elements() != out.elements() || x.columns() != out.columns())
+    shapes_do_not_fit("copy_into", x.shape(), out.shape(), "have different rows");
+  run_op_into<Pointwise, Types>("copy_into", out,
+                                [&](auto types, auto to) { backend::copy_values<decltype(types)>(x, to); });
+}
+
+/// Throws ShapeError where `b` is neither of a's shape nor the end of it.
+inline void require_end_of_shape(std::string_view name, const Shape& a, const Shape& b) {
+  const std::size_t extra = a.rank() - b.rank();
+  bool fits = b.rank() > 0 && b.rank() < a.rank();
+  for (std::size_t i = 0; fits && i < b.rank(); ++i) fits = b[i] == a[extra + i];
+  if (!fits) shapes_do_not_fit(name, a, b, "are neither equal nor is the second the end of the first");
 }
 
 }  // namespace PRECAST_BACKEND
@@ -58,7 +75,7 @@ inline namespace PRECAST_BACKEND {
 /// ShapeError where the shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray X>
 void activate_into(const X& x, View<typename precisions<P, Pointwise>::result> out) {
-  detail::pointwise_into<P>("activate", out, F{}, x);
+  detail::pointwise_into<precisions<P, Pointwise>>("activate", out, F{}, as_view(x));
 }
 /// The same of a function that is known as the program runs.
 template <PolicyType P, ScalarArray X>
@@ -85,18 +102,11 @@ auto activate(const X& x, ActivationFunction activation) {
 /// has a's shape and overlaps neither. Throws ShapeError where they do not fit.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void add_into(const A& a, const B& b, View<typename precisions<P, Pointwise>::result> out) {
-  if (a.shape() == b.shape()) return detail::pointwise_into<P>("add", out, elementwise::Add{}, a, b);
-  const Shape &long_shape = a.shape(), &short_shape = b.shape();
-  const std::size_t extra = long_shape.rank() - short_shape.rank();
-  bool fits = short_shape.rank() > 0 && short_shape.rank() < long_shape.rank();
-  for (std::size_t i = 0; fits && i < short_shape.rank(); ++i) fits = short_shape[i] == long_shape[extra + i];
-  if (!fits)
-    detail::shapes_do_not_fit("add", a.shape(), b.shape(),
-                              "are neither equal nor is the second the end of the first");
-  detail::require_same_shape("add", a.shape(), out.shape());
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("add", out, [&](auto types, auto to) {
-    backend::map_values<decltype(types)>(to, elementwise::Add{}, as_view(a), RowBroadcast{as_view(b), 1});
-  });
+  using Types = precisions<P, Pointwise>;
+  if (a.shape() == b.shape())
+    return detail::pointwise_into<Types>("add", out, elementwise::Add{}, as_view(a), as_view(b));
+  detail::require_end_of_shape("add", a.shape(), b.shape());
+  detail::pointwise_into<Types>("add", out, elementwise::Add{}, as_view(a), RowBroadcast{as_view(b), 1});
 }
 
 /// The same into a new tensor.
@@ -115,12 +125,10 @@ void gated_add_into(const R& residual, const X& x, const G& gate,
                     View<typename precisions<P, Pointwise>::result> out) {
   const Shape& shape = x.shape();
   detail::require_same_shape("gated_add", residual.shape(), shape);
-  detail::require_same_shape("gated_add", shape, out.shape());
   const std::int64_t rows_per_sample = detail::rows_per_sample("gated_add", shape, gate.shape());
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("gated_add", out, [&](auto types, auto to) {
-    backend::map_values<decltype(types)>(to, elementwise::GatedAdd{}, as_view(residual), as_view(x),
-                                         RowBroadcast{as_view(gate), rows_per_sample});
-  });
+  detail::pointwise_into<precisions<P, Pointwise>>("gated_add", out, elementwise::GatedAdd{},
+                                                   as_view(residual), as_view(x),
+                                                   RowBroadcast{as_view(gate), rows_per_sample});
 }
 
 /// The same into a new tensor.
@@ -136,7 +144,8 @@ auto gated_add(const R& residual, const X& x, const G& gate) {
 template <PolicyType P, ActivationType F, ScalarArray A, ScalarArray B>
 void gated_product_into(const A& a, const B& b, View<typename precisions<P, Pointwise>::result> out) {
   detail::require_same_shape("gated_product", a.shape(), b.shape());
-  detail::pointwise_into<P>("gated_product", out, elementwise::GatedProduct<F>{}, a, b);
+  detail::pointwise_into<precisions<P, Pointwise>>("gated_product", out, elementwise::GatedProduct<F>{},
+                                                   as_view(a), as_view(b));
 }
 /// The same of a function that is known as the program runs.
 template <PolicyType P, ScalarArray A, ScalarArray B>
@@ -163,7 +172,8 @@ auto gated_product(const A& a, const B& b, ActivationFunction activation) {
 template <PolicyType P, ScalarArray X>
 void scale_shift_into(const X& x, const ScaleShiftOptions& options,
                       View<typename precisions<P, Pointwise>::result> out) {
-  detail::pointwise_into<P>("scale_shift", out, elementwise::ScaleShift{options.factor, options.offset}, x);
+  detail::pointwise_into<precisions<P, Pointwise>>(
+      "scale_shift", out, elementwise::ScaleShift{options.factor, options.offset}, as_view(x));
 }
 
 /// The same into a new tensor.
@@ -179,7 +189,8 @@ auto scale_shift(const X& x, const ScaleShiftOptions& options) {
 template <PolicyType P, ScalarArray X>
 void clamp_into(const X& x, const ClampOptions& options,
                 View<typename precisions<P, Pointwise>::result> out) {
-  detail::pointwise_into<P>("clamp", out, elementwise::Clamp{options.low, options.high}, x);
+  detail::pointwise_into<precisions<P, Pointwise>>("clamp", out,
+                                                   elementwise::Clamp{options.low, options.high}, as_view(x));
 }
 
 /// The same into a new tensor.
@@ -195,10 +206,7 @@ auto clamp(const X& x, const ClampOptions& options) {
 /// rows or columns differ.
 template <PolicyType P, ScalarArray X>
 void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) {
-  if (x.elements() != out.elements() || x.columns() != out.columns())
-    detail::shapes_do_not_fit("copy_into", x.shape(), out.shape(), "have different rows");
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>(
-      "copy_into", out, [&](auto types, auto to) { backend::copy_values<decltype(types)>(as_view(x), to); });
+  detail::copy_view_into<precisions<P, Pointwise>>(as_view(x), out);
 }
 
 /// Each in a context, which stands before its other arguments.

@@ -22,6 +22,24 @@ inline Shape enlarged(const Shape& from, std::int64_t factor) {
   return {from[0], from[1] * factor, from[2] * factor, from[3]};
 }
 
+inline namespace PRECAST_BACKEND {
+
+/// upsample_nearest_into, of a view.
+template <class Row, class X>
+void upsample_view_into(X x, std::int64_t factor, View<typename Row::result> out) {
+  const Shape &size = out.shape(), whole = enlarged(x.shape(), factor);
+  const auto cut = [&](std::size_t side) {
+    return size[side] <= whole[side] && size[side] > whole[side] - factor;
+  };
+  if (size.rank() != 4 || size[0] != whole[0] || size[3] != whole[3] || !cut(1) || !cut(2))
+    shapes_do_not_fit("upsample_nearest", whole, size, "are the result and where it should go");
+  run_op_into<Pointwise, Row>("upsample_nearest", out, [&](auto types, auto to) {
+    backend::upsample_nearest<decltype(types)>(x, factor, to);
+  });
+}
+
+}  // namespace PRECAST_BACKEND
+
 }  // namespace detail
 
 inline namespace PRECAST_BACKEND {
@@ -33,15 +51,7 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P, ScalarArray X>
 void upsample_nearest_into(const X& x, std::int64_t factor,
                            View<typename precisions<P, Pointwise>::result> out) {
-  const Shape &size = out.shape(), whole = detail::enlarged(x.shape(), factor);
-  const auto cut = [&](std::size_t side) {
-    return size[side] <= whole[side] && size[side] > whole[side] - factor;
-  };
-  if (size.rank() != 4 || size[0] != whole[0] || size[3] != whole[3] || !cut(1) || !cut(2))
-    detail::shapes_do_not_fit("upsample_nearest", whole, size, "are the result and where it should go");
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("upsample_nearest", out, [&](auto types, auto to) {
-    backend::upsample_nearest<decltype(types)>(as_view(x), factor, to);
-  });
+  detail::upsample_view_into<precisions<P, Pointwise>>(as_view(x), factor, out);
 }
 
 /// The same into a new tensor, of all pixels.

@@ -12,6 +12,24 @@
 
 namespace precast {
 
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// RMS normalisation of every run of as many values as `weight` has, which divide the columns of x.
+template <class Row, class X, class W>
+void rms_norm_of_view_into(std::string_view name, X x, W weight, const NormOptions& options,
+                           View<typename Row::result> out) {
+  require_same_shape(name, x.shape(), out.shape());
+  run_op_into<Norm, Row>(name, out, [&](auto types, auto to) {
+    backend::rms_norm<decltype(types)>(x, weight, static_cast<f32>(options.eps), to);
+  });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps)
@@ -21,10 +39,7 @@ template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
                    View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("rms_norm", x.shape(), weight.shape());
-  detail::require_same_shape("rms_norm", x.shape(), out.shape());
-  detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm", out, [&](auto types, auto to) {
-    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(options.eps), to);
-  });
+  detail::rms_norm_of_view_into<precisions<P, Norm>>("rms_norm", as_view(x), as_view(weight), options, out);
 }
 
 /// The same into a new tensor.
@@ -45,11 +60,8 @@ void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options
       shape.back() % weight.elements() != 0)
     detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(),
                               "are not [..., heads * D] and [D] with a D of 1 or more");
-  if (out.shape() != shape)
-    detail::shapes_do_not_fit("rms_norm_heads", shape, out.shape(), "have different shapes");
-  detail::run_op_into<Norm, precisions<P, Norm>>("rms_norm_heads", out, [&](auto types, auto to) {
-    backend::rms_norm<decltype(types)>(as_view(x), as_view(weight), static_cast<f32>(options.eps), to);
-  });
+  detail::rms_norm_of_view_into<precisions<P, Norm>>("rms_norm_heads", as_view(x), as_view(weight), options,
+                                                     out);
 }
 
 /// The same into a new tensor.

@@ -11,6 +11,27 @@
 
 namespace precast {
 
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// rotary_into, of a view.
+template <class Row, class X, RotaryPairs Pairs>
+void rotary_of_view_into(X x, const RotaryTableOf<Pairs>& table, View<typename Row::result> out) {
+  require_heads_of("rotary", x.shape(), table);
+  require_same_shape("rotary", x.shape(), out.shape());
+  run_op_into<Position, Row>("rotary", out, [&]<class Types>(Types, auto to) {
+    if constexpr (Pairs == RotaryPairs::neighbours)
+      backend::rotary<Types>(x, table.cos.view(), table.sin.view(), to);
+    else
+      backend::rotate<Types>(x, table.cos.view(), table.sin.view(), Rotation{.pairs = Pairs}, to);
+  });
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// Turns each pair of values of each head by its token's angle, in f32: x [B, S, heads * D], table of [S, D]
@@ -19,14 +40,7 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P, ScalarArray X, RotaryPairs Pairs>
 void rotary_into(const X& x, const RotaryTableOf<Pairs>& table,
                  View<typename precisions<P, Position>::result> out) {
-  detail::require_heads_of("rotary", x.shape(), table);
-  detail::require_same_shape("rotary", x.shape(), out.shape());
-  detail::run_op_into<Position, precisions<P, Position>>("rotary", out, [&]<class Types>(Types, auto to) {
-    if constexpr (Pairs == RotaryPairs::neighbours)
-      backend::rotary<Types>(as_view(x), table.cos.view(), table.sin.view(), to);
-    else
-      backend::rotate<Types>(as_view(x), table.cos.view(), table.sin.view(), Rotation{.pairs = Pairs}, to);
-  });
+  detail::rotary_of_view_into<precisions<P, Position>>(as_view(x), table, out);
 }
 
 /// The same into a new tensor.

@@ -27,14 +27,17 @@ struct NoProbe {
   double operator()() const { return 0; }
 };
 
+[[noreturn]] inline void rows_overlap(std::string_view op, const Shape& shape, std::int64_t stride) {
+  throw ShapeError(std::string(op) + ": the rows of the result " + to_string(shape) + " lie " +
+                   std::to_string(stride) + " values apart and overlap: only what an op reads may do so");
+}
+
 /// Throws ShapeError where rows of what an op writes overlap each other. What it reads may: a stride of 0
 /// repeats a row.
 template <class T>
 void require_rows_apart(std::string_view op, View<T> out) {
   const std::int64_t stride = out.row_stride(), columns = out.columns();
-  if (out.rows() > 1 && stride < columns && stride > -columns)
-    throw ShapeError(std::string(op) + ": the rows of the result " + to_string(out.shape()) + " lie " +
-                     std::to_string(stride) + " values apart and overlap: only what an op reads may do so");
+  if (out.rows() > 1 && stride < columns && stride > -columns) rows_overlap(op, out.shape(), stride);
 }
 
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
