@@ -61,8 +61,10 @@ class Arrangement {
     for (const InputTensor& tensor : input_.tensors()) {
       if (const auto rows = io::their_rows(table_, without_prefix(tensor.name)))
         joined[kept_prefix(tensor) + rows->name].push_back({&tensor, *rows});
-      else if (!tensor.name.ends_with("embed_tokens.weight") || !input_.lookup("shared.weight"))
-        keep(tensor);  // and not T5's copy of its embeddings, which has no other name
+      else if (const InputTensor* table = table_of_copy(tensor))
+        require_same(tensor, *table);  // T5's copy of its embeddings has no other name, and is left out
+      else
+        keep(tensor);
     }
     for (auto& [name, parts] : joined) {
       std::ranges::sort(parts, {}, [](const Part& part) { return part.rows.first; });
@@ -107,6 +109,20 @@ class Arrangement {
     const bool is_of_all = std::ranges::all_of(
         input_.tensors(), [&](const InputTensor& other) { return other.name.starts_with(prefix); });
     return is_of_all ? std::string() : prefix;
+  }
+
+  /// Of T5's second table of embeddings the first, where there is one.
+  const InputTensor* table_of_copy(const InputTensor& tensor) const {
+    constexpr std::string_view end = "encoder.embed_tokens.weight";
+    if (!tensor.name.ends_with(end)) return nullptr;
+    return input_.lookup(tensor.name.substr(0, tensor.name.size() - end.size()) + "shared.weight");
+  }
+  void require_same(const InputTensor& copy, const InputTensor& table) const {
+    if (copy.type == table.type && !std::ranges::equal(copy.bytes, table.bytes))
+      throw io::tensor_error(input_.path(), copy.name,
+                             "differs from '" + table.name +
+                                 "', and they are one table of T5: get the file anew, or leave out the one "
+                                 "that is wrong");
   }
 
   std::int64_t divided(const InputTensor& tensor, std::int64_t rows, std::int64_t parts) const {

@@ -28,17 +28,30 @@ bool has(const InputWeights& weights, std::string_view begin, std::string_view e
   });
 }
 
+/// Whether T5 has a prefix, and something in the file has not: another part of a model.
+bool is_t5_among_others(const InputWeights& weights) {
+  const auto is_behind_prefix = [](const InputTensor& tensor) {
+    return weights::without_prefix(tensor.name, weights::Part::t5) != tensor.name;
+  };
+  return std::ranges::any_of(weights.tensors(), is_behind_prefix) &&
+         !std::ranges::all_of(weights.tensors(), is_behind_prefix);
+}
+
 }  // namespace
 
 std::string_view without_prefix(std::string_view name) {
-  return weights::without_prefix(name, weights::Part::transformer);
+  using weights::Part;
+  const std::string_view of_t5 = weights::without_prefix(name, Part::t5);
+  return of_t5.size() < name.size() ? of_t5 : weights::without_prefix(name, Part::transformer);
 }
 
 WeightsKind kind_of(const InputWeights& weights) {
   if (has(weights, "double_blocks.", ".img_attn.proj.weight")) return WeightsKind::flux;
   if (has(weights, "transformer_blocks.", ".attn.add_q_proj.weight"))
     return weights.has_strangers() ? WeightsKind::flux_relative : WeightsKind::flux;
-  if (has(weights, "encoder.block.", ".SelfAttention.q.weight") || has(weights, "enc.blk.", ".attn_q.weight"))
+  if ((has(weights, "encoder.block.", ".SelfAttention.q.weight") ||
+       has(weights, "enc.blk.", ".attn_q.weight")) &&
+      !is_t5_among_others(weights))
     return WeightsKind::t5;
   if (has(weights, "", ".self_attn.q_proj.weight") && has(weights, "", "position_embedding.weight"))
     return WeightsKind::clip;

@@ -112,7 +112,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
   if (!guided) full.guidance.reset();  // it has been looked at, and does nothing
   if (!(full.cfg_scale >= 1 && full.cfg_scale <= 1000))
     throw out_of_range("CFG scale", std::to_string(full.cfg_scale), "from 1 (without) to 1000");
-  families::check_sides(full, 2 * factor, "two latents of " + std::to_string(factor) + " pixels");
+  families::check_sides(full, 2 * factor, "two latents of " + io::counted(factor, "pixel"));
   if (request.preview && !request.preview->vae && !model.preview_map())
     throw families::RequestError("there is no map from the " + std::to_string(model.vae.latent_channels) +
                                  " latent channels of " + io::shown(model.path) +

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <families/free_memory.hpp>
@@ -9,11 +10,29 @@
 #include <flux/pipeline_parts.hpp>
 #include <text/padded_tokens.hpp>
 
+#include <precast/io/message.hpp>
 #include <precast/memory/dry_run.hpp>
+#include <precast/nn/parameter_source.hpp>
 
 namespace precast::flux {
 
 using families::seconds_since, families::texts_of, text::check_vocabulary, text::padded, text::prompt_ids;
+
+namespace {
+
+/// Many files hold T5's table of embeddings under both of its names. Modules read the first, and
+/// transformers 5 the second where they differ.
+void refuse_two_tables(const nn::ParameterSource& t5) {
+  constexpr std::string_view name = "shared.weight", other = "encoder.embed_tokens.weight";
+  if (DryRun::active() || !t5.contains(name) || !t5.contains(other)) return;
+  const nn::Parameter table = t5.find(name), second = t5.find(other);
+  if (table.dtype == second.dtype && !std::ranges::equal(table.bytes, second.bytes))
+    throw io::file_error(t5.description(), "tensors '" + std::string(name) + "' and '" + std::string(other) +
+                                               "' differ, and are one table of T5: get the file anew, or "
+                                               "leave out the one that is wrong");
+}
+
+}  // namespace
 
 Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const Request& full) const {
   const int longest = *full.max_sequence_length;
@@ -64,6 +83,7 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
   encode_all(
       "text_encoder_2", "load T5", "encode with T5",
       [&](const auto& source) {
+        refuse_two_tables(source);
         return models_of(backend, choices.of(families::Role::second_text_encoder)).t5(model.t5, source);
       },
       [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {

@@ -4,6 +4,8 @@
 
 #include <weights/weight_tensors.hpp>
 
+#include <precast/io/counted.hpp>
+
 namespace precast::weights {
 
 namespace {
@@ -87,7 +89,7 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
   const std::int64_t count = state.shape.elements(), blocks = ceil_divide(count, state.block);
   const bool nested = scales->dtype.info.name == "u8";
   if (stored.dtype.info.name != "u8" || std::ssize(stored.bytes) != ceil_divide(count, 2))
-    throw wrong("of " + std::to_string(stored.bytes.size()) + " bytes where " + to_string(state.shape) +
+    throw wrong("of " + io::counted(std::ssize(stored.bytes), "byte") + " where " + to_string(state.shape) +
                 " takes " + std::to_string(ceil_divide(count, 2)));
   if (codes->shape.elements() != 16 || !holds_numbers(*codes))
     throw wrong("without 16 values in its quant_map");

@@ -10,6 +10,7 @@
 
 #include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/policy/quant_formats.hpp>
 #include <precast/tensor/rounded_up.hpp>
 
@@ -31,9 +32,9 @@ struct SwizzledBlocks {
       throw companions.error(layer + ".weight", "its scales are " + std::string(scales->dtype.file_name) +
                                                     " where bytes are expected: get the file anew");
     if (std::ssize(scales->bytes) != expected)
-      throw companions.error(layer + ".weight", "its scales take " + std::to_string(scales->bytes.size()) +
-                                                    " bytes where " + std::to_string(expected) +
-                                                    " are expected: get the file anew");
+      throw companions.error(layer + ".weight",
+                             "its scales take " + io::counted(std::ssize(scales->bytes), "byte") + " where " +
+                                 std::to_string(expected) + " are expected: get the file anew");
   }
   /// Calls body(place, row) for each row of values that begin at value `from`.
   void for_values(std::span<f32> values, std::int64_t from,

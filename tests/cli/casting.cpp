@@ -4,6 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <precast/io/safetensors.hpp>
+#include <precast/io/safetensors_writer.hpp>
+
 #include "given.hpp"
 #include "program.hpp"
 #include "refused.hpp"
@@ -190,6 +193,29 @@ TEST_CASE("plan --verify says where its samples or policy are not those of the c
              Catch::Contains("samples 0123456789abcdef"));
   other.erase("settings");  // which other programs do not write
   CHECK(verified("f32", scratch.file("other.json", other.dump())).find("warning") == std::string::npos);
+}
+
+TEST_CASE("cost: a model without blocks has nothing to measure", "[casting]") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model",
+                 file = model / "transformer" / "diffusion_pytorch_model.safetensors";
+  fs::copy(small_flux, model, fs::copy_options::recursive);
+  auto config = nlohmann::json::parse(program::content(model / "transformer" / "config.json"));
+  config["num_layers"] = config["num_single_layers"] = 0;
+  scratch.file("model/transformer/config.json", config.dump());
+  {
+    const precast::io::SafetensorsFile all(fs::path(small_flux) / "transformer" / file.filename());
+    precast::io::SafetensorsWriter writer(file);
+    std::vector<const precast::io::TensorEntry*> ends;
+    for (const auto& tensor : all.tensors())
+      if (tensor.name.find("transformer_blocks.") == std::string::npos) ends.push_back(&tensor);
+    for (const auto* tensor : ends) writer.declare(tensor->name, tensor->dtype.info, tensor->shape);
+    for (const auto* tensor : ends) writer.write(tensor->bytes);
+    writer.commit();
+  }
+  refused({"cost", "--model", model.string(), "--samples", small_samples(scratch), "--output",
+           (scratch.path() / "cost.json").string()},
+          1, "has no blocks");
 }
 
 TEST_CASE("what record and cost cannot do is one line", "[casting]") {

@@ -241,8 +241,17 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
                                               {"convert", big, out, "--type", "q2_k"});
   INFO(interrupted.err);
   CHECK(interrupted.code == 130);
+  CHECK_THAT(interrupted.err, Catch::Contains("stopping after this step"));
   CHECK_THAT(interrupted.err, Catch::Contains("interrupted: nothing was written"));
   CHECK(names_in(out.parent_path()).empty());
+  // Quiet, it says nothing but that.
+  for (const auto& [signal, code] : {std::pair("INT", 130), {"TERM", 143}}) {
+    const auto silent = program::run_until(program::files_in(out.parent_path(), 1), signal,
+                                           {"convert", big, out, "--type", "q2_k", "--quiet"});
+    INFO(silent.err);
+    CHECK(silent.code == code);
+    CHECK(silent.one_line_error());
+  }
   const auto full = run({"convert", transformer, out, "--type", "q8_0"}, "ulimit -f 100;");
   INFO(full.err);
   CHECK(full.code == 1);
@@ -401,7 +410,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
       {{transformer, here + "/o.bin"}, 2, "ends neither in"},
       {{here + "/none.safetensors", gguf}, 1, "none.safetensors"},
-      {{text, gguf}, 1, "model.txt: only 1 bytes"},
+      {{text, gguf}, 1, "model.txt: only 1 byte,"},
       {{nothing, gguf}, 1, "holds no weights"},
       {{nothing, here + "/new"}, 1, "holds no weights"},
       {{truncated, gguf}, 1, "truncated.safetensors"},

@@ -315,6 +315,44 @@ TEST_CASE("T5 in GGUF has ggml's names") {
   CHECK(file.at("token_embd.weight").type.info.name == "f16");
   CHECK(file.at("enc.blk.0.attn_rel_b.weight").type.info.name == "f16");
   CHECK(file.at("enc.output_norm.weight").type.info.name == "f32");
+  const auto names_of = [](const io::GgufFile& weights) {
+    std::vector<std::string> names;
+    for (const auto& tensor : weights.tensors()) names.push_back(tensor.name);
+    return names;
+  };
+  const auto expected = names_of(file);
+  for (const std::string prefix : {"text_encoders.t5xxl.transformer.", "text_encoder_2."}) {
+    INFO(prefix);
+    PlainTensors alone;
+    for (const auto& [name, tensor] : t5) alone[prefix + name] = tensor;
+    write_tensors<io::SafetensorsWriter>(source, alone, "f16");
+    convert_file(source, out, to_type("q8_0"));
+    CHECK(names_of(io::GgufFile(out)) == expected);
+    CHECK(io::GgufFile(out).value("general.architecture")->text() == "t5encoder");
+    // Beside another part of a model it stays behind its prefix, as readers of whole models expect it.
+    alone["text_encoders.clip_l.transformer.text_model.embeddings.position_embedding.weight"] =
+        normal_tensor({8, 64}, 6);
+    write_tensors<io::SafetensorsWriter>(source, alone, "f16");
+    convert_file(source, out, to_type("q8_0"));
+    CHECK(InputWeights(out).lookup(prefix + "encoder.block.0.layer.0.SelfAttention.q.weight"));
+  }
+}
+
+TEST_CASE("T5 whose two tables differ is not converted to names that have one of them") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "t5.safetensors", out = folder.path() / "t5.gguf";
+  write_tensors<io::SafetensorsWriter>(
+      source,
+      {{"shared.weight", normal_tensor({40, 64}, 1)},
+       {"encoder.embed_tokens.weight", normal_tensor({40, 64}, 2)},
+       {"encoder.block.0.layer.0.SelfAttention.q.weight", normal_tensor({64, 64}, 3)}},
+      "f16");
+  CHECK_THROWS_WITH(convert_file(source, out, to_type("q8_0")),
+                    source.string() +
+                        ": tensor 'encoder.embed_tokens.weight': differs from 'shared.weight', "
+                        "and they are one table of T5: get the file anew, or leave out the one "
+                        "that is wrong");
+  convert_file(source, folder.path() / "same_names.safetensors", to_type("f32"));
 }
 
 TEST_CASE("shapes that older GGUF files hide come back") {

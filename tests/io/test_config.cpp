@@ -38,6 +38,11 @@ TEST_CASE("messages: a file's text has no control characters, and is cut between
   CHECK(io::printable("\u00e9\u00e9", 3) == "\u00e9...");
   CHECK(io::printable("\u009b\u009b", 3) == "?...");
   CHECK(io::printable("\u00e9", 1) == "...");
+  // What turns the order of the characters after it, or ends a line; marks that letters need stay.
+  CHECK(io::printable("a\u202egnp.exe\u202c\u2066\u2069\u2028\u2029") == "a?gnp.exe?????");
+  CHECK(io::printable("\u2027\u202f\u2065\u206a\u200f\u200d") == "\u2027\u202f\u2065\u206a\u200f\u200d");
+  CHECK(io::printable("\u202e\u202e", 4) == "?...");
+  CHECK(io::printable("\xe2\x80") == "\xe2\x80");
   CHECK(io::printable("", 0).empty());
 }
 

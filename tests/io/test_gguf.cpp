@@ -282,7 +282,8 @@ TEST_CASE("gguf: a writer that is used wrongly says so, and leaves no file") {
     refused("b", dtype_info<mxfp8>, Shape{32}, "GGUF has no mxfp8");
     refused("b", {"q4_k", 32, 18}, Shape{32}, "GGUF has no q4_k");
     refused("b", dtype_info<q4_k>, Shape{2, 128}, "rows of 128 values are no whole blocks of q4_k");
-    refused("b", dtype_info<f32>, Shape{1, 1, 1, 1, 1}, "more than the 4 dimensions");
+    refused("b", dtype_info<f32>, Shape{1, 1, 1, 1, 1},
+            "more than the 4 dimensions that GGUF has: write safetensors");
     writer.write(written.first(31));
     CHECK_THROWS_WITH(writer.commit(), Catch::Contains("tensor 0 has 31 of its 32 bytes"));
     CHECK_THROWS_WITH(writer.set("late", 1),

@@ -188,12 +188,12 @@ TEST_CASE("safetensors: tensors must tile the data") {
   mentions(two(R"([9],"data_offsets":[0,9])", R"([8],"data_offsets":[8,16])"), "tensor 'b': overlaps");
   mentions(two(R"([16],"data_offsets":[0,16])", R"([16],"data_offsets":[0,16])"), "overlaps");
   mentions(two(R"([7],"data_offsets":[0,7])", R"([8],"data_offsets":[8,16])"),
-           "tensor 'b': is preceded by a gap of 1 bytes");
+           "tensor 'b': is preceded by a gap of 1 byte of no tensor");
   mentions(two(R"([7],"data_offsets":[1,8])", R"([8],"data_offsets":[8,16])"),
            "tensor 'a': is preceded by a gap");
   mentions(two(R"([4],"data_offsets":[0,4])", R"([8],"data_offsets":[4,12])"),
-           "ends with 4 bytes that belong to no tensor");
-  mentions(refusal_of_header("{}"), "ends with 16 bytes that belong to no tensor");
+           "ends with 4 bytes of no tensor");
+  mentions(refusal_of_header("{}"), "ends with 16 bytes of no tensor");
 }
 
 TEST_CASE("safetensors: integers of every width are listed, though nothing is computed with them") {

@@ -118,6 +118,23 @@ TEST_CASE("files: T5's tokenizer is read in its GGUF file where there is no toke
   CHECK(latents({model / "flux.safetensors", {{"text_encoder_2", t5}}}) == expected);
 }
 
+TEST_CASE("files: T5's table of embeddings may be there twice, and not as two tables") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "t5.safetensors";
+  FileTensors t5 = tensors_of("text_encoder_2");
+  t5["encoder.embed_tokens.weight"] = t5.at("shared.weight");
+  write_tensors(file, t5);
+  const families::ModelFiles files{shapes_model(), {{"text_encoder_2", file}}};
+  CHECK(latents(files) == latents(shapes_model()));
+  t5["encoder.embed_tokens.weight"].bytes.back() ^= 1;
+  write_tensors(file, t5);
+  CHECK(
+      refusal(file, [&] { latents(files); }) ==
+      file.string() +
+          ": tensors 'shared.weight' and 'encoder.embed_tokens.weight' differ, and are one table of T5: get "
+          "the file anew, or leave out the one that is wrong");
+}
+
 TEST_CASE("files: a GGUF file draws what the values of its blocks draw") {
   const TemporaryFolder folder;
   write_gguf(folder.path() / "a.gguf", bfl_transformer(), "q8_0", "flux");

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <precast/io/counted.hpp>
 #include <precast/io/gguf_cursor.hpp>
 #include <precast/io/gguf_types.hpp>
 #include <precast/io/gguf_value.hpp>
@@ -199,10 +200,10 @@ class GgufFile {
                                                   " of the data, no multiple of the alignment, " +
                                                   std::to_string(alignment_) + ": get the file anew");
       if (place.offset > data.size() || place.bytes > data.size() - place.offset)
-        throw broken_tensor(tensors_[i].name, std::to_string(place.bytes) + " bytes from byte " +
-                                                  std::to_string(place.offset) + " of the data leave its " +
-                                                  std::to_string(data.size()) +
-                                                  " bytes: the download broke off, get it anew");
+        throw broken_tensor(tensors_[i].name,
+                            counted(static_cast<std::int64_t>(place.bytes), "byte") + " from byte " +
+                                std::to_string(place.offset) + " of the data leave its " +
+                                counted(std::ssize(data), "byte") + ": the download broke off, get it anew");
       tensors_[i].bytes =
           data.subspan(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.bytes));
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <precast/io/counted.hpp>
 #include <precast/io/gguf_types.hpp>
 #include <precast/io/gguf_value.hpp>
 #include <precast/io/message.hpp>
@@ -44,7 +45,8 @@ class GgufCursor {
     const auto stated = number<std::uint64_t>("the number of " + what);
     if (stated > left() / least)
       throw file_error(path_, "is said to have " + std::to_string(stated) + " " + what + ", in " +
-                                  std::to_string(left()) + " bytes: the download broke off, get it anew");
+                                  counted(static_cast<std::int64_t>(left()), "byte") +
+                                  ": the download broke off, get it anew");
     return stated;
   }
 

@@ -14,12 +14,18 @@
 
 namespace precast::io {
 
-/// The bytes of the control character at this place of a text: one, or the two that Latin-1's upper ones take
-/// in UTF-8, which terminals obey as well; 0 where there is none.
+/// The bytes of the control character at this place of a text: one; the two that Latin-1's upper ones take in
+/// UTF-8, which terminals obey as well; the three of those that end a line or turn the order in which what
+/// follows is shown (U+2028 to U+202E, U+2066 to U+2069), with which a name reads as another. 0 where there
+/// is none.
 inline std::size_t control_at(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   if (byte(at) < 0x20 || byte(at) == 0x7f) return 1;
-  return byte(at) == 0xc2 && at + 1 < text.size() && byte(at + 1) >= 0x80 && byte(at + 1) < 0xa0 ? 2 : 0;
+  if (byte(at) == 0xc2) return byte(at + 1) >= 0x80 && byte(at + 1) < 0xa0 ? 2 : 0;
+  if (byte(at) != 0xe2) return 0;
+  const bool turns_or_ends_line = byte(at + 1) == 0x80 && byte(at + 2) >= 0xa8 && byte(at + 2) <= 0xae;
+  const bool isolates = byte(at + 1) == 0x81 && byte(at + 2) >= 0xa6 && byte(at + 2) <= 0xa9;
+  return turns_or_ends_line || isolates ? 3 : 0;
 }
 
 /// Text as it can stand in a one-line message: control characters become '?', and what is longer than

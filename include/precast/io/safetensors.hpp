@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <precast/io/counted.hpp>
 #include <precast/io/file_dtypes.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
@@ -80,9 +81,8 @@ class SafetensorsFile {
   std::string_view header_text() const {
     const std::string_view text = file_.text();
     if (text.size() < length_bytes)
-      throw file_error(path(),
-                       "only " + std::to_string(text.size()) +
-                           " bytes, too short for a safetensors file: the download broke off, get it anew");
+      throw file_error(path(), "only " + counted(std::ssize(text), "byte") +
+                                   ", too short for a safetensors file: the download broke off, get it anew");
     std::uint64_t length = 0;
     for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(text[i]);
     if (length > longest_header)
@@ -90,8 +90,9 @@ class SafetensorsFile {
           path(), "header: " + std::to_string(length) +
                       " bytes is not a believable length: this is not a safetensors file, or it is broken");
     if (length > text.size() - length_bytes)
-      throw file_error(path(), "header: said to have " + std::to_string(length) + " bytes in a file of " +
-                                   std::to_string(text.size()) + ": the download broke off, get it anew");
+      throw file_error(path(), "header: said to have " + counted(static_cast<std::int64_t>(length), "byte") +
+                                   " in a file of " + std::to_string(text.size()) +
+                                   ": the download broke off, get it anew");
     const std::string_view header = text.substr(length_bytes, length);
     if (!header.starts_with('{'))
       throw file_error(path(), "header: does not start with '{' at byte 8: this is not a safetensors file");
@@ -165,7 +166,7 @@ class SafetensorsFile {
     const std::string range = "bytes " + std::to_string(begin) + " to " + std::to_string(end);
     if (begin > end) throw broken(range + " run backwards");
     if (end > data.size())
-      throw broken(range + " lie outside the file's " + std::to_string(data.size()) + " bytes of data");
+      throw broken(range + " lie outside the file's " + counted(std::ssize(data), "byte") + " of data");
     const Shape checked = checked_shape(name, shape);
     if (end - begin != bytes)
       throw broken(range + " do not fit " + std::string(dtype->file_name) + " " + to_string(checked) +
@@ -194,14 +195,13 @@ class SafetensorsFile {
         throw tensor_error(path(), entry->name, "overlaps the tensor before it: get the file anew");
       if (entry->bytes.data() > reached)
         throw tensor_error(path(), entry->name,
-                           "is preceded by a gap of " + std::to_string(entry->bytes.data() - reached) +
-                               " bytes that belong to no tensor: get the file anew");
+                           "is preceded by a gap of " + counted(entry->bytes.data() - reached, "byte") +
+                               " of no tensor: get the file anew");
       reached = end_of(*entry);
     }
-    const auto left = static_cast<std::size_t>(data.data() + data.size() - reached);
+    const std::int64_t left = data.data() + data.size() - reached;
     if (left != 0)
-      throw file_error(path(),
-                       "ends with " + std::to_string(left) + " bytes that belong to no tensor: get it anew");
+      throw file_error(path(), "ends with " + counted(left, "byte") + " of no tensor: get it anew");
     std::ranges::sort(tensors_, {}, &TensorEntry::name);
   }
 

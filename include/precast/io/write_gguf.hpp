@@ -70,7 +70,7 @@ class GgufWriter {
       refuse("GGUF has no " + std::string(dtype.name) + ": choose another type, or write safetensors");
     if (name.empty() || names_.contains(name)) refuse("needs a name of its own");
     if (shape.rank() > GgufFile::most_dimensions)
-      refuse(to_string(shape) + " has more than the 4 dimensions that GGUF has");
+      refuse(to_string(shape) + " has more than the 4 dimensions that GGUF has: write safetensors");
     if (shape.back() % dtype.values_per_block != 0)
       refuse("rows of " + std::to_string(shape.back()) + " values are no whole blocks of " +
              std::string(dtype.name) + ": choose a type that divides them");

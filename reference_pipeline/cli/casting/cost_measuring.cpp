@@ -265,6 +265,9 @@ casting::CostFile measured_costs(const CostOptions& options) {
   settings.only_estimates = options.only_estimates;
   if (importance) settings.importance = importance_of(importance, *blocks);
   const auto count = static_cast<std::int64_t>(blocks->list().size());
+  if (count == 0)
+    throw io::file_error(model.model,
+                         "has no blocks, which are what costs are measured of: give another model");
   if (options.layers)
     settings.layers = parse_layers(*options.layers, count);
   else

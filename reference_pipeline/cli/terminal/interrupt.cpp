@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include <cli/terminal/interrupt.hpp>
+#include <cli/terminal/notes.hpp>
 #include <cluster/launch.hpp>
 #include <unistd.h>
 
@@ -36,7 +37,7 @@ void on_signal(int signal, siginfo_t* facts, void*) {
   if (first_signal.compare_exchange_strong(first, milliseconds_now())) {
     is_of_starter = facts->si_pid == getppid();
     interrupting = signal;
-    if (is_muted) return;
+    if (is_muted || quiet()) return;
     static_cast<void>(
         !write(STDERR_FILENO, notice, sizeof notice - 1));  // the only way to speak in a handler
   } else if (milliseconds_now() - first > same_milliseconds) {

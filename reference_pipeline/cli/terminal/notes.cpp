@@ -1,3 +1,4 @@
+#include <atomic>
 #include <iostream>
 
 #include <cli/terminal/notes.hpp>
@@ -6,7 +7,8 @@ namespace precast::cli {
 
 namespace {
 
-bool is_quiet = false;
+std::atomic<bool> is_quiet = false;  // the handler of signals asks too
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 }  // namespace
 
