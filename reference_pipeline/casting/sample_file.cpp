@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include <casting/content_hash.hpp>
 #include <casting/sample_file.hpp>
 
+#include <precast/io/content_hash.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/safetensors.hpp>
 #include <precast/io/write_safetensors.hpp>
@@ -84,7 +84,7 @@ families::RecordedState read_sample(const io::SafetensorsFile& file, std::size_t
 }  // namespace
 
 std::uint64_t Samples::fingerprint() const {
-  ContentHash hash;
+  io::ContentHash hash;
   for (const auto& [key, value] : facts)
     for (const std::string& text : {key, value}) hash.add(std::as_bytes(std::span(text)));
   for (const families::RecordedState& sample : recorded) {

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -200,8 +199,7 @@ int run(const std::vector<std::string>& arguments) {
   } catch (const families::RequestError& wrong) {
     return fail_with_help(wrong.what(), arguments);
   } catch (const Interrupted& stop) {
-    const int signal = interrupting_signal();  // none where it was another rank's
-    return fail(stop.what(), exit_code::after_signal + (signal ? signal : SIGINT));
+    return fail(stop.what(), exit_code::after_signal + stop.signal);
   } catch (const OutOfMemory& problem) {
     return fail(with_advice(problem.what(), arguments), exit_code::error);
   } catch (const std::bad_alloc&) {

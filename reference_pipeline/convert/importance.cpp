@@ -3,11 +3,11 @@
 #include <cstring>
 #include <utility>
 
-#include <casting/content_hash.hpp>
 #include <convert/importance.hpp>
 #include <flux/bfl_names.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/content_hash.hpp>
 #include <precast/io/gguf.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
@@ -129,7 +129,7 @@ void Importance::add(std::string name, std::vector<f32> squares) {
 }
 
 std::uint64_t Importance::fingerprint() const {
-  casting::ContentHash hash;
+  io::ContentHash hash;
   for (const auto& [name, squares] : entries_) {
     hash.add(std::as_bytes(std::span(name)));
     hash.add(std::as_bytes(std::span(squares)));

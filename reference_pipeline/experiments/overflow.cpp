@@ -51,9 +51,9 @@ Experiment overflow() {
                     {}};
   result.explanation =
       "f16 ends at 65504, which e^x passes at x = 11.09, a score of 64 products of 32 and 32, and the sum of "
-      "one group of a group norm; what is stored there is infinite, and a softmax or a mean of it NaN. bf16 "
-      "and f32 reach to 3e38, and attention in f16 survives where its scores are kept in f32, by "
-      "Upcast<Attention> or Flash.";
+      "one group of a group norm; what is stored there is infinite, as a mean by it is, and a softmax of it "
+      "is NaN. bf16 and f32 reach to 3e38, and attention in f16 survives where its scores are kept in f32, "
+      "by Upcast<Attention> or Flash.";
   result.table.columns = {"what", "dtype", "how", "result"};
   result.plot = {"e^x in each format; crosses are infinite", "x", "e^x", false, true, {}};
   for_each_format([&]<class T>() { exponentials<T>(result); });

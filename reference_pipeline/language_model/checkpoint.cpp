@@ -10,6 +10,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/content_hash.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/safetensors_writer.hpp>
@@ -54,34 +55,69 @@ std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) 
   return bytes;
 }
 
+using Facts = std::map<std::string, std::string>;
+constexpr const char* checksum_key = "checksum";
+
+/// A number of all that a checkpoint holds, but for itself.
+std::string checksum_of(const Facts& facts,
+                        const std::map<std::string, std::span<const std::byte>>& tensors) {
+  io::ContentHash hash;
+  const auto add = [&](std::string_view text) { hash.add(std::as_bytes(std::span(text))); };
+  for (const auto& [key, value] : facts) {
+    if (key == checksum_key) continue;
+    add(key);
+    add(value);
+  }
+  for (const auto& [name, bytes] : tensors) {
+    add(name);
+    hash.add(bytes);
+  }
+  return io::hash_text(hash.value());
+}
+
+/// Whether a file is what was written; those of earlier versions say nothing of it.
+bool is_undamaged(const io::SafetensorsFile& file) {
+  const auto written = file.metadata().find(checksum_key);
+  if (written == file.metadata().end()) return true;
+  std::map<std::string, std::span<const std::byte>> tensors;
+  for (const io::TensorEntry& entry : file.tensors()) tensors.emplace(entry.name, entry.bytes);
+  return checksum_of(file.metadata(), tensors) == written->second;
+}
+
 }  // namespace
 
 io::SafetensorsFile open_checkpoint(const std::filesystem::path& path) {
   const std::size_t size = io::MappedFile(path).text().size();  // what cannot be read says so itself
   try {
-    return io::SafetensorsFile(path);
+    io::SafetensorsFile file(path);
+    if (is_undamaged(file)) return file;
   } catch (const InputError&) {
-    throw io::file_error(path,
-                         "its " + std::to_string(size) +
-                             " bytes are no whole checkpoint, but one that was cut off or damaged: put an "
-                             "earlier copy in its place, or train again with --overwrite");
+    // What is wrong with its header is no news to who cannot get it from anywhere.
   }
+  throw io::file_error(path,
+                       "its " + std::to_string(size) +
+                           " bytes are no whole checkpoint, but one that was cut off or damaged: put an "
+                           "earlier copy in its place, or train again with --overwrite");
 }
 
 void Trainer::write_checkpoint(const std::filesystem::path& file, const std::string& settings,
                                const std::function<void()>& before_it_appears) const {
   io::SafetensorsWriter writer(file);
-  writer.set("kind", std::string(kind));
-  writer.set("policy", options_.policy);
-  writer.set("config", config_.json());
-  if (!settings.empty()) writer.set("settings", settings);
-  writer.set("step", text_of(next_step_));
-  writer.set("optimiser_steps", text_of(optimiser_steps_));
-  writer.set("scale", text_of(scaler_.scale()));
-  writer.set("ranks", text_of(ranks()));
-  writer.set("windows", text_of(windows_));
-  writer.set("growth_tracker", text_of(scaler_.growth_tracker()));
+  Facts facts{{"kind", std::string(kind)},
+              {"policy", options_.policy},
+              {"config", config_.json()},
+              {"step", text_of(next_step_)},
+              {"optimiser_steps", text_of(optimiser_steps_)},
+              {"scale", text_of(scaler_.scale())},
+              {"ranks", text_of(ranks())},
+              {"windows", text_of(windows_)},
+              {"growth_tracker", text_of(scaler_.growth_tracker())}};
+  if (!settings.empty()) facts["settings"] = settings;
   const std::vector<StateTensor> state = model_->state();
+  std::map<std::string, std::span<const std::byte>> tensors;
+  for (const StateTensor& tensor : state) tensors.emplace(tensor.name, tensor.bytes);
+  facts[checksum_key] = checksum_of(facts, tensors);
+  for (const auto& [key, value] : facts) writer.set(key, value);
   for (const StateTensor& tensor : state) writer.declare(tensor.name, tensor.dtype, tensor.shape);
   for (const StateTensor& tensor : state) writer.write(tensor.bytes);
   if (before_it_appears) {

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <set>
 #include <string_view>
@@ -17,8 +18,26 @@ namespace precast::language_model {
 namespace {
 
 constexpr double usual_deviation = 0.02;
-constexpr std::string_view prefix = "transformer.";  // GPT2Model, without a head, saves names without it
 constexpr const char* head = "lm_head.weight";
+
+/// The name of a parameter in a file of GPT2Model or LlamaModel, which have no head.
+std::string name_without_head(const std::string& name) {
+  for (const std::string_view prefix : {"transformer.", "model."})
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  return name;
+}
+
+/// Of f64, which nothing here computes with, each value is rounded once.
+std::vector<f32> values_of_entry(const io::TensorEntry& entry) {
+  if (entry.dtype.file_name != "F64") return weights::values_of(entry);
+  std::vector<f32> values(static_cast<std::size_t>(entry.shape.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double value = 0;
+    std::memcpy(&value, entry.bytes.data() + i * sizeof value, sizeof value);
+    values[i] = static_cast<f32>(value);
+  }
+  return values;
+}
 
 ParameterFacts matrix(std::string name, std::int64_t rows, std::int64_t columns, bool transposed = false,
                       double deviation = usual_deviation) {
@@ -115,15 +134,14 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
       return values;
     }
     try {
-      return weights::values_of(*source.lookup(name));
+      return values_of_entry(*source.lookup(name));
     } catch (const InputError& wrong) {  // names the tensor alone
       throw InputError(source.description() + ": " + wrong.what());
     }
   };
   ParameterValues all;
   for (const ParameterFacts& facts : parameters_of(config)) {
-    const bool bare = !source.contains(facts.name) && facts.name.starts_with(prefix);
-    const std::string name = bare ? facts.name.substr(prefix.size()) : facts.name;
+    const std::string name = source.contains(facts.name) ? facts.name : name_without_head(facts.name);
     const weights::WeightTensor* const whole = scaled(name);
     const Shape shape = whole ? whole->shape : source.find(source.contains(name) ? name : facts.name).shape;
     if (shape != facts.stored_shape())
@@ -146,7 +164,7 @@ std::vector<std::string> unread_tensors(const std::filesystem::path& folder,
   std::set<std::string, std::less<>> read{head};  // of a tied one it is seen that it is the same
   for (const ParameterFacts& facts : parameters_of(config)) {
     read.insert(facts.name);
-    if (facts.name.starts_with(prefix)) read.insert(facts.name.substr(prefix.size()));
+    read.insert(name_without_head(facts.name));
   }
   // Masks of GPT-2 and frequencies of Llama that older files have.
   const auto is_buffer = [](const std::string& name) {

@@ -120,8 +120,8 @@ class Trainer {
 /// What a folder of transformers calls its model.
 inline constexpr const char* model_file = "model.safetensors";
 
-/// The file of a checkpoint. Throws InputError where it is cut off or damaged: there is nowhere to get it
-/// from.
+/// The file of a checkpoint, read once for its checksum. Throws InputError where it is cut off or damaged:
+/// there is nowhere to get it from.
 io::SafetensorsFile open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace precast::language_model

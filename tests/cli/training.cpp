@@ -194,6 +194,20 @@ TEST_CASE("options of loss scaling that change nothing are told of", "[train]") 
              Catch::Contains("--growth-interval does nothing: the loss is not scaled under any of these"));
 }
 
+TEST_CASE("options of several ranks change nothing of one, and a line says so", "[train]") {
+  const Scratch scratch;
+  const std::string out = (scratch.path() / "out").string();
+  const Words ranks{"--bucket-size", "1MiB", "--all-reduce-precision", "bf16"};
+  const std::string warnings =
+      "precast: warning: --all-reduce-precision does nothing: there is one rank, and no gradients travel\n"
+      "precast: warning: --bucket-size does nothing: there is one rank, and no gradients travel\n";
+  CHECK(run(program::with(program::train(out, {"--steps", "1"}), ranks)).err == warnings);
+  CHECK(run(program::train(out, {"--steps", "2", "--resume"})).err == "");
+  CHECK(run(program::with(program::train_tiny({"--context", "8", "--steps", "1", "--compare", "f32,bf16"}),
+                          ranks))
+            .err == warnings);
+}
+
 TEST_CASE("train says which tensors of a model it does not read", "[train]") {
   const Scratch scratch;
   const fs::path two = scratch.path() / "two";

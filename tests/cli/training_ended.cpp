@@ -14,6 +14,7 @@
 using program::run;
 using program::Scratch;
 using program::train;
+using program::Words;
 namespace fs = std::filesystem;
 
 TEST_CASE("a folder that cannot be written is told of before it is trained for", "[train]") {
@@ -200,4 +201,37 @@ TEST_CASE("a log whose last line was cut off goes on whole, and another file is 
     CHECK_THAT(refused.err, Catch::Contains("is no log of precast train"));
     CHECK(program::content(notes) == text);
   }
+}
+
+TEST_CASE("a run that begins takes the place of a log, and of no other file", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  for (const char* text : {"not a log\n", "{\"version\": 1}\n", "# settings", "{\"step\": \"first\"}\n"}) {
+    const std::string notes = scratch.file("notes.txt", text);
+    for (const Words& words :
+         {train(out, {"--steps", "2", "--log", notes}),
+          program::train_tiny({"--context", "8", "--steps", "2", "--compare", "f32,bf16", "--log", notes})}) {
+      const auto refused = run(words);
+      INFO(refused.err);
+      CHECK(refused.code == 1);
+      CHECK(refused.one_line_error());
+      CHECK_THAT(refused.err, Catch::Contains("is no log of precast train: give --log another name"));
+    }
+    CHECK(program::content(notes) == text);
+    CHECK_FALSE(fs::exists(out));
+  }
+  const std::string log = scratch.file("log.jsonl", "");
+  const auto trained = [&](const Words& words) { CHECK(run(words).code == 0); };
+  trained(program::train_tiny(
+      {"--context", "8", "--batch", "2", "--steps", "2", "--compare", "f32,bf16", "--log", log}));
+  CHECK(program::json_lines(log).size() == 4);
+  trained(train(out, {"--steps", "3", "--log", log}));
+  CHECK(program::json_lines(log).size() == 3);
+  trained(train(out, {"--steps", "2", "--log", log, "--overwrite"}));
+  CHECK(program::json_lines(log).size() == 2);
+  // The log of a comparison is none to go on with: the lines of its other policies would be lost.
+  trained(program::train_tiny(
+      {"--context", "8", "--batch", "2", "--steps", "4", "--compare", "f32,bf16", "--log", log}));
+  CHECK(run(train(out, {"--steps", "4", "--log", log, "--resume"})).code == 1);
+  CHECK(program::json_lines(log).size() == 8);
 }

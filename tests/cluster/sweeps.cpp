@@ -187,6 +187,22 @@ TEST_CASE("ranks of a sweep that have no parts are refused in one line") {
   CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
+TEST_CASE("ranks that are all given the same part of a sweep are refused in one line") {
+  const Scratch scratch;
+  const std::string output = (scratch.path() / "part.json").string();
+  for (const char* part : {"1/2", "2/3"}) {
+    const auto refused =
+        run({"compare", "--model", "shapes", "--prompt", "a ring", "--shard", part, "--output", output},
+            "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2");
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains("2 ranks were started (OMPI_COMM_WORLD_RANK), and each would do "
+                                            "that part, over the others' files: give --shard auto"));
+  }
+  CHECK(std::filesystem::is_empty(scratch.path()));
+}
+
 TEST_CASE("more ranks than policies are refused before any of them works") {
   const Scratch scratch;
   const auto refused = run({"compare", "--model", "shapes", "--prompt", "a ring", "--policies", "f32,bf16",

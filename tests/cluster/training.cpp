@@ -316,6 +316,30 @@ TEST_CASE("ranks that are all told to stop come to the end of their step, howeve
   CHECK(fs::exists(out / "checkpoint.safetensors"));
 }
 
+TEST_CASE("a signal to any rank is how the job ends, whichever it came to", "[mpi]") {
+  const Scratch scratch;
+  struct Ending {
+    const char* signal;
+    int rank, code;
+  };
+  for (const auto& [signal, rank, code] : {Ending{"TERM", 1, 143}, {"HUP", 1, 129}, {"INT", 0, 130}}) {
+    CAPTURE(signal, rank);
+    const fs::path out = scratch.path() / (signal + std::to_string(rank)), said = scratch.path() / "said";
+    std::string line = mpirun(2) + " " + program::quoted(PRECAST_PROGRAM);
+    for (const std::string& word : words_of(out, 2, {"--steps", "1000000"}))
+      line += " " + program::quoted(word);
+    const std::string script =
+        "(exec env --default-signal=INT,TERM,HUP " + line + ") >/dev/null 2>" +
+        program::quoted(said.string()) + " & job=$!; for i in $(seq 600); do [ -s " +
+        program::quoted(out.string() + ".jsonl") +
+        " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=" +
+        std::to_string(rank) + " /proc/$rank/environ && kill -" + signal + " $rank; done; wait $job";
+    const int status = std::system(script.c_str());
+    INFO(program::content(said));
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == code));
+  }
+}
+
 TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint goes on with the same bits",
           "[mpi]") {
   for (const int victim : {1, 0}) {

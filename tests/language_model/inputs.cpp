@@ -303,14 +303,35 @@ TEST_CASE("a tensor of a dtype that is not known is refused by file and name", "
   const std::vector<ParameterFacts> facts = parameters_of(smallest_gpt2);
   io::SafetensorsWriter writer(folder.path() / "model.safetensors");
   for (const ParameterFacts& one : facts)
-    writer.declare(one.name, DtypeInfo{"f64", 1, 8}, one.stored_shape());
+    writer.declare(one.name, DtypeInfo{"i64", 1, 8}, one.stored_shape());
   for (const ParameterFacts& one : facts)
     writer.write(std::as_bytes(
         std::span<const double>(std::vector<double>(static_cast<std::size_t>(one.shape.elements())))));
   writer.commit();
-  CHECK_THROWS_WITH(
-      read_values(folder.path(), smallest_gpt2),
-      Catch::Contains(folder.path().string() + ": tensor '" + facts.front().name + "' has dtype F64"));
+  CHECK_THROWS_WITH(read_values(folder.path(), smallest_gpt2),
+                    Catch::Contains(folder.path().string() + "/model.safetensors: tensor '" +
+                                    facts.front().name + "': has dtype I64"));
+}
+
+TEST_CASE("weights in f64, and those of a model without a head, are read", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  LanguageModelConfig config = smallest_gpt2;
+  config.tied = true;
+  for (const Architecture architecture : {Architecture::gpt2, Architecture::llama}) {
+    config.architecture = architecture;
+    const std::vector<ParameterFacts> facts = parameters_of(config);
+    io::SafetensorsWriter writer(folder.path() / "model.safetensors");
+    for (const ParameterFacts& one : facts)
+      writer.declare(one.name.substr(one.name.find('.') + 1), DtypeInfo{"f64", 1, 8}, one.stored_shape());
+    for (const ParameterFacts& one : facts)
+      writer.write(std::as_bytes(std::span<const double>(
+          std::vector<double>(static_cast<std::size_t>(one.shape.elements()), 1.0 / 3))));
+    writer.commit();
+    const ParameterValues values = read_values(folder.path(), config);
+    REQUIRE(values.size() == facts.size());
+    for (const std::vector<f32>& of_one : values) CHECK(of_one.back() == 1.0f / 3);
+    CHECK(unread_tensors(folder.path(), config).empty());
+  }
 }
 
 TEST_CASE("tensors that are no parameters of the model are named", "[language_model]") {

@@ -79,6 +79,18 @@ TEST_CASE("blocks that are free make way for other sizes, and stay where these c
   CHECK_FALSE(cache.keep((1 << 20) - 1));
 }
 
+TEST_CASE("the few bytes that a task takes drive no free block out") {
+  BlockCache cache;
+  constexpr std::size_t mebibyte = BlockCache::smallest;
+  const auto is_free = [&](std::size_t bytes) { return cache.take(bytes, 0, [](std::size_t) {}); };
+  CHECK_FALSE(is_free(4 * mebibyte));
+  CHECK(cache.keep(4 * mebibyte));
+  for (const std::size_t few : {std::size_t{512}, mebibyte}) CHECK_FALSE(is_free(few));
+  CHECK(cache.held() == 4 * mebibyte);
+  CHECK_FALSE(is_free(mebibyte + 4096));
+  CHECK(cache.held() == 0);
+}
+
 TEST_CASE("free blocks beyond the usual limit stay while somebody keeps the peak, and no more than that") {
   constexpr std::size_t tebibyte = std::size_t{1} << 40;
   BlockCache cache;
@@ -119,6 +131,22 @@ TEST_CASE("a dry run counts what the pool would hold") {
   std::thread(allocate_at_random).join();  // another thread's memory is real
   CHECK(dry.peak() == estimate);
   CHECK(memory_use().most_held - before.in_use - before.scratch == estimate);
+}
+
+TEST_CASE("scratch of threads drives no free block out of the pool, and is kept by none") {
+  if (!BlockCache::is_used) return;
+  constexpr std::size_t mebibyte = std::size_t{1} << 20;
+  release_cached_memory();
+  Buffer(4 * mebibyte);
+  REQUIRE(memory_use().cached == 4 * mebibyte);
+  {
+    const std::int64_t before = memory_use().scratch;
+    const Buffer scratch(3 * mebibyte, MemoryPurpose::scratch);
+    CHECK(memory_use().scratch == before + static_cast<std::int64_t>(3 * mebibyte));
+    CHECK(memory_use().cached == 4 * mebibyte);
+  }
+  CHECK(memory_use().cached == 4 * mebibyte);
+  release_cached_memory();
 }
 
 TEST_CASE("in a dry run tensors have sizes, and neither values nor work") {

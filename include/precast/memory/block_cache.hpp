@@ -13,9 +13,9 @@
 namespace precast {
 
 /// Keeps large blocks for the next of their size, as long as the pool holds no more than its tensors ever did
-/// at once. A size that is asked for again after its block went back to the system was worth keeping: from
-/// then on there is room for one more. So what changes its sizes as it goes on, as a decoder does, holds
-/// what it uses, and a loop gets nothing from the system after its second round.
+/// at once, and a mebibyte. A size that is asked for again after its block went back to the system was worth
+/// keeping: from then on there is room for one more. So what changes its sizes as it goes on, as a decoder
+/// does, holds what it uses, and a loop gets nothing from the system after its second round.
 class BlockCache {
  public:
   static constexpr std::size_t smallest = std::size_t{1} << 20;
@@ -45,7 +45,10 @@ class BlockCache {
       return true;
     }
     if (one_of(given_back_, bytes)) allowed_beside_ += size;
-    while (!free_.empty() && in_use + size + held_ > most_in_use_ + allowed_beside_) {
+    // Held is what was in use at most, to the byte, in a loop's second round: the few that a task takes for
+    // itself, which no dry run counts one by one, must not drive a block out.
+    constexpr std::int64_t few = smallest;
+    while (!free_.empty() && in_use + size + held_ > most_in_use_ + allowed_beside_ + few) {
       const std::size_t largest = std::prev(free_.end())->first;
       ++given_back_[largest];
       one_of(free_, largest);

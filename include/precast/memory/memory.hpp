@@ -46,7 +46,7 @@ class MemoryPool {
   void* allocate(std::size_t bytes, MemoryPurpose purpose) {
     if (DryRun* const dry = DryRun::active()) return dry->allocate(bytes, DryRun::Counts::host_memory);
     void* block = nullptr;
-    {
+    if (purpose == MemoryPurpose::tensor) {  // a thread's scratch comes once, and would drive blocks out
       const std::lock_guard lock(mutex_);
       const auto give_back = [&](std::size_t other) { release(take_free(other), other); };
       if (cache_.take(bytes, use_.in_use, give_back)) block = take_free(bytes);
@@ -70,7 +70,7 @@ class MemoryPool {
     if (DryRun::made(block)) return DryRun::deallocate(bytes, DryRun::Counts::host_memory);
     const std::lock_guard lock(mutex_);
     held(purpose) -= static_cast<std::int64_t>(bytes);
-    if (!kept(block, bytes)) release(block, bytes);
+    if (purpose == MemoryPurpose::scratch || !kept(block, bytes)) release(block, bytes);
     use_.cached = cache_.held();
   }
 

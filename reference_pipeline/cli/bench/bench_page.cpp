@@ -8,6 +8,8 @@
 #include <cli/pages/line_plot.hpp>
 #include <experiments/cells.hpp>
 
+#include <precast/io/counted.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -43,14 +45,19 @@ bool differs(const Table& table, std::size_t column) {
                              [&](const auto& row) { return row[column] != table.rows.front()[column]; });
 }
 
-Plot plot_of(const Table& table, const PlottedColumns& axes) {
+/// `left_out` counts the values that have no place in it.
+Plot plot_of(const Table& table, const PlottedColumns& axes, std::size_t& left_out) {
   Plot plot{std::string(axes.title), std::string(axes.x), std::string(axes.y), axes.x != "warmup", true, {}};
   const std::size_t x = column_of(table, axes.x), y = column_of(table, axes.y);
   if (x == table.columns.size() || y == table.columns.size()) return plot;
   for (const auto& row : table.rows) {
     const auto* const across = std::get_if<double>(&row[x]);
     const auto* const upwards = std::get_if<double>(&row[y]);
-    if (!across || !upwards || !(*upwards > 0)) continue;  // no power of ten
+    if (!across || !upwards) continue;
+    if (!(*upwards > 0)) {  // no power of ten
+      ++left_out;
+      continue;
+    }
     std::string name;
     for (const std::string_view kind : kinds) {
       const std::size_t column = column_of(table, kind);
@@ -77,11 +84,18 @@ std::string bench_page(const timing::Results& results) {
                      html_text(results.settings) + "</p>\n";
   std::size_t number = 0;
   for (const PlottedColumns& axes : plots) {
-    const Plot plot = plot_of(table, axes);
+    std::size_t left_out = 0;
+    const Plot plot = plot_of(table, axes, left_out);
     const bool has_line = std::ranges::any_of(plot.lines, [](const Line& line) { return line.x.size() > 1; });
-    if (plot.lines.empty() || (axes.x == "warmup" && !has_line)) continue;
-    body += "<h2>" + html_text(axes.title) + "</h2>\n" + line_legend(plot) + "<div class=\"scroll\">" +
-            line_plot("plot-" + std::to_string(number++), plot) + "</div>\n";
+    if ((plot.lines.empty() && left_out == 0) || (axes.x == "warmup" && !has_line)) continue;
+    body += "<h2>" + html_text(axes.title) + "</h2>\n";
+    if (!plot.lines.empty())
+      body += line_legend(plot) + "<div class=\"scroll\">" +
+              line_plot("plot-" + std::to_string(number++), plot) + "</div>\n";
+    if (left_out > 0)
+      body += "<p class=\"soft\">Not in the plot, whose scale is of powers of ten: " +
+              io::counted(static_cast<std::int64_t>(left_out), "value") +
+              " of 0 or below, which the table has.</p>\n";
   }
   body += "<h2>Table</h2>\n" + html_table(experiments::text_rows(table));
   return html_page("precast bench " + results.benchmark, "", body);

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include <casting/content_hash.hpp>
 #include <casting/measure.hpp>
 #include <casting/merge_costs.hpp>
 #include <casting/sample_file.hpp>
@@ -29,6 +28,7 @@
 #include <families/registry.hpp>
 
 #include <precast/host/parallel.hpp>
+#include <precast/io/content_hash.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/suffix.hpp>
@@ -51,7 +51,7 @@ constexpr std::string_view weights_mark = ", weights ";
 /// and are replaced. Of each matrix a little is enough to tell it from another.
 std::string weights_text(const families::Blocks& blocks) {
   constexpr std::size_t some = 64;
-  casting::ContentHash hash;
+  io::ContentHash hash;
   for (const families::Block& block : blocks.list())
     for (const families::BlockParameter& parameter : block.parameters) {
       const nn::Parameter found = blocks.source().find(parameter.name);
@@ -62,7 +62,7 @@ std::string weights_text(const families::Blocks& blocks) {
         hash.add(found.bytes.subspan(at, std::min(some, found.bytes.size())));
       }
     }
-  return std::string(weights_mark) + casting::hash_text(hash.value());
+  return std::string(weights_mark) + io::hash_text(hash.value());
 }
 
 /// A text of settings as it is before the weights are there.
@@ -199,7 +199,7 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
 }  // namespace
 
 std::string inputs_text(const casting::Samples& samples, const std::string& policy) {
-  return "samples " + casting::hash_text(samples.fingerprint()) + ", " + policy_text(parse_policy(policy));
+  return "samples " + io::hash_text(samples.fingerprint()) + ", " + policy_text(parse_policy(policy));
 }
 
 std::string missing_text(const casting::CostFile& file) {
@@ -238,7 +238,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
       options.importance ? std::make_shared<const conversion::Importance>(*options.importance) : nullptr;
   std::optional<std::string> estimates;
   if (importance)
-    estimates = "importance " + casting::hash_text(importance->fingerprint()) + ", by the reference encoder";
+    estimates = "importance " + io::hash_text(importance->fingerprint()) + ", by the reference encoder";
   casting::SharedCostFile written(
       options.output);  // as it is before it is read: others may write it from here
   casting::CostFile so_far = results_so_far(options, name, samples, estimates);

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include <casting/content_hash.hpp>
 #include <cli/commands.hpp>
 #include <cli/compare/compare_options.hpp>
 #include <cli/compare/comparison.hpp>
@@ -35,6 +34,7 @@
 #include <sampling/sampler_title.hpp>
 
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/content_hash.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -193,7 +193,7 @@ void compare_all(const CompareOptions& options) {
 
 /// What tells apart the pictures and latents that requests begin with; "" where there are none.
 std::string inputs_text(const families::Request& request) {
-  casting::ContentHash hash;
+  io::ContentHash hash;
   for (const std::optional<image::Image>* const picture : {&request.image, &request.mask})
     if (*picture) {
       const std::array size{(*picture)->width, (*picture)->height};
@@ -201,7 +201,7 @@ std::string inputs_text(const families::Request& request) {
       hash.add(std::as_bytes(std::span((*picture)->rgb)));
     }
   if (request.latents) hash.add(std::as_bytes(request.latents->values()));
-  return request.image || request.latents ? casting::hash_text(hash.value()) : "";
+  return request.image || request.latents ? io::hash_text(hash.value()) : "";
 }
 
 /// Runs the policies of a part that its file does not have yet.

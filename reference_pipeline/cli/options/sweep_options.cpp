@@ -18,8 +18,8 @@ std::string SweepPart::device(const std::string& wanted) const {
     if (launch.place) return *launch.place;
     throw InputError(
         "--device " + wanted + ": the environment has " + launch.by +
-        ", and not which of its machine's processes this one is: start it by mpirun or srun, or give "
-        "it one device in CUDA_VISIBLE_DEVICES and write its part as I/N");
+        ", and not which of its machine's processes this one is: start it by mpirun or srun, or each "
+        "process by itself, with its part as --shard I/N");
   });
 }
 
@@ -62,11 +62,11 @@ std::string part_file(const std::string& file, const casting::Shard& shard) {
 }
 
 void SweepPart::check_ranks() const {
-  if (is_given) return;
+  if (names_files) return;
   if (const cluster::Launch launch = cluster::launched(); launch.size > 1)
     throw UsageError(std::to_string(launch.size) + " ranks were started (" + launch.by +
-                     "), and each would do all of it, over the others' files: give --shard auto for a part "
-                     "each, or start one process");
+                     "), and each would do " + (is_given ? "that part" : "all of it") +
+                     ", over the others' files: give --shard auto for a part each, or start one process");
 }
 
 void SweepPart::check_ranks_have(std::int64_t count, const std::string& things) const {

@@ -18,7 +18,8 @@ struct SweepPart {
   bool names_files = false;  ///< --shard auto: the files' names say which part they are
   bool is_given = false;
 
-  /// Throws UsageError where this process is one of several ranks and has no part: all would do the same.
+  /// Throws UsageError where this process is one of several ranks and has no part of its own (by --shard
+  /// auto): all would do the same.
   void check_ranks() const;
   /// Throws UsageError, in all ranks of --shard auto, where there are more than `count` of `things`: one that
   /// has nothing to do ends with an error, and mpirun then stops those that have.

@@ -72,7 +72,7 @@ int interrupting_signal() { return interrupting; }
 bool is_interrupted_by_starter() { return is_of_starter; }
 
 void throw_if_interrupted(const std::string& left_behind) {
-  if (interrupting) throw Interrupted("interrupted: " + left_behind);
+  if (interrupting) throw Interrupted("interrupted: " + left_behind, interrupting);
 }
 
 }  // namespace precast::cli

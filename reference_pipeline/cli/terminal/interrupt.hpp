@@ -7,9 +7,10 @@
 
 namespace precast::cli {
 
-/// The user or the system asked the program to stop; it ends with 128 and the signal's number.
+/// The user or the system asked the program to stop, by this signal; it ends with 128 and its number.
 struct Interrupted : Error {
-  using Error::Error;
+  Interrupted(const std::string& message, int by) : Error(message), signal(by) {}
+  int signal;
 };
 
 /// From now on SIGINT, SIGTERM and SIGHUP (the terminal was closed) set a flag once and kill the second time,

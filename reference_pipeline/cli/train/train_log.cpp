@@ -1,6 +1,8 @@
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
+#include <cli/running/run_report.hpp>
 #include <cli/train/train_log.hpp>
 #include <nlohmann/json.hpp>
 
@@ -12,34 +14,66 @@ namespace precast::cli {
 namespace {
 
 /// Whether it may be what a killed run left of a line: no more of another file than that is taken away.
-bool begins_a_line(std::string_view text) {
-  constexpr std::string_view beginning = R"({"step")";
+bool begins_with(std::string_view text, std::string_view beginning) {
   return beginning.starts_with(text.substr(0, beginning.size()));
+}
+bool begins_a_line(std::string_view text) { return begins_with(text, R"({"step")"); }
+bool begins_a_line_of_comparison(std::string_view text) { return begins_with(text, R"({"policy")"); }
+
+[[noreturn]] void refuse(const std::string& file) {
+  throw io::file_error(file, "is no log of precast train: give --log another name");
+}
+
+/// The step of a line, or nothing where it is no line of a log.
+std::optional<std::int64_t> step_of(std::string_view line, bool of_comparison) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
+      (json.contains("policy") && !of_comparison))
+    return std::nullopt;
+  return json["step"].get<std::int64_t>();
+}
+
+/// A run that begins takes the place of a log, or of an empty file, and of nothing else.
+void require_log(const std::string& file) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return;
+  const io::MappedFile old(file);
+  const std::size_t end = old.text().find('\n');
+  const std::string_view first = old.text().substr(0, end);
+  const bool is_log = end == std::string_view::npos
+                          ? begins_a_line(first) || begins_a_line_of_comparison(first)
+                          : step_of(first, true).has_value();
+  if (!is_log) refuse(file);
 }
 
 /// The lines of the steps before `next_step`; one that a killed run left without its end is none.
 std::string lines_before(const std::string& file, std::int64_t next_step) {
   std::error_code ignored;
-  if (next_step == 0 || !std::filesystem::exists(file, ignored)) return {};
+  if (!std::filesystem::exists(file, ignored)) return {};
   const io::MappedFile old(file);
   const std::string_view text = old.text();
-  const auto refuse = [&] {
-    throw io::file_error(file, "is no log of precast train: give --log another name");
-  };
   std::size_t end = 0, newline = 0;
+  std::optional<std::int64_t> last;
   for (; (newline = text.find('\n', end)) != text.npos; end = newline + 1) {
-    const auto line = nlohmann::json::parse(text.substr(end, newline - end), nullptr, false);
-    if (!line.is_object() || !line.contains("step") || !line["step"].is_number_integer()) refuse();
-    if (line["step"].get<std::int64_t>() >= next_step) break;
+    const std::optional<std::int64_t> step = step_of(text.substr(end, newline - end), false);
+    if (!step) refuse(file);
+    if (*step >= next_step) break;
+    last = step;
   }
-  if (newline == text.npos && !begins_a_line(text.substr(end))) refuse();
+  if (newline == text.npos && !begins_a_line(text.substr(end))) refuse(file);
+  if (last && *last + 1 < next_step)
+    tell_warnings({io::shown(file) + " ends with step " + std::to_string(*last) +
+                   ", and the checkpoint is of step " + std::to_string(next_step) +
+                   ": the log lacks the steps between"});
   return std::string(text.substr(0, end));
 }
 
 }  // namespace
 
 TrainLog::TrainLog(const std::string& file, std::int64_t next_step) {
-  if (!file.empty()) file_.emplace(file, lines_before(file, next_step));
+  if (file.empty()) return;
+  if (next_step == 0) require_log(file);
+  file_.emplace(file, next_step == 0 ? std::string() : lines_before(file, next_step));
 }
 
 void TrainLog::write(const language_model::StepFacts& step, const std::string& policy) {

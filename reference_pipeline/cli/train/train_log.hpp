@@ -15,7 +15,8 @@ namespace precast::cli {
 /// A run that goes on keeps the lines of the steps before its own. Without a name nothing is written.
 class TrainLog {
  public:
-  /// Throws InputError where a log to go on with is none, or the file cannot be written.
+  /// Throws InputError where a file that is there is no log of precast train, or cannot be written. Says
+  /// where one to go on with lacks steps before `next_step`.
   TrainLog(const std::string& file, std::int64_t next_step);
   /// With a policy the line says whose step it is.
   void write(const language_model::StepFacts& step, const std::string& policy = "");

@@ -153,11 +153,11 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   check_train_folder(options);
-  const std::vector<std::string> scaling_given = scaling_options_given(command);
+  const GivenOptions given(command);
   TrainSettings kept;
   if (options.resume) {
     kept = settings_of_checkpoint(checkpoint);
-    take_settings(command, kept);
+    take_settings(command, kept, checkpoint);
     check_inputs_of_training(options);  // the checkpoint may have named the data
   }
   settle_training(options, command);
@@ -199,7 +199,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   Checkpoints checkpoints(trainer, inputs, settings_text(settings), options, is_first);
   const auto leave_behind = [&] { return checkpoints.leave_behind(); };
   TrainLog log(is_first ? options.log : "", trainer.next_step());
-  if (is_first) tell_unused_scaling(scaling_given, {&options.training.policy, 1});
+  if (is_first) tell_unused(given, {&options.training.policy, 1}, job.size());
   tell_device(options.device, chosen);
   const std::int64_t every = options.checkpoint_every.value_or(50);
   const auto after_step = [&](const StepFacts& step) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 
 #include <cli/options/arguments.hpp>
 #include <cli/options/real_option.hpp>
@@ -259,22 +260,28 @@ void add_train_options(CLI::App& command, TrainOptions& options) {
   add_ranks(command, options);
 }
 
-std::vector<std::string> scaling_options_given(const CLI::App& command) {
-  std::vector<std::string> given;
-  for (const char* name : {"--init-scale", "--growth-factor", "--backoff-factor", "--growth-interval"})
-    if (command.get_option(name)->count() > 0) given.emplace_back(name);
-  return given;
+GivenOptions::GivenOptions(const CLI::App& command) {
+  const auto add = [&](std::vector<std::string>& given, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (command.get_option(name)->count() > 0) given.emplace_back(name);
+  };
+  add(of_scaling, {"--init-scale", "--growth-factor", "--backoff-factor", "--growth-interval"});
+  add(of_ranks, {"--all-reduce-precision", "--bucket-size"});
 }
 
-void tell_unused_scaling(std::vector<std::string> given, std::span<const std::string> policies) {
+void tell_unused(const GivenOptions& given, std::span<const std::string> policies, int ranks) {
   const auto scales = [](const std::string& name) {
     return language_model::training_policy(name).scales_loss;
   };
-  if (std::ranges::any_of(policies, scales)) return;
-  for (std::string& option : given)
-    option += " does nothing: the loss is not scaled under " +
-              (policies.size() == 1 ? policies.front() : "any of these policies");
-  tell_warnings(given);
+  std::vector<std::string> unused;
+  if (std::ranges::none_of(policies, scales))
+    for (const std::string& option : given.of_scaling)
+      unused.push_back(option + " does nothing: the loss is not scaled under " +
+                       (policies.size() == 1 ? policies.front() : "any of these policies"));
+  if (ranks == 1)
+    for (const std::string& option : given.of_ranks)
+      unused.push_back(option + " does nothing: there is one rank, and no gradients travel");
+  tell_warnings(unused);
 }
 
 void settle_training(TrainOptions& options, const CLI::App& command) {

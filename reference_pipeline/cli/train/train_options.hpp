@@ -35,10 +35,14 @@ struct TrainOptions {
 
 void add_train_options(CLI::App& command, TrainOptions& options);
 
-/// Options of loss scaling that a command has. What a checkpoint adds to it is asked for after this.
-std::vector<std::string> scaling_options_given(const CLI::App& command);
-/// Says that options of loss scaling change nothing, where none of the policies scales the loss.
-void tell_unused_scaling(std::vector<std::string> given, std::span<const std::string> policies);
+/// Options of loss scaling, and of how ranks sum gradients, that a command has. What a checkpoint adds to it
+/// is asked for after this.
+struct GivenOptions {
+  std::vector<std::string> of_scaling, of_ranks;
+  explicit GivenOptions(const CLI::App& command);
+};
+/// Says which of them change nothing: where none of the policies scales the loss, or there is one rank.
+void tell_unused(const GivenOptions& given, std::span<const std::string> policies, int ranks);
 
 /// Where all options are known, a checkpoint's too: without --steps, batches of a file are trained on to
 /// their end. Throws UsageError and InputError for what is out of range, and for a file without batches.

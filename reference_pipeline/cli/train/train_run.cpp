@@ -85,6 +85,26 @@ enum class Training { no, yes, is_being_left };
 Training training = Training::no;
 int signal_of_leaving = 0;
 
+/// The signal that asks a rank of the job to stop, or 0: the same for all ranks, whichever of them it came
+/// to. Where they have several it is the one that is last of these.
+int signal_to_any(cluster::Communicator& job) {
+  constexpr std::array signals{SIGHUP, SIGINT, SIGTERM};
+  constexpr double more_than_ranks = 1 << 20;
+  double place = 1, own = 0;
+  for (const int signal : signals) {
+    if (signal == interrupting_signal()) own = place;
+    place *= more_than_ranks;
+  }
+  const double all = cluster::sum(job, own);
+  int found = 0;
+  place = 1;
+  for (const int signal : signals) {
+    if (all >= place) found = signal;
+    place *= more_than_ranks;
+  }
+  return found;
+}
+
 /// That this process trains, as long as it lives.
 struct WhileTraining {
   WhileTraining() { training = Training::yes; }
@@ -214,12 +234,12 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
   ProgressReporter progress;
   const WhileTraining trains;
   while (!trainer.done()) {
-    if (cluster::sum(job, interrupting_signal()) > 0) {
+    if (const int signal = signal_to_any(job)) {
       signal_of_leaving = interrupting_signal();
       training = Training::is_being_left;  // what rank 0 writes may take it a while
       const std::string left = leave_behind();
       cluster::sum(job, 0);  // a rank that ends ends them all: rank 0 has written by then
-      throw Interrupted("interrupted: " + left);
+      throw Interrupted("interrupted: " + left, signal);
     }
     run.steps.push_back(trainer.step(batches));
     after_step(run.steps.back());

@@ -1,6 +1,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string_view>
 
@@ -124,7 +125,7 @@ TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint) {
   return kept;
 }
 
-void take_settings(CLI::App& command, const TrainSettings& kept) {
+void take_settings(CLI::App& command, const TrainSettings& kept, const std::filesystem::path& checkpoint) {
   // A text from one place and an order from another would be two sources.
   bool data_given = false;
   for (const char* name : names_of_data) data_given = data_given || command.get_option(name)->count() > 0;
@@ -134,7 +135,13 @@ void take_settings(CLI::App& command, const TrainSettings& kept) {
         (data_given && is_in(name, names_of_data)))
       continue;
     option->add_result(value);
-    option->run_callback();
+    try {
+      option->run_callback();
+    } catch (const std::exception&) {  // speaks of a command line that has no such option
+      throw io::file_error(checkpoint, "says that " + name + " of its run was '" + io::printable(value, 40) +
+                                           "', which is none: put an earlier copy in its place, or train "
+                                           "again with --overwrite");
+    }
   }
 }
 

@@ -21,8 +21,9 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
 std::string settings_text(const TrainSettings& settings);
 TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint);
 
-/// Sets each option that the command line leaves out to what the checkpoint has.
-void take_settings(CLI::App& command, const TrainSettings& kept);
+/// Sets each option that the command line leaves out to what the checkpoint has. Throws InputError where that
+/// is no value of it.
+void take_settings(CLI::App& command, const TrainSettings& kept, const std::filesystem::path& checkpoint);
 
 /// Throws InputError on every rank of a job where one was given other options, data or another model than
 /// rank 0: sums of unequal sizes would damage memory, and of unequal steps the model.

@@ -106,13 +106,12 @@ class Job final : public MpiJob {
     while (!changed_.wait_for(lock, pause, is_done)) {
       if (!is_told_to_stop_ || !is_told_to_stop_()) continue;
       if (!told) told = Clock::now();
-      gave_up_ = gave_up_ || Clock::now() - *told >= patience_;
-      if (gave_up_)
-        throw CommunicationError(
-            "the job was stopped while this rank waited for the others; where nobody stopped it, another "
-            "rank ended: start the job anew with --resume");
+      if (Clock::now() - *told < patience_) continue;
+      // Whoever began the sums frees their memory now: MPI must have been left by then.
+      gave_up_ = true;
+      changed_.wait(lock, is_done);
     }
-    if (failure_) std::rethrow_exception(failure_);
+    if (done_ < ticket) std::rethrow_exception(failure_);
   }
   double seconds_of(Ticket ticket) const override {
     const std::lock_guard lock(mutex_);
@@ -239,16 +238,23 @@ class Job final : public MpiJob {
     }
   }
   bool is_done(MPI_Request& running) {
+    require_wanted();
     int done = 0;
     require(MPI_Test(&running, &done, MPI_STATUS_IGNORE), "a sum over ranks");
-    if (done) return true;
-    if (const std::optional<int> code = asked_to_abort()) MPI_Abort(ranks_, *code);
-    std::this_thread::yield();
-    return false;
+    if (!done) std::this_thread::yield();
+    return done != 0;
   }
-  std::optional<int> asked_to_abort() const {
-    const std::lock_guard lock(mutex_);
-    return abort_code_;
+  /// Ends the job where that is asked for, and the work of this thread where nobody waits for it any more.
+  void require_wanted() const {
+    std::unique_lock lock(mutex_);
+    const std::optional<int> code = abort_code_;
+    const bool gave_up = gave_up_;
+    lock.unlock();
+    if (code) MPI_Abort(ranks_, *code);
+    if (gave_up)
+      throw CommunicationError(
+          "the job was stopped while this rank waited for the others; where nobody stopped it, another "
+          "rank ended: start the job anew with --resume");
   }
 
   std::function<bool()> is_told_to_stop_;
@@ -263,7 +269,7 @@ class Job final : public MpiJob {
   Ticket asked_ = 0, done_ = 0;
   std::map<Ticket, double> seconds_;  ///< of the latest sums
   std::optional<int> abort_code_;
-  bool gave_up_ = false;  ///< a wait did: those for the sums behind it do at once
+  bool gave_up_ = false;  ///< a wait did: no sum goes on
   bool has_joined_ = false, is_over_ = false;
   std::exception_ptr failure_;
   std::thread thread_;

@@ -1,4 +1,5 @@
-// ContentHash: a number that tells contents of files apart, by which results say what they were made from.
+// ContentHash: a number that tells contents of files apart: what results were made from, and what was
+// damaged.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <span>
 #include <string>
 
-namespace precast::casting {
+namespace precast::io {
 
 /// Fowler, Noll and Vo's hash, a word at a time, of bytes in the order in which they are added.
 class ContentHash {
@@ -37,4 +38,4 @@ inline std::string hash_text(std::uint64_t value) {
   return digits;
 }
 
-}  // namespace precast::casting
+}  // namespace precast::io
