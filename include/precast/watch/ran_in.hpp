@@ -18,7 +18,8 @@
 namespace precast::watch {
 
 namespace detail {
-// In each unit, of a thread or of the process: linkers refuse one name for both, and so say that units differ.
+// In each unit, of a thread or of the process: linkers refuse one name for both, and so say that units
+// differ.
 #if PRECAST_HAS_WATCH
 [[gnu::used]] inline thread_local char PRECAST_HAS_WATCH_is_the_same_in_all_units = 0;
 #else
