@@ -13,6 +13,7 @@
 #include <support/policies.hpp>
 
 #include <precast/ops/matmul_gradient.hpp>
+#include <precast/ops/pointwise.hpp>
 #include <precast/ops/training_linear.hpp>
 
 using namespace precast;
@@ -220,6 +221,21 @@ TEST_CASE("naive f16 keeps a weight's gradient, and its sums, in f16", "[linear]
   Tensor<f32> bias(Shape{1});
   bias_gradient_into<F16>(sent(many), GradientOptions{}, bias);
   CHECK(wide(bias)[0] == 100000);
+}
+
+TEST_CASE("the gradient of a bias goes to rows that lie apart", "[linear]") {
+  const std::int64_t tokens = 5, columns = 12, apart = 19;
+  const auto dy = random_tensor<f32>({2, tokens, columns}, 1), start = random_tensor<f32>({tokens, apart}, 2);
+  for (const bool accumulate : {false, true}) {
+    Tensor<f32> whole = sent(start), dense(Shape{tokens, columns});
+    copy_into<F32>(whole.view().columns_between(3, columns), dense.view());
+    bias_gradient_into<F32>(sent(dy), GradientOptions{accumulate}, dense);
+    bias_gradient_into<F32>(sent(dy), GradientOptions{accumulate}, whole.view().columns_between(3, columns));
+    const auto got = to_host(whole);
+    CHECK(wide(got.view().columns_between(3, columns)) == wide(dense));
+    for (const std::int64_t first : {std::int64_t{0}, 3 + columns})
+      CHECK(wide(got.view().columns_between(first, 3)) == wide(start.view().columns_between(first, 3)));
+  }
 }
 
 TEMPLATE_TEST_CASE("the gradient of a bias is the sum of rows", "[linear]", F32, Bf16, F16) {

@@ -17,6 +17,16 @@
 
 namespace precast::watch {
 
+namespace detail {
+// In each unit, of a thread or of the process: linkers refuse one name for both, and so say that units
+// differ.
+#if PRECAST_HAS_WATCH
+[[gnu::used]] inline thread_local char PRECAST_HAS_WATCH_is_the_same_in_all_units = 0;
+#else
+[[gnu::used]] inline char PRECAST_HAS_WATCH_is_the_same_in_all_units = 0;
+#endif
+}  // namespace detail
+
 /// Without it ops report nothing, and no op is stamped a second time in f32 to be compared with.
 inline constexpr bool compiled = PRECAST_HAS_WATCH != 0;
 

@@ -47,12 +47,21 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(column_threads,
   sums[block_index().y * width + column] = sum;
 }
 
-/// Where totals go: to an array of `first` columns, and then to another one.
+/// Where totals go: to the first array's values, row by row, and then to another one's.
 template <class T>
 struct TotalsOutput {
   GlobalPointer<T> to, then;
-  std::int64_t first;
+  std::int64_t first, columns, row_stride;  ///< of the first array
   bool accumulate;
+
+  static TotalsOutput of(DeviceView<T> first, DeviceView<T> second, bool accumulate) {
+    return {pointer_to(first), pointer_to(second), first.elements(),
+            first.columns(),   first.row_stride(), accumulate};
+  }
+  PRECAST_DEVICE GlobalPointer<T> in_first(std::int64_t place) const {
+    const DividedIndex index = divide_index(place, columns);
+    return to + index.quotient * row_stride + index.rest;
+  }
 };
 
 // Bytes moved: 4 read for a column of each partial sum.
@@ -64,7 +73,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void total_column_s
       partial, [&](std::int64_t p) { return sums[p * width + column]; });
   if (thread_index() != 0) return;
   const bool of_first = planted<"totals of the second array">(column < out.first, true);
-  const GlobalPointer<T> place = of_first ? out.to + column : out.then + (column - out.first);
+  const GlobalPointer<T> place = of_first ? out.in_first(column) : out.then + (column - out.first);
   *place = round_to<T, Saturates>(
       planted<"gradient not added">(out.accumulate, false) ? to_f32(T{*place}) + total : total);
 }

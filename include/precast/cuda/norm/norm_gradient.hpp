@@ -162,8 +162,7 @@ void norm_gradient(const char* name, DeviceView<const DY> dy, DeviceView<const X
                          pointer_to(dy), pointer_to(x), pointer_to(std::as_const(kept).view()),
                          dy.row_stride(), x.row_stride(), runs_of_row, width},
                      runs, dweight.elements() + dbias.elements(),
-                     TotalsOutput<G>{pointer_to(dweight), pointer_to(dbias), dweight.elements(), accumulate},
-                     stream);
+                     TotalsOutput<G>::of(dweight, dbias, accumulate), stream);
 }
 
 }  // namespace detail

@@ -27,19 +27,15 @@ struct RepeatedValue {
 }  // namespace detail
 
 /// out [..., C] = the sum of the rows of dy that follow each other in steps of out's rows; or added to it.
-/// `out` is contiguous.
 template <class Types, class DY>
 void sum_of_rows(DeviceView<const DY> dy, const GradientOptions& options,
                  DeviceView<typename Types::result> out, Stream stream) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  const auto whole = out.reshaped(Shape{1, out.elements()});
   detail::sum_columns<Types>(
       "sum_of_rows", detail::RepeatedValue<DY>{pointer_to(dy), dy.row_stride(), dy.columns(), out.rows()},
       dy.rows() / out.rows(), out.elements(),
-      detail::TotalsOutput<typename Types::result>{pointer_to(whole), pointer_to(whole), out.elements(),
-                                                   options.accumulate},
-      stream);
+      detail::TotalsOutput<typename Types::result>::of(out, out, options.accumulate), stream);
 }
 
 }  // namespace precast::gpu
