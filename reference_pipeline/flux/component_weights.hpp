@@ -74,25 +74,18 @@ text::ClipConfig clip_config(const ComponentWeights& weights);
 text::T5Config t5_config(const ComponentWeights& weights);
 vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights);
 
-/// Throws InputError where a file's tensors and the config in `config_file` are not of one model.
-void check_agreement(const ComponentWeights& weights, const TransformerConfig& config,
-                     const std::filesystem::path& config_file);
-void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
-                     const std::filesystem::path& config_file);
-void check_agreement(const ComponentWeights& weights, const text::T5Config& config,
-                     const std::filesystem::path& config_file);
-void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
-                     const std::filesystem::path& config_file);
+/// Where a config lies that weights are compared with: `beside` them, in one folder, or with another model.
+enum class ConfigPlace : std::uint8_t { beside, elsewhere };
 
-/// Throws InputError where a folder's tensors have blocks that the config beside them does not, which would
-/// be left out of pictures without a word.
-void refuse_more_blocks(const ComponentWeights& weights, const TransformerConfig& config,
-                        const std::filesystem::path& config_file);
-void refuse_more_blocks(const ComponentWeights& weights, const text::ClipConfig& config,
-                        const std::filesystem::path& config_file);
-void refuse_more_blocks(const ComponentWeights& weights, const text::T5Config& config,
-                        const std::filesystem::path& config_file);
-void refuse_more_blocks(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
-                        const std::filesystem::path& config_file);
+/// Throws InputError where tensors and the config in `config_file` are not of one model. Of a folder's own
+/// config, where tensors have blocks that the config does not: what it lacks, modules say.
+void check_agreement(const ComponentWeights& weights, const TransformerConfig& config,
+                     const std::filesystem::path& config_file, ConfigPlace place);
+void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
+                     const std::filesystem::path& config_file, ConfigPlace place);
+void check_agreement(const ComponentWeights& weights, const text::T5Config& config,
+                     const std::filesystem::path& config_file, ConfigPlace place);
+void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
+                     const std::filesystem::path& config_file, ConfigPlace place);
 
 }  // namespace precast::flux

@@ -15,16 +15,29 @@ constexpr std::string_view double_stem = "transformer_blocks.", single_stem = "s
 
 using weights::required_shape;
 
-weights::Agreement<ComponentWeights> agreement(const ComponentWeights& weights,
-                                               const std::filesystem::path& config) {
-  return {weights, config, "give a file and a --model that are"};
-}
+/// Compares what tensors and a config say of a component.
+class Comparison {
+ public:
+  Comparison(const ComponentWeights& weights, const std::filesystem::path& config, ConfigPlace place)
+      : agreement_(weights, config,
+                   place == ConfigPlace::beside ? "get both anew" : "give a file and a --model that are"),
+        place_(place) {}
 
-/// Of the weights and the config in one folder.
-weights::Agreement<ComponentWeights> agreement_in_folder(const ComponentWeights& weights,
-                                                         const std::filesystem::path& config) {
-  return {weights, config, "get both anew"};
-}
+  /// What the config has fewer of would be left out of pictures without a word. What a folder has fewer of
+  /// than its config is named when a module asks for it.
+  const Comparison& blocks(const std::string& what, std::int64_t in_file, std::int64_t in_config) const {
+    if (place_ == ConfigPlace::beside)
+      agreement_.no_more(what, in_file, in_config);
+    else
+      agreement_.same(what, in_file, in_config);
+    return *this;
+  }
+  const weights::Agreement<ComponentWeights>& agreement() const { return agreement_; }
+
+ private:
+  weights::Agreement<ComponentWeights> agreement_;
+  ConfigPlace place_;
+};
 
 /// All but the axes of positions, of which tensors say nothing.
 TransformerConfig sizes_of_transformer(const ComponentWeights& weights) {
@@ -120,11 +133,13 @@ vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
 }
 
 void check_agreement(const ComponentWeights& weights, const TransformerConfig& config,
-                     const std::filesystem::path& config_file) {
+                     const std::filesystem::path& config_file, ConfigPlace place) {
+  const Comparison comparison(weights, config_file, place);
+  comparison.blocks("a number of double blocks of", weights.blocks(double_stem), config.num_layers)
+      .blocks("a number of single blocks of", weights.blocks(single_stem), config.num_single_layers);
+  if (place == ConfigPlace::beside) return;  // modules say which tensor has another size
   const TransformerConfig found = sizes_of_transformer(weights);
-  agreement(weights, config_file)
-      .same("a number of double blocks of", found.num_layers, config.num_layers)
-      .same("a number of single blocks of", found.num_single_layers, config.num_single_layers)
+  comparison.agreement()
       .same("heads of size", found.attention_head_dim, config.attention_head_dim)
       .same("a number of heads of", found.num_attention_heads, config.num_attention_heads)
       .same("a number of channels in of", found.in_channels, config.in_channels)
@@ -134,43 +149,24 @@ void check_agreement(const ComponentWeights& weights, const TransformerConfig& c
             config.guidance_embeds);
 }
 
-void refuse_more_blocks(const ComponentWeights& weights, const TransformerConfig& config,
-                        const std::filesystem::path& config_file) {
-  agreement_in_folder(weights, config_file)
-      .no_more("a number of double blocks of", weights.blocks(double_stem), config.num_layers)
-      .no_more("a number of single blocks of", weights.blocks(single_stem), config.num_single_layers);
+void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
+                     const std::filesystem::path& config_file, ConfigPlace place) {
+  Comparison(weights, config_file, place)
+      .blocks("a number of layers of", clip_layers(weights), config.num_hidden_layers);
 }
 
-void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
-                     const std::filesystem::path& config_file) {
-  agreement(weights, config_file)
-      .same("a number of layers of", clip_layers(weights), config.num_hidden_layers);
-}
-void refuse_more_blocks(const ComponentWeights& weights, const text::ClipConfig& config,
-                        const std::filesystem::path& config_file) {
-  agreement_in_folder(weights, config_file)
-      .no_more("a number of layers of", clip_layers(weights), config.num_hidden_layers);
-}
 void check_agreement(const ComponentWeights& weights, const text::T5Config& config,
-                     const std::filesystem::path& config_file) {
-  agreement(weights, config_file).same("a number of layers of", weights.blocks(t5_stem), config.num_layers);
+                     const std::filesystem::path& config_file, ConfigPlace place) {
+  Comparison(weights, config_file, place)
+      .blocks("a number of layers of", weights.blocks(t5_stem), config.num_layers);
 }
-void refuse_more_blocks(const ComponentWeights& weights, const text::T5Config& config,
-                        const std::filesystem::path& config_file) {
-  agreement_in_folder(weights, config_file)
-      .no_more("a number of layers of", weights.blocks(t5_stem), config.num_layers);
-}
+
 void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
-                     const std::filesystem::path& config_file) {
-  agreement(weights, config_file)
-      .same("a number of levels of", weights.blocks(up_stem), std::ssize(config.block_out_channels));
-}
-void refuse_more_blocks(const ComponentWeights& weights, const vae::AutoencoderConfig& config,
-                        const std::filesystem::path& config_file) {
-  agreement_in_folder(weights, config_file)
-      .no_more("a number of levels of", weights.blocks(up_stem), std::ssize(config.block_out_channels))
-      .no_more("a number of layers in a level of", weights.blocks(std::string(up_stem) + "0.resnets."),
-               config.layers_per_block + 1);
+                     const std::filesystem::path& config_file, ConfigPlace place) {
+  Comparison(weights, config_file, place)
+      .blocks("a number of levels of", weights.blocks(up_stem), std::ssize(config.block_out_channels))
+      .blocks("a number of layers in a level of", weights.blocks(std::string(up_stem) + "0.resnets."),
+              config.layers_per_block + 1);
 }
 
 }  // namespace precast::flux

@@ -156,7 +156,7 @@ Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tens
     if (io::ComponentSource::find_weights(model.path / name)) {
       const ComponentWeights weights(model.path / name, part);
       note_unread(model, weights);
-      refuse_more_blocks(weights, config, usual);
+      check_agreement(weights, config, usual, ConfigPlace::beside);
     }
     return config;
   }
@@ -166,7 +166,7 @@ Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tens
   for (const std::filesystem::path& config_file : {file / "config.json", usual})
     if (io::is_there(config_file)) {
       Config config = Config::load(config_file);
-      check_agreement(weights, config, config_file);
+      check_agreement(weights, config, config_file, ConfigPlace::elsewhere);
       return config;
     }
   return from_tensors(weights);

@@ -325,9 +325,22 @@ TEST_CASE("layouts: missing tensors, blocks and rows are told in one line") {
   CHECK(says(refusal(file,
                      [&] {
                        flux::check_agreement(ComponentWeights(file, Part::transformer),
-                                             flux::TransformerConfig::load(config), config);
+                                             flux::TransformerConfig::load(config), config,
+                                             flux::ConfigPlace::elsewhere);
                      }),
              "has a number of single blocks of 3 where"));
+  // Layers that a config leaves out, wherever it lies.
+  write_tensors(file, original_vae());
+  const auto vae_config = shapes_model() / "vae/config.json";
+  auto fewer = precast::vae::AutoencoderConfig::load(vae_config);
+  --fewer.layers_per_block;
+  for (const auto place : {flux::ConfigPlace::beside, flux::ConfigPlace::elsewhere})
+    CHECK(says(refusal(file,
+                       [&] {
+                         flux::check_agreement(ComponentWeights(file, Part::autoencoder), fewer, vae_config,
+                                               place);
+                       }),
+               "has a number of layers in a level of"));
 }
 
 TEST_CASE("layouts: a config out of tensors is the one that the folder's config.json says") {
@@ -365,5 +378,6 @@ TEST_CASE("layouts: a config out of tensors is the one that the folder's config.
              "heads of 32 values"));
   const auto agree = shapes_model() / "transformer/config.json";
   CHECK_NOTHROW(flux::check_agreement(ComponentWeights(file, Part::transformer),
-                                      flux::TransformerConfig::load(agree), agree));
+                                      flux::TransformerConfig::load(agree), agree,
+                                      flux::ConfigPlace::elsewhere));
 }
