@@ -20,7 +20,7 @@ bool begins_with(std::string_view text, std::string_view beginning) {
 bool begins_a_line(std::string_view text) { return begins_with(text, R"({"step")"); }
 bool begins_a_line_of_comparison(std::string_view text) { return begins_with(text, R"({"policy")"); }
 
-[[noreturn]] void refuse(const std::string& file) {
+[[noreturn]] void refuse_log(const std::string& file) {
   throw io::file_error(file, "is no log of precast train: give --log another name");
 }
 
@@ -43,7 +43,7 @@ void require_log(const std::string& file) {
   const bool is_log = end == std::string_view::npos
                           ? begins_a_line(first) || begins_a_line_of_comparison(first)
                           : step_of(first, true).has_value();
-  if (!is_log) refuse(file);
+  if (!is_log) refuse_log(file);
 }
 
 /// The lines of the steps before `next_step`; one that a killed run left without its end is none.
@@ -56,11 +56,11 @@ std::string lines_before(const std::string& file, std::int64_t next_step) {
   std::optional<std::int64_t> last;
   for (; (newline = text.find('\n', end)) != text.npos; end = newline + 1) {
     const std::optional<std::int64_t> step = step_of(text.substr(end, newline - end), false);
-    if (!step) refuse(file);
+    if (!step) refuse_log(file);
     if (*step >= next_step) break;
     last = step;
   }
-  if (newline == text.npos && !begins_a_line(text.substr(end))) refuse(file);
+  if (newline == text.npos && !begins_a_line(text.substr(end))) refuse_log(file);
   if (last && *last + 1 < next_step)
     tell_warnings({io::shown(file) + " ends with step " + std::to_string(*last) +
                    ", and the checkpoint is of step " + std::to_string(next_step) +
