@@ -127,14 +127,15 @@ TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
          {std::pair("padding", "padding_side"), std::pair("truncation", "truncation_side")})
       if (tokenizer_json->has(part) && !(config && config->has(side)))
         require_right(tokenizer_json->object(part), "direction", "Right");
-  if (!settings.listed_.empty()) return settings;
+  if (config && config->has("added_tokens_decoder")) return settings;
 
   if (io::is_there(folder / "special_tokens_map.json"))
     settings.read_special_tokens_map(io::Config::load(folder / "special_tokens_map.json"));
   if (io::is_there(folder / "added_tokens.json")) {
     const io::Config added = io::Config::load(folder / "added_tokens.json");
     for (const auto& [content, value] : added.json().items())
-      settings.listed_[added.integer(content, 0, largest_token_id)] = AddedToken{.content = content};
+      settings.listed_[added.integer(content, 0, largest_token_id)] =
+          AddedToken{.content = content, .normalized = !settings.is_special(content)};
   }
   if (tokenizer_json && tokenizer_json->has("added_tokens")) {
     const nlohmann::json& list = tokenizer_json->json().at("added_tokens");
@@ -151,6 +152,11 @@ TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
 void TokenizerSettings::require_roles(std::initializer_list<const char*> names) const {
   for (const char* name : names)
     if (config_ && !roles_.contains(name)) io::refuse_null(*config_, {name});
+}
+
+bool TokenizerSettings::is_special(std::string_view content) const {
+  return std::ranges::any_of(roles_, [&](const auto& role) { return role.second.content == content; }) ||
+         (extra_ && std::ranges::find(*extra_, content, &AddedToken::content) != extra_->end());
 }
 
 std::string TokenizerSettings::role(const std::string& name, const std::string& fallback) const {

@@ -52,6 +52,8 @@ class TokenizerSettings {
  private:
   void read_config(const io::Config& config);
   void read_special_tokens_map(const io::Config& config);
+  /// Whether a role or the extra tokens name it, by what was read so far.
+  bool is_special(std::string_view content) const;
 
   std::optional<io::Config> config_;  ///< tokenizer_config.json, where it is there
   std::map<std::int64_t, AddedToken> listed_;

@@ -226,6 +226,25 @@ TEST_CASE("base64: standard, padded, and nothing else") {
   CHECK(text::encode_base64(std::as_bytes(std::span(std::string_view("foob")))) == "Zm9vYg==");
 }
 
+TEST_CASE("tokenizers: tokens of added_tokens.json follow the normaliser, unless they are special") {
+  const DamagedFolder folder(golden_model("dev_f32"));
+  const std::string config = "tokenizer/tokenizer_config.json";
+  precast::testing::write_text(folder.path() / "tokenizer/added_tokens.json", R"({"<Mine>": 634})");
+  const auto middle = [&](const std::string& prompt) {
+    const Ids ids = text::ClipTokenizer::load(folder.path() / "tokenizer").encode(prompt, 77);
+    return Ids(ids.begin() + 1, ids.end() - 1);
+  };
+  CHECK(middle("<Mine>").size() > 1);  // the config lists all added tokens
+  folder.edit(config, [](nlohmann::json& json) { json["added_tokens_decoder"] = nlohmann::json::object(); });
+  CHECK(middle("<Mine>").size() > 1);
+  folder.edit(config, [](nlohmann::json& json) { json.erase("added_tokens_decoder"); });
+  CHECK(middle("<Mine>") == Ids{634});
+  CHECK(middle("<mine>") == Ids{634});
+  folder.edit(config, [](nlohmann::json& json) { json["additional_special_tokens"] = {"<Mine>"}; });
+  CHECK(middle("<Mine>") == Ids{634});
+  CHECK(middle("<mine>").size() > 1);
+}
+
 TEST_CASE("tokenizers: special tokens that have names of a model's own are looked for in texts") {
   const DamagedFolder folder(golden_model("dev_f32"));
   const nlohmann::json vocabulary =
