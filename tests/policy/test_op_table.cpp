@@ -1,4 +1,4 @@
-// The op table, row by row: each expectation is design.md section 2 written out, not computed.
+// The op table, row by row: each expectation is docs/design.md's precision model written out, not computed.
 #include <string>
 #include <string_view>
 #include <type_traits>
