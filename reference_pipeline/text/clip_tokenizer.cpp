@@ -202,17 +202,10 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
     return found == vocabulary.end() ? std::nullopt : std::optional(found->second);
   };
   assign_ids(added, vocabulary.size(), lookup);
-  const auto id_of = [&](const char* role, const std::string& fallback) {
-    const std::string content = settings.role(role, fallback);
-    const auto found = std::ranges::find(added, content, &AddedToken::content);
-    if (found == added.end() || found->id < 0)
-      throw io::file_error(folder, std::string(role) + " is empty: get the tokenizer's files anew");
-    return found->id;
-  };
-  tokenizer.start_id_ = id_of("bos_token", start);
-  tokenizer.end_id_ = id_of("eos_token", end);
-  tokenizer.pad_id_ = id_of("pad_token", end);
-  tokenizer.unknown_id_ = id_of("unk_token", end);
+  tokenizer.start_id_ = settings.id_of("bos_token", start, added, folder);
+  tokenizer.end_id_ = settings.id_of("eos_token", end, added, folder);
+  tokenizer.pad_id_ = settings.id_of("pad_token", end, added, folder);
+  tokenizer.unknown_id_ = settings.id_of("unk_token", end, added, folder);
   tokenizer.added_ = AddedTokens(std::move(added), normalized);
   tokenizer.model_max_length_ = settings.model_max_length();
   return tokenizer;

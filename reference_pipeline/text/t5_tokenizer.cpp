@@ -40,14 +40,8 @@ T5Tokenizer::T5Tokenizer(T5Vocabulary vocabulary, const TokenizerSettings& setti
       {{"eos_token", vocabulary.end_piece}, {"unk_token", "<unk>"}, {"pad_token", vocabulary.pad_piece}},
       vocabulary.added);
   assign_ids(added, model_.size(), [&](std::string_view piece) { return model_.lookup(piece); });
-  const auto id_of = [&](const char* role, const std::string& fallback) {
-    const auto found = std::ranges::find(added, settings.role(role, fallback), &AddedToken::content);
-    if (found == added.end() || found->id < 0)
-      throw io::file_error(path, std::string(role) + " is empty: get the tokenizer's files anew");
-    return found->id;
-  };
-  end_id_ = id_of("eos_token", vocabulary.end_piece);
-  pad_id_ = id_of("pad_token", vocabulary.pad_piece);
+  end_id_ = settings.id_of("eos_token", vocabulary.end_piece, added, path);
+  pad_id_ = settings.id_of("pad_token", vocabulary.pad_piece, added, path);
   const Charsmap charsmap(vocabulary.charsmap, vocabulary.path);
   added_ = AddedTokens(std::move(added), [charsmap](std::string_view text) { return charsmap.apply(text); });
 }

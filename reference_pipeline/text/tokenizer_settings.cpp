@@ -159,11 +159,6 @@ bool TokenizerSettings::is_special(std::string_view content) const {
          (extra_ && std::ranges::find(*extra_, content, &AddedToken::content) != extra_->end());
 }
 
-std::string TokenizerSettings::role(const std::string& name, const std::string& fallback) const {
-  const auto found = roles_.find(name);
-  return found == roles_.end() ? fallback : found->second.content;
-}
-
 std::vector<AddedToken> TokenizerSettings::added_tokens(
     const std::map<std::string, std::string>& role_defaults,
     const std::vector<std::string>& extra_default) const {
@@ -193,6 +188,17 @@ std::vector<AddedToken> TokenizerSettings::added_tokens(
     for (const std::string& content : extra_default) add(settled, AddedToken{.content = content});
   }
   return tokens;
+}
+
+std::int32_t TokenizerSettings::id_of(const std::string& role, const std::string& fallback,
+                                      const std::vector<AddedToken>& added,
+                                      const std::filesystem::path& folder) const {
+  const auto named = roles_.find(role);
+  const std::string& content = named == roles_.end() ? fallback : named->second.content;
+  const auto found = std::ranges::find(added, content, &AddedToken::content);
+  if (found == added.end() || found->id < 0)
+    throw io::file_error(folder, role + " is empty: get the tokenizer's files anew");
+  return found->id;
 }
 
 void assign_ids(std::vector<AddedToken>& tokens, std::size_t vocabulary_size,

@@ -35,14 +35,16 @@ class TokenizerSettings {
   /// it.
   void require_roles(std::initializer_list<const char*> names) const;
 
-  /// The special token of a role ("eos_token"), or `fallback`.
-  std::string role(const std::string& name, const std::string& fallback) const;
-
   /// All added tokens in the order in which they get their ids: the listed ones, those with a role, those
   /// that a model names itself, the extra ones. `role_defaults` fills roles that the files leave open;
   /// `extra_default` stands where no file names extra tokens.
   std::vector<AddedToken> added_tokens(const std::map<std::string, std::string>& role_defaults,
                                        const std::vector<std::string>& extra_default) const;
+
+  /// The id among `added` of the special token of a role ("eos_token"), or of `fallback`. Throws InputError
+  /// that names the folder where it has none.
+  std::int32_t id_of(const std::string& role, const std::string& fallback,
+                     const std::vector<AddedToken>& added, const std::filesystem::path& folder) const;
 
   /// The longest text in tokens that the model takes, where a file names one that is believable.
   std::optional<std::int64_t> model_max_length() const { return model_max_length_; }

@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -195,6 +196,16 @@ TEST_CASE("broken tokenizers: the small files") {
     check_edit(
         "dev_f32", "tokenizer/tokenizer_config.json", [&](Json& j) { j[role] = nullptr; },
         std::string("key '") + role + "': is null");
+  for (const auto& [folder, file, role] : {std::tuple("tokenizer", "tokenizer_config.json", "bos_token"),
+                                           {"tokenizer", "tokenizer_config.json", "unk_token"},
+                                           {"tokenizer_2", "special_tokens_map.json", "eos_token"},
+                                           {"tokenizer_2", "special_tokens_map.json", "pad_token"}}) {
+    const std::string path = std::string(folder) + "/" + file;
+    Json settings = Json::parse(read_text(golden_model("dev_f32") / path));
+    settings[role] = "";
+    check_refusal("dev_f32", path, settings.dump(),
+                  std::string(role) + " is empty: get the tokenizer's files anew", folder);
+  }
   for (const char* part : {"padding", "truncation"})  // counts where the config has no side
     check_edit(
         "dev_f16", "tokenizer/tokenizer.json",

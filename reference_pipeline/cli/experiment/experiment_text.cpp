@@ -18,6 +18,10 @@ std::vector<std::vector<std::string>> stated_of(const Experiment& experiment) {
   return rows;
 }
 
+std::string stated_title(const Experiment& experiment) {
+  return "Beside the numbers of " + experiment.source + " (docs/experiments.md says what that is):";
+}
+
 std::string section(const Experiment& experiment) {
   std::string text = "<h2 id=\"" + experiment.name + "\">" + html_text(experiment.title) + "</h2>\n<p>" +
                      html_text(experiment.explanation) + "</p>\n<p class=\"soft\">" +
@@ -25,7 +29,7 @@ std::string section(const Experiment& experiment) {
                      "<div class=\"scroll\">" + line_plot(experiment.name + "-plot", experiment.plot) +
                      "</div>\n" + html_table(experiments::text_rows(experiment.table));
   if (!experiment.stated.empty())
-    text += "<p class=\"soft\">Held against " + html_text(experiment.source) + ":</p>\n" +
+    text += "<p class=\"soft\">" + html_text(stated_title(experiment)) + "</p>\n" +
             html_table(stated_of(experiment));
   return text;
 }
@@ -37,7 +41,7 @@ std::string experiment_text(const Experiment& experiment) {
   for (const std::string& line : wrapped(experiment.explanation, help_columns())) text += line + "\n";
   text += "\n" + aligned(experiments::text_rows(experiment.table));
   if (!experiment.stated.empty())
-    text += "\nHeld against " + experiment.source + ":\n" + aligned(stated_of(experiment));
+    text += "\n" + stated_title(experiment) + "\n" + aligned(stated_of(experiment));
   return text;
 }
 

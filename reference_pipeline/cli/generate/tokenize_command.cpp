@@ -40,7 +40,8 @@ void add_tokenize_command(CLI::App& app) {
       app.add_subcommand("tokenize", "The token ids that a model's CLIP and T5 tokenizers make of a text");
   command
       ->add_option("--model,-m", options->model,
-                   "Model folder, or shapes-sd; default: shapes, the embedded Flux")
+                   "A model folder, the name of a model in Hugging Face's cache, shapes, which is the "
+                   "default, or shapes-sd")
       ->type_name("DIR");
   options->text =
       command->add_option("--text", "The text, which may be empty")->type_name("TEXT")->required();

@@ -53,7 +53,7 @@ std::string presets_in_words() {
   };
   for (const NamedPreset& preset : families::all_presets())
     add(std::string(preset.name) + ": " + in_words(preset.choice) + ".");
-  add("auto: by CPU, free memory and model (default)");
+  add("auto: by device, free memory and model (default)");
   return text;
 }
 
