@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 #include <map>
+#include <string_view>
 
 #include <language_model/trainer.hpp>
 
@@ -57,6 +58,10 @@ std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) 
 
 using Facts = std::map<std::string, std::string>;
 constexpr const char* checksum_key = "checksum";
+/// What else a checkpoint says of itself.
+constexpr std::array<std::string_view, 10> keys_of_facts{"kind",    "policy",          "config", "settings",
+                                                         "step",    "optimiser_steps", "scale",  "ranks",
+                                                         "windows", "growth_tracker"};
 
 /// A number of all that a checkpoint holds, but for itself.
 std::string checksum_of(const Facts& facts,
@@ -75,10 +80,14 @@ std::string checksum_of(const Facts& facts,
   return io::hash_text(hash.value());
 }
 
-/// Whether a file is what was written; those of earlier versions say nothing of it.
+/// Whether a file is what was written; those of earlier versions say nothing of it. A key that no version
+/// wrote may have been the checksum's.
 bool is_undamaged(const io::SafetensorsFile& file) {
   const auto written = file.metadata().find(checksum_key);
-  if (written == file.metadata().end()) return true;
+  if (written == file.metadata().end())
+    return std::ranges::all_of(file.metadata(), [](const auto& fact) {
+      return std::ranges::find(keys_of_facts, fact.first) != keys_of_facts.end();
+    });
   std::map<std::string, std::span<const std::byte>> tensors;
   for (const io::TensorEntry& entry : file.tensors()) tensors.emplace(entry.name, entry.bytes);
   return checksum_of(file.metadata(), tensors) == written->second;

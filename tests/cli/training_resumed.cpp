@@ -131,6 +131,7 @@ TEST_CASE("a checkpoint whose numbers make no sense is refused", "[train]") {
                                    {"kind", "x"},
                                    {"config", "{}"},
                                    {"settings", "[]"},
+                                   {"checksun", "0123456789abcdef"},
                                    {"settings", R"({"--steps": "3", "--lr": "0.0q1"})"}}) {
     with(key, value);
     INFO(key << " = " << value);
