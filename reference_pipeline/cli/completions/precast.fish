@@ -297,7 +297,7 @@ complete -c precast -n '__precast_command experiment' -l html -r -F -d 'One page
 complete -c precast -n '__precast_command experiment' -a 'underflow stagnation softmax softplus accumulation overflow loss-scaling all'
 complete -c precast -n __fish_use_subcommand -a tokenize -d 'The token ids that a model s CLIP and T5 tokenizers make of a text'
 complete -c precast -n '__precast_command tokenize' -l help -s h -d 'This help'
-complete -c precast -n '__precast_command tokenize' -l model -s m -r -F -d 'Model folder, or shapes-sd'
+complete -c precast -n '__precast_command tokenize' -l model -s m -r -F -d 'A model folder, the name of a model in Hugging Face s cache, shapes, which is the default, or shapes-sd'
 complete -c precast -n '__precast_command tokenize' -l text -x -d 'The text, which may be empty'
 complete -c precast -n '__precast_command tokenize' -l json -d 'JSON on stdout'
 complete -c precast -n __fish_use_subcommand -a train -d 'Trains a small language model under a policy, as AMP does'
