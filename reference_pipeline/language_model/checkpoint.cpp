@@ -80,14 +80,21 @@ std::string checksum_of(const Facts& facts,
   return io::hash_text(hash.value());
 }
 
-/// Whether a file is what was written; those of earlier versions say nothing of it. A key that no version
-/// wrote may have been the checksum's.
+bool is_checkpoint(const io::SafetensorsFile& file) {
+  const auto stated = file.metadata().find("kind");
+  return stated != file.metadata().end() && stated->second == kind;
+}
+
+/// Whether a file is what was written; those of earlier versions say nothing of it. In a checkpoint, a key
+/// that no version wrote may have been the checksum's.
 bool is_undamaged(const io::SafetensorsFile& file) {
   const auto written = file.metadata().find(checksum_key);
-  if (written == file.metadata().end())
-    return std::ranges::all_of(file.metadata(), [](const auto& fact) {
+  if (written == file.metadata().end()) {
+    const auto is_known = [](const auto& fact) {
       return std::ranges::find(keys_of_facts, fact.first) != keys_of_facts.end();
-    });
+    };
+    return !is_checkpoint(file) || std::ranges::all_of(file.metadata(), is_known);
+  }
   std::map<std::string, std::span<const std::byte>> tensors;
   for (const io::TensorEntry& entry : file.tensors()) tensors.emplace(entry.name, entry.bytes);
   return checksum_of(file.metadata(), tensors) == written->second;
@@ -142,7 +149,7 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) {
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;
   };
-  if (fact("kind") != kind)
+  if (!is_checkpoint(file))
     throw io::file_error(path, "is not a checkpoint that precast train wrote: name one, or train anew");
   if (fact("policy") != options_.policy)
     throw io::file_error(path, "was written under the policy " + io::printable(fact("policy"), 40) +
