@@ -25,6 +25,7 @@ namespace detail {
 #else
 [[gnu::used]] inline char PRECAST_HAS_WATCH_is_the_same_in_all_units = 0;
 #endif
+// NOLINTEND(readability-identifier-naming)
 }  // namespace detail
 
 /// Without it ops report nothing, and no op is stamped a second time in f32 to be compared with.
