@@ -20,6 +20,7 @@ namespace precast::watch {
 namespace detail {
 // In each unit, of a thread or of the process: linkers refuse one name for both, and so say that units
 // differ.
+// NOLINTBEGIN(readability-identifier-naming): what they say shows the macro's name
 #if PRECAST_HAS_WATCH
 [[gnu::used]] inline thread_local char PRECAST_HAS_WATCH_is_the_same_in_all_units = 0;
 #else
