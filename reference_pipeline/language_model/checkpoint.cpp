@@ -143,8 +143,10 @@ void Trainer::write_checkpoint(const std::filesystem::path& file, const std::str
   writer.commit();
 }
 
-void Trainer::read_checkpoint(const std::filesystem::path& path) {
-  const io::SafetensorsFile file = open_checkpoint(path);
+void Trainer::read_checkpoint(const std::filesystem::path& path) { read_checkpoint(open_checkpoint(path)); }
+
+void Trainer::read_checkpoint(const io::SafetensorsFile& file) {
+  const std::filesystem::path& path = file.path();
   const auto fact = [&](const std::string& key) {
     const auto found = file.metadata().find(key);
     return found == file.metadata().end() ? std::string() : found->second;

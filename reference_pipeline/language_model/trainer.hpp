@@ -88,6 +88,8 @@ class Trainer {
   /// Goes on from there, with the same bits where there are as many ranks, else with the same windows a step.
   /// Throws InputError where the file is of another model or policy, or broken, or not the same for all
   /// ranks.
+  void read_checkpoint(const io::SafetensorsFile& file);
+  /// The same of what open_checkpoint() opens.
   void read_checkpoint(const std::filesystem::path& file);
   /// config.json and model.safetensors, as transformers reads them: f32, or f16 where the optimiser keeps
   /// parameters so. Each file appears whole or not at all.

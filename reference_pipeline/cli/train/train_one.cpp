@@ -154,9 +154,11 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   check_train_folder(options);
   const GivenOptions given(command);
+  std::optional<io::SafetensorsFile> resumed;  // open until its state is read: opening reads all of it
   TrainSettings kept;
   if (options.resume) {
-    kept = settings_of_checkpoint(checkpoint);
+    resumed.emplace(open_checkpoint_to_resume(checkpoint));
+    kept = settings_of_checkpoint(*resumed);
     take_settings(command, kept, checkpoint);
     check_inputs_of_training(options);  // the checkpoint may have named the data
   }
@@ -173,7 +175,8 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   Trainer trainer(inputs.config, options.training, inputs.values, device, data_parallel(options, job));
   inputs.values.clear();  // the model has its own
   if (options.resume) {
-    trainer.read_checkpoint(checkpoint);
+    trainer.read_checkpoint(*resumed);
+    resumed.reset();
     // Rank 0 says for all: it may have written the model by the time that another looks.
     if (trainer.done() && cluster::sum(job, is_first && !trainer.is_written(folder)) > 0) {
       if (is_first) write_trained(trainer, options);

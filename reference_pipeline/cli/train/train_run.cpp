@@ -88,20 +88,11 @@ int signal_of_leaving = 0;
 /// The signal that asks a rank of the job to stop, or 0: the same for all ranks, whichever of them it came
 /// to. Where they have several it is the one that is last of these.
 int signal_to_any(cluster::Communicator& job) {
-  constexpr std::array signals{SIGHUP, SIGINT, SIGTERM};
-  constexpr double more_than_ranks = 1 << 20;
-  double place = 1, own = 0;
-  for (const int signal : signals) {
-    if (signal == interrupting_signal()) own = place;
-    place *= more_than_ranks;
-  }
-  const double all = cluster::sum(job, own);
+  const int own = interrupting_signal();  // read once: one may come between the sums
+  if (cluster::sum(job, own) == 0) return 0;
   int found = 0;
-  place = 1;
-  for (const int signal : signals) {
-    if (all >= place) found = signal;
-    place *= more_than_ranks;
-  }
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM})
+    if (cluster::sum(job, own == signal) > 0) found = signal;
   return found;
 }
 

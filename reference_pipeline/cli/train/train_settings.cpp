@@ -112,16 +112,21 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
 
 std::string settings_text(const TrainSettings& settings) { return to_text(Json(settings)); }
 
-TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint) {
+io::SafetensorsFile open_checkpoint_to_resume(const std::filesystem::path& checkpoint) {
   std::error_code ignored;
   namespace fs = std::filesystem;  // of one that is there and cannot be read, reading says why
   if (fs::status(checkpoint, ignored).type() == fs::file_type::not_found)
     throw io::file_error(checkpoint, "is not there: there is nothing to go on from; leave out --resume");
-  const io::SafetensorsFile file = language_model::open_checkpoint(checkpoint);
-  const auto found = file.metadata().find("settings");
-  const TrainSettings kept = found == file.metadata().end() ? TrainSettings() : settings_from(found->second);
+  return language_model::open_checkpoint(checkpoint);
+}
+
+TrainSettings settings_of_checkpoint(const io::SafetensorsFile& checkpoint) {
+  const auto found = checkpoint.metadata().find("settings");
+  const TrainSettings kept =
+      found == checkpoint.metadata().end() ? TrainSettings() : settings_from(found->second);
   if (kept.empty())
-    throw io::file_error(checkpoint, "is not a checkpoint that precast train wrote: name one, or train anew");
+    throw io::file_error(checkpoint.path(),
+                         "is not a checkpoint that precast train wrote: name one, or train anew");
   return kept;
 }
 

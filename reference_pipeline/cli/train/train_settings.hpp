@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <cli/train/train_run.hpp>
 
+#include <precast/io/safetensors.hpp>
+
 namespace precast::cli {
 
 /// Options by name with what they were, given or not: {"--lr", "0.001"}; and "data", a number that tells data
@@ -19,7 +21,9 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
 
 /// As text for a checkpoint, and those of one. Throws InputError where the file has none.
 std::string settings_text(const TrainSettings& settings);
-TrainSettings settings_of_checkpoint(const std::filesystem::path& checkpoint);
+/// What --resume goes on from. Throws InputError where it is not there, cut off or damaged.
+io::SafetensorsFile open_checkpoint_to_resume(const std::filesystem::path& checkpoint);
+TrainSettings settings_of_checkpoint(const io::SafetensorsFile& checkpoint);
 
 /// Sets each option that the command line leaves out to what the checkpoint has. Throws InputError where that
 /// is no value of it.
