@@ -31,7 +31,7 @@ class ContentHash {
   std::uint64_t value_ = 14695981039346656037u;
 };
 
-/// Its value as cost files have it: 16 hexadecimal digits.
+/// Its value as files have it: 16 hexadecimal digits.
 inline std::string hash_text(std::uint64_t value) {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(value));

@@ -4,8 +4,7 @@
 #include <cstdint>
 
 #include <precast/backend.hpp>
-#include <precast/backend/pointwise.hpp>
-#include <precast/ops/run_op.hpp>
+#include <precast/ops/pointwise.hpp>
 #include <precast/problem/broadcast.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/problem/elementwise.hpp>
@@ -25,10 +24,8 @@ void add_per_sample_into(const X& x, const V& values, View<typename precisions<P
   detail::require_same_shape("add_per_sample", shape, out.shape());
   if (out.elements() == 0) return;
   const std::int64_t rows = out.rows() / given[0];
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("add_per_sample", out, [&](auto types, auto to) {
-    backend::map_values<decltype(types)>(to, elementwise::Add{}, as_view(x),
-                                         RowBroadcast{as_view(values), rows});
-  });
+  detail::pointwise_into<precisions<P, Pointwise>>("add_per_sample", out, elementwise::Add{}, as_view(x),
+                                                   RowBroadcast{as_view(values), rows});
 }
 
 /// The same into a new tensor.

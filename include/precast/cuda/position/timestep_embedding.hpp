@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/policy/op_table.hpp>
@@ -26,7 +27,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(
   const std::int64_t half = columns / 2, frequencies = half - waves.frequency_shift;
   const std::int64_t cosines = waves.cosines_first ? 0 : half, sines = half - cosines;
   const GlobalPointer<To> to = out + row * out_stride;
-  const f32 time = times[row / times_of_row * times_stride + row % times_of_row];
+  const DividedIndex place = divide_index(row, times_of_row);
+  const f32 time = times[place.quotient * times_stride + place.rest];
   for (std::int64_t i = thread_index(); i < half; i += threads_in_block()) {
     // Each step is rounded to f32, as on the host.
     const f32 exponent =
