@@ -431,7 +431,9 @@ TEST_CASE("rows under one scale are rows under scales already, as convert moves 
   source.add<f32>("a", {3, 64}, values.values());
   const auto stays = [&](std::string_view stored, std::string_view type) {
     CastSource cast(source);
-    cast.cast({"a", {3, 64}, scaled_row_info(stored, 64), families::BlockParameterRole::matrix}, type);
+    const DtypeInfo taken =
+        cast.cast({"a", {3, 64}, scaled_row_info(stored, 64), families::BlockParameterRole::matrix}, type);
+    CHECK(taken == scaled_row_info(type, 64));  // a scale a row, which convert writes
     return std::ranges::equal(cast.find("a").bytes, source.find("a").bytes);
   };
   CHECK(stays("fp8_e4m3_tensor", "fp8_e4m3_row"));
