@@ -124,7 +124,7 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
 SharedCostFile::SharedCostFile(std::filesystem::path path) : path_(std::move(path)), known_(there()) {}
 
 std::optional<CostFile> SharedCostFile::there() const {
-  if (!io::is_there(path_)) return std::nullopt;
+  if (!io::is_there(io::followed_link(path_))) return std::nullopt;
   return read_cost_file(path_);
 }
 
@@ -151,7 +151,7 @@ bool SharedCostFile::write_once(const CostFile& all) {
   try {
     io::write_file(path_, text, now ? io::OldFile::replaced : io::OldFile::kept);
   } catch (const InputError&) {
-    if (now || !io::is_there(path_)) throw;
+    if (now || !there()) throw;
     return false;
   }
   known_ = parse_cost_file(text, path_);  // and not what is there now, which may be another run's already

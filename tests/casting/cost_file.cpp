@@ -181,6 +181,20 @@ TEST_CASE("two runs that write one cost file take nothing from each other") {
   CHECK(read_cost_file(path) == measured({"a.0"}, "bf16"));
 }
 
+TEST_CASE("a cost file is written where a link leads, whether a file is there or not") {
+  const testing::TemporaryFolder folder;
+  const auto link = folder.path() / "link.json", path = folder.path() / "cost.json";
+  std::filesystem::create_symlink("cost.json", link);
+  CostFile measured{"shapes", 2, "f32", {}, {}};
+  SharedCostFile file(link);
+  for (const char* layer : {"a.0", "a.1"}) {
+    measured.layers.push_back({layer, 64, {{"q8_0", {8.5, 1.0, {}, {}, {}}}}});
+    file.write(measured);
+    CHECK(read_cost_file(path) == measured);
+  }
+  CHECK(std::filesystem::is_symlink(link));
+}
+
 TEST_CASE("two runs that write one cost file at once lose nothing") {
   const testing::TemporaryFolder folder;
   const auto path = folder.path() / "cost.json";
