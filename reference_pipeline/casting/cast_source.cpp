@@ -65,7 +65,7 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
   // otherwise than those of values.
   if (!fitting || is_in(*fitting, parameter.dtype.name)) {
     cast_.erase(parameter.name);
-    return counted(parameter.dtype, parameter);
+    return fitting ? *fitting : counted(parameter.dtype, parameter);
   }
   const std::string taken(fitting->name);
   std::vector<f32>& values = take(parameter, original_);

@@ -17,6 +17,7 @@ namespace precast::casting {
 namespace {
 
 std::string five_digits(double value) {
+  if (std::isnan(value)) return "nan";  // without the sign that printf shows
   char text[32];
   std::snprintf(text, sizeof text, "%.5g", value);
   return text;

@@ -24,9 +24,8 @@ void cast_block(families::Blocks& blocks, std::int64_t number, const Plan& plan,
     const auto planned = plan.layer_of(parameter.name);
     if (!planned || parameter.role != families::BlockParameterRole::matrix) continue;
     const DtypeInfo taken = source.cast(parameter, planned->second);
-    const auto count = static_cast<double>(parameter.shape.elements());
-    bits += bits_per_value(taken) * count;
-    parameters += count;
+    bits += bits_in_file(taken, parameter.shape);
+    parameters += static_cast<double>(parameter.shape.elements());
     found.insert(planned->first);
     any = true;
   }

@@ -6,7 +6,11 @@
 #include <vector>
 
 #include <casting/merge_costs.hpp>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
+#include <precast/io/atomic_file.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -67,6 +71,21 @@ void add_layer(const NamedCosts& from, const LayerCost& layer,
   }
 }
 
+/// Keeps other runs from a file from before it is read until it was replaced, where it is there and its file
+/// system has locks.
+io::FileDescriptor locked(const std::filesystem::path& path) {
+  for (;;) {
+    // For writing, as locks of network file systems are.
+    io::FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    if (!file.valid() || ::flock(file.get(), LOCK_EX) != 0) return {};
+    // Whoever had the lock has replaced the file, which was waited for in vain then.
+    struct stat own {
+    }, named{};
+    if (::fstat(file.get(), &own) != 0 || ::stat(path.c_str(), &named) != 0) return {};
+    if (own.st_dev == named.st_dev && own.st_ino == named.st_ino) return file;
+  }
+}
+
 }  // namespace
 
 CostFile merge_costs(std::span<const NamedCosts> files) {
@@ -105,11 +124,17 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
 SharedCostFile::SharedCostFile(std::filesystem::path path) : path_(std::move(path)), known_(there()) {}
 
 std::optional<CostFile> SharedCostFile::there() const {
-  if (!io::is_there(path_)) return std::nullopt;
+  if (!io::is_there(io::followed_link(path_))) return std::nullopt;
   return read_cost_file(path_);
 }
 
 void SharedCostFile::write(const CostFile& all) {
+  // A file that appears meanwhile is another run's, and is read before it is replaced.
+  while (!write_once(all)) continue;
+}
+
+bool SharedCostFile::write_once(const CostFile& all) {
+  const io::FileDescriptor lock = locked(path_);
   const std::optional<CostFile> now = there();
   if (now && now != known_) others_ = now;
   CostFile written = all;
@@ -122,8 +147,15 @@ void SharedCostFile::write(const CostFile& all) {
                                       ", or give each its own --output");
     }
   }
-  write_cost_file(path_, written);
-  known_ = there();
+  const std::string text = cost_file_text(written);
+  try {
+    io::write_file(path_, text, now ? io::OldFile::replaced : io::OldFile::kept);
+  } catch (const InputError&) {
+    if (now || !there()) throw;
+    return false;
+  }
+  known_ = parse_cost_file(text, path_);  // and not what is there now, which may be another run's already
+  return true;
 }
 
 }  // namespace precast::casting

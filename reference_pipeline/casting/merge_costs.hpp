@@ -37,6 +37,8 @@ class SharedCostFile {
 
  private:
   std::optional<CostFile> there() const;
+  /// False where there was no file, and there is one by now.
+  bool write_once(const CostFile& all);
 
   std::filesystem::path path_;
   std::optional<CostFile> known_, others_;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include <casting/planner.hpp>
@@ -29,15 +30,22 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
                                       const PlanRequest& request, PlanResult& result) {
   const std::vector<std::string> in_file = file.types();
   if (!request.types.empty()) {
-    for (const std::string& type : request.types)
-      if (std::ranges::find(in_file, type) == in_file.end()) {
+    std::vector<std::string> types;
+    for (const std::string& type : request.types) {
+      // As cost and convert take it: in either case.
+      const auto of_build = find_type(type);
+      const std::string name =
+          of_build && std::ranges::find(in_file, type) == in_file.end() ? std::string(of_build->name) : type;
+      if (std::ranges::find(in_file, name) == in_file.end()) {
         std::string list;
         for (const std::string& known : in_file)
           list += (list.empty() ? "" : ", ") + io::printable(known, 40);
         throw families::RequestError(io::shown(path) + " has no type '" + io::printable(type, 40) +
                                      "': it has " + list);
       }
-    return request.types;
+      if (std::ranges::find(types, name) == types.end()) types.push_back(name);
+    }
+    return types;
   }
   std::vector<std::string> types;
   for (const std::string& type : in_file) (bits_of_type(type) ? types : result.left_out).push_back(type);
@@ -150,7 +158,10 @@ double bits_to_show(double bits) {
 }
 
 std::int64_t bytes_at(std::int64_t parameters, double bits) {
-  return static_cast<std::int64_t>(std::ceil(static_cast<double>(parameters) * bits / 8));
+  // An average of several formats' bits, times all parameters, may be above their bytes by a rounding.
+  constexpr double rounding = 2 * std::numeric_limits<double>::epsilon();
+  const double bytes = static_cast<double>(parameters) * bits / 8;
+  return static_cast<std::int64_t>(std::ceil(bytes * (1 - rounding)));
 }
 
 PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, const PlanRequest& request) {

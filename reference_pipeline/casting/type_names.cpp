@@ -1,4 +1,5 @@
 #include <array>
+#include <type_traits>
 
 #include <casting/type_names.hpp>
 
@@ -29,6 +30,16 @@ std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t colu
     if (bits_per_value(type) >= bits_per_value(wanted) && columns % type.values_per_block == 0) return type;
   }
   return std::nullopt;
+}
+
+double bits_in_file(const DtypeInfo& type, const Shape& shape) {
+  const auto values = static_cast<double>(shape.elements());
+  double bits = bits_per_value(type) * values;
+  visit_scaled_row_dtype(type.name, [&]<class Format>(std::type_identity<Format>) {
+    const double rows = values / type.values_per_block, scales = scale_of<Format> == ScaleOf::row ? rows : 1;
+    bits += 8 * (static_cast<double>(sizeof(f32)) * scales - static_cast<double>(row_head_bytes) * rows);
+  });
+  return bits;
 }
 
 std::optional<double> bits_of_type(std::string_view name) {

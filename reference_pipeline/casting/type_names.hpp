@@ -10,6 +10,7 @@
 #include <formats/registry.hpp>
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/tensor/shape.hpp>
 
 namespace precast::casting {
 
@@ -31,6 +32,10 @@ std::optional<DtypeInfo> find_type(std::string_view name);
 /// divides them; and nothing where none does: then it stays as it is. A format whose blocks are rows fits
 /// all, with rows of so many columns. cost, plan and convert all go by this.
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t columns);
+
+/// The bits that a parameter takes in a file, its scales included, as convert and inspect count them: where a
+/// scale is the whole tensor's, rows have none of their own there, and none says how long it is.
+double bits_in_file(const DtypeInfo& type, const Shape& shape);
 
 /// The bits of a format; nothing where this build has none of that name.
 std::optional<double> bits_of_type(std::string_view name);

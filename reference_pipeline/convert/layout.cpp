@@ -89,6 +89,16 @@ class Arrangement {
     }
   }
 
+  /// The names that there are, in either layout.
+  void keep_layout() {
+    for (const InputTensor& tensor : input_.tensors()) {
+      const std::string_view plain = without_prefix(tensor.name);
+      keep(tensor);
+      if (io::their_rows(table_, plain) || !io::our_rows(table_, plain).empty())
+        tensors_.back().name = kept_prefix(tensor) + std::string(plain);
+    }
+  }
+
   void keep(const InputTensor& tensor) {
     tensors_.push_back({tensor.name, tensor.shape, {{&tensor, 0, tensor.shape.elements()}}, {}});
   }
@@ -180,6 +190,8 @@ std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,
     arrangement.divide();
   else if (layout == Layout::bfl && std::ranges::any_of(input.tensors(), is_ours))
     arrangement.join();
+  else if (layout)
+    arrangement.keep_layout();
   else
     for (const InputTensor& tensor : input.tensors()) arrangement.keep(tensor);
   return arrangement.sorted();

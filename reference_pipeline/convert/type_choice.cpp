@@ -120,8 +120,25 @@ std::vector<DtypeInfo> TypeWishes::types() const {
   return all;
 }
 
+std::optional<std::pair<std::string, std::string>> in_no_file_together(std::span<const DtypeInfo> types) {
+  const auto only_in = [&](Container one, Container other) {
+    return std::ranges::find_if(
+        types, [&](const DtypeInfo& type) { return holds(one, type) && !holds(other, type); });
+  };
+  const auto in_gguf = only_in(Container::gguf, Container::safetensors),
+             in_safetensors = only_in(Container::safetensors, Container::gguf);
+  if (in_gguf == types.end() || in_safetensors == types.end()) return std::nullopt;
+  return std::pair(std::string(in_gguf->name), std::string(in_safetensors->name));
+}
+
 void check_types(const TypeWishes& wishes, Container container) {
-  for (const DtypeInfo& type : wishes.types()) {
+  const std::vector<DtypeInfo> types = wishes.types();
+  if (const auto both = in_no_file_together(types))
+    throw families::RequestError("no file has both " + both->first + ", which needs .gguf, and " +
+                                 both->second +
+                                 ", which needs .safetensors: ask for types of one kind of file, of a plan "
+                                 "by precast plan --types");
+  for (const DtypeInfo& type : types) {
     if (holds(container, type)) continue;
     if (container == Container::gguf)
       throw families::RequestError(

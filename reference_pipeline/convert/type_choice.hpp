@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <casting/plan_file.hpp>
@@ -22,6 +23,9 @@ enum class Container : std::uint8_t { safetensors, gguf };
 
 /// Whether a file of that kind can hold a type.
 bool holds(Container container, const DtypeInfo& type);
+
+/// Of the types one that GGUF alone holds, and one that safetensors alone does; nothing where there are none.
+std::optional<std::pair<std::string, std::string>> in_no_file_together(std::span<const DtypeInfo> types);
 
 /// `REGEX=TYPE`: the type of tensors in whose name the expression is found; `keep` for TYPE leaves them as
 /// they are. One that is found in any text, such as `.*`, names no tensor: what must stay precise does.

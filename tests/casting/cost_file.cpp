@@ -1,6 +1,7 @@
 // Cost files and plans: what is read, what reads back, and every malformed one refused in one line.
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <casting/cost_file.hpp>
@@ -178,6 +179,39 @@ TEST_CASE("two runs that write one cost file take nothing from each other") {
   CHECK_THROWS_WITH(two.write(all), Catch::StartsWith(path.string() + ": another run writes it as well") &&
                                         Catch::Contains("\"settings\"") && Catch::Contains("--output"));
   CHECK(read_cost_file(path) == measured({"a.0"}, "bf16"));
+}
+
+TEST_CASE("a cost file is written where a link leads, whether a file is there or not") {
+  const testing::TemporaryFolder folder;
+  const auto link = folder.path() / "link.json", path = folder.path() / "cost.json";
+  std::filesystem::create_symlink("cost.json", link);
+  CostFile measured{"shapes", 2, "f32", {}, {}};
+  SharedCostFile file(link);
+  for (const char* layer : {"a.0", "a.1"}) {
+    measured.layers.push_back({layer, 64, {{"q8_0", {8.5, 1.0, {}, {}, {}}}}});
+    file.write(measured);
+    CHECK(read_cost_file(path) == measured);
+  }
+  CHECK(std::filesystem::is_symlink(link));
+}
+
+TEST_CASE("two runs that write one cost file at once lose nothing") {
+  const testing::TemporaryFolder folder;
+  const auto path = folder.path() / "cost.json";
+  constexpr int layers = 40;
+  SharedCostFile files[]{SharedCostFile(path), SharedCostFile(path)};
+  std::vector<std::thread> runs;
+  for (int run = 0; run < 2; ++run)
+    runs.emplace_back([&files, run] {
+      CostFile measured{"shapes", 2, "f32", {}, {}};
+      for (int layer = 0; layer < layers; ++layer) {
+        measured.layers.push_back(
+            {"a." + std::to_string(2 * layer + run), 64, {{"q8_0", {8.5, 1.0, {}, {}, {}}}}});
+        files[run].write(measured);
+      }
+    });
+  for (std::thread& run : runs) run.join();
+  CHECK(read_cost_file(path).layers.size() == 2 * layers);
 }
 
 TEST_CASE("a plan reads back as what was written, and says the format of a tensor") {

@@ -59,6 +59,9 @@ TEST_CASE("tables have the layers in rows and the formats in columns", "[casting
   CHECK(cost_table(file, Measure::relative_cost).rows[2][1] == "0.5");
   CHECK(cost_table(file, Measure::relative_loss).rows[2][1] == "0.25");
   CostFile odd = file;
+  odd.layers[0].types["q8_0"].cost = -std::numeric_limits<double>::quiet_NaN();  // as inf - inf is
+  CHECK(as_csv(cost_table(odd, Measure::cost)).find("transformer_blocks.0,nan,183.73") != std::string::npos);
+  odd = file;
   odd.layers[0].name = "a, \"b\" | c";
   CHECK(as_csv(cost_table(odd, Measure::cost)).find("\"a, \"\"b\"\" | c\",61.301") != std::string::npos);
   CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| a, \"b\" \\| c |") != std::string::npos);

@@ -431,7 +431,9 @@ TEST_CASE("rows under one scale are rows under scales already, as convert moves 
   source.add<f32>("a", {3, 64}, values.values());
   const auto stays = [&](std::string_view stored, std::string_view type) {
     CastSource cast(source);
-    cast.cast({"a", {3, 64}, scaled_row_info(stored, 64), families::BlockParameterRole::matrix}, type);
+    const DtypeInfo taken =
+        cast.cast({"a", {3, 64}, scaled_row_info(stored, 64), families::BlockParameterRole::matrix}, type);
+    CHECK(taken == scaled_row_info(type, 64));  // a scale a row, which convert writes
     return std::ranges::equal(cast.find("a").bytes, source.find("a").bytes);
   };
   CHECK(stays("fp8_e4m3_tensor", "fp8_e4m3_row"));
@@ -439,6 +441,27 @@ TEST_CASE("rows under one scale are rows under scales already, as convert moves 
   CHECK_FALSE(stays("fp8_e4m3_row", "fp8_e4m3_tensor"));
   CHECK_FALSE(stays("fp8_e4m3_tensor", "fp8_e5m2_row"));
   CHECK_FALSE(stays("fp8_e4m3_tensor", "int8_row"));
+}
+
+TEST_CASE("rows under scales are counted as files have them", "[casting]") {
+  const Shape shape{3, 64};
+  const double codes = 8 * 3 * 64;
+  CHECK(bits_in_file(scaled_row_info("int8_row", 64), shape) == codes + 3 * 32);
+  CHECK(bits_in_file(scaled_row_info("fp8_e4m3_row", 64), shape) == codes + 3 * 32);
+  CHECK(bits_in_file(scaled_row_info("fp8_e4m3_tensor", 64), shape) == codes + 32);
+  CHECK(bits_in_file(*find_type("q8_0"), shape) == 8.5 * 3 * 64);
+
+  const auto blocks = pipeline().load_blocks();
+  const CostFile file =
+      measured(*blocks, two_samples(), settings_of({"fp8_e5m2_row", "fp8_e5m2_tensor"}, {5}));
+  const LayerCost& layer = file.layers.front();
+  // What convert writes of this block: rows of 640, 128 and 128 values, of five matrices.
+  double rows = 0, matrices = 0;
+  for (const families::BlockParameter& parameter : blocks->list()[5].parameters)
+    if (parameter.role == families::BlockParameterRole::matrix) rows += parameter.shape[0], ++matrices;
+  const auto count = static_cast<double>(*layer.parameters);
+  CHECK(layer.types.at("fp8_e5m2_row").bits == Approx(8 + 32 * rows / count).epsilon(1e-14));
+  CHECK(layer.types.at("fp8_e5m2_tensor").bits == Approx(8 + 32 * matrices / count).epsilon(1e-14));
 }
 
 TEST_CASE("a layer patched in from other weights has their matrices and their biases", "[casting]") {

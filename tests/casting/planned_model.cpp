@@ -28,7 +28,7 @@ const flux::FluxPipeline& pipeline() {
 
 std::vector<RecordedState> samples() {
   flux::Request request;
-  request.prompts = {"a small white star on a black background, at the top"};
+  request.prompts = {"a small white star on a black background, at the top", "a large red circle"};
   std::vector<RecordedState> states;
   pipeline().record(request, {4, [&](RecordedState state) { states.push_back(std::move(state)); }});
   return states;

@@ -281,12 +281,32 @@ TEST_CASE("a layer that a format breaks gets another one") {
              Catch::Contains("layer 'blocks.0'") && Catch::Contains("'cost'"));
 }
 
+TEST_CASE("formats are named in either case, as for cost and convert") {
+  PlanRequest request = of_bits(16);
+  request.types = {"Q8_0", "Q4_0"};
+  CHECK(make_plan(two_layers(), "c.json", request).plan.types.at("blocks.0") == "q8_0");
+  CostFile capitals = two_layers();  // a name of the file's own goes first
+  for (LayerCost& layer : capitals.layers) layer.types["Q8_0"].bits = 8, layer.types["Q8_0"].cost = 0;
+  CHECK(make_plan(capitals, "c.json", request).plan.types.at("blocks.0") == "Q8_0");
+}
+
 TEST_CASE("bits that are told are bits that can be asked for") {
   CHECK(bits_to_show(4.5) == 4.5);
   CHECK(bits_to_show(2.625) == 2.625);
   CHECK(bits_to_show(4.0833) == 4.0833);
   CHECK(bits_to_show(8 * 5063 / 9000.0) == 4.5005);
   CHECK(make_plan(two_layers(), "c.json", of_bits(4.5005)).plan.bytes == 5063);
+}
+
+TEST_CASE(
+    "a layer of several formats takes the bytes that they take, and none for a rounding of their mean") {
+  constexpr std::int64_t first = 5 * 128 * 128, second = 37 * 128 * 512;  // in q8_0 and q6_k: 2,076,160 bytes
+  const double bits = (8.5 * first + 6.5625 * second) / (first + second);
+  REQUIRE((first + second) * bits / 8 > 2'076'160);
+  CHECK(bytes_at(first + second, bits) == 2'076'160);
+  CHECK(bytes_at(9, 4.5) == 6);
+  CHECK(bytes_at(8, 4.5) == 5);
+  CHECK(bytes_at(1, 0.01) == 1);
 }
 
 TEST_CASE("what cannot be planned is refused with what is possible") {

@@ -60,6 +60,21 @@ TEST_CASE("plan: a file that reads back, a table, and the same as JSON") {
   for (const auto& [layer, type] : two.json()["types"].items()) CHECK((type == "q2_k" || type == "q8_0"));
 }
 
+TEST_CASE("plan: that no kind of file holds the plan is said") {
+  const program::Scratch scratch;
+  const std::string costs = scratch.file("c.json", two_layers(R"({"fp8_e4m3": {"cost": 1}})"));
+  const auto mixed = program::run({"plan", "--cost", costs, "--bits", "6.3", "--json", "-q"});
+  CHECK(mixed.code == 0);
+  CHECK_THAT(
+      mixed.err,
+      Catch::Contains("no file has both q4_0, which needs .gguf, and fp8_e4m3, which needs .safetensors"));
+  const auto of_one_kind =
+      program::run({"plan", "--cost", scratch.file("d.json", two_layers(R"({"q8_0": {"cost": 1}})")),
+                    "--bits", "9", "-q"});
+  CHECK(of_one_kind.code == 0);
+  CHECK(of_one_kind.err.empty());
+}
+
 TEST_CASE("plan: what it refuses is one line, and nothing is written") {
   const program::Scratch scratch;
   const std::string output = (scratch.path() / "plan.json").string();

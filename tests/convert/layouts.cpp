@@ -1,4 +1,6 @@
 // Both layouts of a Flux transformer, there and back, and models in folders.
+#include <set>
+
 #include <catch2/catch.hpp>
 
 #include "weights_files.hpp"
@@ -192,6 +194,37 @@ TEST_CASE("a transformer among other parts keeps its prefix in the other layout"
       REQUIRE(weights.lookup(kept + name));
       CHECK(decoded(*weights.lookup(kept + name)) == stored_as("bf16", tensor.values));
     }
+  }
+}
+
+TEST_CASE("a transformer alone loses its prefix in the layout that it has, too, where one is asked for") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", first = folder.path() / "first.safetensors",
+             second = folder.path() / "second.safetensors", gguf = folder.path() / "out.gguf";
+  const std::string prefix = "model.diffusion_model.", decoder = "vae.decoder.conv_in.bias";
+  for (const Layout layout : {Layout::diffusers, Layout::bfl}) {
+    write_tensors<io::SafetensorsWriter>(source, small_flux(), "f32");
+    convert_file(source, first, with_layout(layout));
+    PlainTensors tensors;
+    const InputWeights weights(first);
+    for (const InputTensor& tensor : weights.tensors())
+      tensors[prefix + tensor.name] = {tensor.shape, decoded(tensor)};
+    const auto made = [&](const std::filesystem::path& out, const Settings& settings) {
+      write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+      convert_file(source, out, settings);
+      std::set<std::string> names;
+      const InputWeights written(out);
+      for (const InputTensor& tensor : written.tensors()) names.insert(tensor.name);
+      return names;
+    };
+    const std::string name = layout == Layout::bfl ? "double_blocks.0.img_attn.qkv.weight"
+                                                   : "transformer_blocks.0.attn.to_q.weight";
+    CHECK(made(second, with_layout(layout)).contains(name));
+    CHECK(made(second, to_type("")).contains(prefix + name));  // no layout is asked for: names stay
+    CHECK(made(gguf, to_type("")).contains("double_blocks.0.img_attn.qkv.weight"));
+    tensors[decoder] = normal_tensor({32}, 1);
+    CHECK(made(second, with_layout(layout)).contains(prefix + name));
+    CHECK(made(second, with_layout(layout)).contains(decoder));
   }
 }
 

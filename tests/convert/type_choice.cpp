@@ -282,6 +282,17 @@ TEST_CASE("types that a kind of file does not have are refused before any work")
   CHECK(refusal("int8_row", Container::safetensors).empty());
   CHECK(refusal("q4_k", Container::gguf).empty());
   CHECK(refusal("fp8_e5m2", Container::safetensors).empty());
+
+  // Neither kind of file would do: to name the other one would be no advice.
+  casting::Plan both;
+  both.types = {{"a", "q4_k"}, {"b", "fp8_e4m3"}, {"c", "bf16"}};
+  TypeWishes planned;
+  planned.plan = both;
+  for (const Container container : {Container::safetensors, Container::gguf})
+    CHECK_THAT(refusal_of([&] { check_types(planned, container); }),
+               Catch::Contains("no file has both q4_k, which needs .gguf, and fp8_e4m3, which needs "
+                               ".safetensors") &&
+                   !Catch::Contains("write ."));
 }
 
 }  // namespace type_choices

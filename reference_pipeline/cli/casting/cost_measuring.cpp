@@ -28,6 +28,7 @@
 #include <families/registry.hpp>
 
 #include <precast/host/parallel.hpp>
+#include <precast/io/atomic_file.hpp>
 #include <precast/io/content_hash.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
@@ -125,7 +126,7 @@ casting::CostFile results_so_far(const CostOptions& options, const std::string& 
     fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
     fresh.settings = as_in_file(cost_settings_text(options, samples));
   }
-  if (!io::is_there(options.output)) return fresh;
+  if (!io::is_there(io::followed_link(options.output))) return fresh;
   casting::CostFile old = casting::read_cost_file(options.output);
   const std::string had = without_weights(old.settings.value_or(""));
   const std::string of_weights = old.settings ? old.settings->substr(had.size()) : "";
@@ -294,7 +295,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   for (const auto& job : loaded) jobs.push_back(job.get());
 
   const auto left_behind = [&] {
-    return io::is_there(options.output)
+    return io::is_there(io::followed_link(options.output))
                ? io::shown(options.output) + " has what was measured; the same command goes on from there"
                : std::string("nothing was written");
   };

@@ -10,6 +10,7 @@
 #include <casting/measure_plan.hpp>
 #include <casting/planner.hpp>
 #include <casting/sample_file.hpp>
+#include <casting/type_names.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/plan_table.hpp>
 #include <cli/commands.hpp>
@@ -24,6 +25,7 @@
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
+#include <convert/type_choice.hpp>
 #include <families/registry.hpp>
 
 #include <precast/io/message.hpp>
@@ -49,6 +51,17 @@ void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file
   tell_warnings({io::shown(options.cost) + " was measured under other conditions (" +
                  io::printable(*file.settings) + ") than --verify (" + here +
                  "): the two errors are not of the same inputs or policy"});
+}
+
+/// That convert has no file for the plan; generate --plan takes it all the same.
+void tell_no_file(const casting::Plan& plan) {
+  std::vector<DtypeInfo> types;
+  for (const auto& [layer, name] : plan.types)
+    if (const auto type = casting::find_type(name)) types.push_back(*type);
+  if (const auto both = conversion::in_no_file_together(types))
+    tell_warnings(
+        {"no file has both " + both->first + ", which needs .gguf, and " + both->second +
+         ", which needs .safetensors: convert cannot write this plan; choose --types of one kind of file"});
 }
 
 /// Runs the planned model on the samples.
@@ -101,6 +114,7 @@ void plan(PlanOptions options) {
   options.request.limits.poll = [] { throw_if_interrupted(); };
   const casting::PlanResult result = casting::make_plan(file, path, options.request);
   warn_of_missing(path, file, "plan");
+  tell_no_file(result.plan);
   for (const std::string& type : result.left_out)
     notes() << "left out: " << io::printable(type, 40)
             << ", which this build does not have (name it in --types)\n";

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <vector>
@@ -14,6 +15,7 @@ namespace precast::cli {
 namespace {
 
 std::string digits(const char* format, double value) {
+  if (std::isnan(value)) return "nan";  // without the sign that printf shows
   char text[48];
   std::snprintf(text, sizeof text, format, value);
   return text;
