@@ -124,9 +124,14 @@ CostTable weighted_cost_table(const CostFile& file, Measure measure) {
 }
 
 std::string markdown_text(std::string_view text) {
+  const std::string shown = io::printable(text, text.size());
+  // An ampersand is plain before a space, as in the benchmarks' "fwd & back", which a program that reads
+  // tables looks for; before other characters it may begin a character reference.
+  const auto is_plain = [&](std::size_t at) { return at + 1 == shown.size() || shown[at + 1] == ' '; };
   std::string escaped;
-  for (const char c : io::printable(text, text.size())) {
-    if (c == '|' || c == '<' || c == '&' || c == '\\') escaped += '\\';
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const char c = shown[i];
+    if (c == '|' || c == '<' || c == '\\' || (c == '&' && !is_plain(i))) escaped += '\\';
     escaped += c;
   }
   return escaped;

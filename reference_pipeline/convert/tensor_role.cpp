@@ -14,10 +14,16 @@ constexpr std::array<std::string_view, 11> flux_ends{
     "img_in.",     "txt_in.",           "time_in.",         "vector_in.", "guidance_in.", "final_layer.",
     "x_embedder.", "context_embedder.", "time_text_embed.", "proj_out.",  "norm_out."};
 
-constexpr std::array<std::string_view, 7> embeddings{
-    "shared.weight",          "embed_tokens.weight",       "token_embd.weight",
-    "token_embedding.weight", "position_embedding.weight", "relative_attention_bias.weight",
-    "positional_embedding"};  // OpenCLIP's
+/// The last three are GPT-2's and OpenCLIP's.
+constexpr std::array<std::string_view, 9> embeddings{"shared.weight",
+                                                     "embed_tokens.weight",
+                                                     "token_embd.weight",
+                                                     "token_embedding.weight",
+                                                     "position_embedding.weight",
+                                                     "relative_attention_bias.weight",
+                                                     "wte.weight",
+                                                     "wpe.weight",
+                                                     "positional_embedding"};
 
 /// Of Stable Diffusion's files, all of whose text encoders are CLIPs.
 constexpr std::array<std::string_view, 2> clips{"cond_stage_model.", "conditioner."};

@@ -68,6 +68,8 @@ TEST_CASE("tables have the layers in rows and the formats in columns", "[casting
   odd.layers[0].name = "<b>&amp;\\<b>";
   CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| \\<b>\\&amp;\\\\\\<b> | 61.301 |") !=
         std::string::npos);
+  odd.layers[0].name = "fwd & back &";
+  CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| fwd & back & | 61.301 |") != std::string::npos);
   odd.layers[0].name = "two\nlines\x1b[31m";
   CHECK(as_markdown(cost_table(odd, Measure::cost)).find("| two?lines?[31m | 61.301 |") != std::string::npos);
   odd.layers[1].parameters.reset();

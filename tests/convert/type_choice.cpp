@@ -52,7 +52,8 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
   }
   for (const char* name :
        {"text_model.embeddings.token_embedding.weight", "text_model.embeddings.position_embedding.weight",
-        "positional_embedding", "shared.weight", "token_embd.weight"}) {
+        "positional_embedding", "shared.weight", "token_embd.weight", "model.embed_tokens.weight",
+        "transformer.wte.weight", "transformer.wpe.weight", "wte.weight"}) {
     INFO(name);
     CHECK(chosen(wishes("q4_k"), name, {77, 256}, Container::gguf, "f16", WeightsKind::clip).kept_because ==
           "embedding");

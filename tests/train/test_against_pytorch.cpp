@@ -79,6 +79,15 @@ TEST_CASE("AdamW in f16 with a small eps divides by zero as PyTorch's does", "[a
   CHECK(!std::isfinite(convert<f32>(parameter[0])));
 }
 
+TEST_CASE("AdamW in f16 adds an eps that is rounded to f16, as PyTorch's does", "[adamw]") {
+  std::vector<f16> parameter{convert<f16>(0.0f)}, mean = parameter, square = parameter;
+  const std::vector<f16> gradient{convert<f16>(1206.0f / 32768)};
+  adamw_step<f16>(parameter, gradient, mean, square, {.lr = 1, .beta1 = 0.5, .beta2 = 0.75, .eps = 0.1}, 1,
+                  false);
+  // torch.optim.AdamW's; with the eps of f32 it is the f16 after it.
+  CHECK(convert<f32>(parameter[0]) == -0.269287109375f);
+}
+
 TEST_CASE("AdamW refuses arrays of a parameter that it cannot step, and changes none", "[adamw]") {
   const auto all_of = [](double value) {
     HostTensor<f32> tensor(Shape{4, 6});

@@ -28,7 +28,8 @@ struct AdamWValues {
 
 /// One value's step, with f32 inside: each of PyTorch's operations is one rounding to T, which is nothing
 /// where T is f32, and no product is contracted with a sum. The mean of gradients is PyTorch's lerp, which
-/// has two forms.
+/// has two forms. Of its numbers PyTorch rounds eps to T, because it adds it, and multiplies by the others in
+/// f32.
 template <ScalarDtype T>
 struct AdamWStep {
   f32 decay, weight1, beta2, rest2, root_of_correction2, eps, step_size;
@@ -41,7 +42,7 @@ struct AdamWStep {
         rest2(static_cast<f32>(1 - options.beta2)),
         root_of_correction2(
             static_cast<f32>(std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step))))),
-        eps(static_cast<f32>(options.eps)),
+        eps(rounded_to<T>(static_cast<f32>(options.eps))),
         step_size(static_cast<f32>(-(options.lr / (1 - std::pow(options.beta1, static_cast<double>(step)))))),
         decays(options.weight_decay != 0) {}
 
