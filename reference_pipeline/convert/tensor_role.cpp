@@ -14,6 +14,9 @@ constexpr std::array<std::string_view, 11> flux_ends{
     "img_in.",     "txt_in.",           "time_in.",         "vector_in.", "guidance_in.", "final_layer.",
     "x_embedder.", "context_embedder.", "time_text_embed.", "proj_out.",  "norm_out."};
 
+/// The exit of language models whose head is not their embedding.
+constexpr std::string_view language_model_head = "lm_head.weight";
+
 /// The last three are GPT-2's and OpenCLIP's.
 constexpr std::array<std::string_view, 9> embeddings{"shared.weight",
                                                      "embed_tokens.weight",
@@ -85,6 +88,7 @@ std::string_view precise_because(WeightsKind kind, std::string_view name, const 
   if ((kind == WeightsKind::flux || kind == WeightsKind::flux_relative) &&
       std::ranges::any_of(flux_ends, [&](std::string_view end) { return plain.starts_with(end); }))
     return "entry or exit layer";
+  if (plain == language_model_head) return "entry or exit layer";
   if (std::ranges::any_of(embeddings, [&](std::string_view end) { return plain.ends_with(end); }) ||
       plain.ends_with("attn_rel_b.weight"))
     return "embedding";

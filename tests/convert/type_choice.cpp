@@ -58,6 +58,8 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
     CHECK(chosen(wishes("q4_k"), name, {77, 256}, Container::gguf, "f16", WeightsKind::clip).kept_because ==
           "embedding");
   }
+  CHECK(chosen(wishes("q4_k"), "lm_head.weight", {256, 256}, Container::gguf, "f16", WeightsKind::other)
+            .kept_because == "entry or exit layer");
   const char* scale = "double_blocks.0.img_attn.norm.query_norm.scale";
   CHECK(chosen(wishes("q4_k"), scale, {256}).type.name == "f32");
   CHECK(chosen(wishes("fp8_e4m3"), scale, {256}, Container::safetensors).type.name == "bf16");
