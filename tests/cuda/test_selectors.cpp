@@ -38,6 +38,17 @@ TEST_CASE("tiles keep within what the narrowest newer architecture gives", "[sel
     CHECK(gpu::shared_where_code_runs(architecture) == least);
   }
   CHECK(gpu::shared_where_code_runs(Architecture::sm_80) == 99 << 10);  // sm_86's
+  // Of warpgroups, which are sm_90a's, no newer architecture runs any.
+  for (const Architecture architecture : gpu::all_architectures)
+    for (const auto size : {gpu::MatmulTileSize::small, gpu::MatmulTileSize::large}) {
+      CAPTURE(static_cast<int>(architecture));
+      const gpu::MatmulTile tile = gpu::select_matmul_tile(architecture, size, false);
+      CHECK(!tile.warpgroups);
+      CHECK(tile.shared_bytes() <= gpu::shared_where_code_runs(architecture));
+      const gpu::MatmulTile for_sm_90a = gpu::select_matmul_tile(architecture, size, true);
+      CHECK(for_sm_90a.warpgroups == (architecture == Architecture::sm_90));
+      CHECK(for_sm_90a.shared_bytes() <= gpu::limits_of(architecture).shared_per_block);
+    }
   CHECK(std::is_sorted(gpu::all_architectures.begin(), gpu::all_architectures.end()));
 }
 

@@ -10,6 +10,9 @@ namespace fake_runtime {
 inline int device = 0;
 inline std::size_t static_bytes = 0;
 
+/// Whether devices have pools of memory, and whether they start.
+inline bool has_pools = true, starts = true;
+
 /// How often kernels were given more shared memory than they have without asking.
 int times_asked_for_more();
 

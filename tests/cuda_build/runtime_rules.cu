@@ -2,6 +2,7 @@
 // place, and keeps to its rules.
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 #include <cuda_build/fake_runtime.hpp>
@@ -11,6 +12,7 @@
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/runtime/arrival.hpp>
 #include <precast/cuda/runtime/context.hpp>
+#include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/replay.hpp>
 #include <precast/cuda/runtime/stream.hpp>
@@ -126,6 +128,21 @@ void arrivals() {
   expect(!throws([&] { asks_late(false); }), "after which the body can be recorded");
 }
 
+void search() {
+  const auto finds = [](bool wanted, const char* reason) {
+    const FoundDevice found = find_device();
+    std::printf("  (%s)\n", found.reason.c_str());
+    return found.device.has_value() == wanted && found.reason.find(reason) != std::string::npos;
+  };
+  expect(finds(true, "") && find_device().device->free_memory == 1000, "a device is found");
+  fake_runtime::starts = false;
+  expect(finds(false, "does not start"), "one that does not start is none");
+  fake_runtime::starts = true;
+  fake_runtime::has_pools = false;
+  expect(finds(false, "no pools of memory"), "nor is one without pools of memory");
+  fake_runtime::has_pools = true;
+}
+
 #if __has_include(<dlpack/dlpack.h>)
 /// A program's allocator, whose memory nobody touches.
 struct alignas(256) Nowhere final : MemoryResource {
@@ -158,6 +175,7 @@ int main() {
   streams();
   graphs();
   arrivals();
+  search();
   devices();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

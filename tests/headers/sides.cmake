@@ -8,7 +8,7 @@ file(GLOB_RECURSE headers RELATIVE "${CUDA}" "${CUDA}/*.hpp")
 if(NOT headers)
   message(FATAL_ERROR "${CUDA} has no headers")
 endif()
-list(FILTER headers EXCLUDE REGEX "^(device/|runtime/|tile/(selector|warpgroup_attention_tile)[.]hpp)")
+list(FILTER headers EXCLUDE REGEX "^(device/|runtime/|tile/selector[.]hpp)")
 list(FILTER headers EXCLUDE REGEX "^(matmul/cublaslt|conv/cudnn|reduction/(extremes|exponent_histogram)|gather/sort_by_number|cluster/nccl_communicator)[.]hpp$")
 foreach(header IN LISTS headers)
   file(STRINGS "${CUDA}/${header}" lines

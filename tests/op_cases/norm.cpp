@@ -197,6 +197,31 @@ TEMPLATE_LIST_TEST_CASE(
   }
 }
 
+TEST_CASE("moments of groups lie within longer rows, and from any place on", "[norm]") {
+  constexpr std::int64_t groups = 3, rows = 2 * groups;
+  const auto x = random_tensor<f32>({2, 3, 5, 4 * groups}, 11);
+  const auto weight = random_tensor<f32>({4 * groups}, 12), bias = random_tensor<f32>({4 * groups}, 13);
+  const auto on_device = sent(x);
+  const GroupNormOptions options{.groups = groups, .eps = eps};
+  const auto side_by_side = group_moments(on_device, options);
+  const HostTensor<f32> moments = to_host(side_by_side);
+  const HostTensor<f32> expected =
+      to_host(group_norm_with<F32>(on_device, side_by_side, sent(weight), sent(bias), options));
+  for (const std::int64_t row : {5, 8})
+    for (const std::int64_t first : {0, 1}) {
+      CAPTURE(row, first);
+      Tensor<f32> all(Shape{rows, row});
+      const auto apart = all.view().columns_between(first, 4);
+      group_moments_into(on_device, options, apart);
+      const HostTensor<f32> written = to_host(all);
+      for (std::int64_t g = 0; g < rows; ++g)
+        CHECK(std::ranges::equal(written.view().columns_between(first, 4).row(g), moments.view().row(g)));
+      const HostTensor<f32> result =
+          to_host(group_norm_with<F32>(on_device, apart, sent(weight), sent(bias), options));
+      CHECK(std::ranges::equal(result.values(), expected.values()));
+    }
+}
+
 TEST_CASE("group_norm_with of no pictures is none, and pictures without values have no moments", "[norm]") {
   const auto ones = filled<f32>({6}, 1), zeros = filled<f32>({6}, 0);
   const GroupNormOptions in_threes{.groups = 3, .eps = eps};

@@ -16,6 +16,14 @@ template <int Count>
 inline constexpr bool are_registers = Count % 8 == 0 && Count >= 24 && Count <= 256;
 }  // namespace detail
 
+/// Whether kernels for sm_90a are compiled in. nvcc's host compiler cannot know for which architectures nvcc
+/// compiles: who does says so by PRECAST_SM_90A, as CMake does where PRECAST_CUDA_ARCHITECTURES holds 90a.
+#if PRECAST_ON_DEVICE && !defined(PRECAST_SM_90A)
+inline constexpr bool has_sm_90a_kernels = false;
+#else
+inline constexpr bool has_sm_90a_kernels = true;
+#endif
+
 #if PRECAST_ON_DEVICE
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 /// Whether the code that is being compiled may multiply by warpgroups.

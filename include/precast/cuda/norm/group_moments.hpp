@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
@@ -14,6 +15,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/norm/moments.hpp>
 #include <precast/error.hpp>
+#include <precast/tensor/view.hpp>
 
 namespace precast::gpu::detail {
 
@@ -56,6 +58,26 @@ PRECAST_DEVICE void store_moments(GlobalPointer<f32> to, std::int64_t place, con
 PRECAST_DEVICE Moments load_moments(GlobalPointer<const f32> from, std::int64_t place) {
   const auto values = load_vector<4>(from + 4 * place);
   return {values[0], values[1], values[2], values[3]};
+}
+
+/// What a group was found to be: mean, rest, 1 / sqrt(variance + eps) and variance. Views of it are a
+/// program's own, and may lie anywhere.
+template <class T>
+struct GroupResults {
+  GlobalPointer<T> data;
+  std::int64_t stride;
+  bool aligned;
+
+  PRECAST_DEVICE auto load(std::int64_t group) const {
+    return load_run<4>(GlobalPointer<const f32>(data + group * stride), 4, aligned);
+  }
+  PRECAST_DEVICE void store(std::int64_t group, const Run<f32, 4>& values) const {
+    store_run(data + group * stride, values, 4, aligned);
+  }
+};
+template <class T>
+GroupResults<T> group_results(const DeviceView<T>& view) {
+  return {pointer_to(view), view.row_stride(), rows_are_aligned<4>(view)};
 }
 
 /// A lane's way through its group's runs in a chunk, `lanes` further at a time: no index is divided.
@@ -138,12 +160,11 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
 }
 
 // Bytes moved: 16 read for each chunk of a group and 16 written for the group, the minimum.
-// A block to a group of an image; mean, rest, 1 / sqrt(variance + eps) and variance go to `results`, 4 f32
-// each.
+// A block to a group of an image.
 template <int Threads>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(GlobalPointer<const f32> partial,
                                                                            std::int64_t chunks, f32 eps,
-                                                                           GlobalPointer<f32> results) {
+                                                                           GroupResults<f32> results) {
   constexpr int warps = Threads / threads_per_warp;
   const std::int64_t group = block_index().x;
   Moments moments;
@@ -158,7 +179,7 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(Globa
   for (int warp = 1; warp < warps; ++warp) moments = merged(moments, of_warps[warp]);
   const f32 variance = moments.squares / moments.count;
   const f32 inverse = 1.0f / square_root(variance < 0 ? eps : variance + eps);
-  store_vector_global(results + 4 * group, Vector<f32, 4>{{moments.mean, moments.rest, inverse, variance}});
+  results.store(group, Run<f32, 4>{{moments.mean, moments.rest, inverse, variance}});
 }
 
 }  // namespace precast::gpu::detail

@@ -48,11 +48,11 @@ struct PixelPlan {
 template <class From, class W>
 struct GroupNormInput {
   MapInput<From> x;
-  GlobalPointer<const f32> results;  ///< of group_moments_kernel
+  GroupResults<const f32> moments;
   GlobalPointer<const W> scale, shift;
   Divisor width;
   std::int64_t groups;
-  bool aligned;  ///< all arrays are
+  bool aligned;  ///< all other arrays are
 };
 
 /// What makes a normalised value of each of a thread's channels: (x - mean) * factor + shift, where the shift
@@ -73,7 +73,7 @@ PRECAST_DEVICE ChannelFactors<Count> channel_factors(const GroupNormInput<From, 
   PRECAST_UNROLL
   for (int i = 0; i < Count; ++i) {
     if (i >= present) continue;
-    const auto moments = load_vector<4>(in.results + 4 * group);
+    const auto moments = in.moments.load(group);
     factors.mean[i] = moments[0];
     factors.factor[i] = moments[2] * to_f32(scale[i]);
     factors.shift[i] = multiply_then_add(-planted<"rest of the mean">(moments[1], 0.0f), factors.factor[i],
@@ -132,7 +132,7 @@ void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, Devic
          pointer_to(x), x.row_stride(), aligned, plan, pointer_to(partial.view()));
   launch("group_moments", group_moments_kernel<GroupPlan::threads>,
          {{static_cast<int>(batch * groups), 1, 1}, GroupPlan::threads}, stream,
-         pointer_to(std::as_const(partial).view()), plan.chunks.value(), eps, pointer_to(results));
+         pointer_to(std::as_const(partial).view()), plan.chunks.value(), eps, group_results(results));
 }
 
 template <class Types, class From, class W>
@@ -145,9 +145,13 @@ void group_norm_with(DeviceView<const From> x, DeviceView<const f32> results, De
   const std::int64_t batch = x.shape()[0], groups = results.rows() / batch;
   const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
                        rows_are_aligned<of_parameters>(scale) && rows_are_aligned<of_parameters>(shift);
-  const GroupNormInput<From, W> input{
-      map_input(x), pointer_to(results), pointer_to(scale), pointer_to(shift), x.columns() / groups, groups,
-      aligned};
+  const GroupNormInput<From, W> input{map_input(x),
+                                      group_results(results),
+                                      pointer_to(scale),
+                                      pointer_to(shift),
+                                      x.columns() / groups,
+                                      groups,
+                                      aligned};
   const auto plan = PixelPlan::of(batch, x.shape()[1] * x.shape()[2], x.columns(), count, least_threads);
   elementwise::visit_activation(activation, [&](auto function) {
     launch("group_norm", group_norm_kernel<count, Types::saturate, decltype(function), From, To, W>,

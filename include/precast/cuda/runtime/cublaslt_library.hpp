@@ -31,7 +31,9 @@ struct CublasLtFunctions {
 /// The library, or why there is none.
 class CublasLtLibrary {
  public:
-  /// Looked for once in a process: version 13, then 12, in the system's search path (LD_LIBRARY_PATH).
+  /// Looked for once in a process, in the system's search path (LD_LIBRARY_PATH): the version whose header
+  /// this is, which every driver runs that runs this program, as those for CUDA 12 do not version 13; then
+  /// the other one.
   static const CublasLtLibrary& instance() {
     static const CublasLtLibrary library;
     return library;
@@ -60,7 +62,10 @@ class CublasLtLibrary {
   }
 
  private:
-  CublasLtLibrary() : library_({"libcublasLt.so.13", "libcublasLt.so.12"}) {
+  static constexpr const char *newer = "libcublasLt.so.13", *older = "libcublasLt.so.12";
+  static constexpr bool is_newer = CUBLAS_VER_MAJOR >= 13;
+
+  CublasLtLibrary() : library_({is_newer ? newer : older, is_newer ? older : newer}) {
     found_ = library_ && library_.find("cublasLtCreate", functions_.create) &&
              library_.find("cublasLtGetStatusString", functions_.status_string) &&
              library_.find("cublasLtMatmulDescCreate", functions_.create_operation) &&

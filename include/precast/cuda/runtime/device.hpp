@@ -50,15 +50,17 @@ inline std::uint64_t kept_by_pool(int number) {
 
 /// What CUDA says of a thread's current device only.
 struct AnswersOfDevice {
-  cudaError_t code = cudaSuccess;  ///< what is against running this program's kernels there
-  std::uint64_t free_memory = 0;   ///< bytes that this process can have, 0 where the device does not answer
+  cudaError_t start = cudaSuccess;  ///< what is against working on it at all
+  cudaError_t code = cudaSuccess;   ///< what is against running this program's kernels there
+  std::uint64_t free_memory = 0;    ///< bytes that this process can have, 0 where the device does not answer
 };
 
 /// Asked by a thread of its own, which leaves the caller's device as it is.
 inline AnswersOfDevice ask_device(int number, CodeProbe probe) {
   AnswersOfDevice answers;
   std::thread([&] {
-    if (cudaSetDevice(number) != cudaSuccess) return;
+    answers.start = cudaSetDevice(number);
+    if (answers.start != cudaSuccess) return;
     if (probe) answers.code = probe();
     (void)cudaDeviceGraphMemTrim(number);  // what graphs keep and none of them uses is the system's again
     std::size_t free_bytes = 0, all_bytes = 0;
@@ -80,7 +82,8 @@ inline int count_devices() {
 }
 
 /// Looks for a device, without one being needed: no driver, no device, a number that no device has, a device
-/// that is too old and one that this program was not compiled for, as `probe` says, are reasons, not errors.
+/// that is too old, has no memory of the kind that tensors take, or does not start, as one that is another
+/// process's alone, and one that this program was not compiled for, as `probe` says, are reasons, not errors.
 inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {
   int count = 0;
   // Where there is no driver, the count is left at anything: only the status can be trusted.
@@ -107,7 +110,15 @@ inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {
     return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
                               ") has compute capability " + std::to_string(properties.major) + "." +
                               std::to_string(properties.minor) + ": Precast's kernels need 8.0 or newer"};
+  int has_pools = 1;
+  if (cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, number) == cudaSuccess &&
+      !has_pools)
+    return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
+                              ") has no pools of memory (cudaMallocAsync), which tensors take theirs from"};
   const detail::AnswersOfDevice answers = detail::ask_device(number, probe);
+  if (answers.start != cudaSuccess)
+    return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
+                              ") does not start: " + cudaGetErrorString(answers.start)};
   if (answers.code != cudaSuccess)
     return {std::nullopt,
             "CUDA device " + std::to_string(number) + " (" + device.name +

@@ -52,7 +52,10 @@ PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architec
                           .warps = 4};
   const int half = min_of(limits_of(architecture).shared_per_multiprocessor / 2 - system_bytes, most);
   while (flash_attention_bytes<Operand>(tile, width) > most) tile.keys /= 2;
-  const int budget = flash_attention_bytes<Operand>(tile, width) <= half ? half : most;
+  // Where two stages are all that half of a multiprocessor has room for, weights in parts of such kernels
+  // with biases spill; three or four take it to themselves.
+  const bool shares = flash_attention_bytes<Operand>(tile, width) <= half && !(few_keys && biased);
+  const int budget = shares ? half : most;
   for (FlashAttentionTile more = tile; more.stages <= most_stages; ++more.stages)
     if (flash_attention_bytes<Operand>(more, width) <= budget) tile.stages = more.stages;
   return tile;

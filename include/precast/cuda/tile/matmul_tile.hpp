@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <precast/cuda/device/warpgroup.hpp>
 #include <precast/cuda/tile/architecture.hpp>
 #include <precast/dtype/host_device.hpp>
 
@@ -41,14 +42,16 @@ enum class MatmulTileSize : std::uint8_t { small, large };
 /// Three stages hide the way from memory; a fourth is taken where as many blocks still share a
 /// multiprocessor, which no architecture so far has room for. Registers leave one block of large tiles on a
 /// multiprocessor and two of small ones. Warpgroups have a fourth, because they start with a stage before
-/// they are through with the one before it.
-PRECAST_HOST_DEVICE_CONSTEXPR MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSize size) {
+/// they are through with the one before it; only code for sm_90a, which no newer architecture runs, has such
+/// tiles.
+PRECAST_HOST_DEVICE_CONSTEXPR MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSize size,
+                                                            bool for_sm_90a = has_sm_90a_kernels) {
   const bool large = size == MatmulTileSize::large;
   MatmulTile tile{.rows = large ? 128 : 64,
                   .features = large ? 128 : 64,
                   .rows_per_warp = large ? 64 : 32,
                   .stages = 3,
-                  .warpgroups = architecture == Architecture::sm_90};
+                  .warpgroups = for_sm_90a && architecture == Architecture::sm_90};
   constexpr int reserved = 1024;  // of each block, by the system
   const int of_multiprocessor = limits_of(architecture).shared_per_multiprocessor;
   const auto blocks = [&](int stages) {

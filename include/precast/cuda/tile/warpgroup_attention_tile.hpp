@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/device/warpgroup.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 
@@ -35,14 +35,6 @@ static_assert(warpgroup_attention_tile.producer_registers +
                       warpgroup_attention_tile.warpgroups * warpgroup_attention_tile.consumer_registers <=
                   168 * (warpgroup_attention_tile.warpgroups + 1),
               "WarpgroupAttentionTile: no more registers than there are.");
-
-/// Whether kernels for sm_90a are compiled in. nvcc's host compiler cannot know for which architectures nvcc
-/// compiles: who does says so by PRECAST_SM_90A, as CMake does where PRECAST_CUDA_ARCHITECTURES holds 90a.
-#if PRECAST_ON_DEVICE && !defined(PRECAST_SM_90A)
-inline constexpr bool has_sm_90a_kernels = false;
-#else
-inline constexpr bool has_sm_90a_kernels = true;
-#endif
 
 /// Whether flash attention takes warpgroups on sm_90: for operands that lie in memory as they are multiplied,
 /// bf16 or f16, and heads that fill rows of 128 bytes.
