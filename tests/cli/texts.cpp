@@ -75,7 +75,7 @@ TEST_CASE("the parameters of a picture") {
   REQUIRE(refined);
   const std::vector<std::string> scores{"--aesthetic-score", "6.5", "--negative-aesthetic-score", "1"};
   const std::vector<std::string> arguments = command_for(*refined).arguments;
-  CHECK(std::ranges::search(arguments, scores).begin() != arguments.end());
+  CHECK(std::search(arguments.begin(), arguments.end(), scores.begin(), scores.end()) != arguments.end());
   used.max_sequence_length = 512;
   used.aesthetic_score.reset();
   used.negative_aesthetic_score.reset();

@@ -55,8 +55,9 @@ TEST_CASE("each type holds what its encoder makes of the values, in both kinds o
   const auto source = folder.path() / "source.safetensors";
   const PlainTensors tensors = some_tensors();
   write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
-  for (const DtypeInfo& type : casting::cast_types() | std::views::transform(&casting::CastType::info))
+  for (const casting::CastType& cast_type : casting::cast_types())
     for (const Container container : {Container::safetensors, Container::gguf}) {
+      const DtypeInfo& type = cast_type.info;
       if (!holds(container, type) || is_scaled(type, container)) continue;  // those are scaled_weights.cpp's
       INFO(type.name);
       const auto out = folder.path() / (container == Container::gguf ? "out.gguf" : "out.safetensors");

@@ -50,7 +50,8 @@ TEST_CASE("BFL's layout puts rows together, and comes back as it was") {
     // The one whose halves change places.
     const PlainTensor& ours = plain.at("norm_out.linear" + e);
     std::vector<f32> swapped = ours.values;
-    std::ranges::rotate(swapped, swapped.begin() + static_cast<std::ptrdiff_t>(swapped.size() / 2));
+    std::rotate(swapped.begin(), swapped.begin() + static_cast<std::ptrdiff_t>(swapped.size() / 2),
+                swapped.end());
     CHECK(decoded(*made.lookup("final_layer.adaLN_modulation.1" + e)) == swapped);
   }
   CHECK(made.lookup("single_blocks.0.linear1.weight")->shape == Shape{7 * 64, 64});

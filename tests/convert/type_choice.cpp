@@ -202,7 +202,7 @@ TEST_CASE("rules that are none are refused in one line") {
            {"a{2,1}=q4_k", "is no regular expression"},
            {std::string(1001, '(') + "=q4_k", "more than 1000 characters"},
            {"a\nb(=q4_k", "a?b("}}) {
-    const std::string said = refusal_of([&] { parse_rule(text); });
+    const std::string said = refusal_of([&rule = text] { parse_rule(rule); });
     INFO(text.substr(0, 60) << " -> " << said);
     CHECK_THAT(said, Catch::Contains(words));
     CHECK(said.find('\n') == std::string::npos);

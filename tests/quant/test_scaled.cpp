@@ -54,7 +54,7 @@ std::vector<double> numbers() {
     if (std::isfinite(value) && value != -128) result.push_back(value);
   }
   std::ranges::sort(result);
-  result.erase(std::ranges::unique(result).begin(), result.end());
+  result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
     CHECK(config.linear_projection == linear);
     CHECK_FALSE(config.text_time);
     CHECK(config.norm_groups == 32);
-    const auto heads = [&](std::int64_t channels) { return second ? channels / 64 : 8; };
+    const auto heads = [version_2 = second](std::int64_t channels) { return version_2 ? channels / 64 : 8; };
     check_levels(
         config, {{320, heads(320), 1}, {640, heads(640), 1}, {1280, heads(1280), 1}, {1280, heads(1280), 0}});
     CHECK(config.middle_depth == 1);
