@@ -130,11 +130,8 @@ void record(const RecordOptions& options) {
                      "': samples are a safetensors file: name one that ends in .safetensors");
   const std::string name = cast_model_name(model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
-  std::optional<AutoChoice> chosen;
-  if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
-  const families::ComponentChoices asked =
-      resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
-  const auto pipeline = families::open(model, asked, *device.backend);
+  const ChosenPolicies policies = chosen_policies(options.policy, model, request, device);
+  const auto pipeline = families::open(model, policies.components, *device.backend);
   const families::ComponentChoices& choices = pipeline->choices();
   require_something_to_record(options, *pipeline, device);
   if (!pipeline->has_blocks()) files.erase(files.begin());
@@ -143,7 +140,7 @@ void record(const RecordOptions& options) {
   pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
   options.run.tell_device(device);
-  if (chosen) notes() << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
+  policies.tell();
   tell_warnings(run_warnings(*pipeline, request));
   if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
 
