@@ -2,6 +2,7 @@
 #include <array>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -196,6 +197,74 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
   }
 }
 
+void check_patch(const CostOptions& options) {
+  if (!options.patch) return;
+  if (io::suffix_of(*options.patch) != ".gguf")
+    throw UsageError("--patch is '" + io::printable(*options.patch) +
+                     "': it must be a .gguf file of the same model, as precast convert writes it");
+  if (!io::is_there(*options.patch))
+    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
+}
+
+/// The layers to measure, of all jobs and of this one, into the settings.
+void choose_layers(const CostOptions& options, const families::ModelFiles& model,
+                   const families::Blocks& blocks, casting::CostSettings& settings) {
+  const std::int64_t count = std::ssize(blocks.list());
+  if (count == 0)
+    throw io::file_error(model.model,
+                         "has no blocks, which are what costs are measured of: give another model");
+  if (options.layers) {
+    settings.whole = parse_layers(*options.layers, count);
+  } else {
+    settings.whole.resize(static_cast<std::size_t>(count));
+    std::iota(settings.whole.begin(), settings.whole.end(), std::int64_t{0});
+  }
+  options.part.check_ranks_have(std::ssize(settings.whole), "layers");
+  settings.layers = casting::layers_of(settings.whole, options.part.shard);
+  if (settings.layers.empty())
+    throw UsageError("--shard leaves none of " + io::counted(std::ssize(settings.whole), "layer") +
+                     " to measure: give no more shards than layers");
+}
+
+/// More jobs than threads or layers would wait; estimates take no time that is worth a second model.
+int useful_jobs(const CostOptions& options, const casting::CostSettings& settings) {
+  if (options.only_estimates) return 1;
+  const auto useful = std::min<std::int64_t>(host::threads(), std::ssize(settings.layers));
+  return static_cast<int>(std::min<std::int64_t>(options.jobs.value_or(1), useful));
+}
+
+void warn_of_other_model(const casting::Samples& samples, const std::string& model) {
+  const auto of = samples.facts.find("model");
+  if (of != samples.facts.end() && of->second != model)
+    tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
+                   "', and this is '" + io::printable(model) + "'"});
+}
+
+/// Measures, and writes what is there after each layer: Ctrl-C loses one.
+casting::CostFile measured_layers(const CostOptions& options, const casting::CostSettings& settings,
+                                  const casting::Samples& samples, const std::string& model,
+                                  const std::vector<std::unique_ptr<families::Blocks>>& loaded,
+                                  casting::SharedCostFile& written, casting::CostFile so_far,
+                                  ProgressReporter& reporter) {
+  std::vector<families::Blocks*> jobs;
+  jobs.reserve(loaded.size());
+  for (const auto& job : loaded) jobs.push_back(job.get());
+  const auto left_behind = [&] {
+    return io::is_there(options.output)
+               ? io::shown(options.output) + " has what was measured; the same command goes on from there"
+               : std::string("nothing was written");
+  };
+  bool fits = false;  // an error is the only line: the warning comes when a sample has run
+  return casting::measure_cost(
+      jobs, samples.recorded, settings, std::move(so_far),
+      [&](std::int64_t done, std::int64_t total) {
+        throw_if_interrupted(left_behind());
+        if (!std::exchange(fits, true)) warn_of_other_model(samples, model);
+        reporter.update("cast", done, total);
+      },
+      [&](const casting::CostFile& all) { written.write(all); });
+}
+
 }  // namespace
 
 std::string inputs_text(const casting::Samples& samples, const std::string& policy) {
@@ -223,12 +292,9 @@ casting::CostFile measured_costs(const CostOptions& options) {
   settings.types = parse_types(options.types);
   settings.biases = options.biases;
   settings.granularity = options.granularity;
+  settings.only_estimates = options.only_estimates;
   const PolicyChoice policy = parse_policy(options.policy);
-  if (options.patch && io::suffix_of(*options.patch) != ".gguf")
-    throw UsageError("--patch is '" + io::printable(*options.patch) +
-                     "': it must be a .gguf file of the same model, as precast convert writes it");
-  if (options.patch && !io::is_there(*options.patch))
-    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
+  check_patch(options);
   if (options.threads) host::set_threads(*options.threads);
   const families::ModelFiles model = model_files(options.model, options.component_files);
   const std::string name = cast_model_name(model, options.model);
@@ -248,6 +314,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.part.device(options.device));
   if (options.jobs.value_or(1) > 1 && device.is_cuda)
     throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");
+
   const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
   const std::unique_ptr<nn::ParameterSource> patch =
       options.patch ? pipeline->other_weights(*options.patch) : nullptr;
@@ -259,60 +326,18 @@ casting::CostFile measured_costs(const CostOptions& options) {
   const std::int64_t before = families::resident_memory();
   std::vector<std::unique_ptr<families::Blocks>> loaded;
   loaded.push_back(pipeline->load_blocks(loading));
-  families::Blocks* const blocks = loaded.front().get();
+  const families::Blocks& blocks = *loaded.front();
   const std::int64_t of_job = families::resident_memory() - before + states_of_job(samples);
-  add_weights(options, *blocks, name, so_far);
-  settings.only_estimates = options.only_estimates;
-  if (importance) settings.importance = importance_of(importance, *blocks);
-  const auto count = static_cast<std::int64_t>(blocks->list().size());
-  if (count == 0)
-    throw io::file_error(model.model,
-                         "has no blocks, which are what costs are measured of: give another model");
-  if (options.layers)
-    settings.layers = parse_layers(*options.layers, count);
-  else
-    for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
-  const std::size_t asked_for = settings.layers.size();
-  options.part.check_ranks_have(static_cast<std::int64_t>(asked_for), "layers");
-  settings.whole = settings.layers;
-  settings.layers = casting::layers_of(settings.layers, options.part.shard);
-  if (settings.layers.empty())
-    throw UsageError("--shard leaves none of " + io::counted(static_cast<std::int64_t>(asked_for), "layer") +
-                     " to measure: give no more shards than layers");
-
+  add_weights(options, blocks, name, so_far);
+  choose_layers(options, model, blocks, settings);
+  if (importance) settings.importance = importance_of(importance, blocks);
   if (patch) {
     settings.patch = patch.get();
-    settings.patched_type = casting::patched_type(*blocks, *patch);
+    settings.patched_type = casting::patched_type(blocks, *patch);
   }
-  // More jobs than threads or layers would wait; estimates take no time that is worth a second model.
-  const auto useful = std::min<std::int64_t>(host::threads(), std::ssize(settings.layers));
-  const auto jobs_wanted =
-      options.only_estimates ? 1 : std::min<std::int64_t>(options.jobs.value_or(1), useful);
-  load_more(*pipeline, static_cast<int>(jobs_wanted), of_job, loading, loaded);
-  std::vector<families::Blocks*> jobs;
-  jobs.reserve(loaded.size());
-  for (const auto& job : loaded) jobs.push_back(job.get());
-
-  const auto left_behind = [&] {
-    return io::is_there(options.output)
-               ? io::shown(options.output) + " has what was measured; the same command goes on from there"
-               : std::string("nothing was written");
-  };
-  bool fits = false;  // an error is the only line: the warning comes when a sample has run
-  const auto warn_once = [&] {
-    const auto of = samples.facts.find("model");
-    if (!std::exchange(fits, true) && of != samples.facts.end() && of->second != name)
-      tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
-                     "', and this is '" + io::printable(name) + "'"});
-  };
-  casting::CostFile file = casting::measure_cost(
-      jobs, samples.recorded, settings, std::move(so_far),
-      [&](std::int64_t done, std::int64_t total) {
-        throw_if_interrupted(left_behind());
-        warn_once();
-        reporter.update("cast", done, total);
-      },
-      [&](const casting::CostFile& all) { written.write(all); });
+  load_more(*pipeline, useful_jobs(options, settings), of_job, loading, loaded);
+  casting::CostFile file =
+      measured_layers(options, settings, samples, name, loaded, written, std::move(so_far), reporter);
   reporter.wipe();
   return file;
 }
