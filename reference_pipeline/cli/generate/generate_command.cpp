@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,6 +105,15 @@ void read_start(const GenerateOptions& options, std::size_t pictures, families::
                              ": --prompt and --batch ask for " + std::to_string(pictures) + " pictures");
 }
 
+/// No output takes the place of what is read, but for the picture to start from, which is in memory by then.
+void check_all_inputs_stay(const GenerateOptions& options, const families::ModelFiles& model,
+                           const families::Request& request, std::span<const std::filesystem::path> outputs) {
+  check_inputs_stay(outputs, model);
+  check_inputs_stay(outputs, std::array<std::filesystem::path, 3>{options.plan, options.start.mask,
+                                                                  options.run.prompts_file.value_or("")});
+  if (request.refiner) check_inputs_stay(outputs, families::ModelFiles(*request.refiner));
+}
+
 /// Label and name of each file that is given beside the model.
 std::vector<std::pair<std::string, std::string>> given_beside(const GenerateOptions& options,
                                                               const families::ModelFiles& model,
@@ -162,10 +172,7 @@ void generate(const GenerateOptions& options) {
   options.run.set_threads();
   read_start(options, files.size(), request);
   const families::ModelFiles model = options.run.files();
-  const std::vector<std::filesystem::path> outputs = outputs_of(options, files);
-  check_inputs_stay(outputs, model);
-  check_inputs_stay(outputs, std::array<std::filesystem::path, 3>{options.plan, options.start.mask,
-                                                                  options.run.prompts_file.value_or("")});
+  check_all_inputs_stay(options, model, request, outputs_of(options, files));
   const families::ChosenDevice device = families::choose_device(options.run.device);
   const ChosenPolicies policies = chosen_policies(options.policy, model, request, device);
   std::optional<PlannedBackend> planned;
