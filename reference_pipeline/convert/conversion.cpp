@@ -41,7 +41,7 @@ void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std
   const auto bad = std::ranges::find_if_not(values, is_finite);
   const std::int64_t index = first + (bad - values.begin());
   auto value = static_cast<double>(*bad);
-  if (!tensor.scaled && tensor.type == DtypeInfo{"f64", 1, sizeof value})
+  if (!tensor.scaled && tensor.type == f64_info)
     std::memcpy(&value, tensor.bytes_at(index, 1).data(), sizeof value);
   if (std::isfinite(value))
     throw value_error(input, tensor, index, value,

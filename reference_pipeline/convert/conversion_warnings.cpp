@@ -21,6 +21,13 @@ constexpr std::int64_t ggml_name_bytes = 64;
 }  // namespace
 
 void ModelConversion::add_warnings(const TypeChooser& chooser) {
+  warn_of_choices(chooser);
+  if (settings_.importance) warn_of_importance();
+  warn_of_columns();
+  warn_of_tensors();
+}
+
+void ModelConversion::warn_of_choices(const TypeChooser& chooser) {
   std::string example;
   if (!parts_.empty() && !parts_.front().conversion->tensors().empty())
     example = ", whose tensors have names such as '" +
@@ -52,7 +59,27 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
                         io::printable(several.front()) +
                         "', whose other parts get a more precise one, which counts for all; --layout "
                         "diffusers keeps parts apart");
-  if (settings_.importance) warn_of_importance();
+}
+
+void ModelConversion::warn_of_several(const std::vector<std::string>& names, const std::string& one,
+                                      const std::string& several, const std::string& what) {
+  if (!names.empty())
+    warnings_.push_back(std::to_string(names.size()) + " " + (names.size() == 1 ? one : several) +
+                        ", such as '" + io::printable(names.front()) + "', " + what);
+}
+
+void ModelConversion::warn_of_columns() {
+  for (const ModelPart& part : parts_) {
+    warn_of_several(part.input->cut(), "matrix", "matrices",
+                    "lost columns of zeros that were padding: another tensor of the file is as long as what "
+                    "is left");
+    warn_of_several(part.input->maybe_padded(), "matrix", "matrices",
+                    "kept columns of zeros at the end, which may be padding: no tensor of the file says how "
+                    "many columns there were");
+  }
+}
+
+void ModelConversion::warn_of_tensors() {
   std::int64_t again = 0;
   std::vector<std::string> vectors, long_names;
   std::string types;
@@ -66,26 +93,13 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
       ++again;
       if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }
-  const auto tell = [&](const std::vector<std::string>& names, const std::string& one,
-                        const std::string& several, const std::string& what) {
-    if (!names.empty())
-      warnings_.push_back(std::to_string(names.size()) + " " + (names.size() == 1 ? one : several) +
-                          ", such as '" + io::printable(names.front()) + "', " + what);
-  };
-  for (const ModelPart& part : parts_) {
-    tell(part.input->cut(), "matrix", "matrices",
-         "lost columns of zeros that were padding: another tensor of the file is as "
-         "long as what is left");
-    tell(
-        part.input->maybe_padded(), "matrix", "matrices",
-        "kept columns of zeros at the end, which may be padding: no tensor of the file says how many columns "
-        "there were");
-  }
-  tell(vectors, "tensor of one dimension", "tensors of one dimension",
-       "in blocks, which other programs do not expect: a --rule for matrices alone ends in 'weight'");
+  warn_of_several(vectors, "tensor of one dimension", "tensors of one dimension",
+                  "in blocks, which other programs do not expect: a --rule for matrices alone ends in "
+                  "'weight'");
   const std::string bytes = std::to_string(ggml_name_bytes) + " bytes or more";
-  tell(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
-       "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, ComfyUI any");
+  warn_of_several(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
+                  "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, "
+                  "ComfyUI any");
   if (again)
     warnings_.push_back(io::counted(again, "tensor") + " of a quantised type " + (again == 1 ? "is" : "are") +
                         " quantised again (" + types + "): both errors add up");

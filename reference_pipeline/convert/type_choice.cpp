@@ -67,7 +67,7 @@ DtypeInfo kept_type(const TensorFacts& facts, Container container) {
   const bool whole = facts.shape.back() % facts.from.values_per_block == 0;
   const bool fits =
       !is_scaled(facts.from, container) || can_be_scaled(facts.from, facts.names.front(), facts.shape);
-  if (whole && fits && holds(container, facts.from) && facts.from.name != "f64") return facts.from;
+  if (whole && fits && holds(container, facts.from) && facts.from != f64_info) return facts.from;
   return f16_holds(facts.from) ? *find_type("f16") : exact;
 }
 

@@ -16,8 +16,6 @@ namespace precast::conversion {
 
 namespace {
 
-constexpr std::string_view f64_name = "f64";
-
 /// Of the two f32 around a value that f32 does not hold, the one whose last bit is 1.
 f32 rounded_to_odd(double value) {
   const f32 nearest = static_cast<f32>(value);
@@ -40,12 +38,12 @@ bool is_in_range(const FloatFormat& format, f32 magnitude) {
 
 bool is_readable(const DtypeInfo& type) {
   const formats::StoredFormat* const format = formats::format_named(type.name);
-  return type.name == f64_name || (format && format->info == type);
+  return type == f64_info || (format && format->info == type);
 }
 
 void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values,
             F64Rounding rounding) {
-  if (type.name == f64_name) {
+  if (type == f64_info) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       double value;
       std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);

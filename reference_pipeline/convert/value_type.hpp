@@ -27,6 +27,9 @@ constexpr bool is_block(const DtypeInfo& type) { return type.values_per_block > 
 /// largest scale. Beyond it the encoder gives this one, and far beyond 0.
 inline constexpr f32 largest_nvfp4 = 6.0f * 448.0f;
 
+/// Files have it, and nothing here computes with it.
+inline constexpr DtypeInfo f64_info{"f64", 1, sizeof(double)};
+
 /// Whether values of a type can be read: those of casting::cast_types(), and f64.
 bool is_readable(const DtypeInfo& type);
 

@@ -122,6 +122,9 @@ struct FluxPipeline::Parts {
   void record(Request full, const Request& given, const families::Recording& recording,
               const Reporter& progress) const;
   std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
+  vae::Moments encoded_picture(const Request& request, const image::Image& picture, const Reporter& progress,
+                               Result& result) const;
+  /// What is denoised at first: latents that are given, noise, or a picture's latents with noise.
   Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
                               int first_step, const Reporter& progress, Result& result) const;
   std::unique_ptr<BlockwiseTransformer> load_transformer(const Reporter& progress, Result& result) const;

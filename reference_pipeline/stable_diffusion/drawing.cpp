@@ -92,49 +92,50 @@ std::optional<sampling::Sampler> StableDiffusionPipeline::Parts::sampler_of(cons
   }
 }
 
-void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& progress, Prepared& prepared,
-                                          Result& result) const {
+StartingPicture StableDiffusionPipeline::Parts::encoded_picture(const Request& given,
+                                                                const Reporter& progress, Prepared& prepared,
+                                                                Result& result) const {
+  StartingPicture starting;
+  if (!given.image) return starting;
   const Request& full = result.used;
+  const ModelFolder& folder = model.folder;
+  starting.is_noise = given.mask && full.strength == 1;
+  starting.kept_by_refiner = given.mask && prepared.legs.size() > 1 && prepared.legs.front().sampler;
+  // Where all begins as noise, a UNet that takes the mask needs nothing else of the picture.
+  const bool needs_moments = !starting.is_noise || !folder.takes_mask() || starting.kept_by_refiner;
+
+  const auto start = std::chrono::steady_clock::now();
+  const auto encoder =
+      model.with_weights("vae", "load VAE encoder", progress, [&](const nn::ParameterSource& source) {
+        return models_of(backend, vae_choice(model, VaeHalf::encoder)).encoder(folder.vae, source);
+      });
+  result.load_seconds += families::seconds_since(start);
+  if (progress) progress({"encode image", 0, 1});
+  Tensor<f32> pixels = pixels_of(families::fitted_picture(*given.image, full), full);
+  if (needs_moments) starting.moments = encoder->encode(pixels, families::tiling_of(full));
+  if (given.mask) {
+    const image::Image resized = families::fitted_picture(*given.mask, full);
+    const std::vector<bool> anew = painted(resized);
+    starting.mask = latent_mask(anew, size(full), folder.vae.factor());
+    prepared.mask = repeated(starting.mask, size(full));
+    if (folder.takes_mask()) {
+      remove_painted(pixels, anew);
+      starting.masked_moments = encoder->encode(pixels, families::tiling_of(full));
+    }
+  }
+  if (progress) progress({"encode image", 1, 1});
+  return starting;
+}
+
+void StableDiffusionPipeline::Parts::draw(const Request& given, const Request& full,
+                                          const StartingPicture& starting, Prepared& prepared) const {
   const LatentSize latents = size(full);
   const std::int64_t count = families::pictures(full), of_one_seed = full.seed_step ? 1 : count;
-  const ModelFolder& folder = model.folder;
-  const auto& sampler = prepared.legs.front().sampler;
-  // A refiner takes no mask: it keeps what is around by the picture's latents.
-  const bool refines_around = given.mask && prepared.legs.size() > 1 && sampler;
-  // Whether latents begin as noise alone: then a UNet that takes the mask needs nothing of the picture.
-  const bool from_noise = !given.image || (given.mask && full.strength == 1);
-  const bool needs_picture = given.image && !(from_noise && folder.takes_mask() && !refines_around);
-
-  std::optional<vae::Moments> moments, masked_moments;
-  HostTensor<f32> mask;
-  if (given.image) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto encoder =
-        model.with_weights("vae", "load VAE encoder", progress, [&](const nn::ParameterSource& source) {
-          return models_of(backend, vae_choice(model, VaeHalf::encoder)).encoder(folder.vae, source);
-        });
-    result.load_seconds += families::seconds_since(start);
-    if (progress) progress({"encode image", 0, 1});
-    Tensor<f32> pixels = pixels_of(families::fitted_picture(*given.image, full), full);
-    if (needs_picture) moments = encoder->encode(pixels, families::tiling_of(full));
-    if (given.mask) {
-      const image::Image resized = families::fitted_picture(*given.mask, full);
-      const std::vector<bool> anew = painted(resized);
-      mask = latent_mask(anew, latents, folder.vae.factor());
-      prepared.mask = repeated(mask, latents);
-      if (folder.takes_mask()) {
-        remove_painted(pixels, anew);
-        masked_moments = encoder->encode(pixels, families::tiling_of(full));
-      }
-    }
-    if (progress) progress({"encode image", 1, 1});
-  }
-
   prepared.noise = Tensor<f32>(latents.drawn(count));
   for (Leg& leg : prepared.legs)
     if (leg.sampler) leg.noise = Tensor<f32>(Shape{draws_of(*leg.sampler), count * latents.elements()});
-  if (refines_around) prepared.legs.back().around = Tensor<f32>(latents.drawn(count));
-  const LatentScale scale(folder.vae, folder.is_xl());
+  if (starting.kept_by_refiner) prepared.legs.back().around = Tensor<f32>(latents.drawn(count));
+  const LatentScale scale(model.folder.vae, model.folder.is_xl());
   for (std::int64_t first = 0; first < count; first += of_one_seed) {
     sampling::TorchGenerator generator(families::picture_seed(full, first));
     const auto draw_into = [&](f32* to) {
@@ -142,17 +143,18 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
       if (!DryRun::active()) std::ranges::copy(drawn.values(), to + first * latents.elements());
     };
     Kept kept;
-    if (needs_picture) kept.clean = sampled(*moments, generator.randn(latents.drawn(1)), latents, scale);
+    if (starting.moments)
+      kept.clean = sampled(*starting.moments, generator.randn(latents.drawn(1)), latents, scale);
     if (given.latents) {
       if (first == 0 && !DryRun::active()) std::ranges::copy(given.latents->values(), prepared.noise.data());
-    } else if (sampler) {
+    } else if (prepared.legs.front().sampler) {
       draw_into(prepared.noise.data());
     }
     if (given.mask) {
       const Tensor<f32> noise = generator.randn(latents.drawn(1));  // also where nothing is made of it
-      if (masked_moments) {
-        const HostTensor<f32> masked = sampled(*masked_moments, noise, latents, scale);
-        kept.beside = side_by_side(mask, masked);
+      if (starting.masked_moments) {
+        const HostTensor<f32> masked = sampled(*starting.masked_moments, noise, latents, scale);
+        kept.beside = side_by_side(starting.mask, masked);
       }
     }
     for (Leg& leg : prepared.legs) {
@@ -162,24 +164,34 @@ void StableDiffusionPipeline::Parts::draw(const Request& given, const Reporter& 
     }
     if (given.image) prepared.kept.push_back(std::move(kept));
   }
+}
 
-  result.latents = Tensor<f32>(latents.drawn(count));
+Tensor<f32> StableDiffusionPipeline::Parts::first_latents(const Request& full,
+                                                          const StartingPicture& starting,
+                                                          const Prepared& prepared) const {
+  const LatentSize latents = size(full);
+  const auto& sampler = prepared.legs.front().sampler;
+  const std::int64_t count = families::pictures(full);
+  Tensor<f32> all(latents.drawn(count));
   for (std::int64_t picture = 0; picture < count && !DryRun::active(); ++picture) {
+    f32* const to = all.data() + picture * latents.elements();
     const HostTensor<f32>* clean =
-        from_noise ? nullptr : &prepared.kept[full.seed_step ? static_cast<std::size_t>(picture) : 0].clean;
+        starting.is_noise ? nullptr
+                          : &prepared.kept[full.seed_step ? static_cast<std::size_t>(picture) : 0].clean;
     if (!sampler) {  // no step, so no noise was drawn
-      channels_first(*clean, result.latents.data() + picture * latents.elements(), latents);
+      channels_first(*clean, to, latents);
       continue;
     }
     HostTensor<f32> start = channels_last(prepared.noise.data() + picture * latents.elements(), latents);
     const sampling::NoiseMix mix =
-        from_noise ? sampling::NoiseMix{0, sampler->initial_noise_scale()} : sampler->noise_mix(0);
+        starting.is_noise ? sampling::NoiseMix{0, sampler->initial_noise_scale()} : sampler->noise_mix(0);
     const elementwise::Combination combined{.coefficients = {mix.from_clean, mix.from_noise, 1, 1}};
     for (std::int64_t i = 0; i < start.elements(); ++i)
       start.data()[i] =
           clean ? combined(clean->data()[i], start.data()[i]) : mix.from_noise * start.data()[i];
-    channels_first(start, result.latents.data() + picture * latents.elements(), latents);
+    channels_first(start, to, latents);
   }
+  return all;
 }
 
 Prepared StableDiffusionPipeline::Parts::prepared(const Request& given, const Model* refiner,
@@ -195,7 +207,9 @@ Prepared StableDiffusionPipeline::Parts::prepared(const Request& given, const Mo
                                      choices.text_encoder, progress, result);
   }
   families::give_back_memory();
-  draw(given, progress, prepared, result);
+  const StartingPicture starting = encoded_picture(given, progress, prepared, result);
+  draw(given, full, starting, prepared);
+  result.latents = first_latents(full, starting, prepared);
   return prepared;
 }
 

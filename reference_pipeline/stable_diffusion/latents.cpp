@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include <stable_diffusion/latents.hpp>
+#include <vae/sample.hpp>
 
 #include <precast/error.hpp>
 #include <precast/memory/dry_run.hpp>
@@ -36,8 +36,7 @@ HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, 
                         const LatentScale& scale) {
   HostTensor<f32> sample = channels_last(noise.data(), size);
   for (std::int64_t i = 0; i < sample.elements() && !DryRun::active(); ++i) {
-    const f32 log_variance = std::clamp(moments.log_variance.data()[i], -30.0f, 20.0f);
-    const f32 value = moments.mean.data()[i] + std::exp(0.5f * log_variance) * sample.data()[i];
+    const f32 value = vae::sampled_value(moments, i, sample.data()[i]);
     sample.data()[i] = scale.scaled(value, i % size.channels);
   }
   return sample;

@@ -46,6 +46,15 @@ struct Prepared {
   HostTensor<f32> mask;    ///< of inpainting: [1, h, w, channels] of 0 and 1
 };
 
+/// What is known of the latents that a run begins with, before anything is drawn.
+struct StartingPicture {
+  bool is_noise = true;                 ///< they begin as noise alone
+  bool kept_by_refiner = false;         ///< a refiner, which takes no mask, keeps what is around it by them
+  std::optional<vae::Moments> moments;  ///< of the picture, where it is needed
+  std::optional<vae::Moments> masked_moments;  ///< of what a mask leaves of it, for a UNet that takes both
+  HostTensor<f32> mask;                        ///< [1, h, w, 1], where there is one
+};
+
 enum class VaeHalf : std::uint8_t { encoder, decoder };
 
 struct StableDiffusionPipeline::Parts {
@@ -84,8 +93,15 @@ struct StableDiffusionPipeline::Parts {
              const families::PictureCallback& on_picture) const;
   Prepared prepared(const Request& given, const Model* refiner, const Reporter& progress,
                     Result& result) const;
-  /// Everything that is drawn, in the order in which diffusers draws it; and the latents to start from.
-  void draw(const Request& given, const Reporter& progress, Prepared& prepared, Result& result) const;
+  /// The picture to start from, encoded, and its mask, which `prepared` keeps.
+  StartingPicture encoded_picture(const Request& given, const Reporter& progress, Prepared& prepared,
+                                  Result& result) const;
+  /// Everything that is drawn, in the order in which diffusers draws it.
+  void draw(const Request& given, const Request& full, const StartingPicture& starting,
+            Prepared& prepared) const;
+  /// [pictures, channels, h, w]: the latents to start from.
+  Tensor<f32> first_latents(const Request& full, const StartingPicture& starting,
+                            const Prepared& prepared) const;
   void denoise(const Denoiser& denoiser, const Leg& leg, const vae::Decoder* previews, std::int64_t picture,
                const Prepared& prepared, const Request& given, const Reporter& progress,
                Result& result) const;

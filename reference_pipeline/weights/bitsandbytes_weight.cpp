@@ -1,6 +1,8 @@
 // Weights that bitsandbytes stores: 4-bit codes into a map with a scale for each block, and int8 by rows.
+#include <algorithm>
 #include <cstdint>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include <weights/weight_tensors.hpp>
 
@@ -62,6 +64,64 @@ WeightTensor int8_weight(Companions& companions, const std::string& layer, const
           std::ssize(stored.bytes) + std::ssize(factors.bytes)};
 }
 
+/// The tensors of a weight in 4 bits.
+struct FourBits {
+  const char* format;
+  const io::TensorEntry* stored;
+  const io::TensorEntry* scales;         ///< of each block; bytes where they are nested
+  const io::TensorEntry* codes;          ///< the 16 values
+  const io::TensorEntry* nested_scales;  ///< of blocks of scales
+  const io::TensorEntry* nested_codes;   ///< the 256 values of a scale
+  QuantState state = {};
+
+  bool nested() const { return scales->dtype.info.name == "u8"; }
+
+  /// The scales of blocks from `first` on.
+  void read_factors(std::int64_t first, std::span<f32> factors) const {
+    if (!nested()) return read_values(*scales, first, factors);
+    const std::vector<f32> map = values_of(*nested_codes), by = values_of(*nested_scales);
+    for (std::size_t b = 0; b < factors.size(); ++b) {
+      const std::size_t block = static_cast<std::size_t>(first) + b;
+      factors[b] = map[static_cast<std::size_t>(scales->bytes[block])] *
+                       by[block / static_cast<std::size_t>(state.nested_block)] +
+                   state.nested_offset;
+    }
+  }
+
+  void decode(std::int64_t from, std::span<f32> out) const {
+    const std::vector<f32> map = values_of(*codes);
+    const std::int64_t first_block = from / state.block, end = from + std::ssize(out);
+    std::vector<f32> factors(static_cast<std::size_t>(ceil_divide(end, state.block) - first_block));
+    read_factors(first_block, factors);
+    for_rows(std::ssize(factors), state.block, [&](std::int64_t first, std::int64_t some) {
+      const std::int64_t begin = (first_block + first) * state.block;
+      for (std::int64_t i = std::max(from, begin); i < std::min(end, begin + some * state.block); ++i) {
+        const auto pair = static_cast<unsigned>(stored->bytes[static_cast<std::size_t>(i / 2)]);
+        out[static_cast<std::size_t>(i - from)] =
+            map[i % 2 == 0 ? pair >> 4 : pair & 15] *
+            factors[static_cast<std::size_t>(i / state.block - first_block)];
+      }
+    });
+  }
+
+  /// What is wrong with their sizes and dtypes, or "".
+  std::string problem() const {
+    const std::int64_t count = state.shape.elements(), blocks = ceil_divide(count, state.block);
+    if (stored->dtype.info.name != "u8" || std::ssize(stored->bytes) != ceil_divide(count, 2))
+      return "of " + io::counted(std::ssize(stored->bytes), "byte") + " where " + to_string(state.shape) +
+             " takes " + std::to_string(ceil_divide(count, 2));
+    if (codes->shape.elements() != 16 || !holds_numbers(*codes)) return "without 16 values in its quant_map";
+    if (scales->shape.elements() != blocks || (!nested() && !holds_numbers(*scales)))
+      return "its absmax has " + std::to_string(scales->shape.elements()) + " values for " +
+             std::to_string(blocks) + " blocks";
+    if (nested() && (!nested_scales || !nested_codes || nested_codes->shape.elements() != 256 ||
+                     !holds_numbers(*nested_scales) || !holds_numbers(*nested_codes) ||
+                     nested_scales->shape.elements() != ceil_divide(blocks, state.nested_block)))
+      return "without the nested_absmax and nested_quant_map that its absmax of bytes needs";
+    return {};
+  }
+};
+
 }  // namespace
 
 std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const std::string& layer) {
@@ -69,65 +129,26 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
   const io::TensorEntry& stored = *companions.tensors.at(name);
   if (const io::TensorEntry* factors = companions.take(layer + ".SCB"))
     return int8_weight(companions, layer, stored, *factors);
-  std::string format = "nf4";
-  const io::TensorEntry* state_entry = companions.take(name + ".quant_state.bitsandbytes__nf4");
-  if (!state_entry) {
-    format = "fp4";
-    state_entry = companions.take(name + ".quant_state.bitsandbytes__fp4");
-  }
-  const io::TensorEntry* scales = companions.take(name + ".absmax");
-  const io::TensorEntry* codes = companions.take(name + ".quant_map");
-  const io::TensorEntry* nested_scales = companions.take(name + ".nested_absmax");
-  const io::TensorEntry* nested_codes = companions.take(name + ".nested_quant_map");
-  if (!state_entry && !scales && !codes) return std::nullopt;
+  const io::TensorEntry* const nf4 = companions.take(name + ".quant_state.bitsandbytes__nf4");
+  const io::TensorEntry* const state = nf4 ? nf4 : companions.take(name + ".quant_state.bitsandbytes__fp4");
+  FourBits weight{nf4 ? "nf4" : "fp4",
+                  &stored,
+                  companions.take(name + ".absmax"),
+                  companions.take(name + ".quant_map"),
+                  companions.take(name + ".nested_absmax"),
+                  companions.take(name + ".nested_quant_map")};
+  if (!state && !weight.scales && !weight.codes) return std::nullopt;
   const auto wrong = [&](const std::string& problem) {
     return companions.error(name, "is in bitsandbytes' 4 bits, " + problem + ": get the file anew");
   };
-  if (!state_entry) throw wrong("without its quant_state");
-  if (!scales || !codes) throw wrong(std::string("without its ") + (scales ? "quant_map" : "absmax"));
-  const QuantState state = state_of(companions, name, *state_entry);
-  const std::int64_t count = state.shape.elements(), blocks = ceil_divide(count, state.block);
-  const bool nested = scales->dtype.info.name == "u8";
-  if (stored.dtype.info.name != "u8" || std::ssize(stored.bytes) != ceil_divide(count, 2))
-    throw wrong("of " + io::counted(std::ssize(stored.bytes), "byte") + " where " + to_string(state.shape) +
-                " takes " + std::to_string(ceil_divide(count, 2)));
-  if (codes->shape.elements() != 16 || !holds_numbers(*codes))
-    throw wrong("without 16 values in its quant_map");
-  if (scales->shape.elements() != blocks || (!nested && !holds_numbers(*scales)))
-    throw wrong("its absmax has " + std::to_string(scales->shape.elements()) + " values for " +
-                std::to_string(blocks) + " blocks");
-  if (nested && (!nested_scales || !nested_codes || nested_codes->shape.elements() != 256 ||
-                 !holds_numbers(*nested_scales) || !holds_numbers(*nested_codes) ||
-                 nested_scales->shape.elements() != ceil_divide(blocks, state.nested_block)))
-    throw wrong("without the nested_absmax and nested_quant_map that its absmax of bytes needs");
-
-  const auto decode = [=, &stored](std::int64_t from, std::span<f32> out) {
-    const std::vector<f32> map = values_of(*codes);
-    const std::int64_t first_block = from / state.block, end = from + std::ssize(out);
-    std::vector<f32> factors(static_cast<std::size_t>(ceil_divide(end, state.block) - first_block));
-    if (nested) {
-      const std::vector<f32> map2 = values_of(*nested_codes), by = values_of(*nested_scales);
-      for (std::size_t b = 0; b < factors.size(); ++b) {
-        const std::size_t block = static_cast<std::size_t>(first_block) + b;
-        factors[b] = map2[static_cast<std::size_t>(scales->bytes[block])] *
-                         by[block / static_cast<std::size_t>(state.nested_block)] +
-                     state.nested_offset;
-      }
-    } else {
-      read_values(*scales, first_block, factors);
-    }
-    for_rows(std::ssize(factors), state.block, [&](std::int64_t first, std::int64_t some) {
-      const std::int64_t begin = (first_block + first) * state.block;
-      for (std::int64_t i = std::max(from, begin); i < std::min(end, begin + some * state.block); ++i) {
-        const auto pair = static_cast<unsigned>(stored.bytes[static_cast<std::size_t>(i / 2)]);
-        out[static_cast<std::size_t>(i - from)] =
-            map[i % 2 == 0 ? pair >> 4 : pair & 15] *
-            factors[static_cast<std::size_t>(i / state.block - first_block)];
-      }
-    });
-  };
-  return WeightTensor{&stored, state.shape, format + " of bitsandbytes", decode,
-                      std::ssize(stored.bytes) + std::ssize(scales->bytes)};
+  if (!state) throw wrong("without its quant_state");
+  if (!weight.scales || !weight.codes)
+    throw wrong(std::string("without its ") + (weight.scales ? "quant_map" : "absmax"));
+  weight.state = state_of(companions, name, *state);
+  if (const std::string problem = weight.problem(); !problem.empty()) throw wrong(problem);
+  return WeightTensor{&stored, weight.state.shape, std::string(weight.format) + " of bitsandbytes",
+                      [weight](std::int64_t from, std::span<f32> out) { weight.decode(from, out); },
+                      std::ssize(stored.bytes) + std::ssize(weight.scales->bytes)};
 }
 
 }  // namespace precast::weights

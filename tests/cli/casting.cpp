@@ -213,9 +213,17 @@ TEST_CASE("cost: a model without blocks has nothing to measure", "[casting]") {
     for (const auto* tensor : ends) writer.write(tensor->bytes);
     writer.commit();
   }
-  refused({"cost", "--model", model.string(), "--samples", small_samples(scratch), "--output",
-           (scratch.path() / "cost.json").string()},
-          1, "has no blocks");
+  const std::string output = (scratch.path() / "cost.json").string(),
+                    importance = (scratch.path() / "importance.gguf").string();
+  refused({"cost", "--model", model.string(), "--samples", small_samples(scratch), "--output", output}, 1,
+          "has no blocks");
+  REQUIRE(run({"record", "--model", small_flux, "--prompt", "a red circle", "--width", "32", "--height", "32",
+               "--steps", "1", "--precision", "f32", "--importance", importance, "--output",
+               (scratch.path() / "more.safetensors").string()})
+              .code == 0);
+  refused(
+      {"cost", "--model", model.string(), "--importance", importance, "--estimates-only", "--output", output},
+      1, "has no blocks");
 }
 
 TEST_CASE("what record and cost cannot do is one line", "[casting]") {

@@ -151,6 +151,29 @@ TEST_CASE("record --importance of Stable Diffusion writes no samples", "[casting
   CHECK_THAT(refused.err, Catch::Contains("only --importance FILE"));
 }
 
+TEST_CASE("record, as generate, takes --cfg-scale for --guidance, and refuses what the model has no use for",
+          "[casting][watch]") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "importance.gguf").string();
+  const auto recorded = [&](const std::vector<std::string>& guidance) {
+    works(program::with(
+        {"record", "--model", sd15, "--prompt", "a cat", "--steps", "2", "--importance", file}, guidance));
+    return program::content(file);
+  };
+  const std::string without = recorded({"--guidance", "1"});
+  const bool is_without = recorded({"--cfg-scale", "1"}) == without;
+  const bool is_guided = recorded({"--cfg-scale", "3"}) != without;
+  CHECK(is_without);  // bytes, which are not to be shown
+  CHECK(is_guided);
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--guidance", "2", "--cfg-scale", "3"}, {"--t5-precision", "f32"}}) {
+    const auto refused = run(program::with(
+        {"record", "--model", sd15, "--prompt", "a cat", "--steps", "1", "--importance", file}, wrong));
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, Catch::Contains("Stable Diffusion"));
+  }
+}
+
 TEST_CASE("the importance that record wrote makes the planned model better, and estimates",
           "[casting][watch]") {
   const Scratch scratch;

@@ -11,6 +11,7 @@
 
 #include <catch2/catch.hpp>
 #include <cli/terminal/interrupt.hpp>
+#include <families/presets.hpp>
 #include <image/picture_file.hpp>
 #include <sys/stat.h>
 
@@ -172,13 +173,13 @@ TEST_CASE("a batch that is ended keeps the pictures that were made") {
 }
 
 TEST_CASE("a comparison that is ended keeps the policies that were done") {
+  if (precast::families::compiled_presets().size() == 1) return;  // all is done with the first
   const Scratch scratch;
   const std::string output = (scratch.path() / "c.png").string();
   std::vector<std::string> arguments = small("compare", {"--output", output});
   *(std::find(arguments.begin(), arguments.end(), "--steps") + 1) = "1000";
   const auto result = program::run_until(program::exists(output), "INT", arguments);
   INFO(result.err);
-  if (result.code == 0) return;  // a build of one policy is done with the first
   CHECK(result.code == 130);
   CHECK(precast::image::read_image(output).image.width > 32);
   CHECK_THAT(result.err, Catch::Contains("policies done"));

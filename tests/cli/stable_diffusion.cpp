@@ -404,6 +404,21 @@ TEST_CASE("generate: base and refiner in one command, whose parts inspect names"
              Catch::Contains("UNet2DConditionModel") && Catch::Contains("unet, by its config"));
 }
 
+TEST_CASE("generate: no output takes the place of a refiner's file") {
+  const Scratch scratch;
+  const std::string refiner = (scratch.path() / "refiner").string(),
+                    weights = refiner + "/unet/diffusion_pytorch_model.safetensors";
+  std::filesystem::copy(stable_diffusion_models + "refiner", refiner,
+                        std::filesystem::copy_options::recursive);
+  const auto size = std::filesystem::file_size(weights);
+  const auto refused =
+      run({"generate", "--model", stable_diffusion_models + "sdxl", "--refiner", refiner, "--prompt", "a",
+           "--steps", "2", "--save-latents", weights, "--output", (scratch.path() / "a.png").string()});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("is a file of the model, which is read by this command"));
+  CHECK(std::filesystem::file_size(weights) == size);
+}
+
 TEST_CASE(
     "inspect: every kind of Stable Diffusion model is told the memory of a whole run, inpainting's too") {
   const Scratch scratch;

@@ -320,7 +320,7 @@ TEST_CASE("a model or a batch that no machine holds is refused before it is take
   CHECK_FALSE(fs::exists(out));
 }
 
-TEST_CASE("train: what is trained on is not written over by its log or its page", "[train]") {
+TEST_CASE("train: what is trained on is not written over by its log, its page or the model", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";
   const std::string text = "some words, and some words again, and more", data = scratch.file("t.txt", text);
@@ -340,6 +340,10 @@ TEST_CASE("train: what is trained on is not written over by its log or its page"
   refused({"train", "--model", out.string(), "--data", data, "--log", weights, "--output",
            (scratch.path() / "other").string()},
           weights);
+  for (const char* name : {"config.json", "precast_tokenizer.json", "model.safetensors"}) {
+    const std::string inside = scratch.file(std::string("made/") + name, text);
+    refused(train(scratch.path() / "made", {"--data", inside, "--steps", "1", "--overwrite"}), inside);
+  }
   // The data that the checkpoint names; a shard is a model's file, too.
   refused({"train", "--output", out.string(), "--resume", "--steps", "2", "--log", data}, data);
   const std::string shard = scratch.file("out/model-00001-of-00002.safetensors", "a shard");

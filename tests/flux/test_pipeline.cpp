@@ -1,6 +1,5 @@
 // The whole pipeline in f32 against diffusers: from prompt and seed to latents and picture.
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,14 +61,9 @@ TEST_CASE("a seed's latents are diffusers', with dev and schnell schedules, squa
 TEST_CASE("latents are as near to f64 as diffusers' own f32 is") {
   for_each_golden_pipeline([](const Golden& golden, const flux::FluxPipeline& pipeline, const std::string&) {
     const flux::Result result = pipeline.generate(request_of(golden));
-    const std::vector<double> exact = golden.doubles("latents_f64");
-    double difference = 0, length = 0;
-    for (std::size_t i = 0; i < exact.size(); ++i) {
-      difference += (result.latents.values()[i] - exact[i]) * (result.latents.values()[i] - exact[i]);
-      length += exact[i] * exact[i];
-    }
     // The contract of ops, twice PyTorch's own error, applied to the whole.
-    CHECK(std::sqrt(difference / length) <= 2 * golden.fact("errors")["f32_from_f64"][0].get<double>());
+    CHECK(relative_error(result.latents.values(), golden.doubles("latents_f64")) <=
+          2 * golden.fact("errors")["f32_from_f64"][0].get<double>());
   });
 }
 

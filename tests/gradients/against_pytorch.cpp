@@ -103,13 +103,7 @@ class GradientCase {
     const std::string exact_name = name_ + "." + std::string(dtype_traits<T>::name) + ".d" + input;
     const std::vector<double> exact =
         std::is_same_v<T, f32> ? golden_.doubles(exact_name) : wide(golden_.tensor(exact_name));
-    REQUIRE(got.size() == exact.size());
-    double difference = 0, length = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      difference += (got[i] - exact[i]) * (got[i] - exact[i]);
-      length += exact[i] * exact[i];
-    }
-    return std::sqrt(difference / length);
+    return relative_error(got, exact);
   }
   double pytorchs_error(const std::string& input) const {
     return options_["errors"][std::string(dtype_traits<T>::name)][input];

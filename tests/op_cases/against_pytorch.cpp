@@ -97,16 +97,9 @@ class GoldenCase {
   /// Relative to what float64 makes of the same inputs.
   double error() const {
     const std::string exact_name = name_ + "." + std::string(dtype_traits<T>::name) + ".exact";
-    const std::vector<double> got = run();
     const std::vector<double> exact =
         std::is_same_v<T, f32> ? golden_.doubles(exact_name) : wide(golden_.tensor(exact_name));
-    REQUIRE(got.size() == exact.size());
-    double difference = 0, length = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      difference += (got[i] - exact[i]) * (got[i] - exact[i]);
-      length += exact[i] * exact[i];
-    }
-    return std::sqrt(difference / length);
+    return relative_error(run(), exact);
   }
 
   double pytorchs_error() const { return options_["errors"][std::string(dtype_traits<T>::name)]; }

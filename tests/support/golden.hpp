@@ -37,16 +37,21 @@ inline std::filesystem::path golden_model(std::string_view folder) {
 
 /// Length of the difference over length of the reference, in f64. Infinite where the sizes differ or a value
 /// is not finite, so that it passes no bound.
-inline double relative_error(std::span<const f32> value, std::span<const f32> reference) {
+inline double relative_error(std::span<const double> value, std::span<const double> reference) {
   if (value.size() != reference.size() || value.empty()) return HUGE_VAL;
   double difference = 0, length = 0;
   for (std::size_t i = 0; i < value.size(); ++i) {
-    const double d = static_cast<double>(value[i]) - static_cast<double>(reference[i]);
-    difference += d * d;
-    length += static_cast<double>(reference[i]) * static_cast<double>(reference[i]);
+    difference += (value[i] - reference[i]) * (value[i] - reference[i]);
+    length += reference[i] * reference[i];
   }
   const double error = std::sqrt(difference / length);
   return std::isfinite(error) ? error : HUGE_VAL;
+}
+inline double relative_error(std::span<const f32> value, std::span<const double> reference) {
+  return relative_error(std::vector<double>(value.begin(), value.end()), reference);
+}
+inline double relative_error(std::span<const f32> value, std::span<const f32> reference) {
+  return relative_error(value, std::vector<double>(reference.begin(), reference.end()));
 }
 
 /// The root of the mean of the squares: the error of several runs as one number.

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding.hpp>
 #include <precast/error.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/ops/table_rows.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/tensor/stored_matrix.hpp>
 
@@ -23,12 +23,8 @@ template <class Row, class T>
 void embedding_of_view_into(T table, std::span<const std::int32_t> ids, View<typename Row::result> out) {
   if (table.shape().rank() != 2)
     throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
-  const std::int64_t entries = table.shape()[0], columns = table.shape()[1];
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] < 0 || ids[i] >= entries)
-      throw InputError("embedding: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
-                       " is not one of the table's " + std::to_string(entries) + " rows, which count from 0");
-  const Shape shape{static_cast<std::int64_t>(ids.size()), columns};
+  require_rows("embedding", ids, table.shape()[0]);
+  const Shape shape{static_cast<std::int64_t>(ids.size()), table.shape()[1]};
   require_same_shape("embedding", shape, out.shape());
   run_op_into<Pointwise, Row>(
       "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });

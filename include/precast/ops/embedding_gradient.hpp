@@ -1,15 +1,14 @@
 // The gradient of an embedding's table.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding_gradient.hpp>
-#include <precast/error.hpp>
 #include <precast/ops/run_gradient.hpp>
+#include <precast/ops/table_rows.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/problem/embedding_without_gradient.hpp>
 
@@ -31,11 +30,7 @@ void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, co
       (rows.columns() > 0 && rows.rows() != static_cast<std::int64_t>(ids.size())))
     detail::shapes_do_not_fit("embedding_gradient", rows.shape(), out.shape(),
                               "are not [" + std::to_string(ids.size()) + ", C] and a table [V, C]");
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] != embedding_without_gradient && (ids[i] < 0 || ids[i] >= out.shape()[0]))
-      throw InputError("embedding_gradient: id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
-                       " is not one of the table's " + std::to_string(out.shape()[0]) +
-                       " rows, which count from 0");
+  detail::require_rows("embedding_gradient", ids, out.shape()[0], embedding_without_gradient);
   if (out.elements() == 0) return;
   detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "embedding_gradient",

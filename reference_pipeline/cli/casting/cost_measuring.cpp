@@ -1,11 +1,9 @@
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include <casting/sample_file.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_options.hpp>
+#include <cli/casting/cost_resuming.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
 #include <cli/options/policy_options.hpp>
@@ -37,117 +36,6 @@
 namespace precast::cli {
 
 namespace {
-
-/// How layers are cast, on which estimates depend and measured numbers too; the end of a text of settings.
-std::string cast_settings_text(const CostOptions& options) {
-  std::string text = ", by " + std::string(granularities[static_cast<std::size_t>(options.granularity)]) +
-                     ", biases " + (options.biases ? "cast" : "kept");
-  if (options.patch) text += ", patched from " + given_name(*options.patch);
-  return text;
-}
-
-constexpr std::string_view weights_mark = ", weights ";
-
-/// The end of a text of settings that says which weights were measured: files have names that others have,
-/// and are replaced. Of each matrix a little is enough to tell it from another.
-std::string weights_text(const families::Blocks& blocks) {
-  constexpr std::size_t some = 64;
-  io::ContentHash hash;
-  for (const families::Block& block : blocks.list())
-    for (const families::BlockParameter& parameter : block.parameters) {
-      const nn::Parameter found = blocks.source().find(parameter.name);
-      hash.add(std::as_bytes(std::span(parameter.name)));
-      hash.add(std::as_bytes(std::span(found.dtype.name)));
-      for (std::size_t at : {std::size_t{0}, found.bytes.size() / 2, found.bytes.size()}) {
-        at = std::min(at, found.bytes.size() - std::min(some, found.bytes.size()));
-        hash.add(found.bytes.subspan(at, std::min(some, found.bytes.size())));
-      }
-    }
-  return std::string(weights_mark) + io::hash_text(hash.value());
-}
-
-/// A text of settings as it is before the weights are there.
-std::string without_weights(const std::string& settings) {
-  constexpr std::size_t digits = 16, length = weights_mark.size() + digits;
-  if (settings.size() < length) return settings;
-  const std::size_t begin = settings.size() - length;
-  return settings.compare(begin, weights_mark.size(), weights_mark) == 0 ? settings.substr(0, begin)
-                                                                         : settings;
-}
-
-/// Says in the settings which weights are measured. Throws where the numbers so far are of others.
-void add_weights(const CostOptions& options, const families::Blocks& blocks, const std::string& model,
-                 casting::CostFile& so_far) {
-  const std::string now = without_weights(*so_far.settings) + weights_text(blocks);
-  if (!so_far.layers.empty() && so_far.settings != now)
-    throw io::file_error(options.output, "holds numbers of other weights than '" + io::printable(model) +
-                                             "' has now, or does not say of which: give another --output, "
-                                             "or remove the file");
-  so_far.settings = now;
-  if (!so_far.layers.empty())
-    notes() << "going on from " << io::shown(options.output) << ", which has "
-            << io::counted(std::ssize(so_far.layers), "layer") << "\n";
-}
-
-/// Everything that the numbers depend on, but for the model, its weights, the layers and the types.
-std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
-  return inputs_text(samples, options.policy) + cast_settings_text(options);
-}
-
-bool has_measured(const casting::CostFile& file) {
-  return std::ranges::any_of(file.layers, [](const casting::LayerCost& layer) {
-    return std::ranges::any_of(layer.types, [](const auto& type) { return type.second.measured(); });
-  });
-}
-
-/// Throws where a file's estimates were made from something else than those that are to be made.
-void check_estimates(const CostOptions& options, const casting::CostFile& old,
-                     const std::optional<std::string>& estimates) {
-  if (!estimates || !old.has_estimates() || old.estimates == estimates) return;
-  throw io::file_error(options.output, "holds estimates from " +
-                                           old.estimates.value_or("an importance that it does not name") +
-                                           ", and --importance " + io::shown(*options.importance) + " is " +
-                                           *estimates + ": give another --output, or remove the file");
-}
-
-/// A text as it comes back from a cost file, where a name of bytes that are no UTF-8 is another one.
-std::string as_in_file(const std::string& text) {
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
-}
-
-/// The cost file that is there under the name of the output, where it is of the same measurement. Estimates
-/// depend on no samples and no policy.
-casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
-                                 const casting::Samples& samples,
-                                 const std::optional<std::string>& estimates) {
-  const std::string cast = as_in_file(cast_settings_text(options)), estimated = "estimates" + cast;
-  casting::CostFile fresh{as_in_file(model), {}, estimated, estimates, {}};
-  if (!options.only_estimates) {
-    fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
-    fresh.settings = as_in_file(cost_settings_text(options, samples));
-  }
-  if (!io::is_there(io::followed_link(options.output))) return fresh;
-  casting::CostFile old = casting::read_cost_file(options.output);
-  const std::string had = without_weights(old.settings.value_or(""));
-  const std::string of_weights = old.settings ? old.settings->substr(had.size()) : "";
-  bool same = had == fresh.settings;
-  if (options.only_estimates && had.ends_with(cast)) {
-    fresh.samples = old.samples;
-    same = true;
-  } else if (!has_measured(old) && had == estimated) {
-    old.samples = fresh.samples;
-    old.settings = *fresh.settings + of_weights;
-    same = true;
-  }
-  if (old.model != fresh.model || old.samples != fresh.samples || !same)
-    throw io::file_error(options.output,
-                         "holds numbers of another measurement (" + old.model.value_or("no model") + "; " +
-                             old.settings.value_or("no settings") + "), and this one is " + *fresh.model +
-                             "; " + *fresh.settings + ": give another --output, or remove the file");
-  check_estimates(options, old, estimates);
-  if (estimates) old.estimates = estimates;
-  return old;
-}
 
 void check_measuring(const CostOptions& options) {
   if (options.only_estimates && !options.importance)
@@ -197,11 +85,75 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
   }
 }
 
-}  // namespace
-
-std::string inputs_text(const casting::Samples& samples, const std::string& policy) {
-  return "samples " + io::hash_text(samples.fingerprint()) + ", " + policy_text(parse_policy(policy));
+void check_patch(const CostOptions& options) {
+  if (!options.patch) return;
+  if (io::suffix_of(*options.patch) != ".gguf")
+    throw UsageError("--patch is '" + io::printable(*options.patch) +
+                     "': it must be a .gguf file of the same model, as precast convert writes it");
+  if (!io::is_there(*options.patch))
+    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
 }
+
+/// The layers to measure, of all jobs and of this one, into the settings.
+void choose_layers(const CostOptions& options, const families::ModelFiles& model,
+                   const families::Blocks& blocks, casting::CostSettings& settings) {
+  const std::int64_t count = std::ssize(blocks.list());
+  if (count == 0)
+    throw io::file_error(model.model,
+                         "has no blocks, which are what costs are measured of: give another model");
+  if (options.layers) {
+    settings.whole = parse_layers(*options.layers, count);
+  } else {
+    settings.whole.resize(static_cast<std::size_t>(count));
+    std::iota(settings.whole.begin(), settings.whole.end(), std::int64_t{0});
+  }
+  options.part.check_ranks_have(std::ssize(settings.whole), "layers");
+  settings.layers = casting::layers_of(settings.whole, options.part.shard);
+  if (settings.layers.empty())
+    throw UsageError("--shard leaves none of " + io::counted(std::ssize(settings.whole), "layer") +
+                     " to measure: give no more shards than layers");
+}
+
+/// More jobs than threads or layers would wait; estimates take no time that is worth a second model.
+int useful_jobs(const CostOptions& options, const casting::CostSettings& settings) {
+  if (options.only_estimates) return 1;
+  const auto useful = std::min<std::int64_t>(host::threads(), std::ssize(settings.layers));
+  return static_cast<int>(std::min<std::int64_t>(options.jobs.value_or(1), useful));
+}
+
+void warn_of_other_model(const casting::Samples& samples, const std::string& model) {
+  const auto of = samples.facts.find("model");
+  if (of != samples.facts.end() && of->second != model)
+    tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
+                   "', and this is '" + io::printable(model) + "'"});
+}
+
+/// Measures, and writes what is there after each layer: Ctrl-C loses one.
+casting::CostFile measured_layers(const CostOptions& options, const casting::CostSettings& settings,
+                                  const casting::Samples& samples, const std::string& model,
+                                  const std::vector<std::unique_ptr<families::Blocks>>& loaded,
+                                  casting::SharedCostFile& written, casting::CostFile so_far,
+                                  ProgressReporter& reporter) {
+  std::vector<families::Blocks*> jobs;
+  jobs.reserve(loaded.size());
+  for (const auto& job : loaded) jobs.push_back(job.get());
+  const auto left_behind = [&] {
+    return io::is_there(io::followed_link(options.output))
+               ? io::shown(options.output) + " has what was measured; the same command goes on from there"
+               : std::string("nothing was written");
+  };
+  bool fits = false;  // an error is the only line: the warning comes when a sample has run
+  return casting::measure_cost(
+      jobs, samples.recorded, settings, std::move(so_far),
+      [&](std::int64_t done, std::int64_t total) {
+        throw_if_interrupted(left_behind());
+        if (!std::exchange(fits, true)) warn_of_other_model(samples, model);
+        reporter.update("cast", done, total);
+      },
+      [&](const casting::CostFile& all) { written.write(all); });
+}
+
+}  // namespace
 
 std::string missing_text(const casting::CostFile& file) {
   constexpr std::size_t most = 3;
@@ -224,12 +176,9 @@ casting::CostFile measured_costs(const CostOptions& options) {
   settings.types = parse_types(options.types);
   settings.biases = options.biases;
   settings.granularity = options.granularity;
+  settings.only_estimates = options.only_estimates;
   const PolicyChoice policy = parse_policy(options.policy);
-  if (options.patch && io::suffix_of(*options.patch) != ".gguf")
-    throw UsageError("--patch is '" + io::printable(*options.patch) +
-                     "': it must be a .gguf file of the same model, as precast convert writes it");
-  if (options.patch && !io::is_there(*options.patch))
-    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
+  check_patch(options);
   if (options.threads) host::set_threads(*options.threads);
   const families::ModelFiles model = model_files(options.model, options.component_files);
   const std::string name = cast_model_name(model, options.model);
@@ -249,6 +198,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.part.device(options.device));
   if (options.jobs.value_or(1) > 1 && device.is_cuda)
     throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");
+
   const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
   const std::unique_ptr<nn::ParameterSource> patch =
       options.patch ? pipeline->other_weights(*options.patch) : nullptr;
@@ -260,60 +210,18 @@ casting::CostFile measured_costs(const CostOptions& options) {
   const std::int64_t before = families::resident_memory();
   std::vector<std::unique_ptr<families::Blocks>> loaded;
   loaded.push_back(pipeline->load_blocks(loading));
-  families::Blocks* const blocks = loaded.front().get();
+  const families::Blocks& blocks = *loaded.front();
   const std::int64_t of_job = families::resident_memory() - before + states_of_job(samples);
-  add_weights(options, *blocks, name, so_far);
-  settings.only_estimates = options.only_estimates;
-  if (importance) settings.importance = importance_of(importance, *blocks);
-  const auto count = static_cast<std::int64_t>(blocks->list().size());
-  if (count == 0)
-    throw io::file_error(model.model,
-                         "has no blocks, which are what costs are measured of: give another model");
-  if (options.layers)
-    settings.layers = parse_layers(*options.layers, count);
-  else
-    for (std::int64_t layer = 0; layer < count; ++layer) settings.layers.push_back(layer);
-  const std::size_t asked_for = settings.layers.size();
-  options.part.check_ranks_have(static_cast<std::int64_t>(asked_for), "layers");
-  settings.whole = settings.layers;
-  settings.layers = casting::layers_of(settings.layers, options.part.shard);
-  if (settings.layers.empty())
-    throw UsageError("--shard leaves none of " + io::counted(static_cast<std::int64_t>(asked_for), "layer") +
-                     " to measure: give no more shards than layers");
-
+  add_weights(options, blocks, name, so_far);
+  choose_layers(options, model, blocks, settings);
+  if (importance) settings.importance = importance_of(importance, blocks);
   if (patch) {
     settings.patch = patch.get();
-    settings.patched_type = casting::patched_type(*blocks, *patch);
+    settings.patched_type = casting::patched_type(blocks, *patch);
   }
-  // More jobs than threads or layers would wait; estimates take no time that is worth a second model.
-  const auto useful = std::min<std::int64_t>(host::threads(), std::ssize(settings.layers));
-  const auto jobs_wanted =
-      options.only_estimates ? 1 : std::min<std::int64_t>(options.jobs.value_or(1), useful);
-  load_more(*pipeline, static_cast<int>(jobs_wanted), of_job, loading, loaded);
-  std::vector<families::Blocks*> jobs;
-  jobs.reserve(loaded.size());
-  for (const auto& job : loaded) jobs.push_back(job.get());
-
-  const auto left_behind = [&] {
-    return io::is_there(io::followed_link(options.output))
-               ? io::shown(options.output) + " has what was measured; the same command goes on from there"
-               : std::string("nothing was written");
-  };
-  bool fits = false;  // an error is the only line: the warning comes when a sample has run
-  const auto warn_once = [&] {
-    const auto of = samples.facts.find("model");
-    if (!std::exchange(fits, true) && of != samples.facts.end() && of->second != name)
-      tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
-                     "', and this is '" + io::printable(name) + "'"});
-  };
-  casting::CostFile file = casting::measure_cost(
-      jobs, samples.recorded, settings, std::move(so_far),
-      [&](std::int64_t done, std::int64_t total) {
-        throw_if_interrupted(left_behind());
-        warn_once();
-        reporter.update("cast", done, total);
-      },
-      [&](const casting::CostFile& all) { written.write(all); });
+  load_more(*pipeline, useful_jobs(options, settings), of_job, loading, loaded);
+  casting::CostFile file =
+      measured_layers(options, settings, samples, name, loaded, written, std::move(so_far), reporter);
   reporter.wipe();
   return file;
 }

@@ -1,15 +1,18 @@
 // precast generate: from prompts to pictures.
-#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <iostream>
 #include <memory>
-#include <set>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <casting/planned_weights.hpp>
 #include <cli/commands.hpp>
 #include <cli/generate/generate_options.hpp>
+#include <cli/generate/generate_result.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
 #include <cli/options/model_path.hpp>
@@ -18,15 +21,12 @@
 #include <cli/options/preview_options.hpp>
 #include <cli/options/run_options.hpp>
 #include <cli/options/start_options.hpp>
-#include <cli/picture_settings/parameters_text.hpp>
 #include <cli/running/latents_file.hpp>
 #include <cli/running/picture_run.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/running/trace_file.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
-#include <families/free_memory.hpp>
-#include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
@@ -38,10 +38,6 @@
 namespace precast::cli {
 
 namespace {
-
-io::OldFile old_files(const GenerateOptions& options) {
-  return options.no_overwrite ? io::OldFile::kept : io::OldFile::replaced;
-}
 
 /// The prompts, each with the negative prompt, which is recorded beside it where it acts: what that takes,
 /// the model says, and it is not open yet.
@@ -86,201 +82,133 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   check_output_files(files);
 }
 
-/// The policy of each role, under the name of the first component that has it.
-Json policies_json(const families::Family& family, const families::ComponentChoices& choices) {
-  Json policies = Json::object();
-  std::set<families::Role> seen;
-  for (const auto role : families::all_roles)
-    for (const families::ComponentInfo& component : family.components())
-      if (component.role == role && seen.insert(role).second)
-        policies[std::string(component.name)] = families::spelling(choices.of(role));
-  return policies;
+/// What is asked for; no file was read yet but the prompts'.
+families::Request asked_for(const GenerateOptions& options) {
+  families::Request request = options.run.request();
+  options.start.apply(request);
+  check_picture_name(options.output, recorded_texts(request));
+  request.preview = options.preview.wish(options.output, options.quality, options.old_files());
+  request.written_as = image::Encoding{image::format_of_name(options.output), options.quality};
+  return request;
 }
 
-Json result_json(const GenerateOptions& options, const PictureRun& run, const families::Family& family,
-                 const families::ComponentChoices& choices, const families::ChosenDevice& device,
-                 const std::string& model, const std::vector<std::filesystem::path>& files,
-                 const std::vector<std::string>& warnings) {
-  Json components = Json::object();
-  for (const auto& [component, path] : options.run.component_files) components[component] = path;
-  const families::Result& result = run.result;
-  const auto optional = [](const auto& value) { return value ? Json(*value) : Json(); };
-  Json pictures = Json::array();
-  for (std::size_t i = 0; i < files.size(); ++i)
-    pictures.push_back({{"file", files[i].string()},
-                        {"prompt", result.prompts[i]},
-                        {"seed", families::picture_seed(result.used, static_cast<std::int64_t>(i))},
-                        {"width", result.images[i].width},
-                        {"height", result.images[i].height}});
-  Json settings{{"steps", optional(result.used.steps)},
-                {"guidance", optional(result.used.guidance)},
-                {"max_sequence_length", optional(result.used.max_sequence_length)},
-                {"width", optional(result.used.width)},
-                {"height", optional(result.used.height)},
-                {"batch", result.used.batch},
-                {"seed_step", optional(result.used.seed_step)},
-                {"t5_padding", optional(result.used.padding)},
-                {"negative", optional(result.used.negative)},
-                {"cfg_scale", result.used.cfg_scale},
-                {"vae_tiling", result.used.vae_tiling},
-                {"sampler", optional(result.used.sampler)},
-                {"eta", optional(result.used.eta)},
-                {"guidance_rescale", optional(result.used.guidance_rescale)},
-                {"aesthetic_score", optional(result.used.aesthetic_score)},
-                {"negative_aesthetic_score", optional(result.used.negative_aesthetic_score)},
-                {"mask", options.start.mask.empty() ? Json() : Json(options.start.mask)},
-                {"refiner", options.refiner ? Json(*options.refiner) : Json()},
-                {"refiner_start", optional(result.used.refiner_start)}};
-  if (!options.start.image.empty()) {
-    settings["image"] = options.start.image;
-    settings["strength"] = result.used.strength;
-    settings["fit"] = to_string(result.used.fit);
-  }
-  const std::string advice = run.advice();
-  const auto file_or_null = [](const std::string& name) { return name.empty() ? Json() : Json(name); };
-  return {
-      {"pictures", pictures},
-      {"model", model},
-      {"components", components},
-      {"device", device.name},
-      {"seed", result.used.seed},
-      {"settings", settings},
-      {"precision", policy_text(choices)},
-      {"plan", options.plan.empty() ? Json() : Json(options.plan)},
-      {"policies", policies_json(family, choices)},
-      {"seconds",
-       {{"load", result.load_seconds},
-        {"text", result.text_seconds},
-        {"denoise", result.denoise_seconds},
-        {"step", result.steps ? Json(result.denoise_seconds / static_cast<double>(result.steps)) : Json()},
-        {"decode", result.decode_seconds},
-        {"total", run.seconds}}},
-      {"peak_bytes", result.peak_bytes},
-      {"estimated_peak_bytes", run.result.estimate.peak()},
-      {"peak_resident_bytes", families::peak_resident_memory()},
-      {"non_finite",
-       {{"latents", run.non_finite_latents},
-        {"pixels", result.nan_values},
-        {"ops", run.trace ? Json(run.trace->non_finite_values()) : Json()},
-        {"advice", advice.empty() ? Json() : Json(advice)}}},
-      {"warnings", warnings},
-      {"latents", file_or_null(options.save_latents)},
-      {"trace", file_or_null(options.trace)}};
+/// Reads what the request starts from.
+void read_start(const GenerateOptions& options, std::size_t pictures, families::Request& request) {
+  options.start.read(request, {});  // a picture may take the place of the one that it starts from
+  if (options.refiner) request.refiner = model_path(options.refiner);
+  request.refiner_start = options.refiner_start;
+  if (options.latents.empty()) return;
+  request.latents = read_latents(options.latents);
+  if (request.latents->shape()[0] != static_cast<std::int64_t>(pictures))
+    throw io::file_error(options.latents,
+                         "tensor 'latents' has shape " + to_string(request.latents->shape()) +
+                             ": --prompt and --batch ask for " + std::to_string(pictures) + " pictures");
 }
 
-/// Writes the last picture that there is.
-void write_picture(const GenerateOptions& options, const families::Result& so_far,
-                   const families::Family& family, const families::ComponentChoices& choices,
-                   const std::string& model, const std::vector<std::pair<std::string, std::string>>& given,
-                   const std::vector<std::filesystem::path>& files) {
-  const std::size_t i = so_far.images.size() - 1;
-  const PictureFacts facts{so_far.prompts[i],
-                           model,
-                           policy_text(choices),
-                           static_cast<std::int64_t>(i),
-                           static_cast<std::int64_t>(files.size()),
-                           !options.start.image.empty(),
-                           !options.latents.empty(),
-                           so_far.sampler,
-                           family.guidance_is_distilled(),
-                           image::format_of_name(files[i]) == image::Format::png ? 0 : options.quality,
-                           "",
-                           given};
-  const std::array texts{image::Text{"parameters", parameters_text(so_far.used, facts)}};
-  write_output(files[i],
-               image::encode_image(image::format_of_name(files[i]), so_far.images[i], texts, options.quality),
-               old_files(options));
-  if (!options.json && !is_standard_output(files[i])) notes() << "wrote " << io::shown(files[i]) << "\n";
+/// No output takes the place of what is read, but for the picture to start from, which is in memory by then.
+void check_all_inputs_stay(const GenerateOptions& options, const families::ModelFiles& model,
+                           const families::Request& request, std::span<const std::filesystem::path> outputs) {
+  check_inputs_stay(outputs, model);
+  check_inputs_stay(outputs, std::array<std::filesystem::path, 3>{options.plan, options.start.mask,
+                                                                  options.run.prompts_file.value_or("")});
+  if (request.refiner) check_inputs_stay(outputs, families::ModelFiles(*request.refiner));
+}
+
+/// Label and name of each file that is given beside the model.
+std::vector<std::pair<std::string, std::string>> given_beside(const GenerateOptions& options,
+                                                              const families::ModelFiles& model,
+                                                              const families::Request& request) {
+  auto given = given_files(model);
+  if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
+  if (!options.start.mask.empty()) given.emplace_back("Mask", given_name(options.start.mask));
+  if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, options.refiner));
+  return given;
+}
+
+/// A device's models, which a plan casts as they are loaded.
+class PlannedBackend {
+ public:
+  PlannedBackend(const std::string& plan, const families::Backend& backend)
+      : weights_(casting::read_plan(plan), io::shown(plan)), changed_(backend, weights_) {}
+  PlannedBackend(const PlannedBackend&) = delete;  // one member knows where the other is
+  PlannedBackend& operator=(const PlannedBackend&) = delete;
+
+  const families::Backend& backend() const { return changed_; }
+
+ private:
+  casting::PlannedWeights weights_;
+  families::ChangedWeights changed_;
+};
+
+/// Refuses what the model has no use for, or no memory. Settles in the request what only the model decides.
+families::MemoryEstimate checked_estimate(const GenerateOptions& options, const families::Pipeline& pipeline,
+                                          families::Request& request) {
+  if (!options.plan.empty() && !pipeline.has_blocks())
+    throw UsageError(
+        "--plan: a model of this family is not cast as it is loaded: write it with `precast convert "
+        "--plan`, and draw with that file as --transformer");
+  options.run.settle_guidance(pipeline, request);
+  require_used(pipeline, request);
+  require_used(options.policy, pipeline.family());
+  return pipeline.check(request);
 }
 
 /// What is about to run and the memory that it takes, on stderr.
-void tell(const std::string& model, const families::Request& full, const families::MemoryEstimate& estimate,
-          const families::ComponentChoices& choices, const families::ChosenDevice& device,
-          std::size_t pictures) {
-  notes() << model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ") << *full.width
-          << "x" << *full.height << ", " << io::counted(*full.steps, "step") << ", seed " << full.seed << ", "
-          << policy_text(choices) << " on " << device.name << "; needs about " << in_bytes(estimate.peak());
-  if (const std::int64_t free = machine_of(device).free_bytes)
+void tell(const GenerateJob& job, const families::Request& full, const families::MemoryEstimate& estimate) {
+  const std::size_t pictures = job.files.size();
+  notes() << job.model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ")
+          << *full.width << "x" << *full.height << ", " << io::counted(*full.steps, "step") << ", seed "
+          << full.seed << ", " << policy_text(job.pipeline.choices()) << " on " << job.device.name
+          << "; needs about " << in_bytes(estimate.peak());
+  if (const std::int64_t free = machine_of(job.device).free_bytes)
     notes() << ", " << in_bytes(free) << " are free";
   notes() << "\n";
 }
 
 void generate(const GenerateOptions& options) {
-  families::Request request = options.run.request();
-  options.start.apply(request);
-  check_picture_name(options.output, recorded_texts(request));
-  request.preview = options.preview.wish(options.output, options.quality, old_files(options));
-  request.written_as = image::Encoding{image::format_of_name(options.output), options.quality};
+  families::Request request = asked_for(options);
   const auto files = numbered(options.output, options.start.pictures(request));
   check_outputs(options, files);
   options.run.set_threads();
-  options.start.read(request, {});  // a picture may take the place of the one that it starts from
-  if (options.refiner) request.refiner = model_path(options.refiner);
-  request.refiner_start = options.refiner_start;
-  if (!options.latents.empty()) {
-    request.latents = read_latents(options.latents);
-    if (request.latents->shape()[0] != static_cast<std::int64_t>(files.size()))
-      throw io::file_error(options.latents, "tensor 'latents' has shape " +
-                                                to_string(request.latents->shape()) +
-                                                ": --prompt and --batch ask for " +
-                                                std::to_string(files.size()) + " pictures");
-  }
+  read_start(options, files.size(), request);
   const families::ModelFiles model = options.run.files();
-  const std::vector<std::filesystem::path> outputs = outputs_of(options, files);
-  check_inputs_stay(outputs, model);
-  check_inputs_stay(outputs, std::array<std::filesystem::path, 3>{options.plan, options.start.mask,
-                                                                  options.run.prompts_file.value_or("")});
-  auto given = given_files(model);
-  if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
-  if (!options.start.mask.empty()) given.emplace_back("Mask", given_name(options.start.mask));
-  if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, options.refiner));
-  const std::string name = model_name(model.model, options.run.model);
+  check_all_inputs_stay(options, model, request, outputs_of(options, files));
   const families::ChosenDevice device = families::choose_device(options.run.device);
-  std::optional<AutoChoice> chosen;
-  if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
-  const families::ComponentChoices asked =
-      resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
-  std::optional<casting::PlannedWeights> planned_weights;
-  std::optional<families::ChangedWeights> planned;
-  if (!options.plan.empty()) {
-    planned_weights.emplace(casting::read_plan(options.plan), io::shown(options.plan));
-    planned.emplace(*device.backend, *planned_weights);
-  }
-  const families::Backend& backend = planned ? *planned : *device.backend;
-  const auto pipeline = families::open(model, asked, backend);
-  const families::ComponentChoices& choices = pipeline->choices();
-  if (planned && !pipeline->has_blocks())
-    throw UsageError(
-        "--plan: a model of this family is not cast as it is loaded: write it with `precast convert "
-        "--plan`, and draw with that file as --transformer");
-  options.run.settle_guidance(*pipeline, request);
-  require_used(*pipeline, request);
-  require_used(options.policy, pipeline->family());
-  const families::MemoryEstimate estimate = pipeline->check(request);
+  const ChosenPolicies policies = chosen_policies(options.policy, model, request, device);
+  std::optional<PlannedBackend> planned;
+  if (!options.plan.empty()) planned.emplace(options.plan, *device.backend);
+  const auto pipeline =
+      families::open(model, policies.components, planned ? planned->backend() : *device.backend);
+  const families::MemoryEstimate estimate = checked_estimate(options, *pipeline, request);
   const families::Request full = pipeline->with_defaults(request);
   check_picture_size("--output", options.output, *full.width, *full.height);
   if (const auto preview = options.preview.file(options.output))
     check_picture_size("--preview-output", *preview, *full.width, *full.height);
+
+  const GenerateJob job{options,
+                        *pipeline,
+                        device,
+                        model_name(model.model, options.run.model),
+                        given_beside(options, model, request),
+                        files};
   options.run.tell_device(device);
-  if (chosen) notes() << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
+  policies.tell();
   std::vector<std::string> warnings = run_warnings(*pipeline, request);
   for (const std::string& warning : generate_warnings(options)) warnings.push_back(warning);
   tell_warnings(warnings);
-  tell(name, full, estimate, choices, device, files.size());
+  tell(job, full, estimate);
   if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
+
   const PictureRun run = run_pipeline(
       *pipeline, request,
-      options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace, old_files(options)),
-      [&](const families::Result& so_far) {
-        write_picture(options, so_far, pipeline->family(), choices, name, given, files);
-      });
+      options.trace.empty() ? nullptr : std::make_unique<TraceFile>(options.trace, options.old_files()),
+      [&](const families::Result& so_far) { write_picture(job, so_far); });
   if (!options.save_latents.empty())
-    write_latents(options.save_latents, run.result.latents, old_files(options));
+    write_latents(options.save_latents, run.result.latents, options.old_files());
   if (!options.trace.empty()) run.trace->commit();
   if (const std::string advice = run.advice(); !advice.empty())
     std::cerr << "precast: warning: " << advice << "\n";
-  if (options.json)
-    print(result_json(options, run, pipeline->family(), choices, device, name, files, warnings));
+  if (options.json) print(generate_json(job, run, warnings));
   notes() << run_summary(run, device.is_cuda) << "\n";
 }
 

@@ -10,6 +10,8 @@
 #include <cli/options/start_options.hpp>
 #include <image/picture_file.hpp>
 
+#include <precast/io/atomic_file.hpp>
+
 namespace precast::cli {
 
 struct GenerateOptions {
@@ -24,6 +26,8 @@ struct GenerateOptions {
   CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;
   bool no_overwrite = false, json = false;
+
+  io::OldFile old_files() const { return no_overwrite ? io::OldFile::kept : io::OldFile::replaced; }
 };
 
 /// Adds the options, and examples below them.

@@ -41,19 +41,21 @@ struct RecordOptions {
   std::string output = "samples.safetensors", importance;
   CLI::Option* output_option = nullptr;
   bool json = false;
+
+  std::int64_t every_step() const { return every.value_or(1); }
 };
 
 /// How the samples were made: everything that they depend on.
 std::map<std::string, std::string> facts_of_samples(const RecordOptions& options,
                                                     const families::Request& full,
                                                     const families::ComponentChoices& choices,
-                                                    const std::string& model, std::int64_t every) {
+                                                    const std::string& model) {
   std::map<std::string, std::string> facts{
       {"model", model},
       {"prompts", Json(full.prompts).dump(-1, ' ', false, Json::error_handler_t::replace)},
       {"seed", std::to_string(full.seed)},
       {"steps", std::to_string(*full.steps)},
-      {"every", std::to_string(every)},
+      {"every", std::to_string(options.every_step())},
       {"batch", std::to_string(full.batch)},
       {"width", std::to_string(*full.width)},
       {"height", std::to_string(*full.height)},
@@ -115,6 +117,56 @@ std::size_t write_importance(const RecordOptions& options, const watch::InputSqu
       options.run.prompts_file.value_or("prompts") + " (precast record, " + model + ")");
 }
 
+/// Runs the request, and keeps what the model's blocks start from, where it has such, and the squares of the
+/// inputs of its matrices, where they are wanted.
+void run_recorded(const RecordOptions& options, const families::Pipeline& pipeline,
+                  const families::Request& request, casting::Samples& samples, watch::InputSquares& squares) {
+  std::optional<watch::CountingInputSquares> counting;
+  if (!options.importance.empty()) counting.emplace(squares);
+  ProgressReporter reporter;
+  const families::ProgressCallback progress = [&](const families::Progress& at) {
+    throw_if_interrupted();
+    reporter.update(at.stage, at.done, at.total);
+  };
+  if (pipeline.has_blocks())
+    pipeline.record(request,
+                    {options.every_step(),
+                     [&](families::RecordedState state) { samples.recorded.push_back(std::move(state)); }},
+                    progress);
+  else
+    pipeline.generate(request, progress);
+  reporter.wipe();
+  if (pipeline.has_blocks() && samples.recorded.empty())
+    throw UsageError("--strength leaves no step to record: raise it, or the number of steps");
+}
+
+/// Writes both files, and tells of them when both are there.
+void write_recorded(const RecordOptions& options, const casting::Samples& samples, bool has_samples,
+                    const watch::InputSquares& squares, const std::string& model) {
+  Json told{{"model", model}};
+  std::vector<std::string> lines;
+  if (has_samples) {
+    casting::write_samples(options.output, samples);
+    const Shape& shape = samples.recorded.front().state.tokens.shape();
+    told["output"] = options.output;
+    told["samples"] = samples.recorded.size();
+    told["tokens"] = shape[0];
+    told["width"] = shape[1];
+    lines.push_back("wrote " + io::shown(options.output) + ": " +
+                    io::counted(std::ssize(samples.recorded), "sample") + " of " + std::to_string(shape[0]) +
+                    " tokens");
+  }
+  if (!options.importance.empty()) {
+    const std::size_t matrices = write_importance(options, squares, model);
+    told["importance"] = options.importance;
+    told["matrices"] = matrices;
+    lines.push_back("wrote " + io::shown(options.importance) + ": the importance of " +
+                    std::to_string(matrices) + " matrices");
+  }
+  if (options.json) print(told);
+  for (const std::string& line : lines) notes() << line << "\n";
+}
+
 void record(const RecordOptions& options) {
   families::Request request = options.run.request();
   options.start.apply(request);
@@ -130,66 +182,25 @@ void record(const RecordOptions& options) {
                      "': samples are a safetensors file: name one that ends in .safetensors");
   const std::string name = cast_model_name(model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
-  std::optional<AutoChoice> chosen;
-  if (options.policy.automatic()) chosen = chosen_by_auto(model, request, device);
-  const families::ComponentChoices asked =
-      resolved_components(options.policy, chosen ? chosen->preset.choice : PolicyChoice{});
-  const auto pipeline = families::open(model, asked, *device.backend);
-  const families::ComponentChoices& choices = pipeline->choices();
+  const ChosenPolicies policies = chosen_policies(options.policy, model, request, device);
+  const auto pipeline = families::open(model, policies.components, *device.backend);
   require_something_to_record(options, *pipeline, device);
   if (!pipeline->has_blocks()) files.erase(files.begin());
   check_output_files(files);  // before anything is computed
+  options.run.settle_guidance(*pipeline, request);
   require_used(*pipeline, request);
+  require_used(options.policy, pipeline->family());
   pipeline->check(request);
   const families::Request full = pipeline->with_defaults(request);
   options.run.tell_device(device);
-  if (chosen) notes() << "preset auto: " << chosen->preset.name << " (" << chosen->reason << ")\n";
+  policies.tell();
   tell_warnings(run_warnings(*pipeline, request));
   if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
 
-  const std::int64_t every = options.every.value_or(1);
-  casting::Samples samples{facts_of_samples(options, full, choices, name, every), {}};
+  casting::Samples samples{facts_of_samples(options, full, pipeline->choices(), name), {}};
   watch::InputSquares squares;
-  std::optional<watch::CountingInputSquares> counting;
-  if (!options.importance.empty()) counting.emplace(squares);
-  ProgressReporter reporter;
-  const families::ProgressCallback progress = [&](const families::Progress& at) {
-    throw_if_interrupted();
-    reporter.update(at.stage, at.done, at.total);
-  };
-  if (pipeline->has_blocks())
-    pipeline->record(
-        request,
-        {every, [&](families::RecordedState state) { samples.recorded.push_back(std::move(state)); }},
-        progress);
-  else
-    pipeline->generate(request, progress);
-  counting.reset();
-  reporter.wipe();
-  if (pipeline->has_blocks() && samples.recorded.empty())
-    throw UsageError("--strength leaves no step to record: raise it, or the number of steps");
-  Json told{{"model", name}};
-  std::vector<std::string> lines;
-  if (pipeline->has_blocks()) {
-    casting::write_samples(options.output, samples);
-    const Shape& shape = samples.recorded.front().state.tokens.shape();
-    told["output"] = options.output;
-    told["samples"] = samples.recorded.size();
-    told["tokens"] = shape[0];
-    told["width"] = shape[1];
-    lines.push_back("wrote " + io::shown(options.output) + ": " +
-                    io::counted(std::ssize(samples.recorded), "sample") + " of " + std::to_string(shape[0]) +
-                    " tokens");
-  }
-  if (!options.importance.empty()) {
-    const std::size_t matrices = write_importance(options, squares, name);
-    told["importance"] = options.importance;
-    told["matrices"] = matrices;
-    lines.push_back("wrote " + io::shown(options.importance) + ": the importance of " +
-                    std::to_string(matrices) + " matrices");
-  }
-  if (options.json) print(told);
-  for (const std::string& line : lines) notes() << line << "\n";
+  run_recorded(options, *pipeline, request, samples, squares);
+  write_recorded(options, samples, pipeline->has_blocks(), squares, name);
 }
 
 }  // namespace

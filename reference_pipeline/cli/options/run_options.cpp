@@ -211,14 +211,20 @@ void add_quiet_option(CLI::App& command) {
       "--quiet,-q", [] { set_quiet(); }, "Nothing on stderr but warnings and errors");
 }
 
-AutoChoice chosen_by_auto(const families::ModelFiles& model, const families::Request& request,
-                          const families::ChosenDevice& device) {
+void ChosenPolicies::tell() const {
+  if (by_auto) notes() << "preset auto: " << by_auto->preset.name << " (" << by_auto->reason << ")\n";
+}
+
+ChosenPolicies chosen_policies(const PolicyOptions& options, const families::ModelFiles& model,
+                               const families::Request& request, const families::ChosenDevice& device) {
+  if (!options.automatic()) return {resolved_components(options, {}), std::nullopt};
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
     return families::open(model, families::ComponentChoices::all(choice), *device.backend)
         ->estimate(request)
         .needed();
   });
-  return choose_preset(machine_of(device), candidates);
+  const AutoChoice chosen = choose_preset(machine_of(device), candidates);
+  return {resolved_components(options, chosen.preset.choice), chosen};
 }
 
 }  // namespace precast::cli

@@ -65,8 +65,17 @@ void add_quiet_option(CLI::App& command);
 CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optional<int>& value, int low,
                          int high, const std::string& description);
 
-/// What `auto` chooses for a model and a request.
-AutoChoice chosen_by_auto(const families::ModelFiles& model, const families::Request& request,
-                          const families::ChosenDevice& device);
+/// The policies of a run's components.
+struct ChosenPolicies {
+  families::ComponentChoices components;
+  std::optional<AutoChoice> by_auto;  ///< what `auto` chose, where it was asked
+
+  /// Tells on stderr what `auto` chose, and why. Comes after all checks, so that an error is the only line.
+  void tell() const;
+};
+
+/// What the options name, where they leave it open over what `auto` chooses for a model and a request.
+ChosenPolicies chosen_policies(const PolicyOptions& options, const families::ModelFiles& model,
+                               const families::Request& request, const families::ChosenDevice& device);
 
 }  // namespace precast::cli

@@ -1,4 +1,5 @@
 // One run of precast train: it leaves a model, and checkpoints on its way.
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
 #include <cli/options/output_files.hpp>
 #include <cli/options/run_options.hpp>
 #include <cli/terminal/format.hpp>
@@ -162,6 +164,8 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     take_settings(command, kept, checkpoint);
     check_inputs_of_training(options);  // the checkpoint may have named the data
   }
+  const std::array written{checkpoint, folder / model_file, folder / "config.json", folder / tokenizer_file};
+  check_inputs_stay(written, std::array<std::filesystem::path, 2>{options.data, options.batches});
   settle_training(options, command);
   options.training.policy = training_policy(options.training.policy).name;
   TrainInputs inputs = open_inputs(options, job, *device.backend);
@@ -194,8 +198,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   if (is_first) {
     made.emplace(folder);
     // One that cannot be written, or a log in the place of another, is found before it is trained for.
-    std::vector<std::filesystem::path> files{checkpoint, folder / model_file, folder / "config.json",
-                                             folder / tokenizer_file};
+    std::vector<std::filesystem::path> files(written.begin(), written.end());
     if (!options.log.empty()) files.emplace_back(options.log);
     check_output_files(files);
   }

@@ -81,6 +81,70 @@ std::vector<std::string> warnings_of_model(const std::filesystem::path& folder,
   return warnings;
 }
 
+/// Tokens of a step of one rank.
+double tokens_of_step(const TrainOptions& options, int ranks) {
+  return options.batches.empty() ? static_cast<double>(options.batch_size() * options.context_length())
+                                 : static_cast<double>(tokens_of_batches(options.batches)) / ranks;
+}
+
+/// A model that is not there yet, with values drawn from the seed. `text` has its characters, where these are
+/// its tokens.
+TrainInputs new_model(const TrainOptions& options, const std::optional<Text>& text, double tokens,
+                      const families::Backend& device) {
+  TrainInputs inputs;
+  inputs.tokenizer =
+      options.tokenizer == "bytes" ? Tokenizer::of_bytes() : Tokenizer::of_characters(text->text, text->name);
+  inputs.config = options.new_model(inputs.tokenizer->size());
+  require_memory(inputs.config, tokens, !options.batches.empty(), device);
+  inputs.values = initial_values(parameters_of(inputs.config), options.seed);
+  return inputs;
+}
+
+TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::path& folder, double tokens,
+                            bool is_first, const families::Backend& device) {
+  TrainInputs inputs;
+  inputs.config = LanguageModelConfig::load(folder / "config.json");
+  require_memory(inputs.config, tokens, !options.batches.empty(), device);
+  inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
+  if (options.resume)  // the checkpoint has them
+    for (const ParameterFacts& facts : parameters_of(inputs.config))
+      inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
+  else
+    inputs.values = read_values(folder, inputs.config);
+  if (is_first) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
+  return inputs;
+}
+
+/// Throws where a text cannot be made tokens of this model.
+void require_tokenizer(const TrainOptions& options, const std::filesystem::path& folder,
+                       const TrainInputs& inputs) {
+  if (!inputs.tokenizer && options.resume)
+    throw io::file_error(
+        folder / tokenizer_file,
+        "is not there, which says what the tokens are: put it back, or give the run's --batches");
+  if (!inputs.tokenizer)
+    throw UsageError("--model has no tokenizer that precast reads: give its tokens by --batches");
+  if (inputs.tokenizer->size() > inputs.config.vocabulary)
+    throw io::file_error(folder / tokenizer_file,
+                         "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
+                             std::to_string(inputs.config.vocabulary) +
+                             ": they are not of one model; take the file away, or give its tokens by "
+                             "--batches");
+}
+
+/// Throws where --batch or --context contradict the windows of --batches.
+void require_batches_as_given(const TrainOptions& options, const TrainInputs& inputs) {
+  // A checkpoint's --batch is that of as many ranks as there were, and compared where it is known.
+  if (options.batches.empty() || options.resume) return;
+  if (options.batch && *options.batch != inputs.batches->batch())
+    throw UsageError("--batch is " + std::to_string(*options.batch) + ", and --batches has " +
+                     std::to_string(inputs.batches->batch()) + " windows a step for each rank: leave it out");
+  const bool is_most = options.model.empty();  // that a new model reads
+  if (options.context && !is_most && *options.context != inputs.batches->context())
+    throw UsageError("--context is " + std::to_string(*options.context) + ", and --batches has " +
+                     std::to_string(inputs.batches->context()) + ": leave it out");
+}
+
 enum class Training { no, yes, is_being_left };
 Training training = Training::no;
 int signal_of_leaving = 0;
@@ -128,52 +192,21 @@ void check_inputs_of_training(const TrainOptions& options) {
 
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
                         const families::Backend& device) {
-  std::string batches_name = "--batch";
-  TrainInputs inputs;
   const std::filesystem::path folder = options.resume ? options.output : options.model;
-  const bool is_new = folder.empty();
-  const bool of_file = !options.batches.empty();
-  const double tokens = of_file ? static_cast<double>(tokens_of_batches(options.batches)) / job.size()
-                                : static_cast<double>(options.batch_size() * options.context_length());
+  const bool is_new = folder.empty(), of_file = !options.batches.empty();
+  const double tokens = tokens_of_step(options, job.size());
   std::optional<Text> text;
   if (!of_file || (is_new && options.tokenizer == "characters"))
     text = text_of(options);
   else if (!options.data.empty())
     throw UsageError(
         "--data and --batches are both given, and the model has its tokens: leave one of them out");
-  if (is_new) {
-    inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
-                                                    : Tokenizer::of_characters(text->text, text->name);
-    inputs.config = options.new_model(inputs.tokenizer->size());
-    require_memory(inputs.config, tokens, of_file, device);
-    inputs.values = initial_values(parameters_of(inputs.config), options.seed);
-  } else {
-    inputs.config = LanguageModelConfig::load(folder / "config.json");
-    require_memory(inputs.config, tokens, of_file, device);
-    inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
-    if (options.resume)  // the checkpoint has them
-      for (const ParameterFacts& facts : parameters_of(inputs.config))
-        inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
-    else
-      inputs.values = read_values(folder, inputs.config);
-    if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
-  }
+  TrainInputs inputs = is_new ? new_model(options, text, tokens, device)
+                              : model_of_folder(options, folder, tokens, job.rank() == 0, device);
   if (of_file) {
     inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
-    batches_name = io::shown(options.batches);
   } else {
-    if (!inputs.tokenizer && options.resume)
-      throw io::file_error(
-          folder / tokenizer_file,
-          "is not there, which says what the tokens are: put it back, or give the run's --batches");
-    if (!inputs.tokenizer)
-      throw UsageError("--model has no tokenizer that precast reads: give its tokens by --batches");
-    if (inputs.tokenizer->size() > inputs.config.vocabulary)
-      throw io::file_error(folder / tokenizer_file,
-                           "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
-                               std::to_string(inputs.config.vocabulary) +
-                               ": they are not of one model; take the file away, or give its tokens by "
-                               "--batches");
+    require_tokenizer(options, folder, inputs);
     inputs.batches =
         random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size() * job.size(),
                        options.context_length(), options.seed, text->name);
@@ -183,16 +216,9 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
                      " tokens, and the model reads " + std::to_string(inputs.config.positions) +
                      (of_file ? ": give --batches of a smaller one, or a new model a larger --context"
                               : ": give a smaller --context"));
-  inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(), batches_name);
-  // A checkpoint's --batch is that of as many ranks as there were, and compared where it is known.
-  if (of_file && options.batch && !options.resume && *options.batch != inputs.batches->batch())
-    throw UsageError("--batch is " + std::to_string(*options.batch) + ", and --batches has " +
-                     std::to_string(inputs.batches->batch()) + " windows a step for each rank: leave it out");
-  // Of a new model it is the most that it reads.
-  if (of_file && options.context && !is_new && !options.resume &&
-      *options.context != inputs.batches->context())
-    throw UsageError("--context is " + std::to_string(*options.context) + ", and --batches has " +
-                     std::to_string(inputs.batches->context()) + ": leave it out");
+  inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(),
+                                of_file ? io::shown(options.batches) : "--batch");
+  require_batches_as_given(options, inputs);
   return inputs;
 }
 

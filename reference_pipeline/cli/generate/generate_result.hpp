@@ -1,0 +1,33 @@
+// What `precast generate` makes: pictures with what they were made from in them, and one JSON of the run.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <cli/generate/generate_options.hpp>
+#include <cli/running/picture_run.hpp>
+#include <cli/terminal/output.hpp>
+#include <families/device.hpp>
+#include <families/pipeline.hpp>
+
+namespace precast::cli {
+
+/// What all pictures of a run are made with.
+struct GenerateJob {
+  const GenerateOptions& options;
+  const families::Pipeline& pipeline;
+  const families::ChosenDevice& device;
+  std::string model;                                       ///< its name, as pictures record it
+  std::vector<std::pair<std::string, std::string>> given;  ///< label and name of each file beside it
+  std::vector<std::filesystem::path> files;                ///< of the pictures, in their order
+};
+
+/// Writes the last picture that there is, and says so on stderr.
+void write_picture(const GenerateJob& job, const families::Result& so_far);
+
+/// The run, as --json prints it.
+Json generate_json(const GenerateJob& job, const PictureRun& run, const std::vector<std::string>& warnings);
+
+}  // namespace precast::cli
