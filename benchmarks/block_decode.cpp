@@ -2,7 +2,7 @@
 // format where the environment variable PRECAST_GGML_LIBRARY names a shared library that has it
 // (libggml-base.so).
 //
-// Floor: what is decoded is stored once. 32768 values (128 KiB in f32) stay in the second-level cache, which
+// Floor: what is decoded is stored once. 32768 values (128 KiB in f32) stay in the L2 cache, which
 // takes 64 bytes in one or two cycles: at 4 GHz 128 to 256 GB/s. A step of 16 values takes a load, a
 // widening, a shift or a mask, a conversion, one or two products and a store: about 7 instructions, of which
 // 4 start in a cycle.

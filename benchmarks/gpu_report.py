@@ -34,7 +34,7 @@ def machine(facts):
     parts = [facts["device"]]
     if "compute_capability" in facts:
         parts[0] += (f" (compute capability {facts['compute_capability']}, {facts['memory_gb']} GB, "
-                     f"{facts['cache_mib']} MiB of second-level cache)")
+                     f"{facts['cache_mib']} MiB of L2 cache)")
         version = driver()
         parts.append(f"driver {version or 'unknown'} (CUDA {facts['cuda_of_driver']})")
         parts.append(f"CUDA runtime {facts['cuda_runtime']}")

@@ -3,7 +3,7 @@
 // reductions and losses read all of theirs.
 //
 // Floor: the time of that copy. Sizes are 1536 tokens of 3072, so that f32 (19 MB in, 19 out) does not fit
-// the second-level cache.
+// the L2 cache.
 #include <cstring>
 #include <string>
 #include <vector>

@@ -76,7 +76,7 @@ class Cpu:
 
 
 class Cuda:
-    """How things are measured on a GPU: as benchmarks/cuda/measure.hpp does, with the second-level cache overwritten."""
+    """How things are measured on a GPU: as benchmarks/cuda/measure.hpp does, with the L2 cache overwritten."""
     device = "cuda"
     cases_kept = 8
     graphed = ("double_block", "single_block", "denoise_step", "unet_step", "unet_xl_step", "vae_decode")

@@ -21,7 +21,7 @@ class Device {
   virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
   /// Bytes that could be taken. What is kept for reuse is given back before.
   virtual std::int64_t free_memory() = 0;
-  /// Overwrites the second-level cache, as the next work on the stream.
+  /// Overwrites the L2 cache, as the next work on the stream.
   virtual void evict_cache() = 0;
   /// Records a point of the stream's work under a number, in place of an earlier one.
   virtual void mark(std::size_t number) = 0;

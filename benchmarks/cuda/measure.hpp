@@ -50,7 +50,7 @@ void require_result(const Tensor<T, Memory>& tensor) {
 }
 
 /// The device's seconds for work that is started on the stream, when nothing that it reads is in the
-/// second-level cache. While the cache is overwritten the host starts all of the work, so that it does not
+/// L2 cache. While the cache is overwritten the host starts all of the work, so that it does not
 /// wait for the host.
 template <class Start>
 double seconds_cold(Device& device, Start&& start) {

@@ -207,7 +207,7 @@ class PanelProduct {
   void multiply_in_tile_registers(std::int64_t rows, std::int64_t features, const Multiplied* src,
                                   const Multiplied* weights, f32* tile) const {
     if constexpr (in_onednn && fits_tile_registers<Multiplied>) {
-      // What is multiplied at a time stays in the second-level cache: 256 rows of these columns are 0.75 MiB.
+      // What is multiplied at a time stays in the L2 cache: 256 rows of these columns are 0.75 MiB.
       constexpr std::int64_t columns_at_once = 1536;
       const std::int64_t depth = rounded_up(weight_.columns(), tile_depth), width = weight_.panel_width();
       const TileLayout layout = TileLayout::tiles(depth);

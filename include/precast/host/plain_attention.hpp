@@ -18,7 +18,7 @@
 namespace precast::host {
 
 namespace detail {
-/// The rows of queries that one task takes: their scores are to stay in the second-level cache.
+/// The rows of queries that one task takes: their scores are to stay in the L2 cache.
 inline constexpr std::int64_t plain_rows = 48;
 static_assert(plain_rows % rows_at_once == 0);
 

@@ -111,7 +111,7 @@ void multiply_tiles(const bf16* a, const TileLayout& layout, const bf16* b, std:
     _tile_zero(3);
   }
   for (std::int64_t k = 0; k < depth; k += tile_depth, a += layout.step, b += tile_side * b_bytes / 2) {
-    // Measured: the CPU does not look ahead for the right operands, which come from its second cache.
+    // Measured: the CPU does not look ahead for the right operands, which come from its L2 cache.
     for (std::int64_t r = tile_side; r < 2 * tile_side; ++r)
       _mm_prefetch(reinterpret_cast<const char*>(b) + r * b_bytes, _MM_HINT_T0);
     _tile_loadd(4, a, a_bytes);

@@ -31,7 +31,7 @@ struct CrossEntropyArguments {
 };
 
 // Bytes moved: each logit read once, the minimum, up to 8192 classes (f32; 16384 of 16 bits); longer rows are
-// read twice, the second time from the second-level cache while it holds them. 4 written for a row.
+// read twice, the second time from the L2 cache while it holds them. 4 written for a row.
 template <int Tile, int Count, class From>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
                                      1) void cross_entropy_kernel(CrossEntropyArguments<From> a,

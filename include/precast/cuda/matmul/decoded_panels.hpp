@@ -24,7 +24,7 @@
 
 namespace precast::gpu {
 
-/// What a panel takes at most, so that it can still be in a device's second-level cache when it is
+/// What a panel takes at most, so that it can still be in a device's L2 cache when it is
 /// multiplied.
 inline constexpr std::int64_t most_bytes_of_panel = std::int64_t{32} << 20;
 

@@ -27,7 +27,7 @@ struct LayerNormArguments : NormArguments<From, To, W> {
 };
 
 // Bytes moved: each value read once and written once, which is the minimum, up to 8192 columns (f32; 16384 of
-// 16 bits); longer rows are read four times, from the second-level cache while it holds them. Scale and shift
+// 16 bits); longer rows are read four times, from the L2 cache while it holds them. Scale and shift
 // come from memory once and from the nearest cache after that, since a multiprocessor's blocks all want the
 // same.
 template <int Tile, int Count, bool Saturates, class From, class To, class W>

@@ -27,7 +27,7 @@ struct SoftmaxArguments {
 };
 
 // Bytes moved: each value read once and written once, the minimum, up to 8192 columns (f32 result); longer
-// rows are read three times, the second and third time from the second-level cache while it holds them.
+// rows are read three times, the second and third time from the L2 cache while it holds them.
 template <int Tile, int Count, bool Saturates, class From, class To>
 PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
                                      1) void softmax_kernel(SoftmaxArguments<From, To> a) {
