@@ -346,6 +346,21 @@ TEST_CASE("generate: --cfg-scale is --guidance of Stable Diffusion, also where i
   CHECK(guidance({"--cfg-scale", "1"}) == 1);
 }
 
+TEST_CASE("generate: preset auto counts what a guidance takes that --cfg-scale turns off") {
+  const Scratch scratch;
+  const auto counted = [&](const char* option) {
+    const auto outcome =
+        run({"generate", "--model", "shapes-sd", "--prompt", "a large red star", "--steps", "1", "--width",
+             "256", "--height", "256", option, "1", "--output", (scratch.path() / "o.png").string()});
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    const std::size_t begin = outcome.err.find("it takes "), end = outcome.err.find(" more, ", begin);
+    REQUIRE(end != std::string::npos);
+    return outcome.err.substr(begin, end - begin);
+  };
+  CHECK(counted("--cfg-scale") == counted("--guidance"));
+}
+
 TEST_CASE("generate: what does nothing for a Stable Diffusion model is told") {
   const Scratch scratch;
   const auto made = run({"generate", "--model", stable_diffusion_models + "sd15", "--prompt", "a", "--steps",

@@ -174,7 +174,7 @@ void generate(const GenerateOptions& options) {
   const families::ModelFiles model = options.run.files();
   check_all_inputs_stay(options, model, request, outputs_of(options, files));
   const families::ChosenDevice device = families::choose_device(options.run.device);
-  const ChosenPolicies policies = chosen_policies(options.policy, model, request, device);
+  const ChosenPolicies policies = chosen_policies(options.policy, options.run, model, request, device);
   std::optional<PlannedBackend> planned;
   if (!options.plan.empty()) planned.emplace(options.plan, *device.backend);
   const auto pipeline =

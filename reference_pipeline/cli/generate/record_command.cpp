@@ -182,7 +182,7 @@ void record(const RecordOptions& options) {
                      "': samples are a safetensors file: name one that ends in .safetensors");
   const std::string name = cast_model_name(model, options.run.model);
   const families::ChosenDevice device = families::choose_device(options.run.device);
-  const ChosenPolicies policies = chosen_policies(options.policy, model, request, device);
+  const ChosenPolicies policies = chosen_policies(options.policy, options.run, model, request, device);
   const auto pipeline = families::open(model, policies.components, *device.backend);
   require_something_to_record(options, *pipeline, device);
   if (!pipeline->has_blocks()) files.erase(files.begin());

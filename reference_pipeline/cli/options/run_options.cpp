@@ -215,13 +215,14 @@ void ChosenPolicies::tell() const {
   if (by_auto) notes() << "preset auto: " << by_auto->preset.name << " (" << by_auto->reason << ")\n";
 }
 
-ChosenPolicies chosen_policies(const PolicyOptions& options, const families::ModelFiles& model,
-                               const families::Request& request, const families::ChosenDevice& device) {
+ChosenPolicies chosen_policies(const PolicyOptions& options, const RunOptions& run,
+                               const families::ModelFiles& model, families::Request& request,
+                               const families::ChosenDevice& device) {
   if (!options.automatic()) return {resolved_components(options, {}), std::nullopt};
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
-    return families::open(model, families::ComponentChoices::all(choice), *device.backend)
-        ->estimate(request)
-        .needed();
+    const auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
+    run.settle_guidance(*pipeline, request);
+    return pipeline->estimate(request).needed();
   });
   const AutoChoice chosen = choose_preset(machine_of(device), candidates);
   return {resolved_components(options, chosen.preset.choice), chosen};
