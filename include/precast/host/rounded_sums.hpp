@@ -117,7 +117,8 @@ void rounded_sums(const f32* x, const f32* weights, std::int64_t columns, std::i
   if constexpr (detail::vectors_round_to<Accumulate>) {
     constexpr std::size_t vectors = 4;
     constexpr auto at_once = static_cast<std::int64_t>(vectors * detail::values_in_register);
-    for (; f + at_once <= features; f += at_once)
+    // Weights of no columns may be a null pointer, to which nothing is added.
+    for (; columns > 0 && f + at_once <= features; f += at_once)
       detail::rounded_sums_of_registers<Accumulate>(x, weights + f, columns, features, sums + f,
                                                     std::make_index_sequence<vectors>());
   }
