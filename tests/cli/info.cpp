@@ -218,7 +218,7 @@ TEST_CASE("info: ComfyUI's samplers, and nodes that no option stands for") {
   const auto settings = read_comfyui(R"({
     "1": {"class_type": "LoraLoader", "inputs": {"lora_name": "x.safetensors", "model": ["4", 0]}},
     "2": {"class_type": "CLIPSetLastLayer", "inputs": {"stop_at_clip_layer": -2, "clip": ["1", 1]}},
-    "3": {"class_type": "CLIPTextEncode", "inputs": {"text": "a dog", "clip": ["2", 0]}},
+    "3": {"class_type": "CLIPTextEncodeSDXL", "inputs": {"text_g": "a dog", "text_l": "a dog", "clip": ["2", 0]}},
     "4": {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": "all.safetensors"}},
     "5": {"class_type": "ConditioningConcat", "inputs": {"conditioning_to": ["3", 0], "conditioning_from": ["3", 0]}},
     "6": {"class_type": "SetLatentNoiseMask", "inputs": {"samples": ["8", 0], "mask": ["7", 0]}},

@@ -184,7 +184,7 @@ class GraphReader {
   const Graph& graph_;
 };
 
-constexpr std::array<std::string_view, 3> text_names{"text", "t5xxl", "clip_l"};
+constexpr std::array<std::string_view, 5> text_names{"text", "t5xxl", "clip_l", "text_g", "text_l"};
 constexpr std::array<std::string_view, 1> guidance_names{"guidance"};
 constexpr std::array<std::string_view, 4> through_conditioning{"conditioning", "conditioning_1",
                                                                "conditioning_to", "positive"};
@@ -212,7 +212,8 @@ const GraphNode* pass_before(const GraphReader& reader, const GraphNode& sampler
   return nullptr;
 }
 
-/// The text of a conditioning: of CLIPTextEncode, or T5's where a node has one for each encoder.
+/// The text of a conditioning: of CLIPTextEncode, or T5's or XL's second encoder's where a node has one for
+/// each.
 std::string text_of(const GraphReader& reader, const GraphNode* from, std::string_view input) {
   const GraphNode* node = reader.upstream(from, input, text_names, through_conditioning);
   if (!node) return {};
