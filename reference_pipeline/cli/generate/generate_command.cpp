@@ -121,7 +121,8 @@ Json result_json(const GenerateOptions& options, const PictureRun& run, const fa
                 {"seed_step", optional(result.used.seed_step)},
                 {"t5_padding", optional(result.used.padding)},
                 {"negative", optional(result.used.negative)},
-                {"cfg_scale", result.used.cfg_scale},
+                // Of Stable Diffusion it is the guidance.
+                {"cfg_scale", family.guidance_is_distilled() ? Json(result.used.cfg_scale) : Json()},
                 {"vae_tiling", result.used.vae_tiling},
                 {"sampler", optional(result.used.sampler)},
                 {"eta", optional(result.used.eta)},
