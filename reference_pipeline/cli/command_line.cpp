@@ -138,8 +138,7 @@ class Walk {
       for (std::size_t i = most; i < std::min(most + takes, positionals_.size()); ++i)
         if (positionals_[i].empty() &&
             (option->get_type_name() == "PATH" || option->get_type_name() == "FILE"))
-          wrong(option->get_name() + " is empty: name a " +
-                (option->get_type_name() == "PATH" ? "folder or a file" : "file"));
+          wrong(option->get_name() + " is empty" + what_to_give(*option));
       most += takes;
     }
     if (positionals_.size() <= most) return;
@@ -150,6 +149,9 @@ class Walk {
     for (const char* text : {"--prompt", "--text"})
       if (most == 0 && advice.empty() && command_.get_option_no_throw(text))
         advice = std::string(": is it a text? Write ") + text + " " + in_quotes(extras);
+    for (const CLI::Option* option : command_.get_options())
+      if (advice.empty() && !option->get_positional() && is_one_of(positionals_[most], *option))
+        advice = ": write " + option->get_name() + " " + positionals_[most];
     wrong("'" + positionals_[most] + "' is an argument too many" + advice);
   }
 
@@ -157,7 +159,7 @@ class Walk {
     for (const CLI::Option* option : command_.get_options()) {
       const std::string name = option->get_name();
       if (!given_.contains(option)) {
-        if (option->get_required()) wrong(name + " is required");
+        if (option->get_required()) wrong(name + " is required" + what_to_give(*option));
         continue;
       }
       for (const CLI::Option* other : option->get_excludes())
@@ -166,6 +168,25 @@ class Walk {
         if (!given_.contains(other))
           wrong(name + " requires " + other->get_name() + ": give both, or neither");
     }
+  }
+
+  /// Whether a word is among those of a type "bash|zsh|fish".
+  static bool is_one_of(const std::string& word, const CLI::Option& option) {
+    const std::string type = option.get_type_name();
+    return word.find('|') == std::string::npos && type.find('|') != std::string::npos &&
+           ("|" + type + "|").find("|" + word + "|") != std::string::npos;
+  }
+  /// What to do where a value is missing, as far as its type says.
+  static std::string what_to_give(const CLI::Option& option) {
+    std::string words = option.get_type_name();
+    if (words == "PATH") return ": name a folder or a file";
+    if (words == "FILE") return ": name a file";
+    if (words.find('|') == std::string::npos) return {};
+    for (std::size_t at = 0; (at = words.find('|', at)) != std::string::npos; at += 2) {
+      const bool is_last = words.find('|', at + 1) == std::string::npos;
+      words.replace(at, 1, is_last ? " or " : ", ");
+    }
+    return ": give " + words;
   }
 
   static bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }

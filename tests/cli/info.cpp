@@ -189,6 +189,63 @@ TEST_CASE("info: a second pass of the text, and stable-diffusion.cpp's names") {
   for (const std::string& note : command.notes) CHECK_THAT(note, !Catch::Contains("sampler"));
 }
 
+TEST_CASE("info: what another program's text says beyond any option is told") {
+  const auto all_notes = [](const PictureSettings& settings) {
+    std::string notes;
+    for (const std::string& note : command_for(settings).notes) notes += note + "\n";
+    return notes;
+  };
+  const auto settings = read_parameters(
+      "a (fluffy:1.2) cat <lora:detail:0.8>\nSteps: 20, Sampler: Euler, Schedule type: Exponential, CFG "
+      "scale: "
+      "7, Seed: 5, Size: 512x512, Model hash: 0123456789, Model: v1-5, Clip skip: 2, Refiner: xl [0123], "
+      "Lora hashes: \"detail: 0123\", Version: v1.10.1");
+  REQUIRE(settings);
+  CHECK_THAT(all_notes(*settings), Catch::Contains("Clip skip: 2, Refiner: xl [0123]") &&
+                                       Catch::Contains("<lora:detail:0.8>") &&
+                                       Catch::Contains("parentheses") && Catch::Contains("'Exponential'") &&
+                                       Catch::Contains("add --sampler euler") && !Catch::Contains("hash"));
+  const auto automatic = read_parameters(
+      "a \\(cat\\)\nSteps: 20, Sampler: DPM++ 2M, Schedule type: Automatic, CFG scale: 7, Seed: 5");
+  REQUIRE(automatic);
+  CHECK(command_for(*automatic).arguments == Words{"precast", "generate", "--prompt", "a \\(cat\\)", "--seed",
+                                                   "5", "--steps", "20", "--cfg-scale", "7", "--sampler",
+                                                   "dpmpp_2m_karras"});
+  CHECK(command_for(*automatic).notes.size() == 1);  // that another program made it
+}
+
+TEST_CASE("info: ComfyUI's samplers, and nodes that no option stands for") {
+  const auto settings = read_comfyui(R"({
+    "1": {"class_type": "LoraLoader", "inputs": {"lora_name": "x.safetensors", "model": ["4", 0]}},
+    "2": {"class_type": "CLIPSetLastLayer", "inputs": {"stop_at_clip_layer": -2, "clip": ["1", 1]}},
+    "3": {"class_type": "CLIPTextEncodeSDXL", "inputs": {"text_g": "a dog", "text_l": "a dog", "clip": ["2", 0]}},
+    "4": {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": "all.safetensors"}},
+    "5": {"class_type": "ConditioningConcat", "inputs": {"conditioning_to": ["3", 0], "conditioning_from": ["3", 0]}},
+    "6": {"class_type": "SetLatentNoiseMask", "inputs": {"samples": ["8", 0], "mask": ["7", 0]}},
+    "9": {"class_type": "KSamplerAdvanced", "inputs": {"noise_seed": 7, "steps": 20, "cfg": 7.0, "sampler_name":
+          "dpmpp_2m", "scheduler": "karras", "start_at_step": 8, "model": ["1", 0], "positive": ["5", 0],
+          "latent_image": ["6", 0]}}})",
+                                     "x.png");
+  REQUIRE(settings);
+  const RemadeCommand command = command_for(*settings);
+  CHECK(command.arguments == Words{"precast", "generate", "--prompt", "a dog", "--seed", "7", "--steps", "20",
+                                   "--cfg-scale", "7", "--sampler", "dpmpp_2m_karras"});
+  std::string notes;
+  for (const std::string& note : command.notes) notes += note + "\n";
+  CHECK_THAT(notes, Catch::Contains("LoRA 'x.safetensors'") && Catch::Contains("layer -2") &&
+                        Catch::Contains("made of several") && Catch::Contains("--mask") &&
+                        Catch::Contains("its first 8 steps") && !Catch::Contains("not here for such"));
+  // A node that was muted, as graphs are drawn, made no picture.
+  const auto drawn = read_comfyui(R"({"nodes": [
+    {"id": 3, "type": "KSampler", "mode": 2, "widgets_values": [1, "fixed", 20, 8, "euler", "normal", 1]},
+    {"id": 4, "type": "LoraLoader", "mode": 4, "widgets_values": ["x.safetensors", 1, 1]},
+    {"id": 5, "type": "KSampler", "mode": 0, "widgets_values": [2, "fixed", 20, 8, "euler", "normal", 1]}]})",
+                                  "x.png");
+  REQUIRE(drawn);
+  CHECK(drawn->value("Seed") == "2");
+  CHECK(drawn->notes.empty());
+}
+
 TEST_CASE("info: a text that is no graph does not hide one that is") {
   const std::string graph = R"({"9": {"class_type": "KSampler", "inputs": {"seed": 9, "x": -Infinity}}})";
   for (const char* broken : {"a cat", "{", "[Infinity"}) {

@@ -339,7 +339,9 @@ TEST_CASE("generate: --cfg-scale is --guidance of Stable Diffusion, also where i
     words.insert(words.end(), options.begin(), options.end());
     const auto made = run(words);
     REQUIRE(made.code == 0);
-    return made.json()["settings"]["guidance"].get<double>();
+    const auto settings = made.json()["settings"];
+    CHECK(settings.at("cfg_scale").is_null());  // 1 would say that there is no guidance
+    return settings["guidance"].get<double>();
   };
   CHECK(guidance({"--guidance", "6", "--cfg-scale", "6"}) == 6);
   CHECK(guidance({"--cfg-scale", "6"}) == 6);

@@ -46,7 +46,8 @@ Json pictures_json(const GenerateJob& job, const families::Result& result) {
 }
 
 /// The settings that were used, whether given or the model's own.
-Json settings_json(const GenerateOptions& options, const families::Request& used) {
+Json settings_json(const GenerateJob& job, const families::Request& used) {
+  const GenerateOptions& options = job.options;
   Json settings{{"steps", optional_json(used.steps)},
                 {"guidance", optional_json(used.guidance)},
                 {"max_sequence_length", optional_json(used.max_sequence_length)},
@@ -56,7 +57,8 @@ Json settings_json(const GenerateOptions& options, const families::Request& used
                 {"seed_step", optional_json(used.seed_step)},
                 {"t5_padding", optional_json(used.padding)},
                 {"negative", optional_json(used.negative)},
-                {"cfg_scale", used.cfg_scale},
+                // Of Stable Diffusion it is the guidance.
+                {"cfg_scale", job.pipeline.family().guidance_is_distilled() ? Json(used.cfg_scale) : Json()},
                 {"vae_tiling", used.vae_tiling},
                 {"sampler", optional_json(used.sampler)},
                 {"eta", optional_json(used.eta)},
@@ -112,7 +114,7 @@ Json generate_json(const GenerateJob& job, const PictureRun& run, const std::vec
       {"components", components},
       {"device", job.device.name},
       {"seed", result.used.seed},
-      {"settings", settings_json(options, result.used)},
+      {"settings", settings_json(job, result.used)},
       {"precision", policy_text(job.pipeline.choices())},
       {"plan", file_json(options.plan)},
       {"policies", policies_json(job.pipeline)},

@@ -8,6 +8,7 @@
 #include <cli/terminal/output.hpp>
 
 #include <precast/io/json_text.hpp>
+#include <precast/io/message.hpp>
 
 namespace precast::cli {
 
@@ -20,6 +21,7 @@ struct GraphNode {
   std::string kind;
   std::map<std::string, nlohmann::json> values;
   std::map<std::string, std::string> links;
+  bool runs = true;  ///< neither muted nor bypassed
 };
 
 /// Numbers before other names, and 9 before 10.
@@ -88,7 +90,10 @@ Graph graph_as_run(const nlohmann::json& json) {
 /// The names of the values that a drawn node lists without them, of the nodes that matter here.
 std::vector<std::string_view> widgets_of(std::string_view kind) {
   if (kind == "KSampler") return {"seed", "", "steps", "cfg", "sampler_name", "scheduler", "denoise"};
-  if (kind == "KSamplerAdvanced") return {"", "noise_seed", "", "steps", "cfg", "sampler_name", "scheduler"};
+  if (kind == "KSamplerAdvanced")
+    return {"", "noise_seed", "", "steps", "cfg", "sampler_name", "scheduler", "start_at_step"};
+  if (kind == "CLIPSetLastLayer") return {"stop_at_clip_layer"};
+  if (kind == "LoraLoader" || kind == "LoraLoaderModelOnly") return {"lora_name"};
   if (kind == "CLIPTextEncode") return {"text"};
   if (kind == "CLIPTextEncodeFlux") return {"clip_l", "t5xxl", "guidance"};
   if (kind == "FluxGuidance") return {"guidance"};
@@ -114,6 +119,8 @@ Graph graph_as_drawn(const nlohmann::json& json) {
       continue;
     GraphNode& read = graph[in_text(node["id"])];
     read.kind = node["type"].get<std::string>();
+    // LiteGraph's modes: 2 never runs, 4 is passed by.
+    if (node.contains("mode")) read.runs = node["mode"] != 2 && node["mode"] != 4;
     if (node.contains("inputs") && node["inputs"].is_array())
       for (const nlohmann::json& input : node["inputs"]) {
         if (!input.is_object() || !input.contains("name") || !input.contains("link")) continue;
@@ -177,9 +184,10 @@ class GraphReader {
   const Graph& graph_;
 };
 
-constexpr std::array<std::string_view, 3> text_names{"text", "t5xxl", "clip_l"};
+constexpr std::array<std::string_view, 5> text_names{"text", "t5xxl", "clip_l", "text_g", "text_l"};
 constexpr std::array<std::string_view, 1> guidance_names{"guidance"};
-constexpr std::array<std::string_view, 3> through_conditioning{"conditioning", "conditioning_1", "positive"};
+constexpr std::array<std::string_view, 4> through_conditioning{"conditioning", "conditioning_1",
+                                                               "conditioning_to", "positive"};
 constexpr std::array<std::string_view, 2> model_names{"unet_name", "ckpt_name"};
 constexpr std::array<std::string_view, 1> through_models{"model"};
 constexpr std::array<std::string_view, 2> size_names{"width", "height"};
@@ -187,7 +195,9 @@ constexpr std::array<std::string_view, 2> through_latents{"samples", "latent"};
 constexpr std::array<std::string_view, 4> samplers{"KSampler", "KSamplerAdvanced", "SamplerCustomAdvanced",
                                                    "SamplerCustom"};
 
-bool is_sampler(const GraphNode& node) { return std::ranges::find(samplers, node.kind) != samplers.end(); }
+bool is_sampler(const GraphNode& node) {
+  return node.runs && std::ranges::find(samplers, node.kind) != samplers.end();
+}
 
 /// The sampler whose latents, perhaps decoded and enlarged on the way, a second pass begins with.
 const GraphNode* pass_before(const GraphReader& reader, const GraphNode& sampler) {
@@ -202,7 +212,8 @@ const GraphNode* pass_before(const GraphReader& reader, const GraphNode& sampler
   return nullptr;
 }
 
-/// The text of a conditioning: of CLIPTextEncode, or T5's where a node has one for each encoder.
+/// The text of a conditioning: of CLIPTextEncode, or T5's or XL's second encoder's where a node has one for
+/// each.
 std::string text_of(const GraphReader& reader, const GraphNode* from, std::string_view input) {
   const GraphNode* node = reader.upstream(from, input, text_names, through_conditioning);
   if (!node) return {};
@@ -215,7 +226,31 @@ std::string text_of(const GraphReader& reader, const GraphNode* from, std::strin
 std::string sampler_name(std::string name) {
   if (name == "euler") return "Euler";
   if (name == "euler_ancestral") return "Euler a";
+  if (name == "dpmpp_2m") return "DPM++ 2M";
+  if (name == "ddim") return "DDIM";
+  if (name == "lcm") return "LCM";
   return name;
+}
+
+/// A sentence on a node that changes the picture as no option here does, or "".
+std::string what_no_option_makes(const GraphReader& reader, const GraphNode& node) {
+  const auto begins = [&](std::string_view kind) { return node.kind.starts_with(kind); };
+  if (node.kind.find("Lora") != std::string::npos) {
+    const std::string name = reader.value(&node, "lora_name");
+    return "its LoRA" + (name.empty() ? std::string() : " '" + io::printable(name) + "'") +
+           " is left out, which is not here";
+  }
+  if (node.kind == "CLIPSetLastLayer" && reader.value(&node, "stop_at_clip_layer") != "-1")
+    return "that its text encoder stopped at layer " +
+           io::printable(reader.value(&node, "stop_at_clip_layer")) + " is left out";
+  if (begins("ControlNetApply")) return "its ControlNet is left out, which is not here";
+  if (node.kind == "SetLatentNoiseMask" || node.kind == "VAEEncodeForInpaint" ||
+      node.kind == "InpaintModelConditioning")
+    return "it was painted inside of a mask: say --image and --mask";
+  if (node.kind == "ConditioningCombine" || node.kind == "ConditioningConcat" ||
+      node.kind == "ConditioningAverage")
+    return "its prompt was made of several: this is the first of them";
+  return {};
 }
 
 }  // namespace
@@ -246,6 +281,16 @@ std::optional<PictureSettings> read_comfyui(const std::string& text, const std::
   if (has_second)
     settings.notes.emplace_back("its second pass is left out: these are the settings of the first");
   settings.prompt = text_of(reader, conditioned, positive);
+  if (settings.prompt.empty() && conditioned->links.contains(std::string(positive)))
+    settings.notes.emplace_back(
+        "its prompt is empty, or made by nodes that are not known here: say --prompt");
+  if (const std::string start = reader.value(sampler, "start_at_step"); !start.empty() && start != "0")
+    settings.notes.push_back("its first " + io::printable(start) +
+                             " steps were not taken: say --image and --strength");
+  for (const auto& [number, node] : graph)
+    if (std::string sentence = node.runs ? what_no_option_makes(reader, node) : std::string();
+        !sentence.empty() && std::ranges::find(settings.notes, sentence) == settings.notes.end())
+      settings.notes.push_back(std::move(sentence));
   if (std::string negative = text_of(reader, conditioned, "negative"); !negative.empty())
     settings.negative = std::move(negative);
   const auto add = [&](const char* name, std::string value) {

@@ -7,6 +7,7 @@
 #include <cli/options/given_files.hpp>
 #include <cli/options/model_path.hpp>
 #include <cli/options/policy_options.hpp>
+#include <cli/picture_settings/other_programs.hpp>
 #include <cli/picture_settings/picture_settings.hpp>
 #include <image/fit.hpp>
 #include <sampling/sampler_title.hpp>
@@ -110,7 +111,7 @@ std::string_view sampler_of(const PictureSettings& settings) {
   if (title == "euler_a") title = "Euler a";  // as stable-diffusion.cpp says
   if (title == "dpm++2m") title = "DPM++ 2M";
   // Newer versions of AUTOMATIC1111 say the schedule by itself.
-  if (title == "DPM++ 2M" && settings.value("Schedule type") == "Karras") title += " Karras";
+  if (title == "DPM++ 2M" && has_karras_schedule(settings)) title += " Karras";
   const auto found = sampling::sampler_titled(title);
   if (!found || (*found == sampling::SamplerKind::euler && !is_stable_diffusion(settings))) return {};
   return sampling::sampler_name(*found);
@@ -255,6 +256,8 @@ RemadeCommand command_for(const PictureSettings& settings) {
         !sampler.empty() && !is_euler(sampler) && sampler_of(settings).empty())
       to.note("its sampler is " + io::printable(sampler) +
               ", which is not here for such a model: the model's own takes its place");
+    for (std::string& sentence : notes_on_what_is_left_out(settings, sampler_of(settings)))
+      to.note(std::move(sentence));
     to.note("another program made it: the same settings make another picture of the same kind");
   }
   return command;

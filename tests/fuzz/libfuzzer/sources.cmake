@@ -12,9 +12,9 @@ file(GLOB sources ${again} "${fuzz}/*.cpp" "${pipeline}/text/*.cpp" "${pipeline}
 list(REMOVE_ITEM sources "${fuzz}/test_seeds.cpp")
 foreach(file IN ITEMS
     cli/compare/comparison_part cli/options/arguments cli/options/model_path cli/options/policy_options cli/options/policy_table
-    cli/picture_settings/comfyui_graph cli/picture_settings/picture_settings cli/picture_settings/remade_command
-    cli/picture_settings/shell_line cli/terminal/output families/hub_cache families/presets flux/transformer_config
-    formats/registry language_model/config stable_diffusion/unet_config
+    cli/picture_settings/comfyui_graph cli/picture_settings/other_programs cli/picture_settings/picture_settings
+    cli/picture_settings/remade_command cli/picture_settings/shell_line cli/terminal/output families/hub_cache families/presets
+    flux/transformer_config formats/registry language_model/config stable_diffusion/unet_config
     # What casting costs, and plans.
     casting/cost_file casting/cost_table casting/json_fields casting/knapsack casting/plan_file casting/planner
     casting/rank_correlation casting/relaxation casting/type_names

@@ -1,0 +1,95 @@
+// Finds what the settings of another program's picture say that no command here can.
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <cli/picture_settings/other_programs.hpp>
+#include <cli/terminal/output.hpp>
+
+#include <precast/io/message.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// Settings that the command has, or that its other notes are about.
+constexpr std::array<std::string_view, 16> told_elsewhere{
+    "Steps",     "Sampler",    "Schedule type",       "CFG scale",
+    "Seed",      "Size",       "Distilled CFG Scale", "Guidance",
+    "Model",     "Version",    "Denoising strength",  "Batch size",
+    "Batch pos", "VAE tiling", "T5 length",           "T5 padding"};
+
+/// What names files, people and sites, and changes no picture.
+bool says_nothing_of_the_picture(std::string_view name) {
+  return name.ends_with("hash") || name.ends_with("hashes") || name.starts_with("Civitai") ||
+         name.starts_with("Hires") || name == "Created Date" || name == "User" || name == "Quality";
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// Schedules that take the timesteps as a model's own does, but for which end they round to.
+bool is_usual_schedule(const std::string& schedule) {
+  constexpr std::array<std::string_view, 9> usual{
+      "", "automatic", "uniform", "normal", "simple", "discrete", "default", "sgm uniform", "sgm_uniform"};
+  return std::ranges::find(usual, schedule) != usual.end() || schedule.starts_with("ddim");
+}
+
+/// "<lora:name:0.8>" or "<lyco:…>": the first of them, or "".
+std::string network_in(const std::string& prompt) {
+  for (const std::string_view kind : {"<lora:", "<lyco:", "<hypernet:"})
+    if (const std::size_t begin = prompt.find(kind); begin != std::string::npos)
+      return prompt.substr(begin, std::min(prompt.find('>', begin), prompt.size() - 1) + 1 - begin);
+  return {};
+}
+
+/// Whether words stand in parentheses without a backslash, which weigh them there.
+bool weighs_words(const std::string& prompt) {
+  bool open = false;
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    if (prompt[i] == '\\')
+      ++i;
+    else if (prompt[i] == '(')
+      open = true;
+    else if (prompt[i] == ')' && open)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool has_karras_schedule(const PictureSettings& settings) {
+  const std::string schedule = in_lower_case(settings.value("Schedule type"));
+  return schedule == "karras" || (schedule == "automatic" && settings.source == SettingsSource::parameters);
+}
+
+std::vector<std::string> notes_on_what_is_left_out(const PictureSettings& settings,
+                                                   std::string_view sampler) {
+  std::vector<std::string> notes;
+  const bool is_flux = !settings.value("Distilled CFG Scale").empty() || !settings.value("Guidance").empty();
+  const std::string schedule = settings.value("Schedule type"), scale = settings.value("CFG scale");
+  if (!is_usual_schedule(in_lower_case(schedule)) &&
+      !(sampler == "dpmpp_2m_karras" && has_karras_schedule(settings)))
+    notes.push_back("its schedule of noise, '" + io::printable(schedule) +
+                    "', is not here for its sampler: the model's own takes its place");
+  if (in_lower_case(settings.value("Sampler")) == "euler" && !is_flux && !scale.empty() && scale != "1")
+    notes.emplace_back("its sampler is Euler: for a model of Stable Diffusion add --sampler euler");
+  if (const std::string network = network_in(settings.prompt); !network.empty())
+    notes.push_back("its prompt asks for '" + io::printable(network) +
+                    "', which is not here: it would be read as words, so take it out");
+  if (weighs_words(settings.prompt) || weighs_words(settings.negative.value_or("")))
+    notes.emplace_back("its words in parentheses were weighted: here they are read as they stand");
+  if (settings.source != SettingsSource::parameters) return notes;
+  std::string others;
+  for (const auto& [name, value] : settings.values)
+    if (!value.empty() && std::ranges::find(told_elsewhere, name) == told_elsewhere.end() &&
+        !says_nothing_of_the_picture(name))
+      others += (others.empty() ? "" : ", ") + name + ": " + quoted_value(value);
+  if (!others.empty()) notes.push_back("what no option says is left out: " + io::printable(others, 600));
+  return notes;
+}
+
+}  // namespace precast::cli
