@@ -147,41 +147,43 @@ consteval bool consistent() {
 /// Whether the casts of a policy, found consistent, say nothing twice or against each other.
 template <std::uint32_t Up, std::uint32_t Down, bool SumsGiven, bool UsesFlash>
 consteval bool casts_agree() {
-  static_assert((Up & Down) == 0,
-                "Policy: Upcast<...> contradicts Downcast<...>: both name the same op class.");
   constexpr std::uint32_t attention = AllOpClasses::bit<Attention>,
                           products = attention | AllOpClasses::bit<Matmul> | AllOpClasses::bit<Conv>;
-  static_assert(!SumsGiven || (Down & products) == 0,
+  constexpr bool apart = (Up & Down) == 0;
+  static_assert(apart, "Policy: Upcast<...> contradicts Downcast<...>: both name the same op class.");
+  constexpr bool summed_once = !apart || !SumsGiven || (Down & products) == 0;
+  static_assert(summed_once,
                 "Policy: Downcast<...> of Matmul, Conv or Attention contradicts Accumulate<T>: both say what "
                 "their products are summed in.");
-  static_assert(!UsesFlash || (Down & attention) == 0,
+  constexpr bool agrees = apart && summed_once && (!UsesFlash || (Down & attention) == 0);
+  static_assert(!apart || !summed_once || agrees,
                 "Policy: Flash contradicts Downcast<Attention>: an online softmax sums in f32.");
-  return (Up & Down) == 0 && (!SumsGiven || (Down & products) == 0) &&
-         (!UsesFlash || (Down & attention) == 0);
+  return agrees;
 }
 
-/// Whether an op class that a policy casts has another row than without that cast.
-template <class P, class Uncast, class Op>
-consteval bool cast_changes() {
-  constexpr bool changes = !std::is_same_v<decltype(row_of<P, Op>()), decltype(row_of<Uncast, Op>())>;
-  static_assert(changes || !P::template upcasts<Op>,
-                "Policy: Upcast<...> changes nothing for an op class that it names: operands, sums and "
-                "intermediates of that class are f32, or as given, without it.");
-  static_assert(
-      changes || !P::template downcasts<Op>,
-      "Policy: Downcast<...> changes nothing for an op class that it names: that class keeps neither "
-      "sums nor intermediates in a dtype wider than Compute<T>.");
-  return changes || !(P::template upcasts<Op> || P::template downcasts<Op>);
-}
+/// Whether an op class has the same row under two policies.
+template <class P, class Q, class Op>
+inline constexpr bool same_row = std::is_same_v<decltype(row_of<P, Op>()), decltype(row_of<Q, Op>())>;
+
+/// Whether all op classes that a policy casts have another row than without that cast.
 template <class P, class Uncast, class... Ops>
 consteval bool casts_change(OpClasses<Ops...>) {
-  return (cast_changes<P, Uncast, Ops>() && ...);
+  constexpr bool ups = ((!P::template upcasts<Ops> || !same_row<P, Uncast, Ops>)&&...);
+  static_assert(ups,
+                "Policy: Upcast<...> changes nothing for an op class that it names: operands, sums and "
+                "intermediates of that class are f32, or as given, without it.");
+  constexpr bool downs = ((!P::template downcasts<Ops> || !same_row<P, Uncast, Ops>)&&...);
+  static_assert(
+      downs || !ups,
+      "Policy: Downcast<...> changes nothing for an op class that it names: that class keeps neither "
+      "sums nor intermediates in a dtype wider than Compute<T>.");
+  return ups && downs;
 }
 
 /// Whether two policies have the same row for every op class.
 template <class P, class Q, class... Ops>
 consteval bool same_rows(OpClasses<Ops...>) {
-  return (std::is_same_v<decltype(row_of<P, Ops>()), decltype(row_of<Q, Ops>())> && ...);
+  return (same_row<P, Q, Ops> && ...);
 }
 /// Whether the Compute and the Accumulate of a policy change the row of an op class, against the same policy
 /// with their defaults.
