@@ -1,6 +1,7 @@
-# precast_compile(target [cold|test|light_test]): the flags of all C++ that is built here; nvcc's are
+# precast_compile(target [cold|test|host_test|light_test]): the flags of all C++ that is built here; nvcc's are
 # precast_compile_cuda's. `cold` code, which parses and prints, is optimised less than kernels are; `test` code still less,
-# since compiling it costs more than running it, and a `light_test`, which computes next to nothing, not at all.
+# since compiling it costs more than running it, and a `light_test`, which computes next to nothing, not at all. A `host_test`
+# is a test with kernels of the host in it, which sanitizers make too slow where nothing is optimised.
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release or Debug" FORCE)
 endif()
@@ -32,8 +33,8 @@ if(PRECAST_WARNINGS_AS_ERRORS)
   list(APPEND precast_flags -Werror)
 endif()
 if(PRECAST_SANITIZE)
-  # A null pointer that is read, and a read past an object, are ASan's to report: UBSan's own checks of each access are a
-  # quarter of the time to compile.
+  # A null pointer that is read, and a read past an object, are ASan's to report: UBSan's own checks of each access were a
+  # quarter of g++'s time to compile.
   set(precast_sanitizers -fsanitize=address,undefined -fno-sanitize=null,object-size -fno-sanitize-recover=all
                          -fno-omit-frame-pointer)
 endif()
@@ -46,9 +47,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 set(precast_level_cold "$<$<CONFIG:Release>:${precast_level_cold}>")
 set(precast_level_test $<$<CONFIG:Release>:-Og>)
+set(precast_level_host_test ${precast_level_test})
 set(precast_level_light_test $<$<CONFIG:Release>:-O0>)
-if(PRECAST_SANITIZE)  # which take the compiler longest where it optimises: a unit of models 59 s with -O1, 23 without
+if(PRECAST_SANITIZE)  # kernels in the emulator take clang++ five times as long with -O1, and run twice as long without
   set(precast_level_cold -O0)
+  set(precast_level_test -O0)
   set(precast_level_light_test -O0)
 endif()
 
