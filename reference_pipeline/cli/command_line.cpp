@@ -150,7 +150,8 @@ class Walk {
       if (most == 0 && advice.empty() && command_.get_option_no_throw(text))
         advice = std::string(": is it a text? Write ") + text + " " + in_quotes(extras);
     for (const CLI::Option* option : command_.get_options())
-      if (advice.empty() && !option->get_positional() && is_one_of(positionals_[most], *option))
+      if (advice.empty() && !option->get_positional() && !given_.contains(option) &&
+          is_one_of(positionals_[most], *option))
         advice = ": write " + option->get_name() + " " + positionals_[most];
     wrong("'" + positionals_[most] + "' is an argument too many" + advice);
   }

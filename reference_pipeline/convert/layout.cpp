@@ -89,13 +89,11 @@ class Arrangement {
     }
   }
 
-  /// The names that there are, in either layout.
+  /// The names that there are, in either layout; of T5's copy of its embeddings, which no table has, too.
   void keep_layout() {
     for (const InputTensor& tensor : input_.tensors()) {
-      const std::string_view plain = without_prefix(tensor.name);
       keep(tensor);
-      if (io::their_rows(table_, plain) || !io::our_rows(table_, plain).empty())
-        tensors_.back().name = kept_prefix(tensor) + std::string(plain);
+      tensors_.back().name = kept_prefix(tensor) + std::string(without_prefix(tensor.name));
     }
   }
 
@@ -190,7 +188,7 @@ std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,
     arrangement.divide();
   else if (layout == Layout::bfl && std::ranges::any_of(input.tensors(), is_ours))
     arrangement.join();
-  else if (layout)
+  else if (layout && !table.empty())
     arrangement.keep_layout();
   else
     for (const InputTensor& tensor : input.tensors()) arrangement.keep(tensor);

@@ -192,6 +192,7 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"policy", "--preset"}, "--preset needs a value"},
       {{"policy", "extra"}, "'extra' is an argument too many"},
       {{"policy", "fast"}, "'fast' is an argument too many: write --preset fast"},
+      {{"policy", "--preset", "memory", "fast"}, "'fast' is an argument too many (see"},
       {{"policy", "--json", "--json"}, "--json is given twice"},
       {{"policy", "--json=yes"}, "--json takes no value"},
       {{"inspect", "a", "b"}, "'b' is an argument too many"},

@@ -363,6 +363,12 @@ TEST_CASE("T5 in GGUF has ggml's names") {
     convert_file(source, out, to_type("q8_0"));
     CHECK(names_of(io::GgufFile(out)) == expected);
     CHECK(io::GgufFile(out).value("general.architecture")->text() == "t5encoder");
+    // Its own names without the prefix: the copy of its embeddings, too, or it would be a T5 among others.
+    const auto same = folder.path() / "same.safetensors";
+    convert_file(source, same, with_layout(Layout::diffusers));
+    for (const auto& [name, tensor] : t5) CHECK(InputWeights(same).lookup(name));
+    convert_file(same, out, to_type("q8_0"));
+    CHECK(names_of(io::GgufFile(out)) == expected);
     // Beside another part of a model it stays behind its prefix, as readers of whole models expect it.
     alone["text_encoders.clip_l.transformer.text_model.embeddings.position_embedding.weight"] =
         normal_tensor({8, 64}, 6);

@@ -11,6 +11,14 @@
 #include <malloc.h>
 #endif
 
+// Under clang++ too, which does not say so by itself: memory that pools keep would hide what a sanitizer is
+// for.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#error "AddressSanitizer is on and __SANITIZE_ADDRESS__ is not defined: see cmake/PrecastCompile.cmake"
+#endif
+#endif
+
 using precast::detail::aligned_block;
 using precast::detail::free_aligned_block;
 
