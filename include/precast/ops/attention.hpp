@@ -58,9 +58,9 @@ inline namespace PRECAST_BACKEND {
 ///
 /// Without Flash, scores and weights are stored in the op table's `inside` dtype: an f16 score beyond 65504
 /// is inf, and its row NaN. With Flash (Dao et al. 2022) scores are f32 and stay in the cache. A row whose
-/// keys are all masked by a bias of -inf, or that has none, gives zeros. A masked key's weight is 0, so that
-/// an infinity or NaN of its values is NaN in the row, as in PyTorch. On CPUs with AVX-512 BF16, bf16
-/// operands that are subnormal count as zero.
+/// keys are all masked by a bias of -inf, or that has none, gives zeros. A masked key's weight is 0, so an
+/// infinity or NaN of its values makes the row NaN, but where a tile has no key that is seen and is skipped.
+/// On CPUs with AVX-512 BF16, bf16 operands that are subnormal count as zero.
 template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
 void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
                     View<typename precisions<P, Attention>::result> out) {
