@@ -74,8 +74,8 @@ struct ChosenPolicies {
   void tell() const;
 };
 
-/// What the options name, where they leave it open over what `auto` chooses for a model and a request, whose
-/// guidance it settles first.
+/// The policies that the options name; where they name none, what `auto` chooses for a model and a request,
+/// whose guidance it settles first.
 ChosenPolicies chosen_policies(const PolicyOptions& options, const RunOptions& run,
                                const families::ModelFiles& model, families::Request& request,
                                const families::ChosenDevice& device);
