@@ -41,6 +41,8 @@ if(PRECAST_SANITIZE)
     # As g++ says it: then pools keep no blocks, in which nobody would see a use after a free, and what no sanitizer can run
     # is left out of the tests.
     list(APPEND precast_flags -D__SANITIZE_ADDRESS__=1)
+    # A slice of a view of nothing is a null pointer with an offset, which nobody reads; clang++ alone stops there.
+    list(APPEND precast_sanitizers -fno-sanitize=pointer-overflow)
   endif()
 endif()
 
