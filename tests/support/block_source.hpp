@@ -2,9 +2,9 @@
 // the values of these blocks in f32.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <span>
@@ -26,8 +26,8 @@ inline std::vector<std::byte> encoded(std::string_view format, std::span<const f
   visit_block_format(format, [&]<class Format>(std::type_identity<Format>) {
     std::vector<Format> blocks(values.size() / dtype_traits<Format>::values_per_block);
     quant::encode<Format>(values, blocks);
-    bytes.resize(blocks.size() * sizeof(Format));
-    std::memcpy(bytes.data(), blocks.data(), bytes.size());
+    const auto encoded_bytes = std::as_bytes(std::span(blocks));
+    bytes.assign(encoded_bytes.begin(), encoded_bytes.end());
   });
   return bytes;
 }
@@ -37,7 +37,7 @@ inline std::vector<f32> decoded(std::string_view format, std::span<const std::by
   std::vector<f32> values;
   visit_block_format(format, [&]<class Format>(std::type_identity<Format>) {
     std::vector<Format> blocks(bytes.size() / sizeof(Format));
-    std::memcpy(blocks.data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(blocks)).begin());
     values.resize(blocks.size() * dtype_traits<Format>::values_per_block);
     decode_run<Format>(blocks.data(), 0, static_cast<std::int64_t>(values.size()), values.data());
   });
