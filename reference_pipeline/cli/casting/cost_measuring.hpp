@@ -11,7 +11,6 @@
 #include <casting/cost_file.hpp>
 #include <casting/cost_measure.hpp>
 #include <casting/measure.hpp>
-#include <casting/sample_file.hpp>
 #include <cli/options/model_path.hpp>
 #include <cli/options/sweep_options.hpp>
 
@@ -39,10 +38,6 @@ struct CostOptions {
   bool biases = false, weighted = false, markdown = false, csv = false, json = false;
   bool only_estimates = false;
 };
-
-/// What a run of the uncast model depends on: "samples HASH, POLICY", with which a cost file's settings
-/// begin.
-std::string inputs_text(const casting::Samples& samples, const std::string& policy);
 
 /// The layers that a cost file says it is missing: "transformer_blocks.1, transformer_blocks.2, … and 5
 /// more".

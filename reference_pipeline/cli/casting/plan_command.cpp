@@ -12,6 +12,7 @@
 #include <casting/sample_file.hpp>
 #include <casting/type_names.hpp>
 #include <cli/casting/cost_measuring.hpp>
+#include <cli/casting/cost_resuming.hpp>
 #include <cli/casting/plan_table.hpp>
 #include <cli/commands.hpp>
 #include <cli/options/arguments.hpp>

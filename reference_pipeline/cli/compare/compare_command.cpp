@@ -167,7 +167,7 @@ void finish(const CompareOptions& options, const ComparisonPart& whole, const st
                       {"model", whole.facts.model},
                       {"reference", rows.front().name},
                       {"sheet", options.output},
-                      {"report", options.report.empty() ? Json() : Json(options.report)},
+                      {"report", text_or_null(options.report)},
                       {"policies", comparison_json(rows)}});
   print(options.markdown ? comparison_markdown(rows) : comparison_text(rows));
   notes() << "wrote " << io::shown(options.output) << "\n";

@@ -136,7 +136,7 @@ Json comparison_json(std::span<const Compared> rows) {
                    {"seconds", row.seconds},
                    {"peak_bytes", row.peak_bytes},
                    {"non_finite", row.non_finite},
-                   {"advice", row.advice.empty() ? Json() : Json(row.advice)}});
+                   {"advice", text_or_null(row.advice)}});
   return all;
 }
 

@@ -110,7 +110,7 @@ std::string comparison_part_text(const ComparisonPart& part) {
                     {"seconds", row.seconds},
                     {"peak_bytes", row.peak_bytes},
                     {"non_finite", row.non_finite},
-                    {"advice", row.advice.empty() ? Json() : Json(row.advice)},
+                    {"advice", text_or_null(row.advice)},
                     {"layers", layers},
                     {"picture", text::encode_base64(image::encode_image(image::Format::png, row.picture))}});
   }

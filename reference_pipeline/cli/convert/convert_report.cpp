@@ -130,7 +130,7 @@ Json conversion_json(const conversion::ModelConversion& done, double seconds) {
   const Sums sums = sums_of(done);
   Json files = Json::array(), others = Json::array();
   for (const conversion::ModelPart& part : done.parts()) {
-    files.push_back({{"component", part.component.empty() ? Json() : Json(part.component)},
+    files.push_back({{"component", text_or_null(part.component)},
                      {"input", part.input->path().string()},
                      {"output", part.conversion->target().string()},
                      {"bytes", part.conversion->bytes()}});

@@ -166,13 +166,13 @@ Json run_json(const Examination& run, const Examination& reference) {
     Json below = Json::object();
     for (const Precision precision : all_precisions) {
       const auto share = share_below_normal(component.magnitudes, precision);
-      below[std::string(to_string(precision))] = share ? Json(*share) : Json();
+      below[std::string(to_string(precision))] = value_or_null(share);
     }
     components[component.component] = {
         {"largest", component.largest},
         {"at", component.path},
         {"largest_score", component.largest_inside > 0 ? Json(component.largest_inside) : Json()},
-        {"score_at", component.inside_path.empty() ? Json() : Json(component.inside_path)},
+        {"score_at", text_or_null(component.inside_path)},
         {"headroom", json_number(component.headroom)},
         {"below_normal", below},
         {"non_finite", component.non_finite}};
@@ -193,7 +193,7 @@ Json run_json(const Examination& run, const Examination& reference) {
           {"peak_bytes", run.finite ? Json(run.peak_bytes) : Json()},
           {"needed_bytes", run.needed_bytes},
           {"black", run.black},
-          {"trouble", why.empty() ? Json() : Json(why)},
+          {"trouble", text_or_null(why)},
           {"first_non_finite", run.first_non_finite ? non_finite_json(*run.first_non_finite) : Json()},
           {"components", components},
           {"ops", ops}};
@@ -246,7 +246,7 @@ Json doctor_json(const DoctorReport& report) {
                      {"text_encoder", families::spelling(choices.text_encoder)},
                      {"vae", families::spelling(choices.vae)}}},
                    {"command", report.command},
-                   {"header", report.header.empty() ? Json() : Json(report.header)}};
+                   {"header", text_or_null(report.header)}};
   }
   return {{"model", report.model},      {"prompt", report.prompt},
           {"device", report.device},    {"seed", report.seed},

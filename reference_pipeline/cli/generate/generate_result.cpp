@@ -20,9 +20,6 @@ namespace precast::cli {
 
 namespace {
 
-Json optional_json(const auto& value) { return value ? Json(*value) : Json(); }
-Json file_json(const std::string& name) { return name.empty() ? Json() : Json(name); }
-
 /// The policy of each role, under the name of the first component that has it.
 Json policies_json(const families::Pipeline& pipeline) {
   Json policies = Json::object();
@@ -48,26 +45,26 @@ Json pictures_json(const GenerateJob& job, const families::Result& result) {
 /// The settings that were used, whether given or the model's own.
 Json settings_json(const GenerateJob& job, const families::Request& used) {
   const GenerateOptions& options = job.options;
-  Json settings{{"steps", optional_json(used.steps)},
-                {"guidance", optional_json(used.guidance)},
-                {"max_sequence_length", optional_json(used.max_sequence_length)},
-                {"width", optional_json(used.width)},
-                {"height", optional_json(used.height)},
+  Json settings{{"steps", value_or_null(used.steps)},
+                {"guidance", value_or_null(used.guidance)},
+                {"max_sequence_length", value_or_null(used.max_sequence_length)},
+                {"width", value_or_null(used.width)},
+                {"height", value_or_null(used.height)},
                 {"batch", used.batch},
-                {"seed_step", optional_json(used.seed_step)},
-                {"t5_padding", optional_json(used.padding)},
-                {"negative", optional_json(used.negative)},
+                {"seed_step", value_or_null(used.seed_step)},
+                {"t5_padding", value_or_null(used.padding)},
+                {"negative", value_or_null(used.negative)},
                 // Of Stable Diffusion it is the guidance.
                 {"cfg_scale", job.pipeline.family().guidance_is_distilled() ? Json(used.cfg_scale) : Json()},
                 {"vae_tiling", used.vae_tiling},
-                {"sampler", optional_json(used.sampler)},
-                {"eta", optional_json(used.eta)},
-                {"guidance_rescale", optional_json(used.guidance_rescale)},
-                {"aesthetic_score", optional_json(used.aesthetic_score)},
-                {"negative_aesthetic_score", optional_json(used.negative_aesthetic_score)},
-                {"mask", file_json(options.start.mask)},
-                {"refiner", optional_json(options.refiner)},
-                {"refiner_start", optional_json(used.refiner_start)}};
+                {"sampler", value_or_null(used.sampler)},
+                {"eta", value_or_null(used.eta)},
+                {"guidance_rescale", value_or_null(used.guidance_rescale)},
+                {"aesthetic_score", value_or_null(used.aesthetic_score)},
+                {"negative_aesthetic_score", value_or_null(used.negative_aesthetic_score)},
+                {"mask", text_or_null(options.start.mask)},
+                {"refiner", value_or_null(options.refiner)},
+                {"refiner_start", value_or_null(used.refiner_start)}};
   if (!options.start.image.empty()) {
     settings["image"] = options.start.image;
     settings["strength"] = used.strength;
@@ -116,7 +113,7 @@ Json generate_json(const GenerateJob& job, const PictureRun& run, const std::vec
       {"seed", result.used.seed},
       {"settings", settings_json(job, result.used)},
       {"precision", policy_text(job.pipeline.choices())},
-      {"plan", file_json(options.plan)},
+      {"plan", text_or_null(options.plan)},
       {"policies", policies_json(job.pipeline)},
       {"seconds",
        {{"load", result.load_seconds},
@@ -132,10 +129,10 @@ Json generate_json(const GenerateJob& job, const PictureRun& run, const std::vec
        {{"latents", run.non_finite_latents},
         {"pixels", result.nan_values},
         {"ops", run.trace ? Json(run.trace->non_finite_values()) : Json()},
-        {"advice", advice.empty() ? Json() : Json(advice)}}},
+        {"advice", text_or_null(advice)}}},
       {"warnings", warnings},
-      {"latents", file_json(options.save_latents)},
-      {"trace", file_json(options.trace)}};
+      {"latents", text_or_null(options.save_latents)},
+      {"trace", text_or_null(options.trace)}};
 }
 
 }  // namespace precast::cli

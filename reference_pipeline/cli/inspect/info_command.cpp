@@ -27,7 +27,7 @@ Json info_json(const std::string& file, image::Format format, const image::Pictu
           {"height", picture.image.height},
           {"source", to_string(settings.source)},
           {"prompt", settings.prompt},
-          {"negative_prompt", settings.negative ? Json(*settings.negative) : Json()},
+          {"negative_prompt", value_or_null(settings.negative)},
           {"settings", values},
           {"command", command.arguments},
           {"notes", command.notes},

@@ -136,7 +136,7 @@ Json inspection_json(const Inspection& inspection) {
           {{"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", shape}, {"bytes", tensor.bytes}});
     }
     components.push_back({{"name", component.name},
-                          {"class", component.class_name.empty() ? Json() : Json(component.class_name)},
+                          {"class", text_or_null(component.class_name)},
                           {"config", component.config},
                           {"files", component.files},
                           {"has_weights", component.has_weights},

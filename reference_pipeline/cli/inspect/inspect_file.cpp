@@ -115,9 +115,9 @@ Json in_json(const FileFacts& facts) {
         {{"part", part.part}, {"names", part.names}, {"prefix", part.prefix}, {"formats", formats}});
   }
   return {{"kind", facts.kind},
-          {"model", facts.model.empty() ? Json() : Json(facts.model)},
+          {"model", text_or_null(facts.model)},
           {"parts", parts},
-          {"problem", facts.problem.empty() ? Json() : Json(facts.problem)}};
+          {"problem", text_or_null(facts.problem)}};
 }
 
 }  // namespace precast::cli

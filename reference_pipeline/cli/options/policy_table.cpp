@@ -41,7 +41,6 @@ PolicyTables tables_of(const TrainingChoice& wanted) {
 }
 
 std::string text_cell(std::string_view name) { return name.empty() ? "–" : std::string(name); }
-Json json_cell(std::string_view name) { return name.empty() ? Json() : Json(name); }
 
 std::string text_of(const PolicyTables& tables) {
   std::vector<std::vector<std::string>> ops{
@@ -61,22 +60,22 @@ std::string text_of(const PolicyTables& tables) {
 Json json_of(const PolicyTables& tables) {
   Json ops, gradients;
   for (const OpRow& row : tables.ops)
-    ops[std::string(row.op)] = {{"storage", json_cell(row.storage)},
-                                {"operand", json_cell(row.operand)},
-                                {"accumulate", json_cell(row.accumulate)},
-                                {"inside", json_cell(row.inside)},
-                                {"result", json_cell(row.result)}};
+    ops[std::string(row.op)] = {{"storage", text_or_null(row.storage)},
+                                {"operand", text_or_null(row.operand)},
+                                {"accumulate", text_or_null(row.accumulate)},
+                                {"inside", text_or_null(row.inside)},
+                                {"result", text_or_null(row.result)}};
   for (const GradientRow& row : tables.gradients.rows)
-    gradients[std::string(row.op)] = {{"operand", json_cell(row.operand)},
-                                      {"accumulate", json_cell(row.accumulate)},
-                                      {"inside", json_cell(row.inside)},
-                                      {"result", json_cell(row.result)},
-                                      {"parameters", json_cell(row.parameters)}};
+    gradients[std::string(row.op)] = {{"operand", text_or_null(row.operand)},
+                                      {"accumulate", text_or_null(row.accumulate)},
+                                      {"inside", text_or_null(row.inside)},
+                                      {"result", text_or_null(row.result)},
+                                      {"parameters", text_or_null(row.parameters)}};
   return {{"policy", tables.spelling},
           {"preset", nullptr},
           {"ops", ops},
           {"gradients", gradients},
-          {"master", json_cell(tables.gradients.master)}};
+          {"master", text_or_null(tables.gradients.master)}};
 }
 
 }  // namespace

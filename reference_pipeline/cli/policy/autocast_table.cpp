@@ -121,15 +121,14 @@ Json flow_json(AutocastDevice device) {
                       {"function", step.function},
                       {"autocast", under_autocast(step, device)},
                       {"policies", Json::object()}});
-  const auto cell = [](std::string_view name) { return name.empty() ? Json() : Json(name); };
   for_each_flow_policy([&]<class P>(FlowPolicy<P> policy) {
     const auto flow = dtype_flow<P>();
     for (std::size_t i = 0; i < flow.size(); ++i)
-      values[i]["policies"][std::string(policy.name)] = {{"storage", cell(flow[i].storage)},
-                                                         {"operand", cell(flow[i].operand)},
-                                                         {"accumulate", cell(flow[i].accumulate)},
-                                                         {"inside", cell(flow[i].inside)},
-                                                         {"result", cell(flow[i].result)}};
+      values[i]["policies"][std::string(policy.name)] = {{"storage", text_or_null(flow[i].storage)},
+                                                         {"operand", text_or_null(flow[i].operand)},
+                                                         {"accumulate", text_or_null(flow[i].accumulate)},
+                                                         {"inside", text_or_null(flow[i].inside)},
+                                                         {"result", text_or_null(flow[i].result)}};
   });
   return values;
 }
@@ -156,8 +155,7 @@ Json autocast_json(AutocastDevice device) {
   json["torch"] = autocast_torch_version;
   Json classes = Json::object();
   for (const AutocastOperator& op : autocast_operators)
-    if (op.on(device) != AutocastList::none)
-      classes[std::string(op.base_name())] = op.op.empty() ? Json() : Json(op.op);
+    if (op.on(device) != AutocastList::none) classes[std::string(op.base_name())] = text_or_null(op.op);
   json["op_classes"] = classes;
   json["flow"] = flow_json(device);
   return json;

@@ -8,17 +8,16 @@ namespace precast::cli {
 namespace {
 
 Json op_json(const watch::OpRecord& record) {
-  const auto dtype = [](std::string_view name) { return name.empty() ? Json() : Json(name); };
   Json shape = Json::array();
   for (const std::int64_t size : record.shape.sizes()) shape.push_back(size);
   return {{"path", record.path},
           {"op", record.op},
           {"function", record.function},
-          {"storage", dtype(record.storage)},
-          {"operand", dtype(record.operand)},
-          {"accumulate", dtype(record.accumulate)},
-          {"inside", dtype(record.inside)},
-          {"result", dtype(record.result)},
+          {"storage", text_or_null(record.storage)},
+          {"operand", text_or_null(record.operand)},
+          {"accumulate", text_or_null(record.accumulate)},
+          {"inside", text_or_null(record.inside)},
+          {"result", text_or_null(record.result)},
           {"shape", shape},
           {"max_abs", record.max_abs},
           {"inf", record.infinities},
@@ -49,7 +48,7 @@ Json non_finite_json(const watch::NonFinite& found) {
           {"value", json_number(found.value)},
           {"value_in_f32", json_number(found.value_in_f32)},
           {"largest_inside", json_number(found.largest_inside)},
-          {"cure", cure.empty() ? Json() : Json(cure)},
+          {"cure", text_or_null(cure)},
           {"diagnosis", diagnosis(found)}};
 }
 

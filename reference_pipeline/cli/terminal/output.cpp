@@ -12,6 +12,8 @@ namespace precast::cli {
 
 Json json_number(double value) { return families::number_json(value); }
 
+Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
+
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 namespace {

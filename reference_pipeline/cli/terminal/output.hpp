@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <families/with_commas.hpp>
@@ -17,6 +19,15 @@ using Json = nlohmann::ordered_json;
 
 /// A number, or "inf", "-inf" or "nan": JSON has no such numbers.
 Json json_number(double value);
+
+/// A text, or null where it is empty.
+Json text_or_null(std::string_view text);
+
+/// What an optional holds, or null where it holds nothing.
+template <class T>
+Json value_or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
 
 using families::with_commas;
 using io::shortest;
