@@ -11,7 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#if defined(__ELF__) && !defined(__SANITIZE_ADDRESS__)  // a sanitizer has to be ready first
+#include <precast/memory/address_sanitizer.hpp>
+
+#if defined(__ELF__) && !PRECAST_HAS_ADDRESS_SANITIZER  // a sanitizer has to be ready first
 namespace {
 
 /// Bytes of addresses that the program has taken, or 0; nothing is allocated.

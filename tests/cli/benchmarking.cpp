@@ -160,7 +160,7 @@ TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it nee
   CHECK_THAT(rows_of(json)[1]["status"].get<std::string>(), Catch::StartsWith("needs "));
 }
 
-#ifndef __SANITIZE_ADDRESS__  // whose own memory is beyond any limit
+#if !PRECAST_HAS_ADDRESS_SANITIZER  // whose own memory is beyond any limit
 TEST_CASE("bench lm: a case for which memory runs out is a row, and the others are kept", "[bench]") {
   const Scratch scratch;
   const fs::path csv = scratch.path() / "lm.csv";

@@ -6,13 +6,11 @@
 #include <string>
 #include <vector>
 
+#include <precast/memory/address_sanitizer.hpp>
+
 namespace program {
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool sanitized = true;  // which takes memory of its own
-#else
-inline constexpr bool sanitized = false;
-#endif
+inline constexpr bool sanitized = PRECAST_HAS_ADDRESS_SANITIZER;  // which takes memory of its own
 
 inline const std::string source = PRECAST_SOURCE_DIR;
 /// Folders of small models that a script made, a Flux with guidance, and the embedded Flux.

@@ -256,7 +256,7 @@ TEST_CASE("a signal that the parent ignores stays ignored") {
   }
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !PRECAST_HAS_ADDRESS_SANITIZER
 TEST_CASE("a signal that comes before the program is ready is heard") {
   // A library that signals while libraries set themselves up, which is before main and before any global.
   const Scratch scratch;

@@ -54,7 +54,7 @@ TEST_CASE("a disk that is full at the first checkpoint leaves nothing of a run",
   CHECK_FALSE(fs::exists(out));
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#if !PRECAST_HAS_ADDRESS_SANITIZER
 TEST_CASE("a disk that says only at the end that it is full leaves the folder as it was", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";

@@ -233,7 +233,7 @@ TEST_CASE("a run whose sums have no name is resumed with that of its policy's gr
   CHECK(program::content(out / "model.safetensors") == program::content(whole / "model.safetensors"));
 }
 
-#ifndef __SANITIZE_ADDRESS__  // which wants to be the first library that is loaded
+#if !PRECAST_HAS_ADDRESS_SANITIZER  // which wants to be the first library that is loaded
 /// Starts two ranks on a disk that takes its time, and sends a signal to one of
 /// them where a file is there; how the job ended, or nothing where no C compiler is.
 std::optional<int> signalled_on_slow_disk(const Scratch& scratch, const Words& words, const fs::path& file,

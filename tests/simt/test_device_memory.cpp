@@ -8,6 +8,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/runtime/device_copies.hpp>
+#include <precast/memory/address_sanitizer.hpp>
 
 using namespace precast;
 
@@ -43,7 +44,7 @@ TEST_CASE("device memory takes values, gives them back, and is reached by kernel
   gpu::DeviceMemory::copy_to_host(values, block, bytes);
   CHECK(values[0] == 2);
   CHECK(values[3] == 5);
-#if !defined(__SANITIZE_ADDRESS__)
+#if !PRECAST_HAS_ADDRESS_SANITIZER
   CHECK(is_out_of_reach(reinterpret_cast<const char*>(block)));
 #endif
   gpu::DeviceMemory::deallocate(block, bytes, MemoryPurpose::tensor, origin);

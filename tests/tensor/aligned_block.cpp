@@ -6,17 +6,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <precast/memory/address_sanitizer.hpp>
 #include <precast/memory/aligned_block.hpp>
 #if defined(__GLIBC__)
 #include <malloc.h>
-#endif
-
-// Under clang++ too, which does not say so by itself: memory that pools keep would hide what a sanitizer is
-// for.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
-#error "AddressSanitizer is on and __SANITIZE_ADDRESS__ is not defined: see cmake/PrecastCompile.cmake"
-#endif
 #endif
 
 using precast::detail::aligned_block;
@@ -29,13 +22,13 @@ TEST_CASE("aligned blocks lie where they should, and what is too large is refuse
       CHECK(reinterpret_cast<std::uintptr_t>(given) % alignment == 0);
       free_aligned_block(given);
     }
-#if !defined(__SANITIZE_ADDRESS__)  // which ends a program that asks for so much
+#if !PRECAST_HAS_ADDRESS_SANITIZER  // which ends a program that asks for so much
   volatile std::size_t far_too_large = std::numeric_limits<std::size_t>::max() - 3;
   CHECK(aligned_block(far_too_large, 64) == nullptr);
 #endif
 }
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !PRECAST_HAS_ADDRESS_SANITIZER && !defined(__SANITIZE_THREAD__)
 TEST_CASE("aligned blocks that were freed are taken again by blocks of their size") {
   constexpr std::size_t bytes = 100'000, small = 1000, count = 16;
   const std::size_t before = mallinfo2().arena;

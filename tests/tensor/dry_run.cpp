@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 
 #include <precast/host/parallel.hpp>
+#include <precast/memory/address_sanitizer.hpp>
 #include <precast/memory/block_cache.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/kept_memory.hpp>
@@ -37,7 +38,7 @@ struct Scratch;
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__)  // which ends a program that asks for so much
+#if !PRECAST_HAS_ADDRESS_SANITIZER  // which ends a program that asks for so much
 TEST_CASE("memory that is not there is said in a unit that is true") {
   CHECK_THROWS_WITH(Buffer(std::size_t{1} << 52), "could not get 4.0 PiB of memory");
   CHECK_THROWS_WITH(Buffer((std::size_t{5} << 50) + (std::size_t{1} << 49)),
@@ -112,7 +113,7 @@ TEST_CASE("what was kept for a training run goes back to the system after it") {
   {
     const KeptMemory kept;
     { const Buffer buffer(std::size_t{1} << 31); }
-#if !defined(__SANITIZE_ADDRESS__)  // there the pool keeps no block
+#if !PRECAST_HAS_ADDRESS_SANITIZER  // there the pool keeps no block
     CHECK(memory_use().cached == std::int64_t{1} << 31);
 #endif
   }

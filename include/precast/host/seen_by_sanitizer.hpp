@@ -4,23 +4,21 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__SANITIZE_ADDRESS__)
+#include <precast/memory/address_sanitizer.hpp>
+
+#if PRECAST_HAS_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #endif
 
 namespace precast::host {
 
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool has_address_sanitizer = true;
-#else
-inline constexpr bool has_address_sanitizer = false;
-#endif
+inline constexpr bool has_address_sanitizer = PRECAST_HAS_ADDRESS_SANITIZER;
 
 /// Under AddressSanitizer, stops the program with its report where `rows` rows of `bytes` each, `stride`
 /// bytes apart, hold a byte that nobody may touch.
 inline void show_to_sanitizer([[maybe_unused]] const void* first, [[maybe_unused]] std::int64_t rows,
                               [[maybe_unused]] std::int64_t bytes, [[maybe_unused]] std::int64_t stride) {
-#if defined(__SANITIZE_ADDRESS__)
+#if PRECAST_HAS_ADDRESS_SANITIZER
   const char* const begin = static_cast<const char*>(first);
   for (std::int64_t r = 0; r < rows; ++r) {
     char* const row = const_cast<char*>(begin + r * stride);

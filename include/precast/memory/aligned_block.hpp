@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include <precast/memory/address_sanitizer.hpp>
+
 namespace precast::detail {
 
 /// Memory at a multiple of `alignment`, a power of two of 16 or more; null where there is none. A plain block
@@ -13,7 +15,7 @@ namespace precast::detail {
 /// freed block of its aligned allocations for the next of that size (its bug 14581), so that the heap of a
 /// model of many small results grows to twice what it holds.
 inline void* aligned_block(std::size_t bytes, std::size_t alignment) noexcept {
-#if defined(__SANITIZE_ADDRESS__)  // which guards the bytes behind a block, where there is no other room
+#if PRECAST_HAS_ADDRESS_SANITIZER  // which guards the bytes behind a block, where there is no other room
   void* block = nullptr;
   return ::posix_memalign(&block, alignment, bytes) == 0 ? block : nullptr;
 #else
@@ -27,7 +29,7 @@ inline void* aligned_block(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 inline void free_aligned_block(void* block) noexcept {
-#if defined(__SANITIZE_ADDRESS__)
+#if PRECAST_HAS_ADDRESS_SANITIZER
   std::free(block);
 #else
   if (block) std::free(reinterpret_cast<void**>(block)[-1]);  // NOLINT(clang-analyzer-unix.Malloc)

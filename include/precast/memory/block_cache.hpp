@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 
+#include <precast/memory/address_sanitizer.hpp>
 #include <precast/memory/held.hpp>
 
 namespace precast {
@@ -20,11 +21,7 @@ class BlockCache {
  public:
   static constexpr std::size_t smallest = std::size_t{1} << 20;
   /// Whether pools keep any block. AddressSanitizer would not see one used after it was freed.
-#if defined(__SANITIZE_ADDRESS__)
-  static constexpr bool is_used = false;
-#else
-  static constexpr bool is_used = true;
-#endif
+  static constexpr bool is_used = !PRECAST_HAS_ADDRESS_SANITIZER;
   /// Free blocks may hold so much, or while anybody keeps a peak (memory/kept_memory.hpp) as much as was in
   /// use at most.
   static constexpr std::int64_t most = std::int64_t{1} << 30;
