@@ -48,7 +48,9 @@ struct Request {
   std::optional<double> guidance_rescale;  ///< 0 to 1: how far a guided prediction takes the deviation of
                                            ///< the one for the prompt
   std::optional<image::Image> mask;        ///< inpainting: where it is white, `image` is painted anew
-  std::optional<double> aesthetic_score;   ///< that refiners are told of the picture, 6 where unset
+  std::optional<int> clip_skip;  ///< which layer of CLIP prompts are read from, counted from its last, 1;
+                                 ///< unset: 1, of XL 2
+  std::optional<double> aesthetic_score;           ///< that refiners are told of the picture, 6 where unset
   std::optional<double> negative_aesthetic_score;  ///< and of what to keep away from, 2.5 where unset
   std::optional<std::filesystem::path> refiner;    ///< a second model, which takes the last steps
   std::optional<double> refiner_start;             ///< from which part of the noise levels, 0 to 1

@@ -203,8 +203,8 @@ Prepared StableDiffusionPipeline::Parts::prepared(const Request& given, const Mo
   for (Leg& leg : prepared.legs) {
     if (!leg.sampler) continue;
     const auto scope = scope_of(leg);
-    leg.prompts = leg.model->encoded(texts_for(*leg.model, full, guided(*leg.model, full)), backend,
-                                     choices.text_encoder, progress, result);
+    leg.prompts = leg.model->encoded(texts_for(*leg.model, full, guided(*leg.model, full)), full.clip_skip,
+                                     backend, choices.text_encoder, progress, result);
   }
   families::give_back_memory();
   const StartingPicture starting = encoded_picture(given, progress, prepared, result);

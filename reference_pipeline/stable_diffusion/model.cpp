@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include <families/request_limits.hpp>
 #include <stable_diffusion/model.hpp>
 #include <text/padded_tokens.hpp>
 
@@ -60,9 +61,22 @@ std::vector<std::int32_t> Model::tokens(const Encoder& encoder, const std::strin
   return ids;
 }
 
+text::ClipState Model::state_of(const Encoder& encoder, std::optional<int> clip_skip) const {
+  // Of 2.x the files end with the layer before the last that was trained.
+  const text::ClipState usual = folder.is_xl() ? text::penultimate_state : text::last_state;
+  if (!clip_skip) return usual;
+  const std::int64_t layers = encoder.config.num_hidden_layers;
+  if (*clip_skip < 1 || *clip_skip > layers)
+    throw families::out_of_range(
+        "clip skip", std::to_string(*clip_skip),
+        "from 1 to " + std::to_string(layers) + ", the layers of this model's " + std::string(encoder.words));
+  return {*clip_skip - 1, usual.final_norm};
+}
+
 std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>& texts,
-                                   const families::Backend& backend, const PolicyChoice& choice,
-                                   const families::Reporter& progress, families::Result& result) const {
+                                   std::optional<int> clip_skip, const families::Backend& backend,
+                                   const PolicyChoice& choice, const families::Reporter& progress,
+                                   families::Result& result) const {
   const auto count = static_cast<std::int64_t>(texts.size());
   const std::vector<Encoder> all = encoders();
   const std::int64_t rows = all.front().length(), columns = folder.unet.context_width;
@@ -80,6 +94,7 @@ std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>
     const bool second = encoder.name == "text_encoder_2";
     const std::string_view load = second ? "load OpenCLIP" : "load CLIP",
                            encode = second ? "encode with OpenCLIP" : "encode with CLIP";
+    const text::ClipState state = state_of(encoder, clip_skip);
     const auto start = std::chrono::steady_clock::now();
     const auto loaded = with_weights(encoder.name, load, progress, [&](const nn::ParameterSource& source) {
       return models_of(backend, choice).clip(encoder.config, source);
@@ -90,8 +105,7 @@ std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>
       if (progress) progress({encode, i, count});
       const auto& text = texts[static_cast<std::size_t>(i)];
       if (!text || (i > 0 && DryRun::active())) continue;  // in which the first stands for all
-      const text::ClipOutput output = loaded->encode(
-          tokens(encoder, *text), pools ? text::ClipState::penultimate : text::ClipState::last);
+      const text::ClipOutput output = loaded->encode(tokens(encoder, *text), state);
       Prompt& prompt = prompts[static_cast<std::size_t>(i)];
       copy_columns(output.hidden_state, prompt.context, first_column);
       if (second) copy_columns(output.pooled, prompt.pooled, 0);

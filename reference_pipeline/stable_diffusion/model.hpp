@@ -66,10 +66,14 @@ struct Model {
         std::forward<Use>(use));
   }
 
+  /// What the UNet is shown of an encoder: its layer `clip_skip` from the end, else the one that it was
+  /// trained with. Throws RequestError where there is no such layer.
+  text::ClipState state_of(const Encoder& encoder, std::optional<int> clip_skip) const;
   /// The prompts of texts; one that is none is zeros. Encoders load, run and free one after another.
   std::vector<Prompt> encoded(const std::vector<std::optional<std::string>>& texts,
-                              const families::Backend& backend, const PolicyChoice& choice,
-                              const families::Reporter& progress, families::Result& result) const;
+                              std::optional<int> clip_skip, const families::Backend& backend,
+                              const PolicyChoice& choice, const families::Reporter& progress,
+                              families::Result& result) const;
 };
 
 }  // namespace precast::stable_diffusion

@@ -136,6 +136,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   for (const auto& score : {request.aesthetic_score, request.negative_aesthetic_score})
     if (score && !(*score >= 0 && *score <= 100))
       throw out_of_range("aesthetic score", io::shortest(*score), "from 0 to 100");
+  full.clip_skip = request.clip_skip;
   if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
   if (Parts::guided(model, full)) {
     full.guidance_rescale = request.guidance_rescale;

@@ -37,10 +37,12 @@ struct ClipConfig {
 };
 
 /// Which of its hidden states a model is to give.
-enum class ClipState : std::uint8_t {
-  last,         ///< what leaves the last layer, after the final norm: Stable Diffusion 1 and 2
-  penultimate,  ///< what the last layer takes, without a norm: Stable Diffusion XL
+struct ClipState {
+  std::int64_t layers_left_out = 0;  ///< of the last ones, less than there are
+  bool final_norm = true;            ///< whether it passes the norm that stands behind them all
 };
+/// Stable Diffusion 1 and 2, and XL.
+inline constexpr ClipState last_state{0, true}, penultimate_state{1, false};
 
 /// What CLIP makes of a prompt, widened exactly.
 struct ClipOutput {
@@ -54,7 +56,7 @@ class ClipTextModel {
   virtual ~ClipTextModel() = default;
   /// Encodes padded token ids, at most max_position_embeddings. Throws InputError for ids outside the
   /// vocabulary.
-  virtual ClipOutput encode(std::span<const std::int32_t> ids, ClipState wanted = ClipState::last) const = 0;
+  virtual ClipOutput encode(std::span<const std::int32_t> ids, ClipState wanted = last_state) const = 0;
 };
 
 inline namespace PRECAST_BACKEND {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -99,20 +100,23 @@ class ClipTextModelTemplate final : public ClipTextModel {
       return add<P>(found, positions_.view().rows_between(0, count))
           .reshaped({1, count, config_.hidden_size});
     }();
+    const auto normed = [&] { return watch::scoped("final_layer_norm", [&] { return final_norm_(x); }); };
     ClipOutput output;
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      if (wanted == ClipState::penultimate && i + 1 == layers_.size()) output.hidden_state = on_host(x);
-      const watch::Scope scope("layers", static_cast<std::int64_t>(i));
-      x = layers_[i](x);
+    for (std::int64_t i = 0; i < std::ssize(layers_); ++i) {
+      if (wanted.layers_left_out > 0 && i + wanted.layers_left_out == std::ssize(layers_))
+        output.hidden_state = on_host(wanted.final_norm ? normed() : x);
+      const watch::Scope scope("layers", i);
+      x = layers_[static_cast<std::size_t>(i)](x);
     }
-    x = watch::scoped("final_layer_norm", [&] { return final_norm_(x); });
+    if (wanted.layers_left_out == 0 && !wanted.final_norm) output.hidden_state = on_host(x);
+    x = normed();
     const std::int64_t place = DryRun::active() ? 0 : config_.pooled_position(ids);
     const View<const Activation> pooled = x.view().rows_between(place, 1);
     output.pooled =
         projection_
             ? to_host(nn::widened(watch::scoped("text_projection", [&] { return (*projection_)(pooled); })))
             : to_host(nn::widened(pooled));
-    if (wanted == ClipState::last) output.hidden_state = on_host(x);
+    if (wanted.layers_left_out == 0 && wanted.final_norm) output.hidden_state = on_host(x);
     return output;
   }
 

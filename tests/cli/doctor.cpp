@@ -308,10 +308,10 @@ TEST_CASE("doctor: a model that no policy keeps finite is told, and no header is
 }
 
 TEST_CASE("doctor: the recommended command has every option of the run") {
-  const nlohmann::json report =
-      examined(program::stable_diffusion_models + "sd15",
-               {"--policies", "quality", "--seed", "7", "--guidance", "3.5", "--sampler", "ddim", "--eta",
-                "0.5", "--guidance-rescale", "0.7", "--negative", "a dog", "--vae-tiling"});
+  const nlohmann::json report = examined(
+      program::stable_diffusion_models + "sd15",
+      {"--policies", "quality", "--seed", "7", "--guidance", "3.5", "--sampler", "ddim", "--eta", "0.5",
+       "--guidance-rescale", "0.7", "--clip-skip", "2", "--negative", "a dog", "--vae-tiling"});
   const Words words = report["recommended"]["command"];
   const auto value_of = [&](const std::string& option) -> std::string {
     const auto place = std::ranges::find(words, option);
@@ -323,6 +323,7 @@ TEST_CASE("doctor: the recommended command has every option of the run") {
   CHECK(value_of("--sampler") == "ddim");
   CHECK(value_of("--eta") == "0.5");
   CHECK(value_of("--guidance-rescale") == "0.7");
+  CHECK(value_of("--clip-skip") == "2");
   CHECK(value_of("--negative") == "a dog");
   CHECK(std::ranges::count(words, "--vae-tiling") == 1);
 }

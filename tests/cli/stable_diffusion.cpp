@@ -78,6 +78,8 @@ TEST_CASE(
                          "6",
                          "--guidance-rescale",
                          "0.3",
+                         "--clip-skip",
+                         "2",
                          "--sampler",
                          "ddim",
                          "--eta",
@@ -91,6 +93,7 @@ TEST_CASE(
   const auto settings = made.json()["settings"];
   CHECK(settings["sampler"] == "ddim");
   CHECK(settings["eta"] == 0.5);
+  CHECK(settings["clip_skip"] == 2);
   CHECK(settings["guidance"] == 6);
   CHECK(settings["negative"] == "blurry");
   Words words = run({"info", first, "--json"}).json()["command"];
@@ -245,6 +248,8 @@ TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another m
   const std::vector<std::pair<Words, std::string>> wrong{
       {{"--sampler", "ddim"}, "--sampler is for Stable Diffusion"},
       {{"--guidance-rescale", "0.5"}, "--guidance-rescale is for Stable Diffusion"},
+      {{"--clip-skip", "2"}, "--clip-skip is for Stable Diffusion"},
+      {{"--model", model, "--clip-skip", "9"}, "clip skip is 9"},
       {{"--model", model, "--sampler", "heun"}, "--sampler is 'heun'"},
       {{"--model", model, "--eta", "2"}, "--eta is '2'"},
       {{"--model", model, "--mask", "a.png"}, "--image"},

@@ -60,6 +60,8 @@ def all_cases():
   add("sd15", "txt2img", None, 4, 1.0, label="unguided")
   add("sd15", "txt2img", None, 5, 7.5, **negative, **rounded)
   add("sd15", "txt2img", None, 1, 7.5, label="one_step")
+  # The layer before the usual one; the number is ours, counted from the last.
+  add("sd15", "txt2img", None, 3, 5.0, label="clip_skip", clip_skip=2, **negative)
   for sampler in SAMPLERS:
     add("sd15", "txt2img", sampler, 4, 1.0 if sampler == "lcm" else 6.0, **negative, **rounded)
   add("sd15", "txt2img", "ddim", 3, 5.0, eta=1.0, label="eta", **negative)
@@ -95,6 +97,7 @@ def all_cases():
   for sampler in ("ddim", "pndm", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "lcm"):
     add("sdxl", "txt2img", sampler, 3, 5.0, **negative)
   add("sdxl", "txt2img", None, 3, 5.0, guidance_rescale=0.5, label="rescaled", **negative)
+  add("sdxl", "txt2img", None, 3, 5.0, label="clip_skip", clip_skip=3, **negative)
   add("sdxl", "img2img", None, 5, 5.0, strength=0.6, **negative, **rounded)
   add("sdxl", "inpaint", None, 4, 5.0, strength=0.75, **negative)
   add("sdxl", "inpaint", "dpmpp_2m", 4, 5.0, strength=1.0, label="whole")
@@ -182,6 +185,8 @@ def arguments(pipe, case):
     options |= dict(mask_image=mask_picture(case), width=case["width"], height=case["height"])
   if "images" in case:
     options["num_images_per_prompt"] = case["images"]
+  if "clip_skip" in case:  # which diffusers counts from the layer that is usual for the family
+    options["clip_skip"] = case["clip_skip"] - (2 if "XL" in type(pipe).__name__ else 1)
   for key in ("eta", "guidance_rescale", "aesthetic_score", "negative_aesthetic_score"):
     if key in case:
       options[key] = case[key]
@@ -199,6 +204,9 @@ def run(root, case, dtype=torch.float32):
     times.append(float(t))
     return {}
 
+  if "clip_skip" in case and not hasattr(pipe.text_encoder, "text_model"):
+    # diffusers 0.42 looks for the final norm where transformers 4 had it.
+    object.__setattr__(pipe.text_encoder, "text_model", pipe.text_encoder)
   random = generator(case["seed"])
   options = arguments(pipe, case) | dict(generator=random, callback_on_step_end=keep)
   with recorded_draws(draws):

@@ -23,7 +23,7 @@ namespace {
 struct FullEncoder {
   std::int64_t hidden, intermediate, layers, heads, parameters;
   bool projects = false;
-  text::ClipState state = text::ClipState::last;
+  text::ClipState state = text::last_state;
 
   text::ClipConfig config() const {
     text::ClipConfig config;
@@ -36,9 +36,9 @@ struct FullEncoder {
   }
 };
 constexpr FullEncoder clip_l{768, 3072, 12, 12, 123'060'480},
-    clip_l_of_xl{768, 3072, 12, 12, 123'060'480, false, text::ClipState::penultimate},
+    clip_l_of_xl{768, 3072, 12, 12, 123'060'480, false, text::penultimate_state},
     openclip_h{1024, 4096, 23, 16, 340'387'840},
-    openclip_bigg{1280, 5120, 32, 20, 694'659'840, true, text::ClipState::penultimate};
+    openclip_bigg{1280, 5120, 32, 20, 694'659'840, true, text::penultimate_state};
 
 struct FullModel {
   std::string_view name, unet;

@@ -33,7 +33,7 @@ TEST_CASE("text encoders of Stable Diffusion give transformers' ids, states and 
           CHECK(relative_error(value.values(), golden.tensor(stem + name).values()) <= largest_error);
         };
         const text::ClipOutput last = loaded->encode(ids);
-        const text::ClipOutput penultimate = loaded->encode(ids, text::ClipState::penultimate);
+        const text::ClipOutput penultimate = loaded->encode(ids, text::penultimate_state);
         check(last.hidden_state, ".last");
         check(last.pooled, ".pooled");
         check(penultimate.hidden_state, ".penultimate");

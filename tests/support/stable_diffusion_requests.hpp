@@ -59,6 +59,7 @@ inline families::Request request_of(const Golden& golden, const nlohmann::json& 
   request.guidance_rescale = real("guidance_rescale");
   request.aesthetic_score = real("aesthetic_score");
   request.negative_aesthetic_score = real("negative_aesthetic_score");
+  if (how.contains("clip_skip")) request.clip_skip = how["clip_skip"].get<int>();
   const std::string size = std::to_string(*request.width) + "x" + std::to_string(*request.height);
   if (how["task"] != "txt2img") {
     request.image = golden_picture(golden, "picture." + size);

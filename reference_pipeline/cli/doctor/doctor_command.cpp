@@ -126,6 +126,7 @@ std::vector<std::string> generate_command(const DoctorOptions& options, const fa
   if (options.run.sampler) add("--sampler", *options.run.sampler);
   add_real("--eta", options.run.eta);
   add_real("--guidance-rescale", options.run.guidance_rescale);
+  add_number("--clip-skip", options.run.clip_skip);
   add_real("--aesthetic-score", options.run.aesthetic_score);
   add_real("--negative-aesthetic-score", options.run.negative_aesthetic_score);
   for (std::string& word : policy_arguments(policy_text(choices))) command.push_back(std::move(word));

@@ -60,6 +60,7 @@ Json settings_json(const GenerateJob& job, const families::Request& used) {
                 {"sampler", value_or_null(used.sampler)},
                 {"eta", value_or_null(used.eta)},
                 {"guidance_rescale", value_or_null(used.guidance_rescale)},
+                {"clip_skip", value_or_null(used.clip_skip)},
                 {"aesthetic_score", value_or_null(used.aesthetic_score)},
                 {"negative_aesthetic_score", value_or_null(used.negative_aesthetic_score)},
                 {"mask", text_or_null(options.start.mask)},

@@ -66,6 +66,7 @@ std::map<std::string, std::string> facts_of_samples(const RecordOptions& options
   if (full.padding) facts["t5_padding"] = std::to_string(*full.padding);
   if (full.negative) facts["negative"] = *full.negative;
   if (full.cfg_scale != 1) facts["cfg_scale"] = shortest(full.cfg_scale);
+  if (full.clip_skip) facts["clip_skip"] = std::to_string(*full.clip_skip);
   if (!options.start.image.empty()) {
     facts["image"] = options.start.image;
     facts["strength"] = shortest(full.strength);

@@ -46,6 +46,10 @@ void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
            "How far guided predictions are taken back to the deviation of the unguided: 0 (default) not at "
            "all; 0.7 cures overexposure of models that predict v")
       ->group(group);
+  add_integer(command, "--clip-skip", options.clip_skip, 1, 100,
+              "Which layer of CLIP the prompt is read from, counted from its last, 1; default 1, XL 2. Other "
+              "programs' 'Clip skip: 2' is 2")
+      ->group(group);
   add_real(command, "--aesthetic-score", options.aesthetic_score, 0, 100,
            "What a refiner is told of the picture; default 6")
       ->group(group);
@@ -76,6 +80,7 @@ families::Request RunOptions::request(const std::string& usual_prompt) const {
   request.sampler = sampler;
   request.eta = eta;
   request.guidance_rescale = guidance_rescale;
+  request.clip_skip = clip_skip;
   request.aesthetic_score = aesthetic_score;
   request.negative_aesthetic_score = negative_aesthetic_score;
   return request;

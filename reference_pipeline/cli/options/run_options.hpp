@@ -23,7 +23,7 @@ struct RunOptions {
   std::string device = "auto";
   std::uint64_t seed = 0;
   bool random_seed = false, vae_tiling = false;
-  std::optional<int> steps, max_sequence_length, t5_padding, width, height, threads;
+  std::optional<int> steps, max_sequence_length, t5_padding, width, height, clip_skip, threads;
   std::optional<double> guidance, cfg_scale;
   std::optional<std::string> sampler;
   std::optional<double> eta, guidance_rescale, aesthetic_score, negative_aesthetic_score;

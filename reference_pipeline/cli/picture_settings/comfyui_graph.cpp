@@ -188,6 +188,9 @@ constexpr std::array<std::string_view, 5> text_names{"text", "t5xxl", "clip_l", 
 constexpr std::array<std::string_view, 1> guidance_names{"guidance"};
 constexpr std::array<std::string_view, 4> through_conditioning{"conditioning", "conditioning_1",
                                                                "conditioning_to", "positive"};
+constexpr std::array<std::string_view, 1> clip_layer_names{"stop_at_clip_layer"};
+constexpr std::array<std::string_view, 5> through_text{"conditioning", "conditioning_1", "conditioning_to",
+                                                       "positive", "clip"};
 constexpr std::array<std::string_view, 2> model_names{"unet_name", "ckpt_name"};
 constexpr std::array<std::string_view, 1> through_models{"model"};
 constexpr std::array<std::string_view, 2> size_names{"width", "height"};
@@ -222,6 +225,14 @@ std::string text_of(const GraphReader& reader, const GraphNode* from, std::strin
   return {};
 }
 
+/// The layer of CLIP that a conditioning's text is read from, counted from the last, 1, or "" where no node
+/// says.
+std::string clip_layer_of(const GraphReader& reader, const GraphNode* from, std::string_view input) {
+  const GraphNode* node = reader.upstream(from, input, clip_layer_names, through_text);
+  const std::string layer = node && node->runs ? reader.value(node, clip_layer_names.front()) : std::string();
+  return layer.starts_with("-") ? layer.substr(1) : layer;
+}
+
 /// "euler" as the text "parameters" calls it.
 std::string sampler_name(std::string name) {
   if (name == "euler") return "Euler";
@@ -240,9 +251,6 @@ std::string what_no_option_makes(const GraphReader& reader, const GraphNode& nod
     return "its LoRA" + (name.empty() ? std::string() : " '" + io::printable(name) + "'") +
            " is left out, which is not here";
   }
-  if (node.kind == "CLIPSetLastLayer" && reader.value(&node, "stop_at_clip_layer") != "-1")
-    return "that its text encoder stopped at layer " +
-           io::printable(reader.value(&node, "stop_at_clip_layer")) + " is left out";
   if (begins("ControlNetApply")) return "its ControlNet is left out, which is not here";
   if (node.kind == "SetLatentNoiseMask" || node.kind == "VAEEncodeForInpaint" ||
       node.kind == "InpaintModelConditioning")
@@ -308,6 +316,7 @@ std::optional<PictureSettings> read_comfyui(const std::string& text, const std::
   add("CFG scale", first({reader.value(sampler, "cfg"), reader.value(guider, "cfg")}));
   add("Distilled CFG Scale",
       reader.value(reader.upstream(conditioned, positive, guidance_names, through_conditioning), "guidance"));
+  add("Clip skip", clip_layer_of(reader, conditioned, positive));
   add("Seed", first({reader.value(sampler, "seed"), reader.value(sampler, "noise_seed"),
                      reader.value(noise, "noise_seed")}));
   const GraphNode* size = reader.upstream(sampler, "latent_image", size_names, through_latents);

@@ -13,11 +13,12 @@ namespace precast::cli {
 namespace {
 
 /// Settings that the command has, or that its other notes are about.
-constexpr std::array<std::string_view, 16> told_elsewhere{
+constexpr std::array<std::string_view, 17> told_elsewhere{
     "Steps",     "Sampler",    "Schedule type",       "CFG scale",
     "Seed",      "Size",       "Distilled CFG Scale", "Guidance",
     "Model",     "Version",    "Denoising strength",  "Batch size",
-    "Batch pos", "VAE tiling", "T5 length",           "T5 padding"};
+    "Batch pos", "VAE tiling", "T5 length",           "T5 padding",
+    "Clip skip"};
 
 /// What names files, people and sites, and changes no picture.
 bool says_nothing_of_the_picture(std::string_view name) {

@@ -46,6 +46,7 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
   if (used.vae_tiling) add("VAE tiling", "yes");
   if (used.eta) add("Eta", shortest(*used.eta));
   if (used.guidance_rescale) add("CFG Rescale", shortest(*used.guidance_rescale));
+  if (used.clip_skip) add("Clip skip", std::to_string(*used.clip_skip));
   if (used.aesthetic_score) add("Aesthetic score", shortest(*used.aesthetic_score));
   if (used.negative_aesthetic_score)
     add("Negative aesthetic score", shortest(*used.negative_aesthetic_score));

@@ -119,6 +119,9 @@ std::string_view sampler_of(const PictureSettings& settings) {
 
 void add_sampler(Arguments& to, const PictureSettings& settings) {
   if (const auto sampler = sampler_of(settings); !sampler.empty()) to.add("--sampler", std::string(sampler));
+  // What reads one layer of CLIP's or another is no model of Flux's family.
+  if (settings.value("Distilled CFG Scale").empty())
+    to.add_integer("--clip-skip", settings.value("Clip skip"), 1, 100);
   if (settings.source != SettingsSource::precast) return;
   to.add_real("--eta", settings.value("Eta"), 0, 1);
   to.add_real("--guidance-rescale", settings.value("CFG Rescale"), 0, 1);

@@ -56,6 +56,7 @@ void require_used(const families::Pipeline& pipeline, const families::Request& r
   refuse("--sampler", request.sampler.has_value());
   refuse("--eta", request.eta.has_value());
   refuse("--guidance-rescale", request.guidance_rescale.has_value());
+  refuse("--clip-skip", request.clip_skip.has_value());
   refuse("--aesthetic-score", request.aesthetic_score.has_value());
   refuse("--negative-aesthetic-score", request.negative_aesthetic_score.has_value());
   refuse("--mask", request.mask.has_value());
