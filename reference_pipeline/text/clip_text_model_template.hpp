@@ -102,13 +102,13 @@ class ClipTextModelTemplate final : public ClipTextModel {
     }();
     const auto normed = [&] { return watch::scoped("final_layer_norm", [&] { return final_norm_(x); }); };
     ClipOutput output;
-    for (std::int64_t i = 0; i < std::ssize(layers_); ++i) {
-      if (wanted.layers_left_out > 0 && i + wanted.layers_left_out == std::ssize(layers_))
-        output.hidden_state = on_host(wanted.final_norm ? normed() : x);
+    const std::int64_t layers = std::ssize(layers_), seen_after = layers - wanted.layers_left_out;
+    for (std::int64_t i = 0; i < layers; ++i) {
+      if (i == seen_after) output.hidden_state = wanted.final_norm ? on_host(normed()) : on_host(x);
       const watch::Scope scope("layers", i);
       x = layers_[static_cast<std::size_t>(i)](x);
     }
-    if (wanted.layers_left_out == 0 && !wanted.final_norm) output.hidden_state = on_host(x);
+    if (seen_after == layers && !wanted.final_norm) output.hidden_state = on_host(x);
     x = normed();
     const std::int64_t place = DryRun::active() ? 0 : config_.pooled_position(ids);
     const View<const Activation> pooled = x.view().rows_between(place, 1);
@@ -116,7 +116,7 @@ class ClipTextModelTemplate final : public ClipTextModel {
         projection_
             ? to_host(nn::widened(watch::scoped("text_projection", [&] { return (*projection_)(pooled); })))
             : to_host(nn::widened(pooled));
-    if (wanted.layers_left_out == 0 && wanted.final_norm) output.hidden_state = on_host(x);
+    if (seen_after == layers && wanted.final_norm) output.hidden_state = on_host(x);
     return output;
   }
 
