@@ -39,6 +39,7 @@ _precast() {
         --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
         --eta) :; return ;;
         --guidance-rescale) :; return ;;
+        --clip-skip) :; return ;;
         --aesthetic-score) :; return ;;
         --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
@@ -67,7 +68,7 @@ _precast() {
         --preview) :; return ;;
         --preview-output) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --refiner --refiner-start --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --clip-skip --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --refiner --refiner-start --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --plan --output -o --quality --latents --save-latents --trace --no-overwrite --preview --preview-vae --preview-output --json'
       fi ;;
     compare)
       case "$before" in
@@ -90,6 +91,7 @@ _precast() {
         --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
         --eta) :; return ;;
         --guidance-rescale) :; return ;;
+        --clip-skip) :; return ;;
         --aesthetic-score) :; return ;;
         --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
@@ -104,7 +106,7 @@ _precast() {
         --merge) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --policies --output -o --report --shard --layers --merge --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --clip-skip --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --policies --output -o --report --shard --layers --merge --quality --markdown --json'
       fi ;;
     doctor)
       case "$before" in
@@ -127,6 +129,7 @@ _precast() {
         --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
         --eta) :; return ;;
         --guidance-rescale) :; return ;;
+        --clip-skip) :; return ;;
         --aesthetic-score) :; return ;;
         --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
@@ -137,7 +140,7 @@ _precast() {
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --policies --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --clip-skip --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --policies --output -o --json'
       fi ;;
     record)
       case "$before" in
@@ -160,6 +163,7 @@ _precast() {
         --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
         --eta) :; return ;;
         --guidance-rescale) :; return ;;
+        --clip-skip) :; return ;;
         --aesthetic-score) :; return ;;
         --negative-aesthetic-score) :; return ;;
         --threads) :; return ;;
@@ -181,7 +185,7 @@ _precast() {
         --output|-o) _precast_offer -f; return ;;
         --importance) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --importance --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --clip-skip --aesthetic-score --negative-aesthetic-score --threads --quiet -q --batch --prompts-file --seed-step --image --strength --fit --mask --preset --precision --upcast-attention --upcast-matmul --upcast-conv --flash --no-flash --transformer-precision --unet-precision --vae-precision --text-precision --clip-precision --t5-precision --every --output -o --importance --json'
       fi ;;
     cost)
       case "$before" in
