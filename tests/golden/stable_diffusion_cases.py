@@ -60,7 +60,7 @@ def all_cases():
   add("sd15", "txt2img", None, 4, 1.0, label="unguided")
   add("sd15", "txt2img", None, 5, 7.5, **negative, **rounded)
   add("sd15", "txt2img", None, 1, 7.5, label="one_step")
-  # The layer before the usual one; the number is ours, counted from the last.
+  # The layer before the usual one; the number is that of other programs, counted from the last.
   add("sd15", "txt2img", None, 3, 5.0, label="clip_skip", clip_skip=2, **negative)
   for sampler in SAMPLERS:
     add("sd15", "txt2img", sampler, 4, 1.0 if sampler == "lcm" else 6.0, **negative, **rounded)
@@ -186,7 +186,14 @@ def arguments(pipe, case):
   if "images" in case:
     options["num_images_per_prompt"] = case["images"]
   if "clip_skip" in case:  # which diffusers counts from the layer that is usual for the family
-    options["clip_skip"] = case["clip_skip"] - (2 if "XL" in type(pipe).__name__ else 1)
+    is_xl = "XL" in type(pipe).__name__
+    options["clip_skip"] = case["clip_skip"] - (2 if is_xl else 1)
+    # Of negative prompts it takes the usual layer; other programs take the same as of prompts.
+    encoded = pipe.encode_prompt(prompt=options.pop("negative_prompt"), device="cpu", num_images_per_prompt=1,
+                                 do_classifier_free_guidance=False, clip_skip=options["clip_skip"])
+    options["negative_prompt_embeds"] = encoded[0]
+    if is_xl:
+      options["negative_pooled_prompt_embeds"] = encoded[2]
   for key in ("eta", "guidance_rescale", "aesthetic_score", "negative_aesthetic_score"):
     if key in case:
       options[key] = case[key]
