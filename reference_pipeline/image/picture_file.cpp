@@ -1,6 +1,7 @@
 // Chooses the reader or writer of a picture file.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include <image/jpeg.hpp>
@@ -18,6 +19,13 @@ namespace {
 
 bool begins(std::span<const std::byte> data, std::string_view with, std::size_t at = 0) {
   return data.size() >= at + with.size() && std::memcmp(data.data() + at, with.data(), with.size()) == 0;
+}
+
+std::optional<Format> format_by_bytes(std::span<const std::byte> data) {
+  if (begins(data, "\x89PNG\r\n\x1a\n")) return Format::png;
+  if (begins(data, "\xff\xd8\xff")) return Format::jpeg;
+  if (begins(data, "RIFF") && begins(data, "WEBP", 8)) return Format::webp;
+  return std::nullopt;
 }
 
 /// What libwebp takes to code without loss: values and the matches between them, and for each tile of a
@@ -45,10 +53,10 @@ Format format_of_name(const std::filesystem::path& file) {
                                  "': name it .png, .jpg, .jpeg or .webp");
 }
 
+bool is_picture(std::span<const std::byte> data) { return format_by_bytes(data).has_value(); }
+
 Format format_of(std::span<const std::byte> data, const std::filesystem::path& name) {
-  if (begins(data, "\x89PNG\r\n\x1a\n")) return Format::png;
-  if (begins(data, "\xff\xd8\xff")) return Format::jpeg;
-  if (begins(data, "RIFF") && begins(data, "WEBP", 8)) return Format::webp;
+  if (const auto format = format_by_bytes(data)) return *format;
   throw io::file_error(name, data.empty()
                                  ? "is empty: get it anew"
                                  : "is not a PNG, JPEG or WebP picture: convert it to one of these first");

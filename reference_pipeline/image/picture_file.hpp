@@ -25,6 +25,9 @@ Format format_of_name(const std::filesystem::path& file);
 /// How JPEG and WebP trade size for detail: 1 to 100, where WebP's 100 keeps every pixel. PNG always does.
 inline constexpr int usual_quality = 90;
 
+/// Whether first bytes are those of a kind that is read.
+bool is_picture(std::span<const std::byte> data);
+
 /// The kind of a file by its first bytes. Throws InputError where it is none that is read.
 Format format_of(std::span<const std::byte> data, const std::filesystem::path& name);
 

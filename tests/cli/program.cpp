@@ -338,6 +338,7 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
       {{"inspect", cut}, cut},
       {{"inspect", noise}, noise},
       {{"inspect", text_file}, text_file},
+      {{"inspect", program::source + "/docs/images/compare.png"}, "is a picture: 'precast info'"},
       {{"inspect", here + "/empty"}, here + "/empty"},
       {{"inspect", scratch.file("plan.json", "{\"types\": {}}")}, "plan.json: names no class"},
       {{"inspect", here + "/broken"}, broken_config + ": key 'num_layers'"},

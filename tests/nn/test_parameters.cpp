@@ -241,7 +241,8 @@ TEST_CASE("part of a parameter is read from where it begins") {
 TEST_CASE("a wrong shape or dtype is named with its file and tensor") {
   MemorySource source;
   source.add<f32>("a.weight", {2, 3}, std::vector<f32>(6));
-  source.add_integers("a.bias", {3});
+  source.add_without_weights("a.bias", {3}, "i64");
+  source.add_without_weights("a.scale", {3}, "f64");
   const nn::ParameterPath place = nn::ParameterPath(source) / "a";
   CHECK_THAT(
       input_error_of([&] {
@@ -250,7 +251,9 @@ TEST_CASE("a wrong shape or dtype is named with its file and tensor") {
       Catch::Contains("memory: tensor 'a.weight'") && Catch::Contains("[2, 3]") && Catch::Contains("[3, 2]"));
   CHECK_THAT(input_error_of([&] { nn::load_tensor<f32>(place / "weight", {6}); }), Catch::Contains("[6]"));
   CHECK_THAT(input_error_of([&] { nn::load_tensor<bf16>(place / "bias", {3}); }),
-             Catch::Contains("tensor 'a.bias'") && Catch::Contains("i64"));
+             Catch::Contains("tensor 'a.bias'") && Catch::Contains("i64") && !Catch::Contains("convert"));
+  CHECK_THAT(input_error_of([&] { nn::load_tensor<bf16>(place / "scale", {3}); }),
+             Catch::Contains("f64") && Catch::Contains("precast convert --type f32"));
   CHECK_THAT(input_error_of([&] { nn::load_tensor<bf16>(place / "gain", {3}); }),
              Catch::Contains("'a.gain'"));
 }

@@ -37,9 +37,10 @@ class MemorySource final : public nn::ParameterSource {
     entries_[name] = std::move(entry);
   }
   /// Adds a tensor whose dtype holds no weights.
-  void add_integers(const std::string& name, const Shape& shape) {
-    entries_[name] = {
-        {"i64", 1, 8}, shape, std::vector<std::byte>(static_cast<std::size_t>(shape.elements()) * 8 + 1)};
+  void add_without_weights(const std::string& name, const Shape& shape, std::string_view dtype_of_8_bytes) {
+    entries_[name] = {{dtype_of_8_bytes, 1, 8},
+                      shape,
+                      std::vector<std::byte>(static_cast<std::size_t>(shape.elements()) * 8 + 1)};
   }
 
   bool contains(std::string_view name) const override { return entries_.contains(name); }

@@ -12,10 +12,12 @@
 #include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <families/request_error.hpp>
+#include <image/picture_file.hpp>
 #include <sampling/scheduler_config.hpp>
 #include <unistd.h>
 
 #include <precast/io/component_source.hpp>
+#include <precast/io/mapped_file.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace precast::cli {
@@ -206,6 +208,9 @@ Inspection inspect_file(const fs::path& path) {
           path, "names no class, as the config.json of a component does: give such a file, or weights");
     component.files.push_back(io::printable(file_name));
   } else {
+    if (image::is_picture(io::MappedFile(path).bytes()))
+      throw io::file_error(
+          path, "is a picture: 'precast info' says how it was made, and inspect what is in models");
     const io::ComponentSource source(path);
     add_weights(component, source);
     inspection.file = facts_of(source);
