@@ -1,6 +1,7 @@
 // Family: models of one architecture, how they are recognised on disk, and how they are opened.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -33,16 +34,21 @@ struct ParameterAccounting {
   nlohmann::ordered_json json;
 };
 
+/// Pipeline classes of a related architecture, by how their names start.
+struct RelatedClasses {
+  std::string_view start;  ///< "FluxKontext"
+  std::string_view words;  ///< what they are, to end a sentence of refusal: "a Flux Kontext model, which …"
+};
+
 /// A family of models. All of them live as long as the program.
 class Family {
  public:
   /// As people call it: "Flux".
   virtual std::string_view name() const = 0;
-  /// Whether it opens folders whose model_index.json names this pipeline class.
-  virtual bool recognises(std::string_view pipeline_class) const = 0;
-  /// What a pipeline class of a related architecture is and needs, in words that end a sentence of refusal:
-  /// "Flux Kontext, which also looks at a picture". "" where the class is none of its relatives.
-  virtual std::string relative(std::string_view) const { return {}; }
+  /// The pipeline classes whose folders it opens, as model_index.json names them.
+  virtual std::span<const std::string_view> pipeline_classes() const = 0;
+  /// Those that it does not, whose weights were made for something else: the longer start first.
+  virtual std::span<const RelatedClasses> related_classes() const { return {}; }
   /// The parts of a model folder that hold weights, in the order in which they run.
   virtual std::span<const ComponentInfo> components() const = 0;
   /// Further folders of a model: its scheduler, its tokenizers.
@@ -74,6 +80,16 @@ class Family {
   virtual std::unique_ptr<Pipeline> open_files(const ModelFiles& files, const ComponentChoices& choices,
                                                const Backend& backend) const {
     return open(files.model, choices, backend);
+  }
+
+  bool recognises(std::string_view pipeline_class) const {
+    return std::ranges::find(pipeline_classes(), pipeline_class) != pipeline_classes().end();
+  }
+  /// The words for a related class, or "".
+  std::string_view relative(std::string_view pipeline_class) const {
+    for (const RelatedClasses& related : related_classes())
+      if (pipeline_class.starts_with(related.start)) return related.words;
+    return {};
   }
 
  protected:

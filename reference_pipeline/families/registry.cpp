@@ -37,9 +37,9 @@ InputError no_family(const io::Config& index) {
       return index.error("_class_name",
                          given + "a model of the family " + std::string(family->name()) + ": open it as one");
   for (const Family* family : known())
-    if (const std::string relative = family->relative(name); !relative.empty())
-      return index.error("_class_name",
-                         given + relative + ": give a plain " + std::string(family->name()) + " model");
+    if (const std::string_view relative = family->relative(name); !relative.empty())
+      return index.error("_class_name", given + std::string(relative) + ": give a plain " +
+                                            std::string(family->name()) + " model");
   return index.error("_class_name", given + "and only " + names() + " pipelines run here");
 }
 

@@ -1,8 +1,6 @@
 // What programs are told of Flux: its classes, its folders, how its parameters count.
-#include <algorithm>
 #include <array>
 #include <string>
-#include <utility>
 
 #include <families/with_commas.hpp>
 #include <flux/accounting.hpp>
@@ -26,7 +24,7 @@ constexpr std::array<std::string_view, 3> pipeline_classes{"FluxPipeline", "Flux
                                                            "FluxInpaintPipeline"};
 /// Pipelines whose weights were made for more than a prompt: run as plain Flux, they would draw something
 /// else. By how their names start, the longer first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> relatives{
+constexpr std::array<families::RelatedClasses, 7> related_classes{
     {{"Flux2", "a FLUX.2 model, which is another architecture"},
      {"FluxKontext", "a Flux Kontext model, which edits a picture that it is given"},
      {"FluxFill", "a Flux Fill model, which fills the part of a picture that a mask names"},
@@ -105,14 +103,8 @@ families::ParameterAccounting described(const Accounting& a) {
 class FluxFamily final : public families::Family {
  public:
   std::string_view name() const override { return "Flux"; }
-  bool recognises(std::string_view pipeline_class) const override {
-    return std::ranges::find(pipeline_classes, pipeline_class) != pipeline_classes.end();
-  }
-  std::string relative(std::string_view pipeline_class) const override {
-    for (const auto& [start, words] : relatives)
-      if (pipeline_class.starts_with(start)) return std::string(words);
-    return {};
-  }
+  std::span<const std::string_view> pipeline_classes() const override { return flux::pipeline_classes; }
+  std::span<const families::RelatedClasses> related_classes() const override { return flux::related_classes; }
   std::span<const ComponentInfo> components() const override { return flux::components; }
   std::span<const std::string_view> other_folders() const override { return flux::other_folders; }
   std::span<const std::string_view> config_keys() const override { return flux::config_keys; }

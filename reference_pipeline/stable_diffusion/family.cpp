@@ -1,8 +1,6 @@
 // What programs are told of Stable Diffusion: its classes, its folders, its keys.
-#include <algorithm>
 #include <array>
 #include <string>
-#include <utility>
 
 #include <families/with_commas.hpp>
 #include <stable_diffusion/family.hpp>
@@ -26,7 +24,7 @@ constexpr std::array<std::string_view, 8> pipeline_classes{
     "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline",
     "LatentConsistencyModelPipeline",   "LatentConsistencyModelImg2ImgPipeline"};
 /// Pipelines whose weights were made for something else. By how their names start, the longer first.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> relatives{
+constexpr std::array<families::RelatedClasses, 9> related_classes{
     {{"StableDiffusion3", "a Stable Diffusion 3 model, which is another architecture"},
      {"StableDiffusionXLControlNet", "a ControlNet model, which follows a second picture"},
      {"StableDiffusionControlNet", "a ControlNet model, which follows a second picture"},
@@ -75,13 +73,11 @@ constexpr std::array<std::string_view, 34> config_keys{"block_out_channels",
 class StableDiffusionFamily final : public families::Family {
  public:
   std::string_view name() const override { return "Stable Diffusion"; }
-  bool recognises(std::string_view pipeline_class) const override {
-    return std::ranges::find(pipeline_classes, pipeline_class) != pipeline_classes.end();
+  std::span<const std::string_view> pipeline_classes() const override {
+    return stable_diffusion::pipeline_classes;
   }
-  std::string relative(std::string_view pipeline_class) const override {
-    for (const auto& [start, words] : relatives)
-      if (pipeline_class.starts_with(start)) return std::string(words);
-    return {};
+  std::span<const families::RelatedClasses> related_classes() const override {
+    return stable_diffusion::related_classes;
   }
   std::span<const ComponentInfo> components() const override { return stable_diffusion::components; }
   std::span<const std::string_view> other_folders() const override { return stable_diffusion::other_folders; }

@@ -76,7 +76,10 @@ class ToyPipeline final : public families::Pipeline {
 class ToyFamily final : public families::Family {
  public:
   std::string_view name() const override { return "Toy"; }
-  bool recognises(std::string_view pipeline_class) const override { return pipeline_class == "ToyPipeline"; }
+  std::span<const std::string_view> pipeline_classes() const override {
+    static constexpr std::string_view name = "ToyPipeline";
+    return {&name, 1};
+  }
   std::span<const families::ComponentInfo> components() const override {
     static constexpr families::ComponentInfo linear{"linear", families::Role::denoiser};
     return {&linear, 1};
