@@ -160,7 +160,8 @@ TEST_CASE("Flux.1-dev and schnell run at full width") {
     const std::int64_t estimated = estimate.held + estimate.needed();
     INFO("estimated " << estimated << ", took " << result.peak_bytes);
     CHECK(estimated >= result.peak_bytes);
-    CHECK(static_cast<double>(estimated) <= 1.2 * static_cast<double>(result.peak_bytes));
+    if (!PRECAST_HAS_ADDRESS_SANITIZER)  // whose own memory the process holds
+      CHECK(static_cast<double>(estimated) <= 1.2 * static_cast<double>(result.peak_bytes));
     latents.push_back(std::move(result.latents));
   }
   // Same seed and weights, but one has guidance.
