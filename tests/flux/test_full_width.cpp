@@ -14,6 +14,8 @@
 #include <support/random_model.hpp>
 #include <support/temporary_folder.hpp>
 
+#include <precast/memory/address_sanitizer.hpp>
+
 using namespace precast;
 using namespace precast::testing;
 
