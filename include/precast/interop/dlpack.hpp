@@ -74,7 +74,8 @@ T* dlpack_data(const DLTensor& tensor, const Shape& shape, int device) {
                      " lies in no memory of " + (on_host ? "the host" : "a CUDA device"));
   if (!on_host && tensor.device.device_type == kDLCUDA && tensor.device.device_id != device)
     throw InputError("DLPack: a tensor of device " + std::to_string(tensor.device.device_id) +
-                     " is not on device " + std::to_string(device));
+                     " is not on device " + std::to_string(device) +
+                     ": the argument after the tensor says which device ops run on");
   T* const first =
       tensor.data ? reinterpret_cast<T*>(static_cast<std::byte*>(tensor.data) + tensor.byte_offset) : nullptr;
   return checked_values("DLPack", first, shape);
