@@ -134,15 +134,18 @@ if(_number_of_paths EQUAL _number_of_all_paths)
   set(precast_has_all_paths ON)
 endif()
 
-# Being watched takes each op a second kernel, in f32: a small build leaves it out.
-set(PRECAST_WATCH "auto" CACHE STRING "Whether ops can be watched (generate --trace): on, off, or auto (on for PRECAST_PRESET=all)")
+# Being watched takes each op a second kernel, in f32: a small build leaves it out, and so does a project that takes the
+# headers alone, as one does that has them installed.
+set(PRECAST_WATCH "auto" CACHE STRING
+    "Whether ops can be watched (generate --trace): on, off, or auto (on for PRECAST_PRESET=all where there is a program or a test)")
 set_property(CACHE PRECAST_WATCH PROPERTY STRINGS auto on off)
 string(TOLOWER "${PRECAST_WATCH}" _watch)
 if(NOT _watch MATCHES "^(auto|on|off)$")
   message(FATAL_ERROR "PRECAST_WATCH is \"${PRECAST_WATCH}\": it takes auto, on or off.")
 endif()
 set(precast_has_watch 0)
-if(_watch STREQUAL "on" OR (_watch STREQUAL "auto" AND PRECAST_PRESET STREQUAL "all"))
+if(_watch STREQUAL "on" OR (_watch STREQUAL "auto" AND PRECAST_PRESET STREQUAL "all" AND
+                            (PROJECT_IS_TOP_LEVEL OR PRECAST_BUILD_PIPELINE OR PRECAST_BUILD_TESTS)))
   set(precast_has_watch 1)
 endif()
 

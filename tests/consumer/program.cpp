@@ -4,11 +4,13 @@
 
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/presets.hpp>
+#include <precast/watch/ran_in.hpp>
 
 using Policy = precast::Policy<precast::Upcast<precast::Attention>, precast::Storage<precast::f16>>;
 static_assert(std::is_same_v<Policy, precast::presets::Memory>);
 using Row = precast::precisions<Policy, precast::Attention>;
 static_assert(std::is_same_v<Row::operand, precast::f32>);
+static_assert(!precast::watch::compiled, "Whoever takes the headers alone has not two kernels for each op.");
 
 int main() {
   const auto rounded = precast::from_double<Row::result>(65520.0);

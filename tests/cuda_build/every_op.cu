@@ -37,6 +37,8 @@ void run() {
   HostTensor<S> hw(Shape{64, 64});
   LinearWeight<P> lw(hw);
   (void)linear<P>(x, lw, {.activation = ActivationFunction::silu});
+  const Tensor<S> on_device(Shape{64, 64});
+  (void)linear<P>(x, LinearWeight<P>::borrowed(on_device, w));
   (void)linear_input_gradient<P>(x, TransposedWeight<P>(lw));
   HostTensor<S> cw(Shape{64, 64, 3, 3});
   ConvWeight<P> cv(cw);

@@ -33,6 +33,19 @@ struct Foreign {
   Foreign(const Foreign&) = delete;
 };
 
+// What <dlpack/dlpack.h> has since DLPack 1.0, which is newer than Debian's.
+struct PackVersion {
+  std::uint32_t major = 1, minor = 0;
+};
+struct Versioned {
+  PackVersion version;
+  void* manager_ctx = nullptr;
+  void (*deleter)(Versioned*) = nullptr;
+  std::uint64_t flags = 0;
+  DLTensor dl_tensor{};
+};
+static_assert(interop::VersionedDlpack<Versioned> && !interop::VersionedDlpack<DLManagedTensor>);
+
 }  // namespace
 
 TEST_CASE("a DLPack tensor is a view of its memory", "[interop]") {
@@ -90,6 +103,43 @@ TEST_CASE("a DLPack tensor that is not what a view says is refused with the reas
   Foreign transposed({3, 4}, {1, 3}), deep({1, 1, 1, 1, 1, 1, 1});
   CHECK_THROWS_AS((interop::dlpack_view<f32, HostSpace>(transposed.tensor)), ShapeError);
   CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(deep.tensor)), Catch::Contains("7 dimensions"));
+  transposed.tensor.shape = nullptr;
+  CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(transposed.tensor)),
+                    Catch::Contains("2 dimensions has no shape"));
+}
+
+TEST_CASE("a DLPack tensor with a version is a view, to be written where it may be", "[interop]") {
+  Foreign given({2, 2, 3, 4});
+  Versioned managed;
+  managed.dl_tensor = given.tensor;
+  interop::dlpack_view<f32, HostSpace>(managed).row(11)[3] = -1;
+  CHECK(given.values[47] == -1);
+  CHECK(interop::dlpack_heads<f32, HostSpace>(managed).row(1, 2, 1)[3] == -1);
+  managed.version.minor = 7;  // of more codes, and no other layout
+  managed.flags = 3;          // only to be read, and a copy
+  CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(managed)), Catch::Contains("only to be read"));
+  CHECK_THROWS_AS((interop::dlpack_heads<f32, HostSpace>(managed)), InputError);
+  CHECK(interop::dlpack_view<const f32, HostSpace>(managed).row(11)[3] == -1);
+  CHECK(interop::dlpack_heads<const f32, HostSpace>(managed).row(1, 2, 1)[3] == -1);
+  managed.flags = 2;
+  CHECK_NOTHROW(interop::dlpack_view<f32, HostSpace>(managed));
+  managed.version.major = 2;
+  CHECK_THROWS_WITH((interop::dlpack_view<const f32, HostSpace>(managed)),
+                    Catch::Contains("a tensor of version 2.7"));
+}
+
+TEST_CASE("a tensor is given to DLPack with a version", "[interop]") {
+  const std::int64_t before = memory_use().in_use;
+  HostTensor<f16> tensor(Shape{5});
+  const f16* const data = tensor.data();
+  Versioned* const managed = interop::to_dlpack<Versioned>(std::move(tensor));
+  CHECK(managed->version.major == 1);
+  CHECK(managed->flags == 0);
+  CHECK(managed->dl_tensor.data == data);
+  CHECK(managed->dl_tensor.dtype.bits == 16);
+  CHECK(interop::dlpack_view<f16, HostSpace>(*managed).elements() == 5);
+  managed->deleter(managed);
+  CHECK(memory_use().in_use == before);
 }
 
 TEST_CASE("a tensor given to DLPack is freed by its deleter, and not before", "[interop]") {

@@ -62,6 +62,20 @@ TEMPLATE_LIST_TEST_CASE("linear multiplies with a weight in blocks", "[linear][b
   }
 }
 
+TEMPLATE_LIST_TEST_CASE("blocks that lie where ops read them are multiplied there", "[linear][blocks]",
+                        BlockPolicies) {
+  const auto stored = random_blocks({70, 100}, 1);
+  const auto bias = random_tensor<f32>({70}, 2);
+  const auto blocks = there(stored);
+  const auto bias_there = sent(bias);
+  const LinearWeight<TestType> loaded(stored.view(), bias.values());
+  const auto borrowed = LinearWeight<TestType>::borrowed(blocks, bias_there);
+  for (const std::int64_t rows : {2, 70}) {
+    const auto x = sent(random_tensor<typename TestType::activation>({rows, 100}, 3));
+    CHECK(same_bits(linear<TestType>(x, borrowed), linear<TestType>(x, loaded)));
+  }
+}
+
 TEMPLATE_LIST_TEST_CASE("a weight in blocks is filled row by row and takes the bytes of its blocks",
                         "[linear][blocks]", BlockPolicies) {
   const auto stored = random_blocks({150, 70}, 1);

@@ -103,3 +103,18 @@ TEMPLATE_TEST_CASE("extremes are the largest finite magnitude and what is not fi
   CHECK(backend::extremes_of(slice.rows_between(0, 2)).all_finite());
   CHECK(backend::extremes_of(slice.rows_between(0, 0)).max_abs == 0);
 }
+
+TEST_CASE("rows that go backwards are read and written", "[cast]") {
+  const auto x = random_tensor<f32>({5, 37}, 1);
+  const auto there = sent(x);
+  const View<const f32> backwards(there.data() + 4 * 37, {5, 37}, -37);
+  const auto read = to_host(cast<f16>(backwards));
+  Tensor<f16> out(Shape{5, 40});
+  cast_into<f16>(there, View<f16>(out.data() + 4 * 40, {5, 37}, -40));
+  const auto written = to_host(out), expected = to_host(cast<f16>(there));
+  for (std::int64_t r = 0; r < 5; ++r)
+    for (std::size_t c = 0; c < 37; ++c) {
+      CHECK(read.view().row(4 - r)[c] == expected.view().row(r)[c]);
+      CHECK(written.view().row(4 - r)[c] == expected.view().row(r)[c]);
+    }
+}

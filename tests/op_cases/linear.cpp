@@ -1,5 +1,6 @@
 // linear and matmul on this translation unit's backend against float64: every kind of policy, sizes around
 // the edges of tiles and vectors, views, overflow.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -60,6 +61,37 @@ TEMPLATE_LIST_TEST_CASE("linear rounds a sum that is exact in f32 exactly once",
     const LinearWeight<TestType> packed(weight, bias.values());
     CHECK(expected_products<Types>(x, weight, bias).inexact(linear<TestType>(sent(x), packed)) == "");
   }
+}
+
+TEMPLATE_TEST_CASE("a weight that lies where ops read it is multiplied there", "[linear]", F32, Bf16, Tf32,
+                   Bf16OfF32) {
+  using P = TestType;
+  using S = typename LinearWeight<P>::Storage;
+  const auto wide_rows = random_tensor<S>({70, 100}, 1), bias = random_tensor<S>({70}, 2);
+  const auto there = sent(wide_rows), bias_there = sent(bias);
+  for (const std::int64_t columns : {100, 96, 45}) {  // of all columns, and of the first ones
+    HostTensor<S> narrow(Shape{70, columns});
+    for (std::int64_t r = 0; r < 70; ++r)
+      std::ranges::copy(wide_rows.view().columns_between(0, columns).row(r), narrow.view().row(r).begin());
+    const LinearWeight<P> loaded(narrow, bias.values()), loaded_alone(narrow);
+    const auto weight = there.view().columns_between(0, columns);
+    const auto borrowed = LinearWeight<P>::borrowed(weight, bias_there.view());
+    const auto alone = LinearWeight<P>::borrowed(weight);
+    for (const std::int64_t rows : {2, 70}) {
+      CAPTURE(columns, rows);
+      const auto x = sent(random_tensor<typename P::activation>({rows, columns}, 3));
+      CHECK(same_bits(linear<P>(x, borrowed), linear<P>(x, loaded)));
+      CHECK(same_bits(linear<P>(x, alone), linear<P>(x, loaded_alone)));
+    }
+    if (!backend::Memory::on_host) CHECK(alone.bytes() == 0);
+  }
+  const Tensor<S> flat(Shape{6}), nothing(Shape{0, 4}), too_short(Shape{69}), matrix(Shape{7, 10});
+  CHECK_THROWS_WITH(LinearWeight<P>::borrowed(flat.view()), Catch::Contains("two dimensions, not [6]"));
+  CHECK_THROWS_WITH(LinearWeight<P>::borrowed(nothing.view()), Catch::Contains("[0, 4] is empty"));
+  CHECK_THROWS_WITH(LinearWeight<P>::borrowed(there.view(), too_short.view()),
+                    Catch::Contains("a bias of 69 does not fit"));
+  CHECK_THROWS_WITH(LinearWeight<P>::borrowed(there.view(), matrix.view()),
+                    Catch::Contains("a bias of shape [7, 10] is not [70]"));
 }
 
 TEST_CASE("an activation fused into a product has the bits of the op that stands alone", "[linear]") {

@@ -1,10 +1,15 @@
 // Programs name a Context on both backends: on the host there is nothing to choose in it.
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 #include <support/every_op.hpp>
 #include <support/policies.hpp>
 
 #include <precast/ops/attention.hpp>
+#include <precast/ops/linear.hpp>
 #include <precast/ops/matmul.hpp>
 
 using namespace precast;
@@ -34,4 +39,26 @@ TEST_CASE("host: ops take a context and give the same bits", "[context]") {
   CHECK(same_bits(attention<F32>(context, a, a, a, {.heads = 2}), attention<F32>(a, a, a, {.heads = 2})));
   CHECK(same_bits(attention<F32>({}, a, a, a, {.heads = 2}), attention<F32>(a, a, a, {.heads = 2})));
   CHECK(same_bits(matmul<F32>(context, a, b), matmul<F32>(a, b)));
+}
+
+TEST_CASE("host: ops of several threads at once give the same bits, and each its own errors", "[context]") {
+  const auto x = random_tensor<f32>({1, 40, 64}, 1);
+  const LinearWeight<F32> weight(random_tensor<f32>({64, 64}, 2));
+  const auto products = linear<F32>(x, weight), attended = attention<F32>(x, x, x, {.heads = 4});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        if (!same_bits(linear<F32>(x, weight), products)) ++wrong;
+        if (!same_bits(attention<F32>(x, x, x, {.heads = 4}), attended)) ++wrong;
+        try {
+          (void)attention<F32>(x, x, x, {.heads = 5});
+          ++wrong;
+        } catch (const ShapeError&) {
+        }
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }

@@ -109,6 +109,41 @@ TEST_CASE("results whose rows overlap are refused, and inputs are not", "[attent
     CHECK_NOTHROW(into(strides));
 }
 
+TEST_CASE("results in the memory of an operand are refused, and beside it are not", "[attention][linear]") {
+  std::vector<f32> memory(400, 1);
+  const auto at = [&](std::int64_t first, const Shape& shape, std::int64_t stride) {
+    return View<f32>(memory.data() + first, shape, stride);
+  };
+  const auto weight = ones<F32>(4, 4);
+  const auto refused = Catch::Contains("lies in the memory of the operand [6, 4]");
+  const View<f32> x = at(40, {6, 4}, 10);  // the first columns of rows of ten
+  CHECK_THROWS_WITH(linear_into<F32>(x, weight, x),
+                    Catch::StartsWith("linear: the result [6, 4]") && refused);
+  for (const std::int64_t first : {37, 43, 87, 93}) {
+    CHECK_THROWS_WITH(linear_into<F32>(x, weight, at(first, {6, 4}, 10)), refused);
+    CHECK_THROWS_WITH(linear_into<F32>(at(first + 50, {6, 4}, -10), weight, x), refused);
+  }
+  CHECK_THROWS_WITH(linear_into<F32>(x, weight, at(20, {6, 4}, 4)), refused);
+  CHECK_THROWS_WITH(matmul_into<F32>(x, Tensor<f32>(Shape{4, 4}), at(93, {6, 4}, 4)), refused);
+  CHECK_THROWS_WITH(matmul_transposed_into<F32>(Tensor<f32>(Shape{5, 4}), x, at(60, {5, 6}, 6)), refused);
+  for (const std::int64_t first : {36, 44, 100, 46})  // in the gaps, and behind
+    CHECK_NOTHROW(linear_into<F32>(x, weight, at(first, {6, 4}, 10)));
+  CHECK_NOTHROW(linear_into<F32>(x, weight, at(16, {6, 4}, 4)));
+  const ConvWeight<F32> kernel(random_tensor<f32>({4, 4, 1, 1}, 1));
+  const View<f32> image = at(0, {1, 2, 3, 4}, 4);
+  CHECK_THROWS_AS(conv2d_into<F32>(image, kernel, {}, at(20, {1, 2, 3, 4}, 4)), ShapeError);
+  CHECK_NOTHROW(conv2d_into<F32>(image, kernel, {}, at(24, {1, 2, 3, 4}, 4)));
+  // Queries, keys, values and the result as columns of one array.
+  const auto part = [&](std::int64_t number) { return at(4 * number, {1, 6, 4}, 16); };
+  CHECK_NOTHROW(attention_into<F32>(part(0), part(1), part(2), {.heads = 2}, part(3)));
+  for (const std::int64_t number : {0, 1, 2})
+    CHECK_THROWS_WITH(attention_into<F32>(part(0), part(1), part(2), {.heads = 2}, part(number)),
+                      Catch::StartsWith("attention: the result [1, 6, 4] lies in the memory of"));
+  const auto heads = [&](std::int64_t first) { return heads_of_rows(at(first, {1, 2, 6, 2}, 2)); };
+  CHECK_NOTHROW(attention_into<F32>(heads(0), heads(24), heads(48), {}, heads(72)));
+  CHECK_THROWS_AS(attention_into<F32>(heads(0), heads(24), heads(48), {}, heads(71)), ShapeError);
+}
+
 TEST_CASE("linear refuses shapes that do not fit", "[linear]") {
   using P = F32;
   const auto weight = ones<P>(5, 4);

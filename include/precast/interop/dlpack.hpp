@@ -1,9 +1,11 @@
 // DLPack both ways: tensors of PyTorch, JAX, CuPy and others as views, and tensors of Precast's for them. The
-// only header that needs <dlpack/dlpack.h> (Debian: libdlpack-dev).
+// only header that needs <dlpack/dlpack.h> (Debian: libdlpack-dev, which is older than DLPack 1.0 and has no
+// DLManagedTensorVersioned; any newer header on the include path has).
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,7 +21,20 @@
 
 namespace precast::interop {
 
+/// DLPack's tensor with an owner and a version: its DLManagedTensorVersioned, of whichever header has one.
+template <class M>
+concept VersionedDlpack = requires(M& managed) {
+  requires std::same_as<decltype(managed.dl_tensor), DLTensor>;
+  managed.version.major;
+  managed.version.minor;
+  managed.flags;
+};
+
 namespace detail {
+
+/// What DLPack 1 calls DLPACK_MAJOR_VERSION, and the bit of its flags that says "only to be read".
+inline constexpr std::uint32_t dlpack_major = 1;
+inline constexpr std::uint64_t dlpack_read_only = 1;
 
 template <class T>
 constexpr DLDataType dlpack_dtype() {
@@ -59,7 +74,8 @@ T* dlpack_data(const DLTensor& tensor, const Shape& shape, int device) {
                      " lies in no memory of " + (on_host ? "the host" : "a CUDA device"));
   if (!on_host && tensor.device.device_type == kDLCUDA && tensor.device.device_id != device)
     throw InputError("DLPack: a tensor of device " + std::to_string(tensor.device.device_id) +
-                     " is not on device " + std::to_string(device));
+                     " is not on device " + std::to_string(device) +
+                     ": the argument after the tensor says which device ops run on");
   T* const first =
       tensor.data ? reinterpret_cast<T*>(static_cast<std::byte*>(tensor.data) + tensor.byte_offset) : nullptr;
   return checked_values("DLPack", first, shape);
@@ -69,6 +85,9 @@ inline Shape dlpack_shape(const DLTensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > static_cast<int>(Shape::max_rank))
     throw InputError("DLPack: a tensor of " + std::to_string(tensor.ndim) +
                      " dimensions; views have at most 6");
+  if (tensor.ndim > 0 && !tensor.shape)
+    throw InputError("DLPack: a tensor of " + std::to_string(tensor.ndim) +
+                     " dimensions has no shape: its pointer is null");
   return Shape(std::span<const std::int64_t>(tensor.shape, static_cast<std::size_t>(tensor.ndim)));
 }
 inline std::array<std::int64_t, Shape::max_rank> row_major_strides(const Shape& shape) {
@@ -85,6 +104,17 @@ inline std::array<std::int64_t, Shape::max_rank> row_major_strides(const Shape& 
 inline Strides dlpack_strides(const DLTensor& tensor, const Shape& shape) {
   if (tensor.strides) return Strides(std::span<const std::int64_t>(tensor.strides, shape.rank()));
   return Strides(std::span<const std::int64_t>(row_major_strides(shape).data(), shape.rank()));
+}
+
+/// The tensor of one with a version, where nobody asks to write what is only to be read.
+template <class T, class Managed>
+const DLTensor& dlpack_tensor(const Managed& managed) {
+  if (managed.version.major != dlpack_major)
+    throw InputError("DLPack: a tensor of version " + std::to_string(managed.version.major) + "." +
+                     std::to_string(managed.version.minor) + " is none of version 1, which is read here");
+  if (!std::is_const_v<T> && (managed.flags & dlpack_read_only))
+    throw InputError("DLPack: the tensor is only to be read: ask for a view of const values");
+  return managed.dl_tensor;
 }
 
 }  // namespace detail
@@ -105,32 +135,59 @@ HeadsViewIn<T, Space> dlpack_heads(const DLTensor& tensor, int device = 0) {
   T* const data = detail::dlpack_data<T, Space>(tensor, shape, device);
   return heads_at<Space>(data, shape, detail::dlpack_strides(tensor, shape));
 }
+/// Both of a DLManagedTensorVersioned. Throw InputError too where its version is not 1, and where it is only
+/// to be read and `T` is not const.
+template <class T, class Space = BackendSpace, VersionedDlpack Managed>
+ViewIn<T, Space> dlpack_view(const Managed& managed, int device = 0) {
+  return dlpack_view<T, Space>(detail::dlpack_tensor<T>(managed), device);
+}
+template <class T, class Space = BackendSpace, VersionedDlpack Managed>
+HeadsViewIn<T, Space> dlpack_heads(const Managed& managed, int device = 0) {
+  return dlpack_heads<T, Space>(detail::dlpack_tensor<T>(managed), device);
+}
 
-/// A tensor as DLPack has it, for a consumer, who calls the deleter once: that frees the tensor. Memory of a
-/// device is said to be on the device that the tensor was made on, and whatever writes it must have finished.
-template <class T, class Memory>
-DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor) {
+namespace detail {
+
+/// A tensor with what DLPack's Managed says of it.
+template <class Managed, class T, class Memory>
+Managed* given_to_dlpack(Tensor<T, Memory>&& tensor) {
   struct Owner {
     Tensor<T, Memory> tensor;
     std::array<std::int64_t, Shape::max_rank> shape{}, strides{};
-    DLManagedTensor managed{};
+    Managed managed{};
   };
   auto owner = std::make_unique<Owner>();
   owner->tensor = std::move(tensor);
   const Shape& shape = owner->tensor.shape();
   std::ranges::copy(shape.sizes(), owner->shape.begin());
-  owner->strides = detail::row_major_strides(shape);
+  owner->strides = row_major_strides(shape);
   constexpr bool on_host = std::is_same_v<typename Memory::space, HostSpace>;
   DLTensor& given = owner->managed.dl_tensor;
   given.data = owner->tensor.data();
   given.device = {on_host ? kDLCPU : kDLCUDA, owner->tensor.device()};
   given.ndim = static_cast<int>(shape.rank());
-  given.dtype = detail::dlpack_dtype<T>();
+  given.dtype = dlpack_dtype<T>();
   given.shape = owner->shape.data();
   given.strides = owner->strides.data();
+  if constexpr (VersionedDlpack<Managed>) owner->managed.version.major = dlpack_major;
   owner->managed.manager_ctx = owner.get();
-  owner->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Owner*>(self->manager_ctx); };
+  owner->managed.deleter = [](Managed* self) { delete static_cast<Owner*>(self->manager_ctx); };
   return &owner.release()->managed;
+}
+
+}  // namespace detail
+
+/// A tensor as DLPack has it, for a consumer, who calls the deleter once: that frees the tensor. Memory of a
+/// device is said to be on the device that the tensor was made on, and whatever writes it must have finished.
+template <class T, class Memory>
+DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor) {
+  return detail::given_to_dlpack<DLManagedTensor>(std::move(tensor));
+}
+/// The same as what PyTorch, NumPy and others take since DLPack 1.0:
+/// `to_dlpack<DLManagedTensorVersioned>(std::move(tensor))`.
+template <VersionedDlpack Managed, class T, class Memory>
+Managed* to_dlpack(Tensor<T, Memory>&& tensor) {
+  return detail::given_to_dlpack<Managed>(std::move(tensor));
 }
 
 }  // namespace precast::interop

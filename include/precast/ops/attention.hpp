@@ -40,6 +40,20 @@ void require_heads_apart(const HeadsView<T>& out) {
   }
 }
 
+/// Heads as rows in memory; none where they lie neither in rows nor in one run, and are not judged.
+template <class T>
+View<T> rows_in_memory(const HeadsView<T>& heads) {
+  if (const auto rows = heads.joined()) return *rows;
+  if (heads.spanned() == heads.elements()) return {heads.data(), Shape{heads.elements()}};
+  return {};
+}
+template <class Call, class T>
+void require_heads_apart_from(const Call& call, View<T> out) {
+  require_apart("attention", out, rows_in_memory(call.q));
+  require_apart("attention", out, rows_in_memory(call.k));
+  require_apart("attention", out, rows_in_memory(call.v));
+}
+
 }  // namespace PRECAST_BACKEND
 
 }  // namespace detail
@@ -49,8 +63,9 @@ inline namespace PRECAST_BACKEND {
 /// softmax(scale q k^T + bias) v for each head (Vaswani et al. 2017). Each operand is a Tensor or View [B, S,
 /// H * D], or a HeadsView, whose heads lie by any strides (rows_of_heads, heads_of_rows): q [B, Sq, H, D], k
 /// [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv] -> out [B, Sq, H, Dv], which may be a slice of columns and overlaps
-/// none of them. H is a multiple of Hkv: that many neighbouring heads of queries attend to one head of keys
-/// (grouped-query attention; multi-query with Hkv = 1). Throws ShapeError where shapes do not fit.
+/// none of them, which is an error. H is a multiple of Hkv: that many neighbouring heads of queries attend to
+/// one head of keys (grouped-query attention; multi-query with Hkv = 1). Throws ShapeError where shapes do
+/// not fit.
 ///
 /// Options after the policy say what a program needs, so that kernels for nothing else are compiled:
 /// HeadWidths<64, 128>, else heads of any width; WithoutBias, else with or without. An attention that was
@@ -68,6 +83,7 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   if (out.shape() != call.rows())
     detail::shapes_do_not_fit("attention", call.rows(), out.shape(),
                               "are the result and what is given for it");
+  detail::require_heads_apart_from(call, out);
   call.template into<P>(out);
 }
 /// The same into heads by strides.
@@ -80,6 +96,7 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   if (out.shape() != result)
     detail::shapes_do_not_fit("attention", result, out.shape(), "are the result and what is given for it");
   detail::require_heads_apart(out);
+  detail::require_heads_apart_from(call, detail::rows_in_memory(out));
   if (const auto rows = out.joined()) return call.template into<P>(*rows);
   call.template run<P, Types>(out);
   if (watch::active()) [[unlikely]] {  // it reads rows: the same once more, with its heads side by side

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <precast/backend.hpp>
+#include <precast/backend/convert.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
@@ -29,6 +30,15 @@ Tensor<To> arrived_as(std::span<const From> values) {
     converted.data()[i] = convert_value<To>(values[i]);
   return arrived(std::move(converted));
 }
+/// Values that ops read, in another dtype, for ops of every stream.
+template <ScalarDtype To, ScalarDtype From>
+Tensor<To> converted_as(View<const From> values) {
+  Tensor<To> converted(Shape{values.elements()});
+  if (DryRun::active() || values.elements() == 0) return converted;
+  backend::convert_values<To>(values, converted.view());
+  converted.note_written();
+  return converted;
+}
 
 /// A bias for products of these dtypes: in f32, exactly, and, where the backend has a library that wants it
 /// so, in the result's dtype.
@@ -41,11 +51,19 @@ class Bias {
   /// Takes a bias that is empty or has one value for each of `features`. Throws ShapeError for any other
   /// number.
   Bias(std::span<const Storage> bias, std::int64_t features) : in_f32_(arrived_as<f32>(bias)) {
-    const auto count = static_cast<std::int64_t>(bias.size());
-    if (count != 0 && count != features)
-      throw ShapeError("a bias of " + std::to_string(count) + " does not fit a weight of " +
-                       std::to_string(features) + " output features");
+    require_one_each(static_cast<std::int64_t>(bias.size()), features);
     if constexpr (backend::holds_narrow_bias<Types>) narrow_ = arrived_as<Result>(bias);
+  }
+  /// The same of values where ops read them, which they do now.
+  static Bias of_view(View<const Storage> bias, std::int64_t features) {
+    Bias made;
+    require_one_each(bias.elements(), features);
+    if (bias.rows() > 1)
+      throw ShapeError("a bias of shape " + to_string(bias.shape()) + " is not [" + std::to_string(features) +
+                       "], one value for each output feature");
+    made.in_f32_ = converted_as<f32>(bias);
+    if constexpr (backend::holds_narrow_bias<Types>) made.narrow_ = converted_as<Result>(bias);
+    return made;
   }
 
   /// In f32; empty where the layer has none.
@@ -58,6 +76,13 @@ class Bias {
   }
 
  private:
+  Bias() = default;
+  static void require_one_each(std::int64_t count, std::int64_t features) {
+    if (count != 0 && count != features)
+      throw ShapeError("a bias of " + std::to_string(count) + " does not fit a weight of " +
+                       std::to_string(features) + " output features");
+  }
+
   Tensor<f32> in_f32_;
   Tensor<Result> narrow_;
 };

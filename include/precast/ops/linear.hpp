@@ -89,12 +89,25 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
     return out_features * decoder.bytes_per_row(in_features);
   }
 
+  /// A weight and a bias that a program has where this backend's ops read them. A device multiplies the rows
+  /// where they lie, without a copy: they must outlive this, and a change of theirs is a change of this. The
+  /// host packs them, as every weight. The bias is read at once, in the current context. Throws ShapeError as
+  /// the constructors do.
+  static LinearWeight borrowed(StoredView<const Storage> weight, View<const BiasStorage> bias = {}) {
+    checked(matrix(weight.shape()));
+    if constexpr (backend::Memory::on_host)
+      return {Base::Packed::template filled<Types>(weight.shape(), rows_of_matrix<Storage>(weight)), bias};
+    else
+      return {Base::Packed::borrowed(weight), bias};
+  }
+
   std::int64_t out_features() const { return this->weight().features(); }
   std::int64_t in_features() const { return this->weight().columns(); }
 
  private:
   LinearWeight(typename Base::Packed weight, std::span<const BiasStorage> bias)
       : Base(std::move(weight), bias) {}
+  LinearWeight(typename Base::Packed weight, View<const BiasStorage> bias) : Base(std::move(weight), bias) {}
 
   static const Shape& matrix(const Shape& shape) {
     if (shape.rank() != 2) throw ShapeError("a linear weight has two dimensions, not " + to_string(shape));
@@ -123,6 +136,7 @@ void linear_of_view_into(X x, const WeightAndBias<Row>& layer, const LinearOptio
   if (out.columns() != weight.features() || out.rows() != x.rows())
     shapes_do_not_fit("linear", x.shape().with_back(weight.features()), out.shape(),
                       "are the result and where it should go");
+  require_apart("linear", out, x);
   run_op_into<Matmul, Row>("linear", out, [&]<class Types>(Types, auto to) {
     backend::matmul_transposed<Types>(x, weight, layer.epilogue(options.activation), to);
   });
@@ -136,8 +150,7 @@ inline namespace PRECAST_BACKEND {
 
 /// out = activation(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
 /// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
-/// rounded once. Rows of `out` may lie apart; `out` must not overlap x. Throws ShapeError where shapes do not
-/// fit.
+/// rounded once. Rows of `out` may lie apart. Throws ShapeError where shapes do not fit, or `out` overlaps x.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
                  View<typename precisions<P, Matmul>::result> out) {

@@ -43,7 +43,7 @@ inline namespace PRECAST_BACKEND {
 
 /// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
 /// sums kept in its accumulate dtype, results rounded once. b is packed first, as weights are, which costs
-/// 1/M of the product. `out` overlaps neither. Throws ShapeError where shapes do not fit, or K is 0.
+/// 1/M of the product. Throws ShapeError where shapes do not fit, K is 0, or `out` overlaps one of them.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
@@ -55,6 +55,8 @@ void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, 
   const auto packed = backend::PackedWeight<Right>::template for_one_product<
       detail::with_storage<precisions<P, Matmul>, Right>>(right);
   detail::require_same_shape("matmul_transposed", left.shape().with_back(right.rows()), out.shape());
+  detail::require_apart("matmul_transposed", out, left);
+  detail::require_apart("matmul_transposed", out, right);
   detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", out, [&]<class Types>(Types, auto to) {
     backend::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, Epilogue{}, to);
   });
@@ -69,7 +71,7 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
 }
 
 /// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is transposed first, which costs
-/// 1/M of the product. `out` must not overlap a.
+/// 1/M of the product. Throws ShapeError too where `out` overlaps a.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
@@ -79,6 +81,7 @@ void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::re
     detail::shapes_do_not_fit("matmul", left.shape(), right.shape(),
                               "are not [..., M, K] and [K, N] with a K of 1 or more");
   detail::require_same_shape("matmul", left.shape().with_back(right.columns()), out.shape());
+  detail::require_apart("matmul", out, left);
   Tensor<value_type_of<B>> transposed(Shape{right.columns(), left.columns()});
   backend::transpose(right, transposed.view());
   matmul_transposed_into<P>(left, transposed, out);

@@ -40,6 +40,47 @@ void require_rows_apart(std::string_view op, View<T> out) {
   if (out.rows() > 1 && stride < columns && stride > -columns) rows_overlap(op, out.shape(), stride);
 }
 
+/// The rows of a view as bytes: `count` runs of `bytes`, `step` apart. Rows side by side are one run.
+struct RowBytes {
+  std::int64_t first = 0, bytes = 0, step = 1, count = 0;
+
+  template <class T>
+  explicit RowBytes(View<T> view) : first(reinterpret_cast<std::intptr_t>(view.data())) {
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+    if (view.elements() == 0) return;
+    bytes = size * (view.contiguous() ? view.elements() : view.columns());
+    step = view.contiguous() ? bytes : size * view.row_stride();
+    count = view.contiguous() ? 1 : view.rows();
+    if (step > 0) return;
+    if (step < 0) first += (count - 1) * step;  // from the row that lies lowest on
+    if (step == 0) count = 1;
+    step = step == 0 ? bytes : -step;
+  }
+  std::int64_t end() const { return first + (count - 1) * step + bytes; }
+  /// Whether a byte of the runs lies in [begin, end).
+  bool meet(std::int64_t begin, std::int64_t end) const {
+    const std::int64_t run = begin < first + bytes ? 0 : (begin - first - bytes) / step + 1;
+    return run < count && first + run * step < end;
+  }
+};
+
+/// Throws ShapeError where what an op writes lies, in part or whole, where it reads: products and attention
+/// read again what they have written over.
+template <class Out, class In>
+void require_apart(std::string_view op, View<Out> out, View<In> in) {
+  if (MemoryCounter::active()) return;  // whose addresses are no memory's
+  const RowBytes written(out), read(in);
+  if (written.count == 0 || read.count == 0 || written.end() <= read.first || read.end() <= written.first)
+    return;
+  for (std::int64_t row = 0; row < written.count; ++row) {
+    const std::int64_t begin = written.first + row * written.step;
+    if (read.meet(begin, begin + written.bytes))
+      throw ShapeError(std::string(op) + ": the result " + to_string(out.shape()) +
+                       " lies in the memory of the operand " + to_string(in.shape()) +
+                       ", which is read while it is written: give it memory of its own");
+  }
+}
+
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
 /// time, with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
 template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>

@@ -64,6 +64,8 @@ class WeightAndBias {
   /// Throws ShapeError for a bias that is not empty and not of the weight's features.
   WeightAndBias(Packed weight, std::span<const BiasStorage> bias)
       : weight_(std::move(weight)), bias_(bias, weight_.features()) {}
+  WeightAndBias(Packed weight, View<const BiasStorage> bias)
+      : weight_(std::move(weight)), bias_(Bias<Types>::of_view(bias, weight_.features())) {}
 
   /// What a weight of another policy becomes: a sentence of the compiler's.
   template <class Other>

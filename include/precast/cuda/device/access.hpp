@@ -12,11 +12,13 @@
 
 namespace precast::gpu {
 
-/// The memory of a view, as kernels get it.
+/// The memory of a view, as kernels get it. Rows that go backwards begin with the one that lies last.
 template <class T>
 GlobalPointer<T> pointer_to(const DeviceView<T>& view) {
-  return global_pointer(view.data(),
-                        view.rows() ? (view.rows() - 1) * view.row_stride() + view.columns() : 0);
+  const std::int64_t rows = view.rows(), last = rows ? (rows - 1) * view.row_stride() : 0;
+  const std::int64_t before = last < 0 ? -last : 0;
+  return global_pointer(view.data() - before, rows ? before + (last < 0 ? 0 : last) + view.columns() : 0) +
+         before;
 }
 
 namespace detail {
