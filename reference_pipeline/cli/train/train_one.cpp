@@ -82,6 +82,8 @@ void show(const TrainedRun& run, const std::string& sample, const TrainOptions& 
         "\ngradient norm " + four_digits(last.grad_norm) + " in the last step, loss scale " +
         four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
         " values of gradients inf or NaN in all\n");
+  if (const auto validation = run.validation_loss())
+    print("validation loss " + four_digits(*validation) + "\n");
   if (run.failed_at())
     print("The loss is not finite from step " + std::to_string(*run.failed_at()) + " on.\n");
   if (!sample.empty()) print("\n" + harmless(sample) + "\n");
@@ -165,7 +167,8 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     check_inputs_of_training(options);  // the checkpoint may have named the data
   }
   const std::array written{checkpoint, folder / model_file, folder / "config.json", folder / tokenizer_file};
-  check_inputs_stay(written, std::array<std::filesystem::path, 2>{options.data, options.batches});
+  check_inputs_stay(written,
+                    std::array<std::filesystem::path, 3>{options.data, options.batches, options.validation});
   settle_training(options, command);
   options.training.policy = training_policy(options.training.policy).name;
   TrainInputs inputs = open_inputs(options, job, *device.backend);
@@ -212,7 +215,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     log.write_or_leave(step, "", leave_behind);
     if ((step.step + 1) % every == 0 || trainer.done()) checkpoints.write();
   };
-  const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
+  const TrainedRun run = train_to_the_end(trainer, job, inputs, options.training.policy,
                                           options.training.steps, leave_behind, after_step);
   if (is_first) {
     trainer.write_model(folder);
