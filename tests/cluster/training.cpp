@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <language_model/shipped_text.hpp>
 #include <language_model/trainer.hpp>
 
 #include <precast/host/default_threads.hpp>
@@ -76,15 +77,20 @@ std::string checkpoint(const fs::path& output) { return program::content(output 
 TEST_CASE("two ranks go the way of one with twice the batch", "[mpi]") {
   const Scratch scratch;
   const fs::path folder = scratch.path();
+  const std::string text(shipped_text()), data = scratch.file("data.txt", text.substr(2000)),
+                                          held_out = scratch.file("held_out.txt", text.substr(0, 1000));
   for (const char* architecture : {"gpt2", "llama"}) {
     INFO(architecture);
     fs::create_directories(folder / architecture);
-    const Words more{"--steps",    "40",     "--clip",         "0.5",       "--warmup", "5",
-                     "--schedule", "cosine", "--architecture", architecture};
+    const Words more{"--steps",        "40",        "--clip", "0.5", "--warmup",     "5",
+                     "--schedule",     "cosine",    "--data", data,  "--validation", held_out,
+                     "--architecture", architecture};
     const auto one = trained(folder / architecture / "one", 1, 8, more),
                two = trained(folder / architecture / "two", 2, 4, more),
                half = trained(folder / architecture / "half", 1, 4, more);
     CHECK(largest_difference(one, two, "loss") <= 1e-5);
+    CHECK(two.back()["validation_loss"].get<double>() ==
+          Approx(one.back()["validation_loss"].get<double>()).epsilon(1e-5));
     CHECK(two[0]["grad_norm"].get<double>() == Approx(one[0]["grad_norm"].get<double>()).epsilon(1e-5));
     CHECK(largest_difference(one, half, "loss") > 1e-2);  // which the second rank's windows make up for
     for (const auto& line : two) {
@@ -347,7 +353,7 @@ TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint 
     const Scratch scratch;
     const fs::path killed = scratch.path() / "killed", whole = scratch.path() / "whole",
                    said = scratch.path() / "said";
-    const int ranks = victim == 0 ? 3 : 2;  // of the two that are left one speaks
+    const int ranks = victim == 0 ? 3 : 4;  // of those that are left one speaks, and ends first
     std::string line = mpirun(ranks) + " " + program::quoted(PRECAST_PROGRAM);
     for (const std::string& word : words_of(killed, 2, {"--checkpoint-every", "7", "--steps", "1000000"}))
       line += " " + program::quoted(word);
