@@ -353,7 +353,7 @@ TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint 
     const Scratch scratch;
     const fs::path killed = scratch.path() / "killed", whole = scratch.path() / "whole",
                    said = scratch.path() / "said";
-    const int ranks = victim == 0 ? 3 : 4;  // of those that are left one speaks, and ends first
+    const int ranks = victim == 0 ? 3 : 2;  // of the two that are left one speaks
     std::string line = mpirun(ranks) + " " + program::quoted(PRECAST_PROGRAM);
     for (const std::string& word : words_of(killed, 2, {"--checkpoint-every", "7", "--steps", "1000000"}))
       line += " " + program::quoted(word);
@@ -379,6 +379,30 @@ TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint 
     trained(whole, ranks, 2, {"--steps", steps});
     CHECK(checkpoint(killed) == checkpoint(whole));
   }
+}
+
+// Once one of those that it has told to end does, mpirun kills the others.
+TEST_CASE("ranks that say nothing of the end of their job wait for the one that does", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  std::string line = mpirun(3) + " " + program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word : words_of(out, 2, {"--steps", "1000000"}))
+    line += " " + program::quoted(word);
+  // Told 3 s after the death of the third, ranks give up 1.2 s later; the first then stands still for a
+  // while.
+  const std::string script =
+      "(exec env OMPI_MCA_odls_base_sigkill_timeout=3 " + line + ") >/dev/null 2>" +
+      program::quoted(said.string()) + " & job=$!; for i in $(seq 600); do [ -s " +
+      program::quoted(out.string() + ".jsonl") +
+      " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=0 "
+      "/proc/$rank/environ && first=$rank; grep -qzx OMPI_COMM_WORLD_RANK=2 /proc/$rank/environ && "
+      "third=$rank; done; kill -9 $third; sleep 4; kill -STOP $first; sleep 0.7; kill -CONT $first; wait "
+      "$job";
+  CHECK(std::system(script.c_str()) != 0);
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK(count_of(err, "precast: error: the job was stopped while this rank waited") == 1);
+  CHECK(count_of(err, "precast: error:") == 1);
 }
 
 TEST_CASE("another number of ranks goes on with the same windows, or is refused", "[mpi]") {
