@@ -20,14 +20,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string text = "The rabbit took a watch out of its pocket, and looked at it, and then hurried on.";
+const std::string held_out_words =
+    "The rabbit took a watch out of its pocket, and looked at it, and then hurried on.";
 
 /// The windows of 8 tokens of the text's bytes, one after another, as a file of --batches: one step of all.
 std::string file_of_windows(const Scratch& scratch) {
   std::vector<std::int64_t> tokens;
   std::int64_t count = 0;
-  for (std::size_t first = 0; first + 8 < text.size(); first += 8, ++count)
-    for (const char c : text.substr(first, 9)) tokens.push_back(c);
+  for (std::size_t first = 0; first + 8 < held_out_words.size(); first += 8, ++count)
+    for (const char c : held_out_words.substr(first, 9)) tokens.push_back(c);
   const std::string file = (scratch.path() / "windows.safetensors").string();
   precast::io::SafetensorsWriter writer(file);
   writer.declare("tokens", precast::DtypeInfo{"i64", 1, 8}, precast::Shape{1, count, 9});
@@ -42,7 +43,7 @@ TEST_CASE("train tells the loss of a text that is held out, and trains as withou
   const Scratch scratch;
   const fs::path out = scratch.path() / "out", plain = scratch.path() / "plain",
                  log = scratch.path() / "log.jsonl";
-  const std::string held_out = scratch.file("held_out.txt", text);
+  const std::string held_out = scratch.file("held_out.txt", held_out_words);
   const Words more{"--tokenizer", "bytes", "--steps", "7", "--lr", "1e-2"};
   const auto trained = run(train(out, program::with(more, {"--validation", held_out, "--validate-every", "3",
                                                            "--log", log.string(), "--json"})));
@@ -73,8 +74,8 @@ TEST_CASE("train tells the loss of a text that is held out, and trains as withou
 TEST_CASE("a run that goes on tells the loss of what was held out, or of other windows", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";
-  const std::string held_out = scratch.file("held_out.txt", text),
-                    other = scratch.file("other.txt", text.substr(3));
+  const std::string held_out = scratch.file("held_out.txt", held_out_words),
+                    other = scratch.file("other.txt", held_out_words.substr(3));
   // Characters that the text alone has, which is not trained on, are the model's, too.
   const std::string data = scratch.file("data.txt", "abc abc abc abc abc abc");
   const auto first = run(train(out, {"--data", data, "--steps", "2", "--validation", held_out}));
@@ -93,7 +94,7 @@ TEST_CASE("a run that goes on tells the loss of what was held out, or of other w
 
 TEST_CASE("a comparison tells each policy's loss of what is held out", "[train]") {
   const Scratch scratch;
-  const std::string held_out = scratch.file("held_out.txt", text),
+  const std::string held_out = scratch.file("held_out.txt", held_out_words),
                     page = (scratch.path() / "page.html").string();
   const Words words{"--compare", "f32,bf16", "--steps", "3", "--validation", held_out};
   const auto compared = run(program::train_tiny(program::with(words, {"--report", page})));
@@ -118,13 +119,13 @@ TEST_CASE("what a model cannot be judged by is refused in one line", "[train]") 
     CHECK_THAT(outcome.err, Catch::Contains(words));
     CHECK_FALSE(fs::exists(out));
   };
-  const std::string held_out = scratch.file("held_out.txt", text);
+  const std::string held_out = scratch.file("held_out.txt", held_out_words);
   refused({"--validation", ""}, 2, "--validation is empty");
   refused({"--validation", scratch.file("empty.txt", "")}, 1, "is empty: give a text, or leave out");
   refused({"--validation", scratch.file("short.txt", "brief")}, 1, "fewer than the 9");
   refused({"--validation", scratch.file("latin.txt", "caf\xe9 au lait")}, 1, "latin.txt: byte 3");
   refused({"--validation", (scratch.path() / "none").string()}, 1, "none");
-  refused({"--validation", scratch.file("text.safetensors", text)}, 1, "text.safetensors");
+  refused({"--validation", scratch.file("text.safetensors", held_out_words)}, 1, "text.safetensors");
   refused({"--validate-every", "2"}, 2, "--validate-every goes with --validation");
   refused({"--validation", held_out, "--validate-every", "0"}, 2, "--validate-every");
   refused({"--validation", held_out, "--log", held_out}, 2, "is read by this command");
