@@ -142,6 +142,9 @@ TEST_CASE("a file that the program's own words go to is not replaced by another 
   refused(program::train_tiny({"--log", "/dev/stderr", "--output", (scratch.path() / "out").string()}),
           "2>" + program::quoted(file), "standard error");
   CHECK(names_in(scratch.path()) == std::set<std::string>{"file"});
+  const auto device = run({"bench", "lm", "--sizes", "tiny", "--contexts", "8", "--json", "/dev/null"}, "",
+                          ">/dev/null");  // which nobody's words are lost in
+  CHECK_THAT(device.err, Catch::Contains("/dev/null: is not a regular file"));
 }
 
 TEST_CASE("a log that is named by a descriptor of the program is the file that it is of") {

@@ -36,7 +36,7 @@ Place place_of(const fs::path& file) {
 std::string_view words_that_go_to(const fs::path& file) {
   struct stat facts {
   }, of_words{};
-  if (::stat(file.c_str(), &facts) != 0) return {};
+  if (::stat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
   for (const auto& [descriptor, name] :
        {std::pair(STDOUT_FILENO, "standard output"), {STDERR_FILENO, "standard error"}})
     if (::fstat(descriptor, &of_words) == 0 && facts.st_dev == of_words.st_dev &&
