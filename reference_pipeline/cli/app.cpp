@@ -75,6 +75,16 @@ bool is_silent(const cluster::Launch& launch) {
   return cluster::is_said_by_another(launch.rank > 0 && interrupting_signal() != 0);
 }
 
+/// Where one rank ends, mpirun at once kills those that it has told to end and would have given a second: who
+/// is silent lets the one that speaks end first.
+void let_another_speak() {
+  if (!interrupting_signal()) return;
+  try {
+    std::this_thread::sleep_for(cluster::patience_with_others());
+  } catch (const Error&) {  // of the environment, which is no news by now
+  }
+}
+
 int fail(const std::string& message, int code) {
   std::cout.flush();
   cluster::Launch launch;
@@ -85,7 +95,10 @@ int fail(const std::string& message, int code) {
   // In one piece: mpirun puts lines of its own between those that come to it apart.
   const std::string rank = launch.rank > 0 ? "rank " + std::to_string(launch.rank) + ": " : "";
   const std::string line = io::printable(message, message.size());  // words of the command line among it
-  if (!is_silent(launch)) std::cerr << "precast: error: " + rank + line + "\n" << std::flush;
+  if (is_silent(launch))
+    let_another_speak();
+  else
+    std::cerr << "precast: error: " + rank + line + "\n" << std::flush;
   cluster::end_job(code);
   return code;
 }

@@ -83,6 +83,13 @@ class PartOfRank final : public Batches {
   int rank_, ranks_;
 };
 
+void require_window(std::int64_t tokens, std::int64_t context, const std::string& name) {
+  if (tokens < context + 1)
+    throw InputError(name + ": has " + io::counted(tokens, "token") + ", fewer than the " +
+                     std::to_string(context + 1) + " that a context of " + std::to_string(context) +
+                     " needs: give more text, or a smaller --context");
+}
+
 const io::TensorEntry& tokens_of(const io::SafetensorsFile& opened, const std::filesystem::path& file) {
   const io::TensorEntry& entry = opened.at("tokens");
   const Shape& shape = entry.shape;
@@ -91,6 +98,23 @@ const io::TensorEntry& tokens_of(const io::SafetensorsFile& opened, const std::f
                            "is " + std::string(entry.dtype.file_name) + " " + to_string(shape) +
                                " where I64 [steps, batch, context + 1] is expected: write it anew");
   return entry;
+}
+
+/// The tokens of a file's first steps. Throws InputError where one is none of `vocabulary`.
+std::vector<std::int32_t> first_steps(const io::TensorEntry& entry, const std::filesystem::path& file,
+                                      std::int64_t steps, std::int64_t vocabulary) {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(steps * entry.shape[1] * entry.shape[2]));
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    std::int64_t token = 0;
+    std::memcpy(&token, entry.bytes.data() + i * sizeof token, sizeof token);
+    if (token < 0 || token >= vocabulary)
+      throw io::tensor_error(file, "tokens",
+                             "holds " + std::to_string(token) + " at place " + std::to_string(i) +
+                                 ", which is none of the model's " + std::to_string(vocabulary) +
+                                 " tokens: use the model's tokenizer");
+    tokens[i] = static_cast<std::int32_t>(token);
+  }
+  return tokens;
 }
 
 }  // namespace
@@ -107,10 +131,7 @@ std::unique_ptr<Batches> part_of_rank(std::unique_ptr<Batches> all, int rank, in
 std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::int64_t batch,
                                         std::int64_t context, std::uint64_t seed, const std::string& name) {
   if (tokens.empty()) throw InputError(name + ": is empty: give a text to train on");
-  if (static_cast<std::int64_t>(tokens.size()) < context + 1)
-    throw InputError(name + ": has " + io::counted(std::ssize(tokens), "token") + ", fewer than the " +
-                     std::to_string(context + 1) + " that a context of " + std::to_string(context) +
-                     " needs: give more text, or a smaller --context");
+  require_window(std::ssize(tokens), context, name);
   return std::make_unique<RandomWindows>(std::move(tokens), batch, context, seed);
 }
 
@@ -134,18 +155,24 @@ std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std:
     throw io::tensor_error(file, "tokens",
                            "has the batches of " + io::counted(shape[0], "step") + ", fewer than " +
                                std::to_string(steps) + ": lower --steps, or give more");
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(steps * shape[1] * shape[2]));
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    std::int64_t token = 0;
-    std::memcpy(&token, entry.bytes.data() + i * sizeof token, sizeof token);
-    if (token < 0 || token >= vocabulary)
-      throw io::tensor_error(file, "tokens",
-                             "holds " + std::to_string(token) + " at place " + std::to_string(i) +
-                                 ", which is none of the model's " + std::to_string(vocabulary) +
-                                 " tokens: use the model's tokenizer");
-    tokens[i] = static_cast<std::int32_t>(token);
+  return std::make_unique<GivenBatches>(first_steps(entry, file, steps, vocabulary), shape[1], shape[2] - 1);
+}
+
+HeldOut held_out_text(std::span<const std::int32_t> tokens, std::int64_t context, const std::string& name) {
+  require_window(std::ssize(tokens), context, name);
+  HeldOut all{{}, context};
+  for (std::int64_t first = 0; first + context < std::ssize(tokens); first += context) {
+    const auto window =
+        tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(context + 1));
+    all.tokens.insert(all.tokens.end(), window.begin(), window.end());
   }
-  return std::make_unique<GivenBatches>(std::move(tokens), shape[1], shape[2] - 1);
+  return all;
+}
+
+HeldOut held_out_file(const std::filesystem::path& file, std::int64_t vocabulary) {
+  const io::SafetensorsFile opened(file);
+  const io::TensorEntry& entry = tokens_of(opened, file);
+  return {first_steps(entry, file, entry.shape[0], vocabulary), entry.shape[2] - 1};
 }
 
 }  // namespace precast::language_model

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,5 +41,23 @@ std::int64_t tokens_of_batches(const std::filesystem::path& file);
 /// `vocabulary`.
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
                                          std::int64_t vocabulary);
+
+/// Windows that a model is not trained on, whose loss says what it has learnt: [count, context + 1] tokens.
+struct HeldOut {
+  std::vector<std::int32_t> tokens;
+  std::int64_t context = 0;
+
+  std::int64_t count() const { return static_cast<std::int64_t>(tokens.size()) / (context + 1); }
+  std::span<const std::int32_t> windows(std::int64_t first, std::int64_t rows) const {
+    return std::span(tokens).subspan(static_cast<std::size_t>(first * (context + 1)),
+                                     static_cast<std::size_t>(rows * (context + 1)));
+  }
+};
+
+/// A text from its beginning, so that each token but the first is predicted once; what is left at its end,
+/// shorter than a window, is left out. Throws InputError where the text is shorter than a window.
+HeldOut held_out_text(std::span<const std::int32_t> tokens, std::int64_t context, const std::string& name);
+/// All windows of a file of batches, as batches_of_file reads it. Throws what that does.
+HeldOut held_out_file(const std::filesystem::path& file, std::int64_t vocabulary);
 
 }  // namespace precast::language_model

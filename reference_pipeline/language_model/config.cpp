@@ -28,12 +28,10 @@ void require(const io::Config& json, const char* key, std::initializer_list<std:
 ActivationFunction gelu_named(const io::Config& json, const char* key) {
   const std::string name = json.string_or(key, "gelu_new");
   if (name == "gelu" || name == "gelu_python") return ActivationFunction::gelu_erf;
-  for (const char* by_tanh : {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast"})
+  for (const char* by_tanh :
+       {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast", "gelu_accurate"})
     if (name == by_tanh) return ActivationFunction::gelu_tanh;
   throw json.error(key, "only gelu_new and gelu are known here: use a model that has one of them");
-}
-void require_off(const io::Config& json, const char* key) {
-  if (json.boolean_or(key, false)) throw json.error(key, "is not known here: use a model without it");
 }
 
 /// Keys of dropout that are above 0; a key that is not there is `usual`.
@@ -68,10 +66,10 @@ const char* name_in(const io::Config& json, const char* name) {
 LanguageModelConfig gpt2(const io::Config& json) {
   LanguageModelConfig config;
   config.activation = gelu_named(json, "activation_function");
-  require_off(json, "scale_attn_by_inverse_layer_idx");
-  require_off(json, "add_cross_attention");
-  if (!json.boolean_or("scale_attn_weights", true))
-    throw json.error("scale_attn_weights", "false is not known here: use a model that scales its scores");
+  config.scale_scores = json.boolean_or("scale_attn_weights", true);
+  config.scale_scores_by_layer = json.boolean_or("scale_attn_by_inverse_layer_idx", false);
+  if (json.boolean_or("add_cross_attention", false))
+    throw json.error("add_cross_attention", "is not known here: use a model without it");
   config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
   config.positions = json.integer_or(name_in(json, "n_positions"), 1024, 1, longest);
   config.width = json.integer(name_in(json, "n_embd"), 1, widest);
@@ -218,6 +216,11 @@ void LanguageModelConfig::check() const {
             "rotary positions turn pairs, and heads are " + std::to_string(head_width) + " wide");
 }
 
+double LanguageModelConfig::score_scale(std::int64_t layer) const {
+  const double of_width = scale_scores ? 1 / std::sqrt(static_cast<double>(head_width)) : 1;
+  return scale_scores_by_layer ? of_width / static_cast<double>(layer + 1) : of_width;
+}
+
 std::string LanguageModelConfig::json() const {
   using Json = nlohmann::ordered_json;
   Json all;
@@ -269,6 +272,9 @@ std::string LanguageModelConfig::json() const {
     rope["rope_theta"] = rope_theta;
     all["rope_parameters"] = rope;
   }
+  // Checkpoints are held against this text: what is as usual stays out of it.
+  if (!scale_scores) all["scale_attn_weights"] = false;
+  if (scale_scores_by_layer) all["scale_attn_by_inverse_layer_idx"] = true;
   all["tie_word_embeddings"] = tied;
   for (const auto& [key, value] : special_tokens) all[key] = Json::parse(value);
   return all.dump(2) + "\n";

@@ -36,6 +36,8 @@ struct LanguageModelConfig {
   std::int64_t inner = 512;      ///< width of the feed-forward layers
   double norm_eps = 1e-5;
   ActivationFunction activation = ActivationFunction::gelu_tanh;  ///< GPT-2: that, or gelu_erf
+  bool scale_scores = true;            ///< GPT-2: whether scores are divided by the root of head_width
+  bool scale_scores_by_layer = false;  ///< GPT-2: whether they are divided by the layer's number, from 1, too
   // Llama.
   double rope_theta = 10000;
   RotaryScaling rotary_scaling{};
@@ -56,6 +58,8 @@ struct LanguageModelConfig {
   static LanguageModelConfig load(const std::filesystem::path& file);
   /// config.json, as transformers reads it.
   std::string json() const;
+  /// What attention multiplies scores by in a layer, counted from 0.
+  double score_scale(std::int64_t layer) const;
   /// Throws InputError where sizes do not fit each other.
   void check() const;
 };

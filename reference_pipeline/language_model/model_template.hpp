@@ -208,8 +208,9 @@ class TrainedModelTemplate final : public TrainedModel {
     Value<P> x = layers.embed(next[0], std::move(tokens), batch);
     x = layers.add_positions(x, next[1]);
     next += 2;
-    const AttentionOptions options{.heads = config_.heads, .causal = true};
     for (std::int64_t i = 0; i < config_.layers; ++i, next += 12) {
+      const AttentionOptions options{
+          .heads = config_.heads, .scale = static_cast<f32>(config_.score_scale(i)), .causal = true};
       const Value<P> normed = layers.layer_norm(x, next[0], next[1], config_.norm_eps);
       const Value<P> attended = layers.attention_of_one(layers.linear(normed, next[2], &next[3]), options);
       x = layers.sum(x, layers.linear(attended, next[4], &next[5]));

@@ -1,4 +1,5 @@
 // The steps of a training run.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -56,6 +57,7 @@ std::string StepFacts::json(const std::string& policy) const {
                {"tokens_per_second", number(tokens_per_second)},
                {"memory", memory},
                {"non_finite", non_finite}});
+  if (validation_loss) line["validation_loss"] = number(*validation_loss);
   if (ranks > 1) {
     line["ranks"] = ranks;
     line["all_reduce"] = exchange.seconds;
@@ -137,6 +139,19 @@ StepFacts Trainer::step(const Batches& batches) {
   facts.tokens_per_second = static_cast<double>(windows_ * batches.context()) / seconds.count();
   facts.memory = device_.backend->peak_memory();
   return facts;
+}
+
+std::optional<double> Trainer::loss_of(const HeldOut& held_out, std::int64_t batch,
+                                       const std::function<bool()>& goes_on) {
+  const std::int64_t own = parallel_.job ? parallel_.job->rank() : 0, count = held_out.count();
+  double sum = 0;
+  for (std::int64_t first = own * batch; first < count; first += ranks() * batch) {
+    if (goes_on && !goes_on()) return std::nullopt;
+    const std::int64_t rows = std::min(batch, count - first);
+    sum += model_->loss(held_out.windows(first, rows), rows, std::nullopt) * static_cast<double>(rows);
+  }
+  if (ranks() > 1) sum = cluster::sum(*parallel_.job, sum);
+  return sum / static_cast<double>(count);
 }
 
 }  // namespace precast::language_model

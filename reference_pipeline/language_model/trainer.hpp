@@ -52,8 +52,9 @@ struct StepFacts {
   bool skipped = false;
   double lr = 0;
   double tokens_per_second = 0;
-  std::int64_t memory = 0;      ///< the most bytes that tensors held up to now
-  std::int64_t non_finite = 0;  ///< values of gradients
+  std::int64_t memory = 0;                  ///< the most bytes that tensors held up to now
+  std::int64_t non_finite = 0;              ///< values of gradients
+  std::optional<double> validation_loss{};  ///< after the step, where it was asked for
   int ranks = 1;
   cluster::ExchangeFacts exchange{};  ///< of gradients between ranks
 
@@ -76,6 +77,11 @@ class Trainer {
   /// Takes the next step, as PyTorch's loop of autocast, GradScaler, clip_grad_norm_, AdamW and a schedule
   /// does.
   StepFacts step(const Batches& batches);
+
+  /// The mean loss of what is held out, `batch` windows of each rank at a time. `goes_on` is asked before
+  /// each of them; nothing where it says no, which it may where there is one rank alone.
+  std::optional<double> loss_of(const HeldOut& held_out, std::int64_t batch,
+                                const std::function<bool()>& goes_on = {});
 
   TrainedModel& model() { return *model_; }
   const LanguageModelConfig& config() const { return config_; }

@@ -125,6 +125,38 @@ TEST_CASE("outputs that are one file are told apart from files of one name") {
   CHECK(names_in(other) == std::set<std::string>{"x.png"});
 }
 
+TEST_CASE("a file that the program's own words go to is not replaced by another output") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "file").string();
+  const auto refused = [&](const std::vector<std::string>& command, const std::string& redirection,
+                           const std::string& words) {
+    const auto outcome = run(command, "", redirection);
+    const std::string said = outcome.err.empty() ? program::content(file) : outcome.err;
+    INFO(said);
+    CHECK(outcome.code == 2);
+    CHECK_THAT(said, Catch::Contains(words + " goes, and would be replaced: give one of them another file"));
+  };
+  const std::vector<std::string> bench{"bench", "lm", "--sizes", "tiny", "--contexts", "8", "--json", file};
+  refused(bench, ">" + program::quoted(file), "standard output");
+  refused(bench, "2>>" + program::quoted(file), "standard error");
+  refused(program::train_tiny({"--log", "/dev/stderr", "--output", (scratch.path() / "out").string()}),
+          "2>" + program::quoted(file), "standard error");
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"file"});
+  const auto device = run({"bench", "lm", "--sizes", "tiny", "--contexts", "8", "--json", "/dev/null"}, "",
+                          ">/dev/null");  // which nobody's words are lost in
+  CHECK_THAT(device.err, Catch::Contains("/dev/null: is not a regular file"));
+}
+
+TEST_CASE("a log that is named by a descriptor of the program is the file that it is of") {
+  const Scratch scratch;
+  const fs::path log = scratch.path() / "log";
+  const auto trained = run(program::train(scratch.path() / "out", {"--steps", "2", "--log", "/dev/fd/7"}), "",
+                           "7>" + program::quoted(log.string()));
+  INFO(trained.err);
+  CHECK(trained.code == 0);
+  CHECK(program::json_lines(log).size() == 2);
+}
+
 TEST_CASE("a read-only output is kept, and a replaced one keeps its permissions") {
   const Scratch scratch;
   const std::string file = scratch.file("p.png", "an old picture");

@@ -136,6 +136,36 @@ TEST_CASE("without --steps, --batches are trained on to their end", "[train]") {
   CHECK_THAT(predicted.err, Catch::Contains("times up to 48 steps, and --batches has 3"));
 }
 
+TEST_CASE("train copies the tokenizer that lies beside its model", "[train]") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model", out = scratch.path() / "out";
+  REQUIRE(run(train(model, {"--steps", "1"})).code == 0);
+  for (const char* name : {"model/tokenizer.json", "model/merges.txt", "model/notes.txt"})
+    scratch.file(name, std::string("what is in ") + name);
+  const auto trained = run(train(out, {"--model", model.string(), "--steps", "1"}));
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK(program::content(out / "tokenizer.json") == "what is in model/tokenizer.json");
+  CHECK(program::content(out / "merges.txt") == "what is in model/merges.txt");
+  CHECK_FALSE(fs::exists(out / "notes.txt"));
+  CHECK(run(train(out, {"--model", out.string(), "--steps", "1", "--overwrite"})).code == 0);
+  CHECK(program::content(out / "tokenizer.json") == "what is in model/tokenizer.json");
+}
+
+TEST_CASE("train says which tensors of --batches it does not read", "[train]") {
+  const Scratch scratch;
+  const std::string file = (scratch.path() / "batches.safetensors").string();
+  precast::io::SafetensorsWriter writer(file);
+  const std::vector<std::int64_t> values(18, 1);
+  for (const char* name : {"labels", "tokens"})
+    writer.declare(name, precast::DtypeInfo{"i64", 1, 8}, precast::Shape{1, 2, 9});
+  for (int i = 0; i < 2; ++i) writer.write(std::as_bytes(std::span(values)));
+  writer.commit();
+  const auto trained = run(train(scratch.path() / "out", {"--batches", file}));
+  CHECK(trained.code == 0);
+  CHECK_THAT(trained.err, Catch::Contains("batches.safetensors: 1 tensor is not read: 'labels'"));
+}
+
 TEST_CASE("train takes what f32 rounds to its least number", "[train]") {
   const Scratch scratch;
   const auto outcome = run(train(scratch.path() / "out", {"--steps", "2", "--clip", "1e-45"}));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <language_model/shipped_text.hpp>
 #include <language_model/trainer.hpp>
 
 #include <precast/host/default_threads.hpp>
@@ -76,15 +77,20 @@ std::string checkpoint(const fs::path& output) { return program::content(output 
 TEST_CASE("two ranks go the way of one with twice the batch", "[mpi]") {
   const Scratch scratch;
   const fs::path folder = scratch.path();
+  const std::string text(shipped_text()), data = scratch.file("data.txt", text.substr(2000)),
+                                          held_out = scratch.file("held_out.txt", text.substr(0, 1000));
   for (const char* architecture : {"gpt2", "llama"}) {
     INFO(architecture);
     fs::create_directories(folder / architecture);
-    const Words more{"--steps",    "40",     "--clip",         "0.5",       "--warmup", "5",
-                     "--schedule", "cosine", "--architecture", architecture};
+    const Words more{"--steps",        "40",        "--clip", "0.5", "--warmup",     "5",
+                     "--schedule",     "cosine",    "--data", data,  "--validation", held_out,
+                     "--architecture", architecture};
     const auto one = trained(folder / architecture / "one", 1, 8, more),
                two = trained(folder / architecture / "two", 2, 4, more),
                half = trained(folder / architecture / "half", 1, 4, more);
     CHECK(largest_difference(one, two, "loss") <= 1e-5);
+    CHECK(two.back()["validation_loss"].get<double>() ==
+          Approx(one.back()["validation_loss"].get<double>()).epsilon(1e-5));
     CHECK(two[0]["grad_norm"].get<double>() == Approx(one[0]["grad_norm"].get<double>()).epsilon(1e-5));
     CHECK(largest_difference(one, half, "loss") > 1e-2);  // which the second rank's windows make up for
     for (const auto& line : two) {
@@ -373,6 +379,30 @@ TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint 
     trained(whole, ranks, 2, {"--steps", steps});
     CHECK(checkpoint(killed) == checkpoint(whole));
   }
+}
+
+// Once one of those that it has told to end does, mpirun kills the others.
+TEST_CASE("ranks that say nothing of the end of their job wait for the one that does", "[mpi]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
+  std::string line = mpirun(3) + " " + program::quoted(PRECAST_PROGRAM);
+  for (const std::string& word : words_of(out, 2, {"--steps", "1000000"}))
+    line += " " + program::quoted(word);
+  // Told 3 s after the death of the third, ranks give up 1.2 s later; the first then stands still for a
+  // while.
+  const std::string script =
+      "(exec env OMPI_MCA_odls_base_sigkill_timeout=3 " + line + ") >/dev/null 2>" +
+      program::quoted(said.string()) + " & job=$!; for i in $(seq 600); do [ -s " +
+      program::quoted(out.string() + ".jsonl") +
+      " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=0 "
+      "/proc/$rank/environ && first=$rank; grep -qzx OMPI_COMM_WORLD_RANK=2 /proc/$rank/environ && "
+      "third=$rank; done; kill -9 $third; sleep 4; kill -STOP $first; sleep 0.7; kill -CONT $first; wait "
+      "$job";
+  CHECK(std::system(script.c_str()) != 0);
+  const std::string err = program::content(said);
+  INFO(err);
+  CHECK(count_of(err, "precast: error: the job was stopped while this rank waited") == 1);
+  CHECK(count_of(err, "precast: error:") == 1);
 }
 
 TEST_CASE("another number of ranks goes on with the same windows, or is refused", "[mpi]") {

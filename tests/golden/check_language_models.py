@@ -41,6 +41,7 @@ GIVEN = {
   "gpt2, inner width": (gpt2(n_inner=40, layer_norm_epsilon=1e-4), torch.float32, "1GB"),
   "gpt2, gelu by torch": (gpt2(activation_function="gelu_pytorch_tanh"), torch.float32, "1GB"),
   "gpt2, gelu by erf": (gpt2(activation_function="gelu"), torch.float32, "1GB"),
+  "gpt2, scores by layer": (gpt2(n_layer=3, scale_attn_weights=False, scale_attn_by_inverse_layer_idx=True), torch.float32, "1GB"),
   "gpt2, head apart": (gpt2(tie_word_embeddings=False), torch.float32, "1GB"),
   "gpt2, shards": (gpt2(n_layer=3), torch.float32, "20KB"),
   "gpt2, bf16": (gpt2(), torch.bfloat16, "1GB"),

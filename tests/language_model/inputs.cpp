@@ -155,6 +155,25 @@ TEST_CASE("a GPT-2's sizes are read by either of their names", "[language_model]
   CHECK(config.heads == 2);
 }
 
+TEST_CASE("a config keeps how a GPT-2's scores are scaled, and does not speak of what is usual",
+          "[language_model]") {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "config.json";
+  const auto loaded = [&](const std::string& json) {
+    io::write_file(file, json);
+    return LanguageModelConfig::load(file);
+  };
+  const std::string gpt2 =
+      R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 3, "n_head": 2)";
+  const LanguageModelConfig usual = loaded(gpt2 + "}");
+  CHECK(usual.score_scale(2) == 0.5);
+  CHECK_THAT(usual.json(), !Catch::Contains("scale_attn"));  // checkpoints hold this text
+  const LanguageModelConfig other = loaded(
+      loaded(gpt2 + R"(, "scale_attn_weights": false, "scale_attn_by_inverse_layer_idx": true})").json());
+  CHECK(other.score_scale(0) == 1);
+  CHECK(other.score_scale(3) == 0.25);
+}
+
 TEST_CASE("a config keeps its special tokens, and says what a run leaves out", "[language_model]") {
   const testing::TemporaryFolder folder;
   const auto file = folder.path() / "config.json";
@@ -267,7 +286,7 @@ TEST_CASE("an activation is known by each of transformers' names for it", "[lang
     io::write_file(file, json);
     return LanguageModelConfig::load(file).json();
   };
-  for (const char* name : {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast"})
+  for (const char* name : {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast", "gelu_accurate"})
     CHECK_THAT(written(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 2,
                            "activation_function": ")" +
                        std::string(name) + "\"}"),

@@ -19,8 +19,9 @@ namespace precast::io {
 class LineFile {
  public:
   /// Replaces the file by `kept`, in one step, and opens it.
-  explicit LineFile(std::filesystem::path path, std::string_view kept = {})
-      : path_(std::move(path)), size_(static_cast<off_t>(kept.size())) {
+  explicit LineFile(const std::filesystem::path& path, std::string_view kept = {})
+      : path_(followed_link(path)),  // of a descriptor in /proc, what it was opened as
+        size_(static_cast<off_t>(kept.size())) {
     write_file(path_, kept);
     file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     if (!file_.valid()) throw system_error(path_, "cannot be written", errno, "choose another place for it");

@@ -298,6 +298,7 @@ _precast() {
       case "$before" in
         --data|-d) _precast_offer -f; return ;;
         --batches) _precast_offer -f; return ;;
+        --validation) _precast_offer -f; return ;;
         --model|-m) _precast_offer -d; return ;;
         --output|-o) _precast_offer -d; return ;;
         --log) _precast_offer -f; return ;;
@@ -309,6 +310,7 @@ _precast() {
         --context) :; return ;;
         --seed) :; return ;;
         --checkpoint-every) :; return ;;
+        --validate-every) :; return ;;
         --sample) :; return ;;
         --device) _precast_offer -W 'auto cpu cuda'; return ;;
         --threads) :; return ;;
@@ -336,7 +338,7 @@ _precast() {
         --link-bandwidth) :; return ;;
         --ranks-per-machine) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --resume --overwrite --sample --device --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval --all-reduce-precision --bucket-size --predict-ranks --link-latency --link-bandwidth --ranks-per-machine'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --data -d --batches --validation --model -m --output -o --log --policy --compare --report --steps --batch --context --seed --checkpoint-every --validate-every --resume --overwrite --sample --device --threads --json --quiet -q --architecture --layers --width --heads --heads-kv --tokenizer --lr --betas --eps --weight-decay --clip --warmup --schedule --init-scale --growth-factor --backoff-factor --growth-interval --all-reduce-precision --bucket-size --predict-ranks --link-latency --link-bandwidth --ranks-per-machine'
       fi ;;
     bench)
       case "$before" in

@@ -4,7 +4,9 @@
 #include <iostream>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
 
 #include <cli/options/arguments.hpp>
 #include <cli/options/output_files.hpp>
@@ -30,6 +32,19 @@ Place place_of(const fs::path& file) {
   return {facts.st_dev, facts.st_ino, file.filename().string()};
 }
 
+/// Where the program's own words go, were it that file: its name would be another file's, and they were lost.
+std::string_view words_that_go_to(const fs::path& file) {
+  struct stat facts {
+  }, of_words{};
+  if (::stat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  for (const auto& [descriptor, name] :
+       {std::pair(STDOUT_FILENO, "standard output"), {STDERR_FILENO, "standard error"}})
+    if (::fstat(descriptor, &of_words) == 0 && facts.st_dev == of_words.st_dev &&
+        facts.st_ino == of_words.st_ino)
+      return name;
+  return {};
+}
+
 }  // namespace
 
 bool is_standard_output(const fs::path& name) { return name == "-" || name == "/dev/stdout"; }
@@ -53,6 +68,9 @@ void check_output_files(std::span<const fs::path> files) {
     }
     const fs::path file = io::followed_link(name);
     if (folders.insert(file.parent_path()).second) io::sweep_left_over_files(file.parent_path());
+    if (const std::string_view words = words_that_go_to(file); !words.empty())
+      throw UsageError(io::shown(name) + " is where " + std::string(words) +
+                       " goes, and would be replaced: give one of them another file");
     const io::AtomicFile probe(name);  // makes a temporary file where it will be, and removes it
     if (!places.insert(place_of(file)).second)
       throw UsageError(io::shown(name) + " would be written twice: give each output a name of its own");

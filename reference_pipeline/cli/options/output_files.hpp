@@ -21,7 +21,8 @@ void check_page_name(std::string_view option, const std::string& name);
 
 /// Every file that a run will write. Removes what killed runs left in their folders. Throws InputError that
 /// names the first that cannot be written, and UsageError where two names are of one file, also through links
-/// to folders, and for the standard output where it is a terminal.
+/// to folders, or one of the file that standard output or standard error goes to, and for the standard output
+/// where it is a terminal.
 void check_output_files(std::span<const std::filesystem::path> files);
 
 /// Writes bytes to a file, whole or not at all, or to standard output. Throws InputError that names it, also

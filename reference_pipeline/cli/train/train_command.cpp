@@ -39,7 +39,7 @@ std::string bound_to_few_cores() {
 
 void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
   // An unset variable of a script is no wish for the default; empty names of files are refused before.
-  for (const char* name : {"--model", "--compare"})
+  for (const char* name : {"--model", "--validation", "--compare"})
     if (const CLI::Option* option = command.get_option(name);
         option->count() > 0 && option->results().front().empty())
       throw UsageError(std::string(name) + " is empty: give it a value, or leave it out");
@@ -51,8 +51,8 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   if (!options.report.empty() && options.compare.empty() && !predicts)
     throw UsageError("--report goes with --compare or --predict-ranks: add one of them");
   if (predicts)
-    for (const char* name :
-         {"--compare", "--resume", "--log", "--output", "--overwrite", "--checkpoint-every", "--sample"})
+    for (const char* name : {"--compare", "--resume", "--log", "--output", "--overwrite",
+                             "--checkpoint-every", "--sample", "--validation", "--validate-every"})
       if (command.get_option(name)->count() > 0)
         throw UsageError(std::string(name) +
                          " does not go with --predict-ranks, which times steps and writes no model: leave it "

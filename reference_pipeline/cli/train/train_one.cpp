@@ -30,6 +30,7 @@
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/counted.hpp>
+#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -82,6 +83,8 @@ void show(const TrainedRun& run, const std::string& sample, const TrainOptions& 
         "\ngradient norm " + four_digits(last.grad_norm) + " in the last step, loss scale " +
         four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
         " values of gradients inf or NaN in all\n");
+  if (const auto validation = run.validation_loss())
+    print("validation loss " + four_digits(*validation) + "\n");
   if (run.failed_at())
     print("The loss is not finite from step " + std::to_string(*run.failed_at()) + " on.\n");
   if (!sample.empty()) print("\n" + harmless(sample) + "\n");
@@ -97,6 +100,29 @@ void write_trained(const Trainer& trainer, const TrainOptions& options) {
   notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
+/// What transformers writes of a tokenizer, and of how text is generated, beside a model.
+constexpr std::array files_of_tokenizer{"tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "tokenizer.model",
+                                        "special_tokens_map.json",
+                                        "added_tokens.json",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "chat_template.jinja",
+                                        "generation_config.json"};
+
+/// Those that lie beside the model that a run begins from, by their names: what it writes has them, too.
+std::vector<std::pair<std::string, std::string>> tokenizer_beside(const std::filesystem::path& model,
+                                                                  const std::filesystem::path& output) {
+  std::vector<std::pair<std::string, std::string>> files;
+  std::error_code ignored;
+  if (model.empty() || std::filesystem::equivalent(model, output, ignored)) return files;
+  for (const char* name : files_of_tokenizer)
+    if (std::filesystem::is_regular_file(model / name, ignored))
+      files.emplace_back(name, io::MappedFile(model / name).text());
+  return files;
+}
+
 /// What a run writes beside its log: checkpoints, and with the first of them what describes the model, so
 /// that a run that fails sooner leaves a model of --output as it was. One rank writes.
 class Checkpoints {
@@ -109,7 +135,9 @@ class Checkpoints {
         folder_(options.output),
         first_step_(trainer.next_step()),
         writes_(writes),
-        is_described_(options.resume) {}
+        is_described_(options.resume) {
+    if (writes && !options.resume) beside_ = tokenizer_beside(options.model, folder_);
+  }
 
   void write() {
     if (!writes_) return;
@@ -122,6 +150,7 @@ class Checkpoints {
     };
     describe("config.json", inputs_.config.json());
     if (inputs_.tokenizer) describe(tokenizer_file, inputs_.tokenizer->json());
+    for (const auto& [name, text] : beside_) describe(name.c_str(), text);
     // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
     // lacks its config.
     trainer_.write_checkpoint(checkpoint, settings_, [&] {
@@ -145,6 +174,7 @@ class Checkpoints {
   std::filesystem::path folder_;
   std::int64_t first_step_;
   bool writes_, is_described_;
+  std::vector<std::pair<std::string, std::string>> beside_;  ///< the model's tokenizer, by names of files
 };
 
 }  // namespace
@@ -165,7 +195,8 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     check_inputs_of_training(options);  // the checkpoint may have named the data
   }
   const std::array written{checkpoint, folder / model_file, folder / "config.json", folder / tokenizer_file};
-  check_inputs_stay(written, std::array<std::filesystem::path, 2>{options.data, options.batches});
+  check_inputs_stay(written,
+                    std::array<std::filesystem::path, 3>{options.data, options.batches, options.validation});
   settle_training(options, command);
   options.training.policy = training_policy(options.training.policy).name;
   TrainInputs inputs = open_inputs(options, job, *device.backend);
@@ -212,7 +243,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     log.write_or_leave(step, "", leave_behind);
     if ((step.step + 1) % every == 0 || trainer.done()) checkpoints.write();
   };
-  const TrainedRun run = train_to_the_end(trainer, job, *inputs.batches, options.training.policy,
+  const TrainedRun run = train_to_the_end(trainer, job, inputs, options.training.policy,
                                           options.training.steps, leave_behind, after_step);
   if (is_first) {
     trainer.write_model(folder);

@@ -78,6 +78,11 @@ void add_data(CLI::App& command, TrainOptions& options) {
           "windows of --data at random places")
       ->type_name("FILE");
   command
+      .add_option("--validation", options.validation,
+                  "Text that is not trained on, whose loss is told beside the training's; or, where its name "
+                  "ends in .safetensors, tokens as of --batches")
+      ->type_name("FILE");
+  command
       .add_option("--model,-m", options.model,
                   "Folder of transformers' LlamaForCausalLM or GPT2LMHeadModel to go on from (config.json, "
                   "model.safetensors); default: a new model")
@@ -128,6 +133,8 @@ void add_run(CLI::App& command, TrainOptions& options) {
   add_integer(command, "--checkpoint-every", options.checkpoint_every, 1, 1'000'000'000,
               "Steps from one checkpoint to the next, and one at the end or at Ctrl-C; default 50")
       ->excludes(compare);
+  add_integer(command, "--validate-every", options.validate_every, 1, 1'000'000'000,
+              "Steps from one loss of --validation to the next, and one at the end; default 50");
   CLI::Option* resume = command.add_flag(
       "--resume", options.resume,
       "Goes on from the checkpoint in --output, with the bits of a run that never stopped: options that are "
@@ -291,6 +298,8 @@ void settle_training(TrainOptions& options, const CLI::App& command) {
   if (training.warmup > training.steps)
     throw UsageError("--warmup is " + std::to_string(training.warmup) + ", and --steps " +
                      std::to_string(training.steps) + ": give a warm-up that ends with the run or before");
+  if (options.validate_every && options.validation.empty())
+    throw UsageError("--validate-every goes with --validation: add it, or leave this out");
   training.check();
 }
 

@@ -15,12 +15,12 @@
 namespace precast::cli {
 
 struct TrainOptions {
-  std::string data, batches, model, log, report;
+  std::string data, batches, validation, model, log, report;
   std::string output = "trained";
   std::string compare;
   language_model::TrainingOptions training{};
   std::uint64_t seed = 0;
-  std::optional<int> batch, context, checkpoint_every, sample, threads;
+  std::optional<int> batch, context, checkpoint_every, validate_every, sample, threads;
   std::size_t bucket_bytes = cluster::ExchangeOptions{}.bucket_bytes;
   std::optional<cluster::SumDtype> all_reduce;  ///< none: the dtype of the policy's gradients
   std::optional<int> layers, width, heads, heads_kv;

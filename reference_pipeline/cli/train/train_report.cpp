@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include <cli/pages/html.hpp>
 #include <cli/pages/line_plot.hpp>
@@ -31,10 +32,11 @@ std::string plot_of_steps(std::span<const TrainedRun> runs, const std::string& n
     experiments::Line line{run.policy, {}, {}};
     bool was_finite = true;
     for (const StepFacts& step : run.steps) {
-      const double value = number(step);
-      const bool is_finite = std::isfinite(value);
+      const std::optional<double> value = number(step);
+      if (!value) continue;
+      const bool is_finite = std::isfinite(*value);
       line.x.push_back(static_cast<double>(step.step));
-      line.y.push_back(is_finite ? value : was_finite ? HUGE_VAL : NAN);
+      line.y.push_back(is_finite ? *value : was_finite ? HUGE_VAL : NAN);
       was_finite = is_finite;
     }
     plot.lines.push_back(std::move(line));
@@ -122,6 +124,13 @@ std::vector<std::vector<std::string>> comparison_table(std::span<const TrainedRu
                      four_digits(run.steps.back().grad_norm), std::to_string(run.non_finite()),
                      std::to_string(run.skipped()), four_digits(run.steps.back().scale),
                      four_digits(middle_speed(run)), in_bytes(run.steps.back().memory)});
+  if (runs.front().validation_loss()) {
+    constexpr std::size_t place = 4;  // behind the losses of training
+    table[0].insert(table[0].begin() + place, "validation loss");
+    for (std::size_t run = 0; run < runs.size(); ++run)
+      table[run + 1].insert(table[run + 1].begin() + place,
+                            four_digits(runs[run].validation_loss().value_or(NAN)));
+  }
   return table;
 }
 
@@ -136,6 +145,10 @@ std::string train_page(std::span<const TrainedRun> runs) {
           "<h2>Loss</h2>\n<p class=\"soft\">A cross is a step from which a policy's number is "
           "not finite, in this plot and the next; its line goes on where the number is finite again.</p>\n" +
           plot_of_steps(runs, "loss", [](const StepFacts& step) { return step.loss; });
+  if (runs.front().validation_loss())
+    body += "<h2>Validation loss</h2>\n" + plot_of_steps(runs, "validation loss", [](const StepFacts& step) {
+              return step.validation_loss;
+            });
   body += "<h2>Gradient norm</h2>\n" +
           plot_of_steps(runs, "gradient norm", [](const StepFacts& step) { return step.grad_norm; });
   body +=
@@ -155,6 +168,7 @@ Json run_json(const TrainedRun& run) {
           {"first_loss", json_number(run.steps.front().loss)},
           {"loss", json_number(last.loss)},
           {"mean_loss_of_last_tenth", json_number(run.final_loss())},
+          {"validation_loss", run.validation_loss() ? json_number(*run.validation_loss()) : Json()},
           {"not_finite_from", value_or_null(run.failed_at())},
           {"grad_norm", json_number(last.grad_norm)},
           {"non_finite", run.non_finite()},

@@ -16,6 +16,7 @@
 
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/suffix.hpp>
 
 namespace precast::cli {
 
@@ -32,6 +33,12 @@ Text text_of(const TrainOptions& options) {
   const io::MappedFile file(options.data);
   if (file.text().empty()) throw io::file_error(options.data, "is empty: give a text to train on");
   return {io::shown(options.data), std::string(file.text())};
+}
+
+/// The text of --validation, or nothing where that is not given, or has tokens.
+std::optional<Text> held_out_text_of(const TrainOptions& options) {
+  if (options.validation.empty() || io::suffix_of(options.validation) == ".safetensors") return std::nullopt;
+  return Text{io::shown(options.validation), std::string(io::MappedFile(options.validation).text())};
 }
 
 std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::int64_t vocabulary) {
@@ -81,19 +88,36 @@ std::vector<std::string> warnings_of_model(const std::filesystem::path& folder,
   return warnings;
 }
 
+/// A file of tokens may have others beside them, such as labels of which some are to be left out; none is
+/// read.
+void warn_of_unread(const std::filesystem::path& file) {
+  std::vector<std::string> unread;
+  const io::SafetensorsFile opened(file);
+  for (const io::TensorEntry& entry : opened.tensors())
+    if (entry.name != "tokens") unread.push_back(entry.name);
+  if (!unread.empty()) tell_warnings({weights::unread_note(file, unread)});
+}
+
 /// Tokens of a step of one rank.
 double tokens_of_step(const TrainOptions& options, int ranks) {
   return options.batches.empty() ? static_cast<double>(options.batch_size() * options.context_length())
                                  : static_cast<double>(tokens_of_batches(options.batches)) / ranks;
 }
 
-/// A model that is not there yet, with values drawn from the seed. `text` has its characters, where these are
-/// its tokens.
-TrainInputs new_model(const TrainOptions& options, const std::optional<Text>& text, double tokens,
-                      const families::Backend& device) {
+/// The characters of both texts, of which a model knows what it is judged by, too.
+Tokenizer tokenizer_of_characters(const Text& text, const std::optional<Text>& held_out) {
+  if (!held_out) return Tokenizer::of_characters(text.text, text.name);
+  Tokenizer::of_characters(held_out->text, held_out->name);  // says itself what is wrong with it
+  return Tokenizer::of_characters(text.text + held_out->text, text.name);
+}
+
+/// A model that is not there yet, with values drawn from the seed. The texts have its characters, where these
+/// are its tokens.
+TrainInputs new_model(const TrainOptions& options, const std::optional<Text>& text,
+                      const std::optional<Text>& held_out, double tokens, const families::Backend& device) {
   TrainInputs inputs;
   inputs.tokenizer =
-      options.tokenizer == "bytes" ? Tokenizer::of_bytes() : Tokenizer::of_characters(text->text, text->name);
+      options.tokenizer == "bytes" ? Tokenizer::of_bytes() : tokenizer_of_characters(*text, held_out);
   inputs.config = options.new_model(inputs.tokenizer->size());
   require_memory(inputs.config, tokens, !options.batches.empty(), device);
   inputs.values = initial_values(parameters_of(inputs.config), options.seed);
@@ -179,7 +203,7 @@ bool is_told_to_end() {
 }
 
 void check_inputs_of_training(const TrainOptions& options) {
-  std::vector<std::filesystem::path> inputs{options.data, options.batches};
+  std::vector<std::filesystem::path> inputs{options.data, options.batches, options.validation};
   std::error_code none;
   for (std::filesystem::directory_iterator at(options.model, none), end; !none && at != end;
        at.increment(none)) {
@@ -201,7 +225,10 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
   else if (!options.data.empty())
     throw UsageError(
         "--data and --batches are both given, and the model has its tokens: leave one of them out");
-  TrainInputs inputs = is_new ? new_model(options, text, tokens, device)
+  const std::optional<Text> held_out = held_out_text_of(options);
+  if (held_out && held_out->text.empty())
+    throw io::file_error(options.validation, "is empty: give a text, or leave out --validation");
+  TrainInputs inputs = is_new ? new_model(options, text, held_out, tokens, device)
                               : model_of_folder(options, folder, tokens, job.rank() == 0, device);
   if (of_file) {
     inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
@@ -219,6 +246,20 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
   inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(),
                                 of_file ? io::shown(options.batches) : "--batch");
   require_batches_as_given(options, inputs);
+  if (held_out) {
+    require_tokenizer(options, folder, inputs);
+    inputs.held_out = language_model::held_out_text(inputs.tokenizer->encode(held_out->text, held_out->name),
+                                                    inputs.batches->context(), held_out->name);
+  } else if (!options.validation.empty()) {
+    inputs.held_out = held_out_file(options.validation, inputs.config.vocabulary);
+    if (inputs.held_out->context > inputs.config.positions)
+      throw UsageError("--validation has windows of " + std::to_string(inputs.held_out->context) +
+                       " tokens, and the model reads " + std::to_string(inputs.config.positions) +
+                       ": give it smaller ones");
+  }
+  if (job.rank() == 0 && of_file) warn_of_unread(options.batches);
+  if (job.rank() == 0 && inputs.held_out && !held_out) warn_of_unread(options.validation);
+  inputs.validate_every = options.validate_every.value_or(static_cast<int>(inputs.validate_every));
   return inputs;
 }
 
@@ -228,6 +269,12 @@ std::int64_t TrainedRun::non_finite() const {
   std::int64_t values = 0;
   for (const StepFacts& step : steps) values += step.non_finite;
   return values;
+}
+
+std::optional<double> TrainedRun::validation_loss() const {
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    if (step->validation_loss) return step->validation_loss;
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> TrainedRun::failed_at() const {
@@ -243,13 +290,14 @@ double TrainedRun::final_loss() const {
   return sum / static_cast<double>(last);
 }
 
-TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const Batches& batches,
+TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const TrainInputs& inputs,
                             const std::string& policy, std::int64_t steps,
                             const std::function<std::string()>& leave_behind,
                             const std::function<void(const StepFacts&)>& after_step) {
   TrainedRun run{policy, {}, {}};
   ProgressReporter progress;
   const WhileTraining trains;
+  const auto goes_on = [&] { return job.size() > 1 || interrupting_signal() == 0; };
   while (!trainer.done()) {
     if (const int signal = signal_to_any(job)) {
       signal_of_leaving = interrupting_signal();
@@ -258,7 +306,9 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
       cluster::sum(job, 0);  // a rank that ends ends them all: rank 0 has written by then
       throw Interrupted("interrupted: " + left, signal);
     }
-    run.steps.push_back(trainer.step(batches));
+    run.steps.push_back(trainer.step(*inputs.batches));
+    if (inputs.held_out && (trainer.next_step() % inputs.validate_every == 0 || trainer.done()))
+      run.steps.back().validation_loss = trainer.loss_of(*inputs.held_out, inputs.batches->batch(), goes_on);
     after_step(run.steps.back());
     progress.update("training " + policy, trainer.next_step(), steps,
                     "loss " + four_digits(run.steps.back().loss));

@@ -24,6 +24,8 @@ struct TrainInputs {
   language_model::ParameterValues values;
   std::optional<language_model::Tokenizer> tokenizer;  ///< none of a folder with a tokenizer of another kind
   std::unique_ptr<language_model::Batches> batches;
+  std::optional<language_model::HeldOut> held_out;  ///< of --validation
+  std::int64_t validate_every = 50;
 };
 
 /// The log and the page take the places of files that are there: throws UsageError where one of them is what
@@ -45,6 +47,8 @@ struct TrainedRun {
   std::string policy;
   std::vector<language_model::StepFacts> steps;
   language_model::GradientHistogram gradients;  ///< of the last step, unscaled
+  /// The last that was told.
+  std::optional<double> validation_loss() const;
   std::int64_t skipped() const;
   /// Values of gradients that were inf or NaN, of all steps together.
   std::int64_t non_finite() const;
@@ -59,12 +63,12 @@ struct TrainedRun {
 /// before.
 bool is_told_to_end();
 
-/// Trains to the end, telling progress; `after_step` is called after each step and may throw to stop. After
-/// Ctrl-C on any rank `leave_behind` is called on all, which may write, and Interrupted thrown with what it
-/// says.
+/// Trains to the end, telling progress, and takes the loss of what is held out; `after_step` is called after
+/// each step and may throw to stop. After Ctrl-C on any rank `leave_behind` is called on all, which may
+/// write, and Interrupted thrown with what it says.
 TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communicator& job,
-                            const language_model::Batches& batches, const std::string& policy,
-                            std::int64_t steps, const std::function<std::string()>& leave_behind,
+                            const TrainInputs& inputs, const std::string& policy, std::int64_t steps,
+                            const std::function<std::string()>& leave_behind,
                             const std::function<void(const language_model::StepFacts&)>& after_step);
 
 /// Returns when all ranks are here: rank 0, which writes, last. One that died on the way there is told of as

@@ -20,6 +20,9 @@ namespace {
 using language_model::Architecture;
 
 constexpr std::array names_of_data{"--data", "--batches"};
+/// What a model is judged by changes nothing of it.
+constexpr const char* held_out_data = "validation data";
+constexpr std::array names_of_validation{"--validation", "--validate-every", held_out_data};
 /// What a folder's model says itself: given or not, these are not set again.
 constexpr std::array names_of_model{"--architecture", "--layers",   "--width",
                                     "--heads",        "--heads-kv", "--tokenizer"};
@@ -107,6 +110,11 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
     all["--data"] = std::filesystem::absolute(options.data).string();
     all["data"] = hash_of(io::MappedFile(options.data).text());
   }
+  if (!options.validation.empty()) {
+    all["--validation"] = std::filesystem::absolute(options.validation).string();
+    all["--validate-every"] = std::to_string(inputs.validate_every);
+    all[held_out_data] = hash_of(io::MappedFile(options.validation).text());
+  }
   return all;
 }
 
@@ -153,6 +161,7 @@ void take_settings(CLI::App& command, const TrainSettings& kept, const std::file
 void require_same_on_all_ranks(TrainSettings now, const TrainInputs& inputs, cluster::Communicator& job) {
   for (const char* name : names_of_data)
     now.erase(name);  // each machine may have a place of its own for them
+  now.erase("--validation");
   now["model"] = inputs.config.json();
   require_same_on_all_ranks(now, job);
 }
@@ -209,7 +218,8 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
   const bool other_ranks = text_of(kept, "ranks") != text_of(now, "ranks");
   const bool any_sums = other_ranks || !kept.contains("--bucket-size");  // or of a checkpoint without them
   for (const auto& [name, unused] : names) {
-    if (name == "ranks" || (name == "--batch" && other_ranks) || (is_in(name, names_of_sums) && any_sums))
+    if (name == "ranks" || (name == "--batch" && other_ranks) || (is_in(name, names_of_sums) && any_sums) ||
+        is_in(name, names_of_validation))
       continue;
     const std::string was = value_of(kept, name);
     const std::string is = is_in(name, names_of_model) ? given_text(command, name) : value_of(now, name);
