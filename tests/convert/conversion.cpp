@@ -207,6 +207,23 @@ TEST_CASE("a file without weights is refused") {
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
+TEST_CASE("numbers that nothing here decodes are refused by name, and not kept as integers are") {
+  const TemporaryFolder folder;
+  for (const char* type : {"F4", "F8_E4M3FNUZ", "C64"}) {
+    const auto source = folder.path() / "source.safetensors";
+    {
+      io::SafetensorsWriter writer(source);
+      writer.declare("a.weight", io::file_dtype(std::string_view(type))->info, Shape{2, 8});
+      writer.write(std::vector<std::byte>(
+          static_cast<std::size_t>(bytes_of(io::file_dtype(std::string_view(type))->info, 16))));
+      writer.commit();
+    }
+    CHECK_THAT(refusal_of([&] { convert_file(source, folder.path() / "o.safetensors", to_type("bf16")); }),
+               Catch::Contains("tensor 'a.weight': is of type") &&
+                   Catch::Contains("whose values are not read here"));
+  }
+}
+
 TEST_CASE("scales without weights, and layouts that are not read, are refused by name") {
   const TemporaryFolder folder;
   for (const char* name :

@@ -22,12 +22,13 @@ namespace precast::io {
 /// ("q4_k"), and `is_float` says whether values of it can be read. Opening reads the head only. Move only.
 class TensorFile {
  public:
-  /// Throws InputError where the file is neither, or where anything in its head does not hold.
-  explicit TensorFile(const std::filesystem::path& path) {
+  /// Throws InputError where the file is neither, or where anything in its head does not hold. `first` is the
+  /// first part of a GGUF model in several files, which has what is said of shapes in all of them.
+  explicit TensorFile(const std::filesystem::path& path, const GgufFile* first = nullptr) {
     const std::string start = beginning(path);
     if (start.starts_with("GGUF") || suffix_of(path) == ".gguf") {
       gguf_.emplace(path);
-      const GgufShapes shapes(*gguf_);
+      const GgufShapes shapes(*gguf_, first ? *first : *gguf_);
       for (const GgufTensor& tensor : gguf_->tensors())
         tensors_.push_back({tensor.name,
                             {tensor.type.info.name, tensor.type.info, tensor.type.has_values},
