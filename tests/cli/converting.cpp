@@ -166,6 +166,32 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   CHECK_THAT(part.err, Catch::Contains("name a folder to convert all components"));
 }
 
+TEST_CASE("convert --dry-run says what a conversion would, and writes nothing") {
+  const Scratch scratch;
+  const std::string out = scratch.path() / "out.gguf";
+  const std::vector<std::string> arguments{"convert", transformer, out, "--type", "q4_k", "--json"};
+  auto dry = arguments;
+  dry.emplace_back("--dry-run");
+  const auto said = run(dry);
+  INFO(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(names_in(scratch.path()).empty());
+  const auto done = run(arguments);
+  REQUIRE(done.code == 0);
+  auto expected = done.json(), json = said.json();
+  CHECK(json["dry_run"] == true);
+  CHECK(expected["dry_run"] == false);
+  for (const char* key : {"dry_run", "seconds", "peak_resident_bytes"}) json.erase(key), expected.erase(key);
+  CHECK(json == expected);
+  const auto text = run({"convert", "--dry-run", shapes_model, scratch.path() / "folder/", "--type", "q8_0",
+                         "--rule", "nowhere=q4_0"});
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, Catch::Contains("nothing was written"));
+  CHECK_THAT(text.err, Catch::Contains("is found in no name"));
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"out.gguf"});
+  CHECK(run({"convert", "--dry-run", transformer, transformer}).code == 2);
+}
+
 TEST_CASE("convert: rules can stand in front of the files, several of them") {
   const Scratch scratch;
   const std::string out = scratch.path() / "out.safetensors";

@@ -224,6 +224,27 @@ TEST_CASE("numbers that nothing here decodes are refused by name, and not kept a
   }
 }
 
+TEST_CASE("a shard whose index lies beside it is told to be a part of a model") {
+  const TemporaryFolder folder;
+  const auto shard = folder.path() / "m-1.safetensors", index = folder.path() / "m.safetensors.index.json",
+             out = folder.path() / "o.gguf";
+  write_tensors<io::SafetensorsWriter>(shard, {{"a.weight", normal_tensor({2, 32}, 1)}}, "f32");
+  write_tensors<io::SafetensorsWriter>(folder.path() / "m-2.safetensors",
+                                       {{"b.weight", normal_tensor({2, 32}, 2)}}, "f32");
+  const auto warnings = [&](const std::filesystem::path& in) {
+    return ModelConversion(in, out, to_type("q8_0")).warnings();
+  };
+  CHECK(warnings(shard).empty());
+  write_text(index, R"({"weight_map":{"a.weight":"m-1.safetensors","b.weight":"m-2.safetensors"}})");
+  REQUIRE(warnings(shard).size() == 1);
+  CHECK_THAT(warnings(shard).front(),
+             Catch::Contains("m-1.safetensors is one of 2 shards of m.safetensors") &&
+                 Catch::Contains("the others are left out"));
+  CHECK(warnings(index).empty());
+  write_text(index, "{");
+  CHECK(warnings(shard).empty());
+}
+
 TEST_CASE("scales without weights, and layouts that are not read, are refused by name") {
   const TemporaryFolder folder;
   for (const char* name :
