@@ -1,5 +1,6 @@
 // Chooses types, then streams: decode, look, encode and write, some MiB at a time.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -110,7 +111,13 @@ class Stream {
 
  private:
   void write_with_scales(const OutputTensor& tensor) {
+    // What is looked for in all of a tensor is looked for before anything is written.
+    std::atomic<std::int64_t> values_read = 0;
     const auto read = [&](std::int64_t first, std::span<f32> values) {
+      if (values_read.fetch_add(std::ssize(values)) >= release_every / std::int64_t{sizeof(f32)}) {
+        values_read = 0;
+        input_.release_pages();
+      }
       while (!values.empty()) {
         const Piece piece = tensor.piece_at(first);
         const std::int64_t some = std::min(std::ssize(values), piece.count);

@@ -52,6 +52,7 @@ InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
   if (tensors_.empty()) throw io::file_error(path_, "holds no weights: get the file anew");
   has_strangers_ = !weights::stranger_in(source_).empty();
   metadata_.erase("_quantization_metadata");  // which says what lies in this file
+  release_pages();                            // where zeros were looked for
 }
 
 const weights::WeightTensor& InputWeights::without_padding(const std::string& name,

@@ -256,6 +256,44 @@ TEST_CASE("convert: memory stays under 512 MB whatever the size") {
     CHECK(scaled.json()["before"]["bytes"] == 163'840'004);
     CHECK(scaled.json()["peak_resident_bytes"].get<std::int64_t>() < 256'000'000);
   }
+
+  write_sparse(big, 40'000, "F32", 4);  // 655 MB, all of which is read before the first scale is known
+  for (const char* type : {"nvfp4", "fp8_e4m3_tensor"}) {
+    const auto whole = run({"convert", big, scratch.path() / "out.safetensors", "--rule",
+                            std::string("a=") + type, "--quiet", "--json"});
+    INFO(whole.err);
+    REQUIRE(whole.code == 0);
+    CHECK(whole.json()["peak_resident_bytes"].get<std::int64_t>() < 256'000'000);
+  }
+}
+
+TEST_CASE("convert: T5's two tables of embeddings are compared without both in memory") {
+  if (sanitized) return;
+  const Scratch scratch;
+  const fs::path file = scratch.path() / "t5.safetensors";
+  std::int64_t end = 0;
+  std::string header;
+  for (const auto& [name, rows] : {std::pair("encoder.block.0.layer.0.SelfAttention.q.weight", 32),
+                                   {"encoder.embed_tokens.weight", 40'000},
+                                   {"shared.weight", 40'000}}) {
+    const std::int64_t begin = end;
+    end += std::int64_t{rows} * 4096 * 2;
+    header += (header.empty() ? "{\"" : ",\"") + std::string(name) + R"(":{"dtype":"BF16","shape":[)" +
+              std::to_string(rows) + ",4096],\"data_offsets\":[" + std::to_string(begin) + "," +
+              std::to_string(end) + "]}";
+  }
+  header += "}";
+  const std::uint64_t length = header.size();
+  std::ofstream stream(file, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), sizeof length);
+  stream << header;
+  stream.close();
+  fs::resize_file(file, 8 + header.size() + static_cast<std::uintmax_t>(end));
+  const auto planned = run({"convert", file, scratch.path() / "t5.gguf", "--dry-run", "--quiet", "--json"});
+  INFO(planned.err);
+  REQUIRE(planned.code == 0);
+  CHECK(planned.json()["before"]["bytes"] == end);  // 656 MB
+  CHECK(planned.json()["peak_resident_bytes"].get<std::int64_t>() < 256'000'000);
 }
 
 TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written") {
