@@ -44,7 +44,11 @@ LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const
   for (const auto& [type, numbers] : types->items()) {
     if (type.empty()) throw fields.error("types", "holds a format without a name: give it one");
     const JsonFields of_type(path, where + "type '" + io::printable(type) + "': ", numbers);
-    TypeCost& cost = layer.types[type];
+    const auto [entry, is_new] = layer.types.try_emplace(known_name(type));
+    if (!is_new)
+      throw fields.error("types", "holds '" + io::printable(type) +
+                                      "' in capital and in small letters: leave one of them out");
+    TypeCost& cost = entry->second;
     cost.bits = of_type.number("bits", least_bits, most_bits);
     for (const auto& [key, member] : measures) cost.*member = of_type.number(key, 0, any_number, true);
   }

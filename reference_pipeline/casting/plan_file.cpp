@@ -50,7 +50,7 @@ Plan parse_plan(std::string_view text, const std::filesystem::path& path) {
     if (!type.is_string())
       throw fields.error(
           "types", where + "must be the name of a format, not " + io::json_in_words(type) + ": correct it");
-    const auto name = type.get<std::string>();
+    const std::string name = known_name(type.get_ref<const std::string&>());
     if (!bits_of_type(name))
       throw fields.error("types", where + "there is no format '" + io::printable(name, 40) +
                                       "' in this build: it has " + type_list());

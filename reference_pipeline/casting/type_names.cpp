@@ -19,6 +19,11 @@ std::optional<DtypeInfo> find_type(std::string_view name) {
   return found ? std::optional(found->info) : std::nullopt;
 }
 
+std::string known_name(std::string_view name) {
+  const CastType* const found = formats::format_in_either_case(name);
+  return found ? found->name : std::string(name);
+}
+
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t columns) {
   if (const CastType* const type = formats::format_named(wanted.name); type && type->of_rows)
     return columns > 0 && columns < type->info.values_per_block

@@ -27,6 +27,9 @@ using formats::bits_per_value;
 /// The format of that name, in either case ("q4_k", "Q4_K"), or nothing.
 std::optional<DtypeInfo> find_type(std::string_view name);
 
+/// A format's name as this build has it, of a name in either case; what is none stays as it is.
+std::string known_name(std::string_view name);
+
 /// What a matrix with rows of so many values takes where `wanted` is asked for: `wanted` where its blocks
 /// divide the rows; else, of iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and
 /// divides them; and nothing where none does: then it stays as it is. A format whose blocks are rows fits

@@ -1,15 +1,18 @@
 // Chooses types, then streams: decode, look, encode and write, some MiB at a time.
 #include <algorithm>
-#include <array>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include <convert/conversion.hpp>
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
+#include <convert/tensor_role.hpp>
+#include <flux/bfl_names.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/quant/largest_magnitude.hpp>
@@ -63,9 +66,13 @@ bool gets_weights(const OutputTensor& tensor) {
   return is_block(tensor.chosen.type) && tensor.shape.rank() == 2;
 }
 
-/// The names that an importance may have for a piece.
-std::array<std::string, 2> names_of(const OutputTensor& tensor, const Piece& piece) {
-  return {piece.from->name, tensor.name};
+/// The names that an importance may have for a piece: those of IN and OUT, and where both are diffusers' also
+/// BFL's, which is that of a matrix with the same inputs.
+std::vector<std::string> names_of(const OutputTensor& tensor, const Piece& piece) {
+  std::vector<std::string> names{piece.from->name, tensor.name};
+  if (auto theirs = io::their_rows(flux::bfl_names, without_prefix(tensor.name)))
+    names.push_back(std::move(theirs->name));
+  return names;
 }
 
 /// Writes tensors to a file, and lets go of what was read on the way.
@@ -104,7 +111,13 @@ class Stream {
 
  private:
   void write_with_scales(const OutputTensor& tensor) {
+    // What is looked for in all of a tensor is looked for before anything is written.
+    std::atomic<std::int64_t> values_read = 0;
     const auto read = [&](std::int64_t first, std::span<f32> values) {
+      if (values_read.fetch_add(std::ssize(values)) >= release_every / std::int64_t{sizeof(f32)}) {
+        values_read = 0;
+        input_.release_pages();
+      }
       while (!values.empty()) {
         const Piece piece = tensor.piece_at(first);
         const std::int64_t some = std::min(std::ssize(values), piece.count);
@@ -304,6 +317,14 @@ std::map<std::string, TypeShare> Conversion::output_types() const {
   for (const OutputTensor& tensor : tensors_)
     add(types, std::string(tensor.chosen.type.name), tensor.shape.elements(), bytes_in(tensor, container_));
   return types;
+}
+
+bool Conversion::encodes_blocks() const {
+  return std::ranges::any_of(tensors_, [](const OutputTensor& tensor) {
+    return is_block(tensor.chosen.type) && std::ranges::any_of(tensor.pieces, [&](const Piece& piece) {
+             return piece.from->scaled || piece.from->type != tensor.chosen.type;
+           });
+  });
 }
 
 std::int64_t Conversion::encoded_matrices() const { return std::ranges::count_if(tensors_, gets_weights); }

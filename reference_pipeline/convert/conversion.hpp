@@ -59,6 +59,8 @@ class Conversion {
   std::map<std::string, TypeShare> input_types() const;
   std::map<std::string, TypeShare> output_types() const;
 
+  /// Whether any tensor gets blocks that it does not have already.
+  bool encodes_blocks() const;
   /// The matrices that get blocks; and of these the ones that an importance has no row for.
   std::int64_t encoded_matrices() const;
   std::vector<std::string> without_importance(const Importance& importance) const;

@@ -2,12 +2,17 @@
 // expect.
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <set>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include <convert/model_conversion.hpp>
 #include <families/request_error.hpp>
 
+#include <precast/io/config.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 
@@ -18,10 +23,35 @@ namespace {
 /// GGML_MAX_NAME, as ggml itself defines it: a name and the zero behind it.
 constexpr std::int64_t ggml_name_bytes = 64;
 
+/// The index beside a file that names it as one of several shards, and how many they are; 0 where there is
+/// none.
+std::pair<std::filesystem::path, std::size_t> index_of_shard(const std::filesystem::path& file) {
+  std::error_code failed;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    if (name.find(".safetensors.index") == std::string::npos || !name.ends_with(".json")) continue;
+    try {
+      std::set<std::string> shards;
+      const io::Config map = io::Config::load(at->path()).object("weight_map");
+      for (const auto& [tensor, shard] : map.json().items())
+        if (shard.is_string()) shards.insert(shard.get<std::string>());
+      if (shards.size() > 1 && shards.contains(file.filename().string())) return {at->path(), shards.size()};
+    } catch (const InputError&) {  // which says nothing of the file
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 void ModelConversion::add_warnings(const TypeChooser& chooser) {
   warn_of_choices(chooser);
+  warn_of_shards();
+  if (settings_.encoder.encoder == quant::Encoder::search && !settings_.importance &&
+      std::ranges::none_of(parts_, [](const ModelPart& part) { return part.conversion->encodes_blocks(); }))
+    warnings_.emplace_back("--encoder changes nothing: no tensor is encoded to a type of blocks");
   if (settings_.importance) warn_of_importance();
   warn_of_columns();
   warn_of_tensors();
@@ -59,6 +89,14 @@ void ModelConversion::warn_of_choices(const TypeChooser& chooser) {
                         io::printable(several.front()) +
                         "', whose other parts get a more precise one, which counts for all; --layout "
                         "diffusers keeps parts apart");
+}
+
+void ModelConversion::warn_of_shards() {
+  const auto [index, shards] = index_of_shard(in_);
+  if (shards > 0)
+    warnings_.push_back(io::shown(in_) + " is one of " + std::to_string(shards) + " shards of " +
+                        io::shown(index.filename()) +
+                        ", and the tensors of the others are left out: give the index to convert all");
 }
 
 void ModelConversion::warn_of_several(const std::vector<std::string>& names, const std::string& one,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <convert/importance.hpp>
+#include <convert/tensor_role.hpp>
 #include <flux/bfl_names.hpp>
 
 #include <precast/error.hpp>
@@ -18,8 +19,7 @@ namespace precast::conversion {
 
 namespace {
 
-constexpr std::string_view sums_end = ".in_sum2", counts_end = ".counts",
-                           whole_model = "model.diffusion_model.";
+constexpr std::string_view sums_end = ".in_sum2", counts_end = ".counts";
 constexpr const char* what_to_give =
     ": give a file that precast record --importance, or llama.cpp's or stable-diffusion.cpp's imatrix tool, "
     "wrote";
@@ -123,7 +123,7 @@ void Importance::add(std::string name, std::vector<f32> squares) {
                                " is negative, infinite or NaN, and no mean square: make the file anew");
   // Where nothing ever met a matrix, no column counts more than another.
   if (std::ranges::all_of(squares, [](f32 square) { return square == 0; })) return;
-  if (name.starts_with(whole_model)) name.erase(0, whole_model.size());
+  name.erase(0, name.size() - without_prefix(name).size());
   if (!entries_.emplace(name, std::move(squares)).second)
     throw io::tensor_error(path_, name, "stands there twice: make the file anew");
 }
@@ -138,9 +138,8 @@ std::uint64_t Importance::fingerprint() const {
 }
 
 std::span<const f32> Importance::of(std::span<const std::string> names, std::int64_t columns) const {
-  for (std::string_view name : names) {
-    if (name.starts_with(whole_model)) name.remove_prefix(whole_model.size());
-    const auto found = entries_.find(name);
+  for (const std::string& name : names) {
+    const auto found = entries_.find(without_prefix(name));
     if (found == entries_.end()) continue;
     if (static_cast<std::int64_t>(found->second.size()) != columns)
       throw io::tensor_error(path_, found->first,

@@ -30,8 +30,9 @@ class Importance {
   std::uint64_t fingerprint() const;
   /// How many matrices it has.
   std::size_t size() const { return entries_.size(); }
-  /// Of the first of these names that it has; a prefix `model.diffusion_model.` counts as none. Empty where
-  /// it has none. Throws InputError where a row has another number of columns.
+  /// Of the first of these names that it has; a prefix of a transformer's or of T5's names, such as
+  /// `model.diffusion_model.`, counts as none. Empty where it has none. Throws InputError where a row has
+  /// another number of columns.
   std::span<const f32> of(std::span<const std::string> names, std::int64_t columns) const;
   /// Of a matrix of a diffusers model, by that name or, in a Flux transformer, by BFL's for it.
   std::span<const f32> of_parameter(const std::string& name, std::int64_t columns) const;

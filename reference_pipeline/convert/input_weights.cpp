@@ -40,7 +40,6 @@ bool names_gguf(const fs::path& path) { return io::suffix_of(path) == ".gguf"; }
 bool names_safetensors(const fs::path& path) { return io::suffix_of(path) == ".safetensors"; }
 
 InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
-  refuse_split();
   weights_ = std::make_unique<const weights::WeightTensors>(source_, "");
   std::set<std::int64_t> lengths;
   for (const auto& [name, weight] : weights_->all())
@@ -53,6 +52,7 @@ InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
   if (tensors_.empty()) throw io::file_error(path_, "holds no weights: get the file anew");
   has_strangers_ = !weights::stranger_in(source_).empty();
   metadata_.erase("_quantization_metadata");  // which says what lies in this file
+  release_pages();                            // where zeros were looked for
 }
 
 const weights::WeightTensor& InputWeights::without_padding(const std::string& name,
@@ -77,20 +77,11 @@ void InputWeights::add(const std::string& name, const weights::WeightTensor& wei
     tensors_.push_back({name, dtype_info<f32>, true, weight.shape, {}, &weight});
     return;
   }
-  if (!is_float && type.values_per_block > 1)
+  if (!is_float && (type.values_per_block > 1 || entry.dtype.is_unread))
     throw io::tensor_error(path_, entry.name,
                            "is of type " + std::string(type.name) +
                                ", whose values are not read here: get a file of another type");
   tensors_.push_back({name, type, is_float, entry.shape, entry.bytes});
-}
-
-void InputWeights::refuse_split() const {
-  for (const io::TensorFile& file : source_.files())
-    if (const io::GgufFile* const gguf = file.gguf())
-      if (const io::GgufValue* const parts = gguf->value("split.count"); parts && parts->integer() > 1)
-        throw io::file_error(file.path(), "is one of " + std::to_string(parts->integer()) +
-                                              " parts: put them together with llama-gguf-split --merge, and "
-                                              "give the file that it writes");
 }
 
 void InputWeights::refuse_packed() const {

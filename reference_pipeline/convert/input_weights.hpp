@@ -78,7 +78,6 @@ class InputWeights {
   void add(const std::string& name, const weights::WeightTensor& weight);
   const weights::WeightTensor& without_padding(const std::string& name, const weights::WeightTensor& weight,
                                                const std::set<std::int64_t>& lengths);
-  void refuse_split() const;
   void refuse_packed() const;
 
   std::filesystem::path path_;

@@ -1,5 +1,7 @@
 // Divides tensors into rows, or puts rows of several together, as the tables of names say.
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <map>
 
 #include <convert/layout.hpp>
@@ -126,11 +128,23 @@ class Arrangement {
     return input_.lookup(tensor.name.substr(0, tensor.name.size() - end.size()) + "shared.weight");
   }
   void require_same(const InputTensor& copy, const InputTensor& table) const {
-    if (copy.type == table.type && !std::ranges::equal(copy.bytes, table.bytes))
+    if (copy.type == table.type && !are_same(copy.bytes, table.bytes))
       throw io::tensor_error(input_.path(), copy.name,
                              "differs from '" + table.name +
                                  "', and they are one table of T5: get the file anew, or leave out the one "
                                  "that is wrong");
+  }
+
+  /// T5-XXL's tables take 263 MB each, which do not stay in memory.
+  bool are_same(std::span<const std::byte> one, std::span<const std::byte> other) const {
+    if (one.size() != other.size()) return false;
+    constexpr std::size_t at_once = std::size_t{32} << 20;
+    for (std::size_t at = 0; at < one.size(); at += at_once) {
+      const std::size_t some = std::min(at_once, one.size() - at);
+      if (std::memcmp(one.data() + at, other.data() + at, some) != 0) return false;
+      input_.release_pages();
+    }
+    return true;
   }
 
   std::int64_t divided(const InputTensor& tensor, std::int64_t rows, std::int64_t parts) const {

@@ -46,6 +46,8 @@ class ModelConversion {
   /// Of rules and of a plan that change nothing, or not what they say. Throws RequestError for a plan of
   /// another model.
   void warn_of_choices(const TypeChooser& chooser);
+  /// Of a model's shards whose others are not read.
+  void warn_of_shards();
   void warn_of_importance();
   /// Of columns of zeros that are padding, or may be.
   void warn_of_columns();

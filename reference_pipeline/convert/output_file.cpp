@@ -71,9 +71,10 @@ void describe(io::GgufWriter& writer, const InputWeights& input, WeightsKind kin
       if (value.key() == own[0]) writer.set(value);
   writer.set(own[1], file_type(tensors));
   writer.set(own[2], quantization_version);
-  // Shapes are written as they are: what an older file said of its own would be wrong.
+  // Shapes are written as they are, and in one file: what an older one said of its own would be wrong.
   for (const io::GgufValue& value : input.values())
-    if (std::ranges::find(own, value.key()) == own.end() && !value.key().starts_with("comfy.gguf."))
+    if (std::ranges::find(own, value.key()) == own.end() && !value.key().starts_with("comfy.gguf.") &&
+        !value.key().starts_with("split."))
       writer.set(value);
 }
 

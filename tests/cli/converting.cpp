@@ -166,6 +166,32 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   CHECK_THAT(part.err, Catch::Contains("name a folder to convert all components"));
 }
 
+TEST_CASE("convert --dry-run says what a conversion would, and writes nothing") {
+  const Scratch scratch;
+  const std::string out = scratch.path() / "out.gguf";
+  const std::vector<std::string> arguments{"convert", transformer, out, "--type", "q4_k", "--json"};
+  auto dry = arguments;
+  dry.emplace_back("--dry-run");
+  const auto said = run(dry);
+  INFO(said.err);
+  REQUIRE(said.code == 0);
+  CHECK(names_in(scratch.path()).empty());
+  const auto done = run(arguments);
+  REQUIRE(done.code == 0);
+  auto expected = done.json(), json = said.json();
+  CHECK(json["dry_run"] == true);
+  CHECK(expected["dry_run"] == false);
+  for (const char* key : {"dry_run", "seconds", "peak_resident_bytes"}) json.erase(key), expected.erase(key);
+  CHECK(json == expected);
+  const auto text = run({"convert", "--dry-run", shapes_model, scratch.path() / "folder/", "--type", "q8_0",
+                         "--rule", "nowhere=q4_0"});
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, Catch::Contains("nothing was written"));
+  CHECK_THAT(text.err, Catch::Contains("is found in no name"));
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"out.gguf"});
+  CHECK(run({"convert", "--dry-run", transformer, transformer}).code == 2);
+}
+
 TEST_CASE("convert: rules can stand in front of the files, several of them") {
   const Scratch scratch;
   const std::string out = scratch.path() / "out.safetensors";
@@ -230,6 +256,44 @@ TEST_CASE("convert: memory stays under 512 MB whatever the size") {
     CHECK(scaled.json()["before"]["bytes"] == 163'840'004);
     CHECK(scaled.json()["peak_resident_bytes"].get<std::int64_t>() < 256'000'000);
   }
+
+  write_sparse(big, 40'000, "F32", 4);  // 655 MB, all of which is read before the first scale is known
+  for (const char* type : {"nvfp4", "fp8_e4m3_tensor"}) {
+    const auto whole = run({"convert", big, scratch.path() / "out.safetensors", "--rule",
+                            std::string("a=") + type, "--quiet", "--json"});
+    INFO(whole.err);
+    REQUIRE(whole.code == 0);
+    CHECK(whole.json()["peak_resident_bytes"].get<std::int64_t>() < 256'000'000);
+  }
+}
+
+TEST_CASE("convert: T5's two tables of embeddings are compared without both in memory") {
+  if (sanitized) return;
+  const Scratch scratch;
+  const fs::path file = scratch.path() / "t5.safetensors";
+  std::int64_t end = 0;
+  std::string header;
+  for (const auto& [name, rows] : {std::pair("encoder.block.0.layer.0.SelfAttention.q.weight", 32),
+                                   {"encoder.embed_tokens.weight", 40'000},
+                                   {"shared.weight", 40'000}}) {
+    const std::int64_t begin = end;
+    end += std::int64_t{rows} * 4096 * 2;
+    header += (header.empty() ? "{\"" : ",\"") + std::string(name) + R"(":{"dtype":"BF16","shape":[)" +
+              std::to_string(rows) + ",4096],\"data_offsets\":[" + std::to_string(begin) + "," +
+              std::to_string(end) + "]}";
+  }
+  header += "}";
+  const std::uint64_t length = header.size();
+  std::ofstream stream(file, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), sizeof length);
+  stream << header;
+  stream.close();
+  fs::resize_file(file, 8 + header.size() + static_cast<std::uintmax_t>(end));
+  const auto planned = run({"convert", file, scratch.path() / "t5.gguf", "--dry-run", "--quiet", "--json"});
+  INFO(planned.err);
+  REQUIRE(planned.code == 0);
+  CHECK(planned.json()["before"]["bytes"] == end);  // 656 MB
+  CHECK(planned.json()["peak_resident_bytes"].get<std::int64_t>() < 256'000'000);
 }
 
 TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written") {
@@ -416,10 +480,12 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{truncated, gguf}, 1, "truncated.safetensors"},
       {{header, gguf}, 1, "header.safetensors"},
       {{empty, safetensors}, 1, "empty.gguf"},
-      {{no_gguf, safetensors}, 1, "does not start with GGUF"},
+      {{no_gguf, safetensors}, 1, "is a text that begins 'this is no GGUF file"},
       {{scaled, gguf}, 1, "scaled fp8, and to no layer that convert reads"},
       {{unread, safetensors}, 1, "of type iq2_xxs"},
-      {{part, safetensors}, 1, "part.gguf: is one of 3 parts"},
+      {{part, safetensors},
+       1,
+       "part.gguf: is part 1 of 3 of a model, and its name does not end in -00001-of-00003.gguf"},
       {{integers, gguf},
        1,
        "tensor 'mask': is to be u8, which GGUF does not have: what is not of floating point keeps its type"},

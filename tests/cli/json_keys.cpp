@@ -14,9 +14,9 @@ using program::Scratch;
 namespace {
 
 /// Keys whose members are named by the user's data: layers, formats, components, presets, reasons.
-const std::set<std::string> named_by_data{"types",        "dtypes", "formats",    "blocks",    "config",
-                                          "memory",       "kept",   "components", "texts",     "policies",
-                                          "below_normal", "ops",    "gradients",  "op_classes"};
+const std::set<std::string> named_by_data{"types",        "dtypes", "formats",    "blocks",     "config",
+                                          "memory",       "kept",   "components", "texts",      "policies",
+                                          "below_normal", "ops",    "gradients",  "op_classes", "metadata"};
 
 /// The keys of an object and of all in it, but for those that data name.
 void add_keys(const nlohmann::json& value, bool names, std::set<std::string>& keys) {

@@ -207,6 +207,44 @@ TEST_CASE("a file without weights is refused") {
   CHECK_FALSE(std::filesystem::exists(out));
 }
 
+TEST_CASE("numbers that nothing here decodes are refused by name, and not kept as integers are") {
+  const TemporaryFolder folder;
+  for (const char* type : {"F4", "F8_E4M3FNUZ", "C64"}) {
+    const auto source = folder.path() / "source.safetensors";
+    {
+      io::SafetensorsWriter writer(source);
+      writer.declare("a.weight", io::file_dtype(std::string_view(type))->info, Shape{2, 8});
+      writer.write(std::vector<std::byte>(
+          static_cast<std::size_t>(bytes_of(io::file_dtype(std::string_view(type))->info, 16))));
+      writer.commit();
+    }
+    CHECK_THAT(refusal_of([&] { convert_file(source, folder.path() / "o.safetensors", to_type("bf16")); }),
+               Catch::Contains("tensor 'a.weight': is of type") &&
+                   Catch::Contains("whose values are not read here"));
+  }
+}
+
+TEST_CASE("a shard whose index lies beside it is told to be a part of a model") {
+  const TemporaryFolder folder;
+  const auto shard = folder.path() / "m-1.safetensors", index = folder.path() / "m.safetensors.index.json",
+             out = folder.path() / "o.gguf";
+  write_tensors<io::SafetensorsWriter>(shard, {{"a.weight", normal_tensor({2, 32}, 1)}}, "f32");
+  write_tensors<io::SafetensorsWriter>(folder.path() / "m-2.safetensors",
+                                       {{"b.weight", normal_tensor({2, 32}, 2)}}, "f32");
+  const auto warnings = [&](const std::filesystem::path& in) {
+    return ModelConversion(in, out, to_type("q8_0")).warnings();
+  };
+  CHECK(warnings(shard).empty());
+  write_text(index, R"({"weight_map":{"a.weight":"m-1.safetensors","b.weight":"m-2.safetensors"}})");
+  REQUIRE(warnings(shard).size() == 1);
+  CHECK_THAT(warnings(shard).front(),
+             Catch::Contains("m-1.safetensors is one of 2 shards of m.safetensors") &&
+                 Catch::Contains("the others are left out"));
+  CHECK(warnings(index).empty());
+  write_text(index, "{");
+  CHECK(warnings(shard).empty());
+}
+
 TEST_CASE("scales without weights, and layouts that are not read, are refused by name") {
   const TemporaryFolder folder;
   for (const char* name :

@@ -2,6 +2,7 @@
 #include <set>
 
 #include <catch2/catch.hpp>
+#include <families/request_error.hpp>
 
 #include "weights_files.hpp"
 
@@ -410,6 +411,37 @@ TEST_CASE("shapes that older GGUF files hide come back") {
   convert_file(source, out, to_type("f32"));
   CHECK(InputWeights(out).lookup("img_in.weight")->shape == Shape{6, 128});
   CHECK(decoded(*InputWeights(out).lookup("img_in.weight")) == stored_as("q4_k", plain.values));
+}
+
+TEST_CASE("a GGUF model in several files becomes one, which says nothing of parts") {
+  const TemporaryFolder folder;
+  const auto part = [&](const std::string& number) {
+    return folder.path() / ("m-0000" + number + "-of-00002.gguf");
+  };
+  const PlainTensors plain{{"a.weight", normal_tensor({4, 64}, 1)}, {"b.weight", normal_tensor({2, 64}, 2)}};
+  std::uint16_t index = 0;
+  for (const auto& [name, tensor] : plain) {
+    io::GgufWriter writer(part(std::to_string(index + 1)));
+    if (index == 0) writer.set("general.name", "two files");
+    writer.set("split.no", index++);
+    writer.set("split.count", std::uint16_t{2});
+    writer.declare(name, *find_type("f32"), tensor.shape);
+    writer.write(encoded("f32", tensor.values));
+    writer.commit();
+  }
+  for (const char* number : {"1", "2"}) {
+    const auto out = folder.path() / "o.gguf";
+    convert_file(part(number), out, to_type("q8_0"));
+    const InputWeights made(out);
+    CHECK(made.tensors().size() == 2);
+    for (const auto& [name, tensor] : plain)
+      CHECK(decoded(*made.lookup(name)) == stored_as("q8_0", tensor.values));
+    const io::GgufFile file(out);
+    CHECK(file.value("general.name")->text() == "two files");
+    CHECK_FALSE(file.value("split.count"));
+    CHECK_FALSE(file.value("split.no"));
+    CHECK_THROWS_AS(convert_file(part(number), part("2"), to_type("q8_0")), families::RequestError);
+  }
 }
 
 }  // namespace converted_layouts

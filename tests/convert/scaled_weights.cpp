@@ -329,6 +329,45 @@ TEST_CASE("rows under scales are searched, each by the importance of its part of
   }
 }
 
+TEST_CASE("an importance finds matrices behind a prefix, and those that BFL's names hold together") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.safetensors",
+             file = folder.path() / "imatrix.gguf";
+  const std::vector<f32> columns(64, 2.0f);
+  const auto lacks = [&](const PlainTensors& tensors, const std::string& entry) {
+    write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
+    write_imatrix(file, entry, columns);
+    const Importance importance(file);
+    const ModelConversion model(source, out, to_type("int8_row"));
+    return model.parts().front().conversion->without_importance(importance);
+  };
+  const PlainTensor matrix = normal_tensor({64, 64}, 1);
+  for (const std::string prefix : {"", "model.diffusion_model.", "net.", "transformer."}) {
+    CHECK(lacks({{prefix + "a.weight", matrix}}, "a.weight").empty());
+    CHECK(lacks({{"a.weight", matrix}}, prefix + "a.weight").empty());
+  }
+  CHECK(lacks({{"a.weight", matrix}}, "b.weight") == std::vector<std::string>{"a.weight"});
+  const std::string block = "transformer_blocks.0.attn.";
+  CHECK(lacks({{block + "to_q.weight", matrix}, {block + "to_v.weight", matrix}, {"a.weight", matrix}},
+              "double_blocks.0.img_attn.qkv.weight") == std::vector<std::string>{"a.weight"});
+}
+
+TEST_CASE("a search that has nothing to search for is told") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors";
+  write_tensors<io::SafetensorsWriter>(source, {{"a.weight", normal_tensor({4, 64}, 1)}}, "f32");
+  const auto warnings = [&](const std::string& type) {
+    Settings settings = to_type(type);
+    settings.encoder.encoder = quant::Encoder::search;
+    return ModelConversion(source, folder.path() / "o.gguf", settings).warnings();
+  };
+  CHECK(warnings("q8_0").empty());
+  for (const char* type : {"", "bf16"}) {
+    REQUIRE(warnings(type).size() == 1);
+    CHECK_THAT(warnings(type).front(), Catch::Contains("--encoder changes nothing"));
+  }
+}
+
 TEST_CASE("nvfp4 of a GGUF file keeps its values in safetensors, bit for bit") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", gguf = folder.path() / "in.gguf",

@@ -1,6 +1,7 @@
 // Component folders: one file or shards, found as diffusers and transformers find them, and never outside the
 // folder.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include <precast/io/component_source.hpp>
+#include <precast/io/write_gguf.hpp>
 #include <precast/io/write_safetensors.hpp>
 #include <precast/tensor/tensor.hpp>
 
@@ -116,6 +118,55 @@ TEST_CASE("component: shards, of which the index says which tensor to take") {
   refused(folder.path() / "m-1.safetensors", R"({"weight_map":{"z":"m-1.safetensors"}})",
           "tensor 'z': is missing");
   refused(index, R"({"weight_map":{"a":"m-1.safetensors","a":"m-2.safetensors"}})", "stands there twice");
+}
+
+TEST_CASE("component: a GGUF model in several files, of which any is given") {
+  const TemporaryFolder folder;
+  const auto name = [&](int part, const std::string& of = "00002") {
+    return folder.path() / ("m-0000" + std::to_string(part) + "-of-" + of + ".gguf");
+  };
+  const auto write = [&](const std::filesystem::path& file, int part, const std::string& tensor, f32 value,
+                         std::int32_t tensors = 2) {
+    io::GgufWriter writer(file);
+    writer.set("split.no", static_cast<std::uint16_t>(part));
+    writer.set("split.count", std::uint16_t{2});
+    writer.set("split.tensors.count", tensors);
+    if (part == 0) writer.set("comfy.gguf.orig_shape.b", std::span<const std::int32_t>(std::array{1, 4}));
+    writer.declare(tensor, dtype_info<f32>, Shape{2, 2});
+    const std::vector<f32> values(4, value);
+    writer.write(std::as_bytes(std::span(values)));
+    writer.commit();
+  };
+  write(name(1), 0, "a", 1);
+  write(name(2), 1, "b", 2);
+  for (const int given : {1, 2}) {
+    const io::ComponentSource source(name(given));
+    CHECK(source.files().size() == 2);
+    CHECK(source.files()[0].gguf()->value("split.no")->integer() == 0);
+    CHECK(first_value(source.find("a")) == 1);
+    CHECK(first_value(source.find("b")) == 2);
+    CHECK(source.find("a").shape == Shape{2, 2});
+    CHECK(source.find("b").shape == Shape{1, 4});  // as the first part says
+    CHECK(source.total_bytes() == 32);
+  }
+  const auto refused = [&](const std::filesystem::path& given, const std::filesystem::path& named,
+                           const std::string& words) {
+    expect(refusal(named, [&] { io::ComponentSource{given}; }), words);
+  };
+  write(name(2), 1, "a", 2);
+  refused(name(1), name(2), "tensor 'a': is in another part of the model, too");
+  write(name(2), 0, "b", 2);
+  refused(name(1), name(2), "is part 1 of 2 where part 2 of 2 is expected");
+  refused(name(2), name(2), "is part 1 of 2 of a model, and its name does not end in -00001-of-00002.gguf");
+  write_tensor(name(2), "b", 2);
+  refused(name(1), name(2), "does not start with GGUF");
+  write(name(2), 1, "b", 2);
+  write(name(1), 0, "a", 1, 3);
+  refused(name(1), name(1), "is of a model of 3 tensors, and its parts have 2");
+  std::filesystem::remove(name(2));
+  refused(name(1), name(2), "is not there, and m-00001-of-00002.gguf is part 1 of 2 of a model");
+  write(name(1), 2, "a", 1);
+  refused(name(1), name(1), "is said to be part 3 of 2");
 }
 
 TEST_CASE("component: weights of one variant are taken, of several none") {

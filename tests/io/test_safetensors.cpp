@@ -210,6 +210,25 @@ TEST_CASE("safetensors: integers of every width are listed, though nothing is co
   }
 }
 
+TEST_CASE("safetensors: dtypes that nothing here decodes are listed with what their values take") {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "weights.safetensors";
+  for (const auto& [name, bytes] : {std::pair("F4", 12),
+                                    {"F6_E2M3", 18},
+                                    {"F6_E3M2", 18},
+                                    {"F8_E4M3FNUZ", 24},
+                                    {"F8_E5M2FNUZ", 24},
+                                    {"C64", 192}}) {
+    write_text(file, file_of(R"({"w":{"dtype":")" + std::string(name) +
+                                 R"(","shape":[3,8],"data_offsets":[0,)" + std::to_string(bytes) + "]}}",
+                             static_cast<std::size_t>(bytes)));
+    const io::SafetensorsFile opened(file);
+    CHECK(opened.tensors().at(0).shape == Shape{3, 8});
+    CHECK(opened.tensors().at(0).dtype.is_unread);
+    CHECK_FALSE(opened.tensors().at(0).dtype.is_float);
+  }
+}
+
 TEST_CASE("safetensors: a damaged file is opened or refused, and never crashes") {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "weights.safetensors";

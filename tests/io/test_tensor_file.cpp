@@ -170,8 +170,25 @@ TEST_CASE("tensor file: what is neither is told by its kind") {
   };
   CHECK(says(refused("a.ckpt", std::string("PK\x03\x04") + std::string(100, '\0')), "PyTorch checkpoint"));
   CHECK(says(refused("a.bin", std::string("\x80\x02}q") + std::string(100, '\0')), "PyTorch checkpoint"));
-  CHECK(says(refused("a.gguf", std::string(100, 'x')), "not a GGUF file"));
-  CHECK(says(refused("a.safetensors", std::string(100, 'x')), "not a safetensors file"));
+  CHECK(says(refused("a.gguf", std::string(100, '\1')), "not a GGUF file"));
+  CHECK(says(refused("a.safetensors", std::string(100, '\1')), "not a safetensors file"));
   CHECK(says(refused("b.safetensors", "GGUF"), "the version"));
   CHECK(says(refused("c", ""), "too short"));
+}
+
+TEST_CASE("tensor file: what a server sends in a file's place is shown for what it is") {
+  const TemporaryFolder folder;
+  for (const std::string end : {".safetensors", ".gguf"}) {
+    const std::filesystem::path file = folder.path() / ("model" + end);
+    const auto said = [&](const std::string& text) {
+      write_text(file, text);
+      return refusal(file, [&] { io::TensorFile{file}; });
+    };
+    for (const std::string text :
+         {"<!DOCTYPE html>\n<html></html>", "{\"error\":\"Access to model x is restricted\"}",
+          "Access to model x is restricted."})
+      CHECK(says(said(text), "is a text that begins '" + text.substr(0, 15)));
+    CHECK_FALSE(says(said(std::string(1, '\x01') + "<!DOCTYPE html><html>"), "is a text"));
+    CHECK_FALSE(says(said("short"), "is a text"));
+  }
 }

@@ -1,11 +1,18 @@
 // What inspect says of files: the model, its parts, whose names, each format with its bytes.
+#include <array>
 #include <filesystem>
+#include <limits>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <cli/inspect/inspect_file.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/files.hpp>
+
+#include <precast/io/safetensors_writer.hpp>
+#include <precast/io/write_gguf.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -56,4 +63,42 @@ TEST_CASE("inspect: a file's model, parts, names and formats") {
   write_tensors(file, {{"some.thing", scaled.at("img_in.bias")}});
   CHECK(facts().parts.empty());
   CHECK(facts().problem.empty());
+}
+
+TEST_CASE("inspect: what stands beside the tensors of a file") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a";
+  const auto facts = [&] { return cli::facts_of(io::ComponentSource(file)); };
+  const std::vector<std::byte> four(4);
+  {
+    io::SafetensorsWriter writer(file);
+    writer.set("modelspec.title", "a model\nof two lines");
+    writer.declare("x", dtype_info<f32>, Shape{1});
+    writer.write(four);
+    writer.commit();
+  }
+  CHECK(facts().metadata == nlohmann::ordered_json{{"modelspec.title", "a model\nof two lines"}});
+  CHECK_THAT(cli::in_text(facts()), Catch::Contains("metadata\n  modelspec.title: a model?of two lines\n"));
+  {
+    io::GgufWriter writer(file);
+    writer.set("a.text", "flux");
+    writer.set("b.most", ~std::uint64_t{0});
+    writer.set("c.least", std::int8_t{-128});
+    writer.set("d.real", 0.5f);
+    writer.set("e.infinite", std::numeric_limits<double>::infinity());
+    writer.set("f.yes", true);
+    writer.set("g.shape", std::span<const std::int32_t>(std::array{3, -4}));
+    writer.set("h.words", std::span<const std::string>(std::array<std::string, 2>{"<unk>", "a"}));
+    writer.set("i.long", std::span<const float>(std::vector<float>(65)));
+    writer.declare("x", dtype_info<f32>, Shape{1});
+    writer.write(four);
+    writer.commit();
+  }
+  const nlohmann::ordered_json expected{
+      {"a.text", "flux"},   {"b.most", ~std::uint64_t{0}}, {"c.least", -128},
+      {"d.real", 0.5},      {"e.infinite", "inf"},         {"f.yes", true},
+      {"g.shape", {3, -4}}, {"h.words", {"<unk>", "a"}},   {"i.long", "an array of 65 f32"}};
+  CHECK(facts().metadata == expected);
+  CHECK(cli::in_json(facts())["metadata"] == expected);
+  CHECK_THAT(cli::in_text(facts()), Catch::Contains("  g.shape: [3,-4]\n"));
 }

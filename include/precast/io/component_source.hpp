@@ -14,6 +14,8 @@
 #include <vector>
 
 #include <precast/io/config.hpp>
+#include <precast/io/counted.hpp>
+#include <precast/io/gguf_parts.hpp>
 #include <precast/io/tensor_file.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/nn/parameter_source.hpp>
@@ -168,7 +170,34 @@ class ComponentSource final : public nn::ParameterSource {
 
   void open_single(const std::filesystem::path& file) {
     files_.emplace_back(file);
-    for (const TensorEntry& entry : files_[0].tensors()) tensors_.emplace(entry.name, Place{0, &entry});
+    if (files_.front().gguf()) open_other_parts();
+    for (std::size_t i = 0; i < files_.size(); ++i)
+      for (const TensorEntry& entry : files_[i].tensors())
+        if (!tensors_.emplace(entry.name, Place{i, &entry}).second)
+          throw tensor_error(files_[i].path(), entry.name,
+                             "is in another part of the model, too: get the parts anew");
+  }
+
+  /// Of a GGUF model in several files, of which one is open, all in their order. The first has the values of
+  /// all.
+  void open_other_parts() {
+    const std::vector<std::filesystem::path> paths = gguf_part_paths(*files_.front().gguf());
+    if (paths.size() == 1) return;
+    files_.clear();
+    files_.reserve(paths.size());
+    std::int64_t tensors = 0;
+    for (const std::filesystem::path& path : paths) {
+      files_.emplace_back(path, files_.empty() ? nullptr : files_.front().gguf());
+      const GgufFile* const part = files_.back().gguf();
+      if (!part) throw file_error(path, "is no GGUF file, as the other parts are: get the parts anew");
+      check_gguf_part(*part, {std::ssize(files_) - 1, std::ssize(paths)});
+      tensors += std::ssize(part->tensors());
+    }
+    const GgufValue* const all = files_.front().gguf()->value("split.tensors.count");
+    if (all && all->integer() != tensors)
+      throw file_error(paths.front(), "is of a model of " + counted(all->integer(), "tensor") +
+                                          ", and its parts have " + std::to_string(tensors) +
+                                          ": get the parts anew");
   }
 
   void open_shards(const std::filesystem::path& index) {

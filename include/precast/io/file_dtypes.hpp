@@ -21,6 +21,7 @@ struct FileDtype {
   std::string_view file_name;  ///< "BF16"
   DtypeInfo info;              ///< {"bf16", 1, 2}
   bool is_float = false;       ///< only these can become parameters
+  bool is_unread = false;      ///< its numbers have fractions or parts, and nothing here decodes them
 
   friend constexpr bool operator==(const FileDtype&, const FileDtype&) = default;
 };
@@ -28,7 +29,7 @@ struct FileDtype {
 namespace detail {
 
 /// What files hold and nothing here computes with.
-inline constexpr std::array<FileDtype, 11> foreign_file_dtypes = {{
+inline constexpr std::array<FileDtype, 17> foreign_file_dtypes = {{
     {"F64", {"f64", 1, 8}, true},
     {"I64", {"i64", 1, 8}},
     {"I32", {"i32", 1, 4}},
@@ -40,6 +41,12 @@ inline constexpr std::array<FileDtype, 11> foreign_file_dtypes = {{
     {"U8", {"u8", 1, 1}},
     {"BOOL", {"bool", 1, 1}},
     {"F8_E8M0", {"e8m0", 1, 1}},
+    {"F8_E4M3FNUZ", {"f8_e4m3fnuz", 1, 1}, false, true},
+    {"F8_E5M2FNUZ", {"f8_e5m2fnuz", 1, 1}, false, true},
+    {"F6_E2M3", {"f6_e2m3", 4, 3}, false, true},
+    {"F6_E3M2", {"f6_e3m2", 4, 3}, false, true},
+    {"F4", {"f4", 2, 1}, false, true},
+    {"C64", {"c64", 1, 8}, false, true},
 }};
 
 template <class... Ts, class... Entries>

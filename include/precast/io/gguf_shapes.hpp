@@ -24,9 +24,10 @@ namespace precast::io {
 /// tools: a matrix in rows of 256 has the rows of its bias then.
 class GgufShapes {
  public:
-  /// `file` must outlive it. Throws InputError for a tensor_fixup that is not such lines.
-  explicit GgufShapes(const GgufFile& file) : file_(file) {
-    const GgufValue* const given = file_.value(fixup_key);
+  /// `values` has what is said of the tensors of `file`, which may be a part of a model that begins there.
+  /// Both must outlive it. Throws InputError for a tensor_fixup that is not such lines.
+  GgufShapes(const GgufFile& file, const GgufFile& values) : file_(file), values_(values) {
+    const GgufValue* const given = values_.value(fixup_key);
     if (!given) return;
     std::string_view text = given->type() == GgufValueType::string ? given->text() : bad_fixup;
     while (!text.empty()) {
@@ -35,9 +36,9 @@ class GgufShapes {
       const std::size_t name_end = std::min(line.find(' '), line.size());
       std::vector<std::int64_t> sizes = sizes_in(line.substr(name_end), "");
       if (name_end == 0 || sizes.empty())
-        throw file_error(file_.path(), "key '" + std::string(fixup_key) +
-                                           "' must be lines of a tensor's name and its sizes: get the file "
-                                           "anew");
+        throw file_error(values_.path(), "key '" + std::string(fixup_key) +
+                                             "' must be lines of a tensor's name and its sizes: get the file "
+                                             "anew");
       fixups_[std::string(line.substr(0, name_end))] = std::move(sizes);
     }
   }
@@ -46,7 +47,7 @@ class GgufShapes {
   /// is no shape, or one of another number of values.
   Shape of(const GgufTensor& tensor) const {
     const std::string key = "comfy.gguf.orig_shape." + tensor.name;
-    if (const GgufValue* given = file_.value(key))
+    if (const GgufValue* given = values_.value(key))
       return checked(
           tensor, key,
           given->type() == GgufValueType::string ? sizes_in(given->text(), ",") : given->integers());
@@ -65,10 +66,10 @@ class GgufShapes {
         return shape;
     } catch (const ShapeError&) {  // said below, with the key
     }
-    throw file_error(file_.path(), "key '" + printable(key) + "' must be " + std::to_string(Shape::max_rank) +
-                                       " sizes at most, of the " + std::to_string(tensor.shape.elements()) +
-                                       " values of '" + printable(tensor.name) +
-                                       "' in all: get the file anew");
+    throw file_error(values_.path(), "key '" + printable(key) + "' must be " +
+                                         std::to_string(Shape::max_rank) + " sizes at most, of the " +
+                                         std::to_string(tensor.shape.elements()) + " values of '" +
+                                         printable(tensor.name) + "' in all: get the file anew");
   }
 
   Shape with_rows_of_bias(const GgufTensor& tensor) const {
@@ -99,7 +100,7 @@ class GgufShapes {
     }
   }
 
-  const GgufFile& file_;
+  const GgufFile &file_, &values_;
   std::map<std::string, std::vector<std::int64_t>, std::less<>> fixups_;
 };
 

@@ -22,12 +22,14 @@ namespace precast::io {
 /// ("q4_k"), and `is_float` says whether values of it can be read. Opening reads the head only. Move only.
 class TensorFile {
  public:
-  /// Throws InputError where the file is neither, or where anything in its head does not hold.
-  explicit TensorFile(const std::filesystem::path& path) {
+  /// Throws InputError where the file is neither, or where anything in its head does not hold. `first` is the
+  /// first part of a GGUF model in several files, which has what is said of shapes in all of them.
+  explicit TensorFile(const std::filesystem::path& path, const GgufFile* first = nullptr) {
     const std::string start = beginning(path);
+    refuse_text(path);
     if (start.starts_with("GGUF") || suffix_of(path) == ".gguf") {
       gguf_.emplace(path);
-      const GgufShapes shapes(*gguf_);
+      const GgufShapes shapes(*gguf_, first ? *first : *gguf_);
       for (const GgufTensor& tensor : gguf_->tensors())
         tensors_.push_back({tensor.name,
                             {tensor.type.info.name, tensor.type.info, tensor.type.has_values},
@@ -69,6 +71,22 @@ class TensorFile {
   static std::string beginning(const std::filesystem::path& path) {
     const MappedFile file(path);
     return std::string(file.text().substr(0, 9));
+  }
+
+  /// What servers send in a file's place where a download is refused or its name is wrong: a page, or a line.
+  /// Neither kind of file is text, whose first bytes are numbers with zeros in them.
+  static void refuse_text(const std::filesystem::path& path) {
+    constexpr std::size_t longest = std::size_t{1} << 20, shown_bytes = 40;
+    const MappedFile file(path);
+    const std::string_view text = file.text();
+    const auto is_text = [](char c) {
+      return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r');
+    };
+    if (text.size() < 16 || text.size() > longest || !std::ranges::all_of(text, is_text)) return;
+    throw file_error(path,
+                     "is a text that begins '" + printable(text, shown_bytes) +
+                         "', and no file of tensors: get the file anew, with the right name, and logged "
+                         "in where its model asks for that");
   }
 
   std::optional<SafetensorsFile> safetensors_;

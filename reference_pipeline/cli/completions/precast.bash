@@ -229,7 +229,7 @@ _precast() {
         --encoder) _precast_offer -W 'reference search'; return ;;
         --importance) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* ]]; then _precast_offer -W '--help -h --type --rule --plan --biases --layout --encoder --importance --json --quiet -q'
+      if [[ $word == -* ]]; then _precast_offer -W '--help -h --type --rule --plan --biases --layout --encoder --importance --dry-run --json --quiet -q'
       else _precast_offer -f
       fi ;;
     plan)

@@ -243,6 +243,7 @@ complete -c precast -n '__precast_command convert' -l biases -x -a 'f32 bf16 f16
 complete -c precast -n '__precast_command convert' -l layout -x -a 'diffusers bfl' -d 'Whose names a transformer s tensors have'
 complete -c precast -n '__precast_command convert' -l encoder -x -a 'reference search' -d 'Who makes blocks'
 complete -c precast -n '__precast_command convert' -l importance -r -F -d 'How much an error counts in each column of each matrix: the mean square of its inputs, as llama.cpp s and stable-diffusion.cpp s imatrix tools write it (GGUF or .dat), under the names of IN or OUT. The search encoder, which this chooses, makes the weighted error small'
+complete -c precast -n '__precast_command convert' -l dry-run -d 'Say which types tensors would get, and how large OUT would be, and write nothing'
 complete -c precast -n '__precast_command convert' -l json -d 'What was done, as JSON on stdout'
 complete -c precast -n '__precast_command convert' -l quiet -s q -d 'Nothing on stderr but warnings and errors'
 complete -c precast -n '__precast_command convert' -F

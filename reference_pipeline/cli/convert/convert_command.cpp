@@ -33,7 +33,7 @@ struct ConvertOptions {
   std::optional<std::string> type, biases;
   std::string layout, encoder;
   std::vector<std::string> rules;
-  bool json = false;
+  bool dry_run = false, json = false;
 };
 
 conversion::TypeWishes wishes_of(const ConvertOptions& options) {
@@ -82,8 +82,10 @@ void convert_model(const ConvertOptions& options) {
   const auto warn_once = [&] {
     if (!std::exchange(told, true)) tell_warnings(model.warnings());
   };
-  io::sweep_left_over_files(out.parent_path());
-  {
+  if (options.dry_run) {
+    warn_once();
+  } else {
+    io::sweep_left_over_files(out.parent_path());
     ProgressReporter progress;
     const std::int64_t values = model.values();
     model.write([&](std::int64_t done) {
@@ -95,9 +97,9 @@ void convert_model(const ConvertOptions& options) {
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (options.json)
-    print(conversion_json(model, seconds));
+    print(conversion_json(model, seconds, options.dry_run));
   else
-    print(conversion_text(model, seconds));
+    print(conversion_text(model, seconds, options.dry_run));
 }
 
 }  // namespace
@@ -173,6 +175,8 @@ void add_convert_command(CLI::App& app) {
           "llama.cpp's and stable-diffusion.cpp's imatrix tools write it (GGUF or .dat), under the names of "
           "IN or OUT. The search encoder, which this chooses, makes the weighted error small")
       ->type_name("FILE");
+  command->add_flag("--dry-run", options->dry_run,
+                    "Say which types tensors would get, and how large OUT would be, and write nothing");
   command->add_flag("--json", options->json, "What was done, as JSON on stdout");
   add_quiet_option(*command);
   command->footer(

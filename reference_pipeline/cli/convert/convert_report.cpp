@@ -101,7 +101,7 @@ Json side_json(const Types& types, const TypeShare& all) {
 
 }  // namespace
 
-std::string conversion_text(const conversion::ModelConversion& done, double seconds) {
+std::string conversion_text(const conversion::ModelConversion& done, double seconds, bool dry_run) {
   const Sums sums = sums_of(done);
   std::vector<std::vector<std::string>> rows{{"type", "tensors", "values", "bytes", "bits per value"}};
   for (const auto& [type, share] : ordered(sums.after))
@@ -122,11 +122,12 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
   for (const auto& [type, share] : ordered(sums.before)) from += (from.empty() ? "" : ", ") + type;
   text += "before " + in_bytes(sums.all_before.bytes) + " (" + from + ", " +
           two_digits(bits_of(sums.all_before)) + " bits per value), after " + in_bytes(sums.all_after.bytes) +
-          " (" + two_digits(bits_of(sums.all_after)) + "), in " + human_duration(seconds) + "\n";
+          " (" + two_digits(bits_of(sums.all_after)) + ")" +
+          (dry_run ? "; nothing was written (--dry-run)" : ", in " + human_duration(seconds)) + "\n";
   return text;
 }
 
-Json conversion_json(const conversion::ModelConversion& done, double seconds) {
+Json conversion_json(const conversion::ModelConversion& done, double seconds, bool dry_run) {
   const Sums sums = sums_of(done);
   Json files = Json::array(), others = Json::array();
   for (const conversion::ModelPart& part : done.parts()) {
@@ -149,6 +150,7 @@ Json conversion_json(const conversion::ModelConversion& done, double seconds) {
           {"kept", kept},
           {"instead", others},
           {"warnings", done.warnings()},
+          {"dry_run", dry_run},
           {"seconds", seconds},
           {"peak_resident_bytes", families::peak_resident_memory()}};
 }

@@ -1,11 +1,13 @@
 // Looks at a file's parts through what loading sees.
 #include <cli/inspect/inspect_file.hpp>
 #include <convert/importance.hpp>
+#include <families/number_json.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <weights/layouts.hpp>
 #include <weights/weight_tensors.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/message.hpp>
 
 namespace precast::cli {
 
@@ -19,6 +21,63 @@ std::string kind_of(const io::TensorFile& file) {
       architecture && architecture->type() == io::GgufValueType::string)
     kind += ", architecture " + io::printable(architecture->text(), 40);
   return kind;
+}
+
+/// A number or bool of a file, as it lies there.
+Json number_of(io::GgufValueType type, const std::byte* at) {
+  using enum io::GgufValueType;
+  switch (type) {
+    case u8:
+      return io::detail::little_endian<std::uint8_t>(at);
+    case i8:
+      return io::detail::little_endian<std::int8_t>(at);
+    case u16:
+      return io::detail::little_endian<std::uint16_t>(at);
+    case i16:
+      return io::detail::little_endian<std::int16_t>(at);
+    case u32:
+      return io::detail::little_endian<std::uint32_t>(at);
+    case i32:
+      return io::detail::little_endian<std::int32_t>(at);
+    case u64:
+      return io::detail::little_endian<std::uint64_t>(at);
+    case i64:
+      return io::detail::little_endian<std::int64_t>(at);
+    case f32:
+      return families::number_json(static_cast<double>(io::detail::little_endian<float>(at)));
+    case f64:
+      return families::number_json(io::detail::little_endian<double>(at));
+    default:
+      return *at != std::byte{0};
+  }
+}
+
+/// A value as JSON; of an array that is longer than people read, what and how many its elements are.
+Json value_of(const io::GgufValue& value) {
+  constexpr std::uint64_t longest = 64;
+  if (value.type() == io::GgufValueType::string) return std::string(value.text());
+  if (!value.is_array()) return number_of(value.type(), value.bytes().data());
+  const io::GgufValueType element = value.element_type();
+  if (value.count() > longest)
+    return "an array of " + std::to_string(value.count()) + " " + std::string(io::gguf_value_name(element));
+  Json list = Json::array();
+  if (element == io::GgufValueType::string)
+    for (const std::string_view text : value.texts()) list.push_back(std::string(text));
+  else
+    for (std::size_t i = 0; i < value.count(); ++i)
+      list.push_back(number_of(
+          element, value.bytes().data() + io::GgufValue::array_head + i * io::gguf_value_bytes(element)));
+  return list;
+}
+
+Json metadata_of(const io::TensorFile& file) {
+  Json metadata = Json::object();
+  if (file.gguf())
+    for (const io::GgufValue& value : file.gguf()->values())
+      metadata[std::string(value.key())] = value_of(value);
+  else
+    for (const auto& [key, text] : file.safetensors()->metadata()) metadata[key] = text;
+  return metadata;
 }
 
 /// Whether it holds what convert --importance reads, and no weights.
@@ -55,6 +114,8 @@ void add_stable_diffusion(FileFacts& facts, const io::ComponentSource& file,
 FileFacts facts_of(const io::ComponentSource& file) {
   FileFacts facts;
   facts.kind = kind_of(file.files().front());
+  if (file.files().size() > 1) facts.kind += ", in " + std::to_string(file.files().size()) + " files";
+  facts.metadata = metadata_of(file.files().front());
   if (is_importance(file.files().front())) {
     facts.model = "the importance of a model's matrices, for convert and cost --importance";
     return facts;
@@ -100,6 +161,14 @@ std::string in_text(const FileFacts& facts) {
                       in_bytes(share.bytes)});
     text += aligned(rows, "lrrr");
   }
+  if (!facts.metadata.empty()) text += "metadata\n";
+  constexpr std::size_t longest = 100;
+  for (const auto& [key, value] : facts.metadata.items())
+    text += "  " + io::printable(key) + ": " +
+            (value.is_string()
+                 ? io::printable(value.get_ref<const std::string&>(), longest)
+                 : io::printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), longest)) +
+            "\n";
   if (!facts.problem.empty()) text += "cannot be loaded: " + facts.problem + "\n";
   return text;
 }
@@ -117,6 +186,7 @@ Json in_json(const FileFacts& facts) {
   return {{"kind", facts.kind},
           {"model", text_or_null(facts.model)},
           {"parts", parts},
+          {"metadata", facts.metadata},
           {"problem", text_or_null(facts.problem)}};
 }
 

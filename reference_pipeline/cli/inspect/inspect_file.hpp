@@ -31,6 +31,8 @@ struct FileFacts {
   std::string model;  ///< "Flux.1 dev or like it", "a FLUX.2 model"; "" where nothing says it
   std::vector<PartFacts> parts;
   std::string problem;  ///< why it cannot be loaded, where that is so
+  /// What stands beside the tensors, by its keys: texts of safetensors, values of GGUF.
+  Json metadata = Json::object();
 };
 
 FileFacts facts_of(const io::ComponentSource& file);
