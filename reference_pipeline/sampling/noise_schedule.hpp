@@ -31,9 +31,10 @@ std::vector<double> lcm_timesteps(const SamplerSettings& settings, std::int64_t 
 /// `levels`, which begin at timestep 0, at fractions of timesteps; beyond the ends the end's.
 std::vector<double> levels_at(const std::vector<f32>& levels, const std::vector<double>& timesteps);
 
-/// `steps` noise levels from `most` down to `least`, evenly apart in their seventh roots (Karras et al. 2022,
-/// equation 5).
-std::vector<double> karras_levels(double most, double least, std::int64_t steps);
+/// `steps` noise levels from settings.sigma_max, or else `most`, down to settings.sigma_min, or else `least`,
+/// as settings.sigma_spacing says, which is not timesteps.
+std::vector<double> levels_by_formula(const SamplerSettings& settings, double most, double least,
+                                      std::int64_t steps);
 
 /// Where noise levels lie among all `levels`, by their logarithms: fractions of timesteps.
 std::vector<double> timesteps_of_levels(const std::vector<f32>& levels, const std::vector<double>& wanted);

@@ -47,6 +47,8 @@ SamplerPlan plan(const SamplerSettings& settings, const SamplerRun& run) {
       return plan_euler(settings, run);
     case SamplerKind::dpmpp_2m:
     case SamplerKind::dpmpp_2m_karras:
+    case SamplerKind::dpmpp_2m_sde:
+    case SamplerKind::dpmpp_2m_sde_karras:
       break;
   }
   return plan_dpmpp(settings, run);

@@ -1,4 +1,5 @@
-// DPM-Solver++ (Lu et al. 2022): multistep, of clean pictures, up to the third order.
+// DPM-Solver++ (Lu et al. 2022): multistep, of clean pictures, up to the third order, of the ordinary or the
+// stochastic equation.
 #include <algorithm>
 #include <cmath>
 
@@ -34,11 +35,11 @@ DpmppLevels dpmpp_levels(const SamplerSettings& settings, const SamplerRun& run)
     });
   DpmppLevels levels;
   std::vector<double> sigmas;
-  if (settings.use_karras_sigmas) {
-    sigmas = karras_levels(settings.sigma_max.value_or(all.back()), settings.sigma_min.value_or(all.front()),
-                           run.steps);
+  if (settings.sigma_spacing != SigmaSpacing::timesteps) {
+    sigmas = levels_by_formula(settings, all.back(), all.front(), run.steps);
     levels.timesteps = timesteps_of_levels(all, sigmas);
-    if (settings.beta_schedule != BetaSchedule::squaredcos_cap_v2)
+    if (settings.sigma_spacing == SigmaSpacing::karras &&
+        settings.beta_schedule != BetaSchedule::squaredcos_cap_v2)
       for (double& timestep : levels.timesteps) timestep = std::nearbyint(timestep);
   } else {
     levels.timesteps = spaced_timesteps(settings, run.steps, std::max<std::int64_t>(last, 1));
@@ -80,10 +81,14 @@ void add_step(const SamplerSettings& settings, const std::vector<f32>& sigmas, s
               std::size_t call, int order, const Memory& memory, std::vector<SamplerOperation>& operations) {
   const Level to = level_of(sigmas[i + 1]), from = level_of(sigmas[i]);
   const f32 h = to.lambda - from.lambda;
-  const f32 change = std::exp(-h) - 1.0f;
+  const bool stochastic = settings.draws_noise;
+  // What of the picture is new: over twice the length where half of the change is drawn.
+  const f32 way = stochastic ? 2.0f * h : h;
+  const f32 change = std::exp(-way) - 1.0f;
   const int now = memory.picture(call, 0);
   SamplerOperation step =
-      weighted(Sampler::latents, Sampler::latents, to.noise / from.noise, now, -(to.picture * change));
+      weighted(Sampler::latents, Sampler::latents, to.noise / from.noise * (stochastic ? std::exp(-h) : 1.0f),
+               now, -(to.picture * change));
   const auto add = [&](int tensor, f32 coefficient) {
     step.how.coefficients[step.in.size()] = coefficient;
     step.in.push_back(tensor);
@@ -96,7 +101,7 @@ void add_step(const SamplerSettings& settings, const std::vector<f32>& sigmas, s
       if (settings.solver_type == SolverType::midpoint)
         add(first, -(0.5f * (to.picture * change)));
       else
-        add(first, to.picture * (change / h + 1.0f));
+        add(first, to.picture * (change / way + 1.0f));
     } else {
       const int second = memory.difference(1), mixed = memory.difference(2);
       const f32 h1 = level_of(sigmas[i - 1]).lambda - level_of(sigmas[i - 2]).lambda, r1 = h1 / h;
@@ -105,11 +110,16 @@ void add_step(const SamplerSettings& settings, const std::vector<f32>& sigmas, s
       operations.push_back(weighted(mixed, first, 1, second, r0 / (r0 + r1)));
       operations.push_back(copied(second, second));
       operations.back().how.factor = 1.0f / (r0 + r1);
-      add(mixed, to.picture * (change / h + 1.0f));
-      add(second, -(to.picture * ((change + h) / (h * h) - 0.5f)));
+      add(mixed, to.picture * (change / way + 1.0f));
+      // Of the stochastic equation it should be + 0.5, and is as diffusers has it.
+      const f32 curve = (change + way) / (way * way);
+      add(second, stochastic ? to.picture * (-curve - 0.5f) : -(to.picture * (curve - 0.5f)));
     }
   }
   operations.push_back(std::move(step));
+  if (stochastic)
+    operations.push_back(
+        weighted(Sampler::latents, Sampler::latents, 1, Sampler::noise, to.noise * std::sqrt(-change)));
 }
 
 }  // namespace
@@ -128,6 +138,7 @@ SamplerPlan plan_dpmpp(const SamplerSettings& settings, const SamplerRun& run) {
     Sampler::Call call;
     call.timestep = static_cast<f32>(timesteps[i]);
     call.noise_mix = {level.picture, level.noise};
+    call.draws_noise = settings.draws_noise;
     call.operations.push_back(clean_picture(settings, memory.picture(number, 0), level.picture, level.noise));
     const bool last_of_first_order =
         i + 1 == count && (settings.euler_at_final || few || settings.final_sigmas_type == FinalSigma::zero);

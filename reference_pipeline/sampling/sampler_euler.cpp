@@ -22,9 +22,8 @@ EulerLevels euler_levels(const SamplerSettings& settings, const SamplerRun& run)
   EulerLevels levels;
   levels.timesteps = spaced_timesteps(settings, run.steps, settings.num_train_timesteps);
   std::vector<double> sigmas = levels_at(all, levels.timesteps);
-  if (settings.use_karras_sigmas) {
-    sigmas = karras_levels(settings.sigma_max.value_or(sigmas.front()),
-                           settings.sigma_min.value_or(sigmas.back()), run.steps);
+  if (settings.sigma_spacing != SigmaSpacing::timesteps) {
+    sigmas = levels_by_formula(settings, sigmas.front(), sigmas.back(), run.steps);
     levels.timesteps = timesteps_of_levels(all, sigmas);
   }
   for (const double sigma : sigmas) levels.sigmas.push_back(static_cast<f32>(sigma));

@@ -16,6 +16,10 @@ std::string_view sampler_title(SamplerKind kind) {
       return "DPM++ 2M";
     case SamplerKind::dpmpp_2m_karras:
       return "DPM++ 2M Karras";
+    case SamplerKind::dpmpp_2m_sde:
+      return "DPM++ 2M SDE";
+    case SamplerKind::dpmpp_2m_sde_karras:
+      return "DPM++ 2M SDE Karras";
     case SamplerKind::lcm:
       break;
   }

@@ -26,6 +26,8 @@ constexpr std::array named_kinds{
     NamedKind{SamplerKind::euler_a, "euler_a", "EulerAncestralDiscreteScheduler"},
     NamedKind{SamplerKind::dpmpp_2m, "dpmpp_2m", "DPMSolverMultistepScheduler"},
     NamedKind{SamplerKind::dpmpp_2m_karras, "dpmpp_2m_karras", "DPMSolverMultistepScheduler"},
+    NamedKind{SamplerKind::dpmpp_2m_sde, "dpmpp_2m_sde", "DPMSolverMultistepScheduler"},
+    NamedKind{SamplerKind::dpmpp_2m_sde_karras, "dpmpp_2m_sde_karras", "DPMSolverMultistepScheduler"},
     NamedKind{SamplerKind::lcm, "lcm", "LCMScheduler"},
 };
 constexpr auto kinds_alone = [] {
@@ -59,10 +61,6 @@ Value one_of(const io::Config& config, const char* key, Value fallback,
 void refuse(const io::Config& config, const char* key) {
   if (config.boolean_or(key, false))
     throw config.error(key, "is true, which is not supported: set it to false");
-}
-
-bool is_dpmpp(SamplerKind kind) {
-  return kind == SamplerKind::dpmpp_2m || kind == SamplerKind::dpmpp_2m_karras;
 }
 
 std::vector<f32> read_trained_betas(const io::Config& config, std::int64_t count) {
@@ -131,12 +129,39 @@ void read_clipping(const io::Config& config, SamplerSettings& settings) {
   settings.clip_sample_range = config.number_or("clip_sample_range", 1, 1e-6, 1e6);
 }
 
+bool has_karras_levels(SamplerKind kind) {
+  return kind == SamplerKind::dpmpp_2m_karras || kind == SamplerKind::dpmpp_2m_sde_karras;
+}
+
+bool draws_noise(SamplerKind kind) {
+  return kind == SamplerKind::dpmpp_2m_sde || kind == SamplerKind::dpmpp_2m_sde_karras;
+}
+
+/// Whether dpmpp's steps draw noise by a file of its own.
+bool says_noise(const io::Config& config) {
+  constexpr char key[] = "algorithm_type";
+  io::refuse_null(config, {key});
+  // diffusers takes what a related solver of another class is called for dpmsolver++.
+  return one_of<bool, 3>(config, key, false,
+                         {{{"dpmsolver++", false}, {"deis", false}, {"sde-dpmsolver++", true}}});
+}
+
 void read_levels(const io::Config& config, SamplerSettings& settings) {
   io::refuse_null(config,
                   {"final_sigmas_type", "use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas"});
-  refuse(config, "use_exponential_sigmas");
   refuse(config, "use_beta_sigmas");
-  settings.use_karras_sigmas = config.boolean_or("use_karras_sigmas", false);
+  // Of dpmpp the sampler's name says whether levels are Karras'.
+  const bool karras = is_dpmpp(settings.kind) ? has_karras_levels(settings.kind)
+                                              : config.boolean_or("use_karras_sigmas", false);
+  config.boolean_or("use_karras_sigmas", false);
+  if (karras) settings.sigma_spacing = SigmaSpacing::karras;
+  if (config.boolean_or("use_exponential_sigmas", false)) {
+    if (karras)
+      throw config.error("use_exponential_sigmas",
+                         "is true, and levels are Karras' already, by use_karras_sigmas or by the sampler's "
+                         "name: set it to false, or choose another sampler");
+    settings.sigma_spacing = SigmaSpacing::exponential;
+  }
   if (config.has("sigma_min")) settings.sigma_min = config.number("sigma_min", 1e-9, 1e6);
   if (config.has("sigma_max")) settings.sigma_max = config.number("sigma_max", 1e-9, 1e6);
   if (settings.sigma_min && settings.sigma_max && *settings.sigma_min >= *settings.sigma_max)
@@ -155,9 +180,10 @@ void read_euler(const io::Config& config, SamplerSettings& settings) {
 }
 
 void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
-  io::refuse_null(config, {"algorithm_type", "solver_type", "solver_order"});
+  io::refuse_null(config, {"solver_type", "solver_order"});
+  says_noise(config);  // which the sampler's name decides
+  settings.draws_noise = draws_noise(settings.kind);
   // diffusers takes what the related solvers of other classes are called for these.
-  one_of<bool, 2>(config, "algorithm_type", true, {{{"dpmsolver++", true}, {"deis", true}}});
   settings.solver_type = one_of<SolverType, 5>(config, "solver_type", SolverType::midpoint,
                                                {{{"midpoint", SolverType::midpoint},
                                                  {"heun", SolverType::heun},
@@ -256,9 +282,10 @@ SamplerKind SchedulerConfig::default_kind() const {
   const auto* found = std::ranges::find(named_kinds, class_name_, &NamedKind::class_name);
   if (found == named_kinds.end())
     throw SamplerNotHere(wrong_class("a sampler that is not here: choose one of " + listed_names()).what());
-  if (is_dpmpp(found->kind) && config_.boolean_or("use_karras_sigmas", false))
-    return SamplerKind::dpmpp_2m_karras;
-  return found->kind;
+  if (!is_dpmpp(found->kind)) return found->kind;
+  const bool karras = config_.boolean_or("use_karras_sigmas", false);
+  if (says_noise(config_)) return karras ? SamplerKind::dpmpp_2m_sde_karras : SamplerKind::dpmpp_2m_sde;
+  return karras ? SamplerKind::dpmpp_2m_karras : SamplerKind::dpmpp_2m;
 }
 
 SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection correction) const {
@@ -297,7 +324,6 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
     // These have solvers of their own, and diffusers writes those over what their file says.
     if (class_name_ == "UniPCMultistepScheduler" || class_name_ == "DEISMultistepScheduler")
       settings.solver_type = SolverType::midpoint;
-    settings.use_karras_sigmas = kind == SamplerKind::dpmpp_2m_karras;
   }
   if (kind == SamplerKind::lcm) {
     io::refuse_null(config_, {"original_inference_steps", "timestep_scaling"});

@@ -16,11 +16,26 @@
 
 namespace precast::sampling {
 
-enum class SamplerKind : std::uint8_t { ddim, pndm, euler, euler_a, dpmpp_2m, dpmpp_2m_karras, lcm };
+enum class SamplerKind : std::uint8_t {
+  ddim,
+  pndm,
+  euler,
+  euler_a,
+  dpmpp_2m,
+  dpmpp_2m_karras,
+  dpmpp_2m_sde,
+  dpmpp_2m_sde_karras,
+  lcm
+};
+
+/// Whether it is one of DPM-Solver++'s, with or without noise.
+constexpr bool is_dpmpp(SamplerKind kind) {
+  return kind >= SamplerKind::dpmpp_2m && kind <= SamplerKind::dpmpp_2m_sde_karras;
+}
 
 /// All kinds, in the order in which they are listed to users.
 std::span<const SamplerKind> sampler_kinds();
-/// "ddim", "pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras" or "lcm".
+/// As users write it: "euler_a".
 std::string_view sampler_name(SamplerKind kind);
 /// The kind of that name. Throws InputError, which lists the names.
 SamplerKind sampler_named(std::string_view name);
@@ -28,6 +43,8 @@ SamplerKind sampler_named(std::string_view name);
 enum class BetaSchedule : std::uint8_t { linear, scaled_linear, squaredcos_cap_v2, trained };
 enum class TimestepSpacing : std::uint8_t { leading, linspace, trailing };
 enum class PredictionType : std::uint8_t { epsilon, v_prediction, sample };
+/// What levels of noise are spaced by: the timesteps, or one of two formulas of their own.
+enum class SigmaSpacing : std::uint8_t { timesteps, karras, exponential };
 enum class FinalSigma : std::uint8_t { zero, sigma_min };
 enum class SolverType : std::uint8_t { midpoint, heun };
 
@@ -51,14 +68,16 @@ struct SamplerSettings {
   TimestepSpacing timestep_spacing = TimestepSpacing::leading;
   std::int64_t steps_offset = 0;
 
-  bool set_alpha_to_one = true;                     ///< ddim, pndm
-  bool clip_sample = false;                         ///< ddim, lcm: the clean picture is held in a range
-  double clip_sample_range = 1;                     ///< [-range, range]
-  bool skip_prk_steps = false;                      ///< pndm: no Runge-Kutta steps before the multistep ones
-  bool use_karras_sigmas = false;                   ///< euler, dpmpp
-  std::optional<double> sigma_min, sigma_max;       ///< ends of Karras' levels; else the schedule's
+  bool set_alpha_to_one = true;  ///< ddim, pndm
+  bool clip_sample = false;      ///< ddim, lcm: the clean picture is held in a range
+  double clip_sample_range = 1;  ///< [-range, range]
+  bool skip_prk_steps = false;   ///< pndm: no Runge-Kutta steps before the multistep ones
+  SigmaSpacing sigma_spacing = SigmaSpacing::timesteps;  ///< euler, dpmpp
+  std::optional<double> sigma_min,
+      sigma_max;  ///< ends of levels that are spaced by themselves; else the schedule's
   FinalSigma final_sigmas_type = FinalSigma::zero;  ///< euler, dpmpp
   bool continuous_timesteps = false;  ///< euler with v_prediction: the model is told log(sigma) / 4
+  bool draws_noise = false;           ///< dpmpp: solves the stochastic equation, each step with new noise
   std::int64_t solver_order = 2;      ///< dpmpp: 1 to 3
   SolverType solver_type = SolverType::midpoint;
   bool lower_order_final = true, euler_at_final = false;

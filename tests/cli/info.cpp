@@ -218,6 +218,11 @@ TEST_CASE("info: what another program's text says beyond any option is told") {
                                                    "5", "--steps", "20", "--cfg-scale", "7", "--sampler",
                                                    "dpmpp_2m_karras"});
   CHECK(command_for(*automatic).notes.size() == 1);  // that another program made it
+  const auto stochastic = read_parameters(
+      "a cat\nSteps: 20, Sampler: DPM++ 2M SDE, Schedule type: Karras, CFG scale: 7, Seed: 5");
+  REQUIRE(stochastic);
+  CHECK(command_for(*stochastic).arguments.back() == "dpmpp_2m_sde_karras");
+  CHECK(command_for(*stochastic).notes.size() == 1);
 }
 
 TEST_CASE("info: ComfyUI's samplers, and nodes that no option stands for") {

@@ -26,6 +26,8 @@ KINDS = {
     "euler_a": (EulerAncestralDiscreteScheduler, {}),
     "dpmpp_2m": (DPMSolverMultistepScheduler, {"use_karras_sigmas": False}),
     "dpmpp_2m_karras": (DPMSolverMultistepScheduler, {"use_karras_sigmas": True}),
+    "dpmpp_2m_sde": (DPMSolverMultistepScheduler, {"use_karras_sigmas": False, "algorithm_type": "sde-dpmsolver++"}),
+    "dpmpp_2m_sde_karras": (DPMSolverMultistepScheduler, {"use_karras_sigmas": True, "algorithm_type": "sde-dpmsolver++"}),
     "lcm": (LCMScheduler, {}),
 }
 CLASSES = {cls.__name__: cls for cls, _ in KINDS.values()}
@@ -73,6 +75,9 @@ CONFIGS = {
     "dpm_third": {**SD, "_class_name": "DPMSolverMultistepScheduler", "solver_order": 3, "use_karras_sigmas": True,
                   "timestep_spacing": "trailing"},
     "dpm_first": {**SD, "_class_name": "DPMSolverMultistepScheduler", "solver_order": 1, "euler_at_final": True},
+    "dpm_exponential": {**SD, "_class_name": "DPMSolverMultistepScheduler", "use_exponential_sigmas": True,
+                        "sigma_min": 0.04},
+    "euler_exponential": {**SD, "_class_name": "EulerDiscreteScheduler", "use_exponential_sigmas": True, "sigma_max": 12.5},
     "dpm_clipped": {"_class_name": "DPMSolverMultistepScheduler", "beta_schedule": "squaredcos_cap_v2",
                     "lambda_min_clipped": -5.1, "prediction_type": "v_prediction"},
 }
@@ -155,7 +160,9 @@ def cases():
       if written.get("prediction_type") == "sample" and kind in ("pndm", "euler_a"):
         continue
       runge_kutta = kind == "pndm" and not written.get("skip_prk_steps", False)
-      nan = config == "dpm_heun" and kind == "dpmpp_2m_karras"  # in diffusers: its last step has no length
+      if written.get("use_exponential_sigmas") and kind.endswith("karras"):
+        continue
+      nan = config == "dpm_heun" and kind.endswith("karras")  # in diffusers: its last step has no length
       for steps in (1,) if nan else (1, 2, 5, 20):
         if (runge_kutta and steps < 4) or (steps == 2 and config not in ("sd15", "zero_snr")):
           continue

@@ -52,10 +52,10 @@ using Catch::Contains;
 
 TEST_CASE("samplers have names") {
   for (const SamplerKind kind : sampler_kinds()) CHECK(sampler_named(sampler_name(kind)) == kind);
-  CHECK(sampler_kinds().size() == 7);
+  CHECK(sampler_kinds().size() == 9);
   CHECK_THROWS_WITH(sampler_named("heun"),
                     "there is no sampler 'heun': choose one of ddim, pndm, euler, euler_a, dpmpp_2m, "
-                    "dpmpp_2m_karras, lcm");
+                    "dpmpp_2m_karras, dpmpp_2m_sde, dpmpp_2m_sde_karras, lcm");
 }
 
 TEST_CASE("a folder's own sampler follows its class") {
@@ -70,8 +70,16 @@ TEST_CASE("a folder's own sampler follows its class") {
     CHECK(loaded(nlohmann::json({{"_class_name", name}}).dump()).default_kind() == kind);
   const auto karras = loaded(R"({"_class_name": "DPMSolverMultistepScheduler", "use_karras_sigmas": true})");
   CHECK(karras.default_kind() == SamplerKind::dpmpp_2m_karras);
-  CHECK(karras.settings(SamplerKind::dpmpp_2m_karras).use_karras_sigmas);
-  CHECK_FALSE(karras.settings(SamplerKind::dpmpp_2m).use_karras_sigmas);
+  CHECK(karras.settings(SamplerKind::dpmpp_2m_karras).sigma_spacing == SigmaSpacing::karras);
+  CHECK(karras.settings(SamplerKind::dpmpp_2m).sigma_spacing == SigmaSpacing::timesteps);
+  const auto sde =
+      loaded(R"({"_class_name": "DPMSolverMultistepScheduler", "algorithm_type": "sde-dpmsolver++"})");
+  CHECK(sde.default_kind() == SamplerKind::dpmpp_2m_sde);
+  CHECK(sde.settings(SamplerKind::dpmpp_2m_sde).draws_noise);
+  CHECK_FALSE(sde.settings(SamplerKind::dpmpp_2m).draws_noise);  // as the name says
+  CHECK(loaded(R"({"_class_name": "DPMSolverMultistepScheduler", "use_karras_sigmas": true,
+                   "algorithm_type": "sde-dpmsolver++"})")
+            .default_kind() == SamplerKind::dpmpp_2m_sde_karras);
 
   // Another of diffusers' schedulers holds settings for any sampler that is chosen instead.
   const auto other =
@@ -204,12 +212,13 @@ TEST_CASE("a key of the wrong type, out of range or not supported is one line") 
       {euler, "interpolation_type", "log_linear"},
       {euler, "timestep_type", "odd"},
       {euler, "use_karras_sigmas", 1},
-      {euler, "use_exponential_sigmas", true},
+      {euler, "use_exponential_sigmas", 1},
+      {SamplerKind::dpmpp_2m_karras, "use_exponential_sigmas", true},
       {euler, "use_beta_sigmas", true},
       {euler, "sigma_min", -1},
       {euler, "sigma_max", "x"},
       {euler, "final_sigmas_type", "one"},
-      {dpmpp, "algorithm_type", "sde-dpmsolver++"},
+      {dpmpp, "algorithm_type", "sde-dpmsolver"},
       {dpmpp, "algorithm_type", "dpmsolver"},
       {dpmpp, "solver_type", "euler"},
       {dpmpp, "solver_order", 4},

@@ -43,7 +43,8 @@ def right_of(pictures, descriptions):
 def samplers(folder):
     held_out = draw.held_out_prompts(20)
     prompts = [word for prompt, _ in held_out for word in ("--prompt", prompt)]
-    for sampler in ("ddim", "pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "lcm"):
+    for sampler in ("ddim", "pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "dpmpp_2m_sde",
+                    "dpmpp_2m_sde_karras", "lcm"):
         pictures = generate(folder, sampler, "--sampler", sampler, "--steps", "20", *prompts)
         right = right_of(pictures, [told for _, told in held_out])
         check(right >= 18, f"{sampler}: {right} of 20 pictures have all five that their prompts say")

@@ -170,6 +170,8 @@ const std::vector<Reader> readers{
       "discrete",
       "dpmpp_2m",
       "dpmpp_2m_karras",
+      "dpmpp_2m_sde",
+      "dpmpp_2m_sde_karras",
       "epsilon",
       "euler",
       "euler_a",
@@ -194,7 +196,8 @@ const std::vector<Reader> readers{
       "trailing",
       "v_prediction",
       "zero"},
-     {"ddim", "pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "lcm"}},
+     {"ddim", "pndm", "euler", "euler_a", "dpmpp_2m", "dpmpp_2m_karras", "dpmpp_2m_sde",
+      "dpmpp_2m_sde_karras", "lcm"}},
 };
 const std::vector<nlohmann::json> absurd_values{
     nlohmann::json::object({{"absurd", 1}}), nlohmann::json::array({nlohmann::json::array()}), -7.5, 1e300};

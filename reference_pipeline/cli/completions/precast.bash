@@ -36,7 +36,7 @@ _precast() {
         --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
         --t5-padding) :; return ;;
-        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
+        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras dpmpp_2m_sde dpmpp_2m_sde_karras lcm'; return ;;
         --eta) :; return ;;
         --guidance-rescale) :; return ;;
         --clip-skip) :; return ;;
@@ -88,7 +88,7 @@ _precast() {
         --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
         --t5-padding) :; return ;;
-        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
+        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras dpmpp_2m_sde dpmpp_2m_sde_karras lcm'; return ;;
         --eta) :; return ;;
         --guidance-rescale) :; return ;;
         --clip-skip) :; return ;;
@@ -126,7 +126,7 @@ _precast() {
         --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
         --t5-padding) :; return ;;
-        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
+        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras dpmpp_2m_sde dpmpp_2m_sde_karras lcm'; return ;;
         --eta) :; return ;;
         --guidance-rescale) :; return ;;
         --clip-skip) :; return ;;
@@ -160,7 +160,7 @@ _precast() {
         --height|-H) :; return ;;
         --max-sequence-length) :; return ;;
         --t5-padding) :; return ;;
-        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras lcm'; return ;;
+        --sampler|--scheduler) _precast_offer -W 'ddim pndm euler euler_a dpmpp_2m dpmpp_2m_karras dpmpp_2m_sde dpmpp_2m_sde_karras lcm'; return ;;
         --eta) :; return ;;
         --guidance-rescale) :; return ;;
         --clip-skip) :; return ;;

@@ -238,6 +238,7 @@ std::string sampler_name(std::string name) {
   if (name == "euler") return "Euler";
   if (name == "euler_ancestral") return "Euler a";
   if (name == "dpmpp_2m") return "DPM++ 2M";
+  if (name == "dpmpp_2m_sde" || name == "dpmpp_2m_sde_gpu") return "DPM++ 2M SDE";
   if (name == "ddim") return "DDIM";
   if (name == "lcm") return "LCM";
   return name;

@@ -73,7 +73,7 @@ std::vector<std::string> notes_on_what_is_left_out(const PictureSettings& settin
   const bool is_flux = !settings.value("Distilled CFG Scale").empty() || !settings.value("Guidance").empty();
   const std::string schedule = settings.value("Schedule type"), scale = settings.value("CFG scale");
   if (!is_usual_schedule(in_lower_case(schedule)) &&
-      !(sampler == "dpmpp_2m_karras" && has_karras_schedule(settings)))
+      !(sampler.ends_with("_karras") && has_karras_schedule(settings)))
     notes.push_back("its schedule of noise, '" + io::printable(schedule) +
                     "', is not here for its sampler: the model's own takes its place");
   if (in_lower_case(settings.value("Sampler")) == "euler" && !is_flux && !scale.empty() && scale != "1")

@@ -111,7 +111,7 @@ std::string_view sampler_of(const PictureSettings& settings) {
   if (title == "euler_a") title = "Euler a";  // as stable-diffusion.cpp says
   if (title == "dpm++2m") title = "DPM++ 2M";
   // Newer versions of AUTOMATIC1111 say the schedule by itself.
-  if (title == "DPM++ 2M" && has_karras_schedule(settings)) title += " Karras";
+  if ((title == "DPM++ 2M" || title == "DPM++ 2M SDE") && has_karras_schedule(settings)) title += " Karras";
   const auto found = sampling::sampler_titled(title);
   if (!found || (*found == sampling::SamplerKind::euler && !is_stable_diffusion(settings))) return {};
   return sampling::sampler_name(*found);
