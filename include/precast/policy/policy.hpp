@@ -2,6 +2,7 @@
 // type.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -37,21 +38,34 @@ struct CanonicalPolicy {
 
 namespace detail {
 
+template <OpClass... Ops>
+inline constexpr bool named_once = std::popcount((0u | ... | AllOpClasses::bit<Ops>)) == sizeof...(Ops);
+
 template <class... Ops>
 consteval bool valid_upcast(const Upcast<Ops...>*) {
+  constexpr bool classes = (OpClass<Ops> && ...);
   static_assert(
-      (OpClass<Ops> && ...),
+      classes,
       "Policy: Upcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
       "Pointwise or Position.");
-  return (OpClass<Ops> && ...);
+  if constexpr (classes) {
+    static_assert(named_once<Ops...>, "Policy: Upcast<...> names an op class twice.");
+    return named_once<Ops...>;
+  }
+  return false;
 }
 template <class... Ops>
 consteval bool valid_downcast(const Downcast<Ops...>*) {
+  constexpr bool classes = (OpClass<Ops> && ...);
   static_assert(
-      (OpClass<Ops> && ...),
+      classes,
       "Policy: Downcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
       "Pointwise or Position.");
-  return (OpClass<Ops> && ...);
+  if constexpr (classes) {
+    static_assert(named_once<Ops...>, "Policy: Downcast<...> names an op class twice.");
+    return named_once<Ops...>;
+  }
+  return false;
 }
 template <class Option>
 consteval bool valid_upcast(const Option*) {
