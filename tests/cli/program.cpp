@@ -288,6 +288,11 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"tokenize", "--text", "a", "--model", ""}, "--model is empty"},
       {{"generate", "--prompt", "a", "--seed=", "--json"}, "--seed is ''"},
       {{"compare", "--prompt", "a", "b"}, "compare takes one prompt"},
+      {{"compare", "--prompt", "a", "--policies", "quality,bf16+flash+flash"},
+       "has +flash twice: give it once"},
+      {{"compare", "--prompt", "a", "--policies", "bf16+flash+no-flash"},
+       "has +flash and +no-flash: give one"},
+      {{"policy", "--training", "BF16"}, "names no policy of training: it takes f32, naive-f16, amp-f16"},
       {{"compare", "--prompt", "a", "--policies", "quality,zap"}, "'zap' names no policy"},
       {{"compare", "--prompt", "a", "--policies", "f32,f32"}, "names quality twice"},
   };

@@ -59,10 +59,12 @@ TEST_CASE("each policy of training has one name, which reads back, and is anothe
 
 TEST_CASE("what names no policy of training is none") {
   for (const char* name : {"", "+flash", "f32+", "fp16", "amp-f16+flashy", "naive-f16+flash",
-                           "naive-f16+upcast-matmul", "auto", "f32 ", "amp-f16++flash"}) {
+                           "naive-f16+upcast-matmul", "auto", "f32 ", "amp-f16++flash", "bf16+flash+flash",
+                           "bf16+flash+no-flash", "f16+upcast-matmul+upcast-matmul"}) {
     INFO(name);
     CHECK_FALSE(training_choice_named(name));
   }
   CHECK(training_choice_named("f32+upcast-matmul") == training_choice_named("f32"));
+  CHECK(training_choice_named("fast+no-flash+upcast-matmul") == training_choice_named("bf16+upcast-matmul"));
   CHECK(training_choice_named("memory+flash") == training_choice_named("f16+upcast-attention+flash"));
 }

@@ -198,6 +198,7 @@ PolicyChoice parse_policy(const std::string& text) {
     names.insert(names.end(), precision_names.begin(), precision_names.end());
     throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }
+  std::vector<std::string> given;
   while (end != std::string::npos) {
     const std::size_t begin = end + 1;
     end = text.find('+', begin);
@@ -215,6 +216,14 @@ PolicyChoice parse_policy(const std::string& text) {
           "'" + text +
           "' names no policy: after + come upcast-attention, upcast-matmul, upcast-conv, flash or "
           "no-flash");
+    const auto same = [&](const std::string& other) {
+      return other == flag || (other.ends_with("flash") && flag.ends_with("flash"));
+    };
+    if (const auto other = std::ranges::find_if(given, same); other != given.end())
+      throw UsageError("'" + text + "' " +
+                       (*other == flag ? "has +" + flag + " twice: give it once"
+                                       : "has +" + *other + " and +" + flag + ": give one of them"));
+    given.push_back(flag);
   }
   choice = choice.normalised();
   require_is_path(choice);
