@@ -134,7 +134,10 @@ consteval bool consistent() {
                 "values_per_block and bytes_per_block.");
   static_assert(!Dtype<S> || is_resting<S>,
                 "Policy: Storage<T> needs a dtype that memory can hold; tf32 is a format of operands only.");
-  static_assert(!is_resting<S> || ScalarDtype<C>,  // by default Compute is Storage
+  static_assert(!is_resting<S> || Dtype<C>,  // by default Compute is Storage
+                "Policy: Compute<T> needs a scalar dtype, whose dtype_traits<T> has static constexpr name, "
+                "values_per_block, bytes_per_block and format.");
+  static_assert(!is_resting<S> || !Dtype<C> || ScalarDtype<C>,
                 "Policy: Compute<T> needs a scalar dtype: block dtypes are stored, not multiplied.");
   static_assert(ScalarDtype<A>, "Policy: Accumulate<T> needs a scalar dtype.");
   static_assert(
