@@ -9,6 +9,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <precast/policy/quant_formats.hpp>
+
 #include "given.hpp"
 
 using program::golden_models;
@@ -142,6 +144,9 @@ TEST_CASE("help is there for everything") {
                           Catch::Contains("\nblock formats: ") && Catch::Contains("\ntraining: ") &&
                           Catch::Contains("\nwatching ops: ") && Catch::Contains("\nCUDA: "));
   CHECK(run({"-V"}).out == version);
+  // Blocks of a fixed size and rows under a scale alike.
+  for (const std::string_view format : {"q8_0", "int8_row"})
+    CHECK((version.find(format) != version.npos) == precast::block_format_compiled(format));
   CHECK(run({"help"}).out == all.out);
   const auto nothing = run({});
   CHECK(nothing.code == 2);
