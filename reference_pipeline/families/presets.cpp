@@ -55,6 +55,19 @@ std::vector<NamedPreset> compiled_presets() {
   return presets;
 }
 
+std::optional<NamedPreset> smallest_preset() {
+  std::optional<NamedPreset> smallest;
+  double most = 0;
+  for (const NamedPreset& preset : named_presets) {
+    if (!path_compiled(preset.choice)) continue;
+    const double bytes = bytes_per_value(preset.choice);
+    most = std::max(most, bytes);
+    if (!smallest || bytes <= bytes_per_value(smallest->choice)) smallest = preset;
+  }
+  if (smallest && bytes_per_value(smallest->choice) == most) smallest.reset();
+  return smallest;
+}
+
 std::optional<NamedPreset> find_preset(std::string_view name) {
   for (const NamedPreset& preset : all_presets())
     if (preset.name == name) return preset;
