@@ -89,7 +89,12 @@ void require_policy(const PolicyChoice& choice) {
 }
 
 void throw_no_models(const PolicyChoice& choice) {
-  throw PathNotCompiled("this backend holds no models of that family under " + spelling(choice));
+  const AddedPreset* const preset = added_preset(choice);
+  throw PathNotCompiled(
+      preset ? "the preset " + std::string(preset->name) +
+                   " was compiled without models of that family: choose another preset, or give its "
+                   "PresetRegistration the family's CompiledModels"
+             : "this backend holds no models of that family under " + spelling(choice));
 }
 
 std::string spelling(const PolicyChoice& choice) {

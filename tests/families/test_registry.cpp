@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 #include <cli/commands.hpp>
+#include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <families/toy_family.hpp>
 #include <flux/family.hpp>
@@ -73,6 +74,33 @@ TEST_CASE("the program generates with a family that it does not know by name") {
   const Tensor<f32> noise = generator.randn(Shape{16 * 8, 3});
   for (std::size_t i = 0; i < picture.rgb.size(); ++i)
     REQUIRE(picture.rgb[i] == std::lround(255 / (1 + std::exp(-noise.values()[i]))));
+}
+
+TEST_CASE("a preset that was compiled without models of a family leaves its models to the other presets") {
+  // A program's preset for one family must not keep inspect and compare from models of the others.
+  const families::PresetAddition added(
+      {.name = "of-another-family",
+       .summary = "for a test",
+       .spelling = "Policy<Storage<f32>>",
+       .rows = {},
+       .gradients = {},
+       .bytes_per_value = 4,
+       .models = [] { return std::span<const families::FamilyModels* const>(); }});
+  const PolicyChoice choice = families::find_preset("of-another-family")->choice;
+  CHECK_FALSE(families::has_models(flux::family(), families::cpu_backend(), choice));
+  CHECK(families::has_models(toy_family(), families::cpu_backend(), choice));
+  const std::string model = golden_model("dev_f32").string();
+  const auto inspected = nlohmann::json::parse(printed_by({"inspect", model, "--json"}));
+  CHECK_FALSE(inspected.at("memory").contains("of-another-family"));
+  CHECK(inspected.at("memory").size() == families::compiled_presets().size() - 1);
+  for (const NamedPreset& preset : families::compiled_presets())
+    CHECK(families::has_models(flux::family(), families::cpu_backend(), preset.choice) ==
+          (preset.name != "of-another-family"));
+  const TemporaryFolder folder;
+  const auto compared = nlohmann::json::parse(
+      printed_by({"compare", "--model", model, "--prompt", "a", "--device", "cpu", "--steps", "1", "--json",
+                  "--output", (folder.path() / "sheet.png").string()}));
+  CHECK(compared.at("policies").size() == families::compiled_presets().size() - 1);
 }
 
 TEST_CASE("inspect and tokenize speak to a family's interface alone") {
