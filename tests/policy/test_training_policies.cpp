@@ -57,6 +57,13 @@ TEST_CASE("each policy of training has one name, which reads back, and is anothe
   for (const std::string_view name : default_training_policies) CHECK(names.contains(std::string(name)));
 }
 
+TEST_CASE("texts name every regime, and those that take nothing besides") {
+  CHECK(training_regimes_in_words() == "f32, naive-f16, amp-f16, amp-bf16, bf16, f16, fp8");
+  const std::string words = training_names_in_words();
+  CHECK(words.starts_with(training_regimes_in_words() + ", or a preset, then any of "));
+  CHECK(words.find("(naive-f16 takes none of them)") != words.npos);
+}
+
 TEST_CASE("what names no policy of training is none") {
   for (const char* name : {"", "+flash", "f32+", "fp16", "amp-f16+flashy", "naive-f16+flash",
                            "naive-f16+upcast-matmul", "auto", "f32 ", "amp-f16++flash", "bf16+flash+flash",

@@ -145,16 +145,22 @@ constexpr std::optional<TrainingChoice> training_choice_named(std::string_view t
   return choice;
 }
 
+/// The names of the regimes, with commas between.
+inline std::string training_regimes_in_words() {
+  std::string names;
+  for (const detail::RegimeFacts& facts : detail::regime_facts)
+    names.append(names.empty() ? "" : ", ").append(facts.name);
+  return names;
+}
+
 /// What training_choice_named takes, in the words of an error.
 inline std::string training_names_in_words() {
-  std::string names, alone;
-  for (const detail::RegimeFacts& facts : detail::regime_facts) {
-    names += std::string(facts.name) + ", ";
-    if (!facts.can_upcast && !facts.can_flash) alone += (alone.empty() ? "" : ", ") + std::string(facts.name);
-  }
-  return names +
-         "or a preset, then any of +upcast-attention, +upcast-matmul, and +flash or +no-flash, each " +
-         "once" + (alone.empty() ? "" : " (" + alone + " takes none of them)");
+  std::string alone;
+  for (const detail::RegimeFacts& facts : detail::regime_facts)
+    if (!facts.can_upcast && !facts.can_flash) alone.append(alone.empty() ? "" : ", ").append(facts.name);
+  return training_regimes_in_words() +
+         ", or a preset, then any of +upcast-attention, +upcast-matmul, and +flash or +no-flash, each once" +
+         (alone.empty() ? "" : " (" + alone + " takes none of them)");
 }
 
 /// Those that are compiled unless the CMake option PRECAST_TRAINING says which: each regime of mixed

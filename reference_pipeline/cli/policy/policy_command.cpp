@@ -48,11 +48,10 @@ void add_policy_command(CLI::App& app) {
       "policy", "Which number format every op class uses under a policy: the resolved op table");
   add_policy_options(*command, options->policy);
   command
-      ->add_option(
-          "--training", options->training,
-          "A policy of training by its name, as train --policy takes it: a regime (f32, naive-f16, "
-          "amp-f16, amp-bf16, bf16, f16, fp8) or a preset, then any of +flash, +upcast-attention and "
-          "+upcast-matmul")
+      ->add_option("--training", options->training,
+                   "A policy of training by its name, as train --policy takes it: a regime (" +
+                       training_regimes_in_words() +
+                       ") or a preset, then any of +flash, +upcast-attention and +upcast-matmul")
       ->type_name("NAME");
   command->add_flag("--json", options->json, "JSON on stdout");
   command->footer(
