@@ -1,7 +1,9 @@
 // Presets that a program adds beside Precast's own.
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
+#include <cli/casting/cost_options.hpp>
 #include <cli/options/policy_options.hpp>
 #include <cli/options/policy_table.hpp>
 #include <families/memory_estimate.hpp>
@@ -35,6 +37,17 @@ TEST_CASE("a policy's spelling is that of its choice, and names what no choice c
   CHECK(spelling_of<Plain>() == "Policy<Storage<f16>, Compute<bf16>, Activation<f32>, Flash>");
   CHECK(spelling_of<Policy<Storage<f16>, Compute<bf16>, Downcast<Norm, Softmax>, Overflow<Saturate>>>() ==
         "Policy<Storage<f16>, Compute<bf16>, Downcast<Norm, Softmax>, Overflow<Saturate>>");
+}
+
+TEST_CASE("where nobody says what to measure, it is what the build holds") {
+  const auto usual = [](const std::vector<NamedPreset>& compiled) { return cli::usual_policy(compiled); };
+  CHECK(usual({named_presets.begin(), named_presets.end()}) == "balanced");
+  CHECK(usual({*preset_named("quality")}) == "quality");
+  CHECK(usual({*preset_named("fast"), *preset_named("memory")}) == "fast");
+  CHECK_NOTHROW(require_policy(cli::parse_policy(usual(compiled_presets()))));
+  CHECK(cli::usual_types([](std::string_view) { return true; }) ==
+        "q8_0,fp8_e4m3,q6_k,q5_1,q5_k,q4_1,q4_k,q4_0,q3_k,q2_k");
+  CHECK(cli::usual_types([](std::string_view format) { return format == "q4_k"; }) == "fp8_e4m3,q4_k");
 }
 
 TEST_CASE("what does not fit is told a preset that this build holds, and whose weights are smaller") {

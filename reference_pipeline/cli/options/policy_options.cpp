@@ -184,6 +184,13 @@ std::string policy_names() {
   return with_bars(names);
 }
 
+std::string usual_policy(std::span<const NamedPreset> compiled) {
+  constexpr std::string_view usual = "balanced";
+  const bool is_there =
+      compiled.empty() || std::ranges::find(compiled, usual, &NamedPreset::name) != compiled.end();
+  return std::string(is_there ? usual : compiled.front().name);
+}
+
 PolicyChoice parse_policy(const std::string& text) {
   std::size_t end = text.find('+');
   const std::string base = text.substr(0, end);
