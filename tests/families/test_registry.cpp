@@ -20,6 +20,8 @@
 #include <support/temporary_folder.hpp>
 
 #include <precast/error.hpp>
+#include <precast/policy/paths.hpp>
+#include <precast/watch/ran_in.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -101,6 +103,25 @@ TEST_CASE("a preset that was compiled without models of a family leaves its mode
       printed_by({"compare", "--model", model, "--prompt", "a", "--device", "cpu", "--steps", "1", "--json",
                   "--output", (folder.path() / "sheet.png").string()}));
   CHECK(compared.at("policies").size() == families::compiled_presets().size() - 1);
+}
+
+TEST_CASE("doctor says nothing against a program's own preset that stays finite") {
+  const families::PresetAddition added(
+      {.name = "like-f32",
+       .summary = "for a test",
+       .spelling = "Policy<Storage<f32>>",
+       .rows = {},
+       .gradients = {},
+       .bytes_per_value = 4,
+       .models = [] { return families::cpu_backend().models(PolicyChoice{}); }});
+  if (!watch::compiled || !path_compiled(PolicyChoice{})) return;
+  const std::vector<std::string> words{"doctor",   "--model",    golden_model("dev_f32").string(),
+                                       "--device", "cpu",        "--steps",
+                                       "1",        "--policies", "like-f32",
+                                       "--json"};
+  const auto report = nlohmann::json::parse(printed_by(words));
+  CHECK(report.at("recommended").is_null());
+  CHECK(report.at("policies").at(0).at("verdict") == "safe");
 }
 
 TEST_CASE("inspect and tokenize speak to a family's interface alone") {

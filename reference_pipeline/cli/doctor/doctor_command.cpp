@@ -212,6 +212,16 @@ void doctor(const DoctorOptions& options) {
       const bool untried = path_compiled(choice) && std::ranges::find(choices, choice) == choices.end();
       return untried ? ", or try --policies " + std::string(preset) : std::string();
     };
+    const auto stays_finite = [&](const Examined& one) {
+      const Verdict verdict = verdict_of(one.final_run(), reference_of(policies));
+      return verdict == Verdict::safe || verdict == Verdict::close;
+    };
+    if (std::ranges::any_of(policies, stays_finite)) {
+      if (options.output.empty()) return;
+      throw InputError(report.model +
+                       ": only presets that this program adds stay finite, which are not recommended" +
+                       unwritten + or_untried("quality"));
+    }
     if (std::ranges::all_of(policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
       throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
                         ": try a smaller --width and --height, or --vae-tiling" + or_untried("memory"));
