@@ -220,7 +220,7 @@ void doctor(const DoctorOptions& options) {
       if (options.output.empty()) return;
       throw InputError(report.model +
                        ": only presets that this program adds stay finite, which are not recommended" +
-                       unwritten + or_untried("quality"));
+                       unwritten + ": name one of Precast's policies in --policies");
     }
     if (std::ranges::all_of(policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
       throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
