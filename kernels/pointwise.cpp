@@ -24,11 +24,16 @@ template <class Row, class Types>
 struct Functions {
   using In = View<const typename Row::result>;
   using Rows = RowBroadcast<typename Row::result>;
+  // Position embeddings, which are parameters: of most paths in the dtype of results.
+  using Stored = View<const typename Row::storage>;
+  using StoredRows = RowBroadcast<typename Row::storage>;
   static constexpr std::tuple functions{
       activations<Types, In, elementwise::Identity, elementwise::GeluTanh, elementwise::GeluErf,
                   elementwise::QuickGelu, elementwise::Silu, elementwise::Relu>,
       map<Types, elementwise::Add, In, In>,
       map<Types, elementwise::Add, In, Rows>,
+      map<Types, elementwise::Add, In, Stored>,
+      map<Types, elementwise::Add, In, StoredRows>,
       map<Types, elementwise::GatedAdd, In, In, Rows>,
       &backend::upsample_nearest<Types, typename Row::result>,
       &backend::copy_values<Types, typename Row::result>,

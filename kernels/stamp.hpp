@@ -1,7 +1,8 @@
 // Which instances of a kernel a unit stamps: one for each distinct row of the op table that the compiled
 // paths have for its op class, and the same in f32 for the watch hook. Dtypes come from precisions<P, Op>
-// alone; the macro PRECAST_STAMPED_PRECISION, "bf16", limits a unit to the policies that leave this precision
-// between ops, so that units take the compilers equally long and no two stamp one kernel.
+// alone; the macro PRECAST_STAMPED_PRECISION, "bf16", limits a unit to the paths that store parameters in
+// this precision, and to the policies of training that leave it between ops, so that units take the compilers
+// equally long and no two stamp one kernel.
 #pragma once
 
 #include <string_view>
@@ -49,11 +50,10 @@ namespace hana = boost::hana;
 #ifdef PRECAST_STAMPED_PRECISION
 static_assert(precision_named(PRECAST_STAMPED_PRECISION),
               "PRECAST_STAMPED_PRECISION is no precision of PathDtypes.");
-template <PolicyType P>
-inline constexpr bool is_of_this_unit = dtype_traits<typename P::activation>::name ==
-                                        std::string_view(PRECAST_STAMPED_PRECISION);
+template <Dtype T>
+inline constexpr bool is_of_this_unit = dtype_traits<T>::name == std::string_view(PRECAST_STAMPED_PRECISION);
 #else
-template <PolicyType P>
+template <Dtype T>
 inline constexpr bool is_of_this_unit = true;
 #endif
 
@@ -71,7 +71,7 @@ template <class Policies, OpClass... Ops>
 constexpr auto rows_of_unit() {
   return hana::fold_left(CompiledPaths{}, hana::make_tuple(), []<class Rows, class Path>(Rows rows, Path) {
     using P = typename Path::type::policy;
-    if constexpr (is_of_this_unit<P> && Policies::template holds<P>)
+    if constexpr (is_of_this_unit<typename P::storage> && Policies::template holds<P>)
       return hana::fold_left(hana::make_tuple(hana::type_c<precisions<P, Ops>>...), rows,
                              []<class All, class Row>(All all, Row row) { return with_type(all, row); });
     else

@@ -47,7 +47,7 @@ namespace detail {
 
 template <template <class P> class Kernels, class P>
 constexpr auto functions_of_this_unit() {
-  if constexpr (kernels::detail::is_of_this_unit<P>)
+  if constexpr (kernels::detail::is_of_this_unit<typename P::activation>)
     return Kernels<P>::functions;
   else
     return std::tuple();

@@ -22,6 +22,7 @@
 #include <cluster/job.hpp>
 #include <cluster/launch.hpp>
 #include <families/free_memory.hpp>
+#include <families/presets.hpp>
 #include <families/request_error.hpp>
 
 #include <precast/io/memory_reserve.hpp>
@@ -119,7 +120,9 @@ std::string with_advice(const std::string& problem, const std::vector<std::strin
   if (problem.find(": try ") != std::string::npos) return problem;  // it was estimated: there is advice
   if (!arguments.empty() && arguments.front() == "train")
     return problem + ": close other programs, or use a smaller --batch, --context or model";
-  return problem + ": close other programs, or use a smaller size or --preset memory";
+  const auto smallest = families::smallest_preset();
+  return problem + ": close other programs, or use a smaller size" +
+         (smallest ? " or --preset " + std::string(smallest->name) : "");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <cli/options/arguments.hpp>
@@ -6,6 +8,7 @@
 #include <families/presets.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/policy/paths.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/policy/quant_formats.hpp>
@@ -42,6 +45,11 @@ std::string version_text() {
   });
   for (const BlockFormat& format : block_formats)
     if (block_format_compiled(format.info.name)) formats.emplace_back(format.info.name);
+  any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {
+    if (const std::string_view name = dtype_traits<Format>::name; block_format_compiled(name))
+      formats.emplace_back(name);
+    return false;
+  });
   std::string text = "precast " PRECAST_VERSION;
   if (!commit().empty()) text += " (commit " + commit() + ")";
   text += line("presets", presets) + line("precisions", precisions) + line("block formats", formats);

@@ -81,6 +81,9 @@ class Family {
                                                const Backend& backend) const {
     return open(files.model, choices, backend);
   }
+  /// Whether its models are among those of a policy: a preset that a program adds has those alone that it was
+  /// compiled with.
+  virtual bool has_models(std::span<const FamilyModels* const>) const { return true; }
 
   bool recognises(std::string_view pipeline_class) const {
     return std::ranges::find(pipeline_classes(), pipeline_class) != pipeline_classes().end();

@@ -3,10 +3,10 @@
 #include <string>
 
 #include <families/memory_estimate.hpp>
+#include <families/presets.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
-#include <precast/policy/presets.hpp>
 
 namespace precast::families {
 
@@ -49,13 +49,17 @@ void require_memory(const std::filesystem::path& model, const MemoryEstimate& es
   const auto largest = std::max_element(
       estimate.components.begin(), estimate.components.end(),
       [](const ComponentMemory& a, const ComponentMemory& b) { return together(a) < together(b); });
-  const bool already_small = choices == ComponentChoices::all(preset_named("memory")->choice);
+  const auto smallest = smallest_preset();
+  const bool is_smaller = smallest && std::ranges::any_of(all_roles, [&](Role role) {
+                            return bytes_per_value(choices.of(role)) > bytes_per_value(smallest->choice);
+                          });
   throw OutOfMemory(io::shown(model / largest->component) + ": needs " + in_bytes(largest->weights) +
                     " for weights and " + in_bytes(largest->activations) + " for results, " +
                     in_bytes(estimate.needed()) + " in all, and " + in_bytes(*free_bytes) +
                     " are free: try " +
                     (largest->component == "vae" && !vae_tiling ? "--vae-tiling, or " : "") +
-                    (already_small ? "" : "--preset memory, or ") + "a smaller --width and --height");
+                    (is_smaller ? "--preset " + std::string(smallest->name) + ", or " : "") +
+                    "a smaller --width and --height");
 }
 
 }  // namespace precast::families

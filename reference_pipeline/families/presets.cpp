@@ -55,6 +55,19 @@ std::vector<NamedPreset> compiled_presets() {
   return presets;
 }
 
+std::optional<NamedPreset> smallest_preset() {
+  std::optional<NamedPreset> smallest;
+  double most = 0;
+  for (const NamedPreset& preset : named_presets) {
+    if (!path_compiled(preset.choice)) continue;
+    const double bytes = bytes_per_value(preset.choice);
+    most = std::max(most, bytes);
+    if (!smallest || bytes <= bytes_per_value(smallest->choice)) smallest = preset;
+  }
+  if (smallest && bytes_per_value(smallest->choice) == most) smallest.reset();
+  return smallest;
+}
+
 std::optional<NamedPreset> find_preset(std::string_view name) {
   for (const NamedPreset& preset : all_presets())
     if (preset.name == name) return preset;
@@ -76,7 +89,12 @@ void require_policy(const PolicyChoice& choice) {
 }
 
 void throw_no_models(const PolicyChoice& choice) {
-  throw PathNotCompiled("this backend holds no models of that family under " + spelling(choice));
+  const AddedPreset* const preset = added_preset(choice);
+  throw PathNotCompiled(
+      preset ? "the preset " + std::string(preset->name) +
+                   " was compiled without models of that family: choose another preset, or give its "
+                   "PresetRegistration the family's CompiledModels"
+             : "this backend holds no models of that family under " + spelling(choice));
 }
 
 std::string spelling(const PolicyChoice& choice) {

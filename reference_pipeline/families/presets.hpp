@@ -43,6 +43,9 @@ class PresetAddition {
 std::vector<NamedPreset> all_presets();
 /// Those that this build can run.
 std::vector<NamedPreset> compiled_presets();
+/// What to try where memory is short: of Precast's presets that this build can run the last of those whose
+/// parameters take least; nothing where all take the same.
+std::optional<NamedPreset> smallest_preset();
 /// The preset of that name, or nothing.
 std::optional<NamedPreset> find_preset(std::string_view name);
 

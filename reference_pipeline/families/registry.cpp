@@ -67,6 +67,14 @@ const Family& family_of(const std::filesystem::path& folder) {
   throw no_family(index);
 }
 
+bool has_models(const Family& family, const Backend& backend, const PolicyChoice& choice) {
+  try {
+    return family.has_models(backend.models(choice));
+  } catch (const PathNotCompiled&) {
+    return false;
+  }
+}
+
 std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& choices,
                                const Backend& backend) {
   if (files.is_folder_alone()) return family_of(files.model).open(files.model, choices, backend);

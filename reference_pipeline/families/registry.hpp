@@ -39,6 +39,9 @@ InputError no_family(const io::Config& model_index);
 /// The family of a model folder, by the class that its model_index.json names. Throws InputError.
 const Family& family_of(const std::filesystem::path& folder);
 
+/// Whether a backend has a family's models under a policy.
+bool has_models(const Family& family, const Backend& backend, const PolicyChoice& choice);
+
 /// Opens a model of any family: a folder, or files.
 std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& choices,
                                const Backend& backend);

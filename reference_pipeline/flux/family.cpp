@@ -6,6 +6,7 @@
 #include <flux/accounting.hpp>
 #include <flux/changed_models.hpp>
 #include <flux/family.hpp>
+#include <flux/models.hpp>
 #include <flux/pipeline.hpp>
 #include <flux/transformer.hpp>
 
@@ -117,6 +118,9 @@ class FluxFamily final : public families::Family {
   std::unique_ptr<families::FamilyModels> with_changed_weights(
       const families::FamilyModels& models, const families::WeightsChange& change) const override {
     return flux::with_changed_weights(models, change);
+  }
+  bool has_models(std::span<const families::FamilyModels* const> models) const override {
+    return families::models_among<Models>(models) != nullptr;
   }
   std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,
                                            const families::ComponentChoices& choices,

@@ -26,9 +26,8 @@ const TrainingPolicy& training_policy(const std::string& name) {
     throw PathNotCompiled("the policy of training " + wanted + " is not in this build, which holds " + names +
                           ": configure with -DPRECAST_TRAINING=all, or a list that holds it, and all of its "
                           "precisions");
-  throw families::RequestError(
-      "there is no training policy '" + io::printable(name, 60) + "': it is one of " + names +
-      ", or one of them with +flash, +upcast-attention or +upcast-matmul in a build that holds it");
+  throw families::RequestError("there is no training policy '" + io::printable(name, 60) + "': it takes " +
+                               training_names_in_words());
 }
 
 }  // namespace precast::language_model

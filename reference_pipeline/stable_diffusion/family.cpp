@@ -4,6 +4,7 @@
 
 #include <families/with_commas.hpp>
 #include <stable_diffusion/family.hpp>
+#include <stable_diffusion/models.hpp>
 #include <stable_diffusion/pipeline.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 #include <stable_diffusion/weight_file.hpp>
@@ -90,6 +91,9 @@ class StableDiffusionFamily final : public families::Family {
                                          "unet, by its config",
                                          {{"  parameters", families::with_commas(parameters)}},
                                          {{"parameters", parameters}}};
+  }
+  bool has_models(std::span<const families::FamilyModels* const> models) const override {
+    return families::models_among<Models>(models) != nullptr;
   }
   std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,
                                            const families::ComponentChoices& choices,

@@ -302,9 +302,13 @@ TEST_CASE("doctor: a model that no policy keeps finite is told, and no header is
                             "quality,memory", "--output", header, "--quiet"});
   CHECK(outcome.code == 1);
   CHECK(outcome.one_line_error());
-  CHECK_THAT(outcome.err, Catch::Contains("no policy that was tried stays finite"));
+  CHECK_THAT(outcome.err, Catch::Contains("no policy that was tried stays finite") &&
+                              Catch::Contains(" is not written: check the model's files\n"));
   CHECK_THAT(outcome.out, Catch::Contains("no precision option cures that"));
   CHECK_FALSE(std::filesystem::exists(header));
+  // What was not tried is named.
+  CHECK_THAT(run({"doctor", "--model", model, "--steps", "1", "--policies", "memory", "--quiet"}).err,
+             Catch::Contains("stays finite: check the model's files, or try --policies quality\n"));
 }
 
 TEST_CASE("doctor: the recommended command has every option of the run") {

@@ -9,6 +9,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <precast/policy/quant_formats.hpp>
+
 #include "given.hpp"
 
 using program::golden_models;
@@ -142,6 +144,9 @@ TEST_CASE("help is there for everything") {
                           Catch::Contains("\nblock formats: ") && Catch::Contains("\ntraining: ") &&
                           Catch::Contains("\nwatching ops: ") && Catch::Contains("\nCUDA: "));
   CHECK(run({"-V"}).out == version);
+  // Blocks of a fixed size and rows under a scale alike.
+  for (const std::string_view format : {"q8_0", "int8_row"})
+    CHECK((version.find(format) != version.npos) == precast::block_format_compiled(format));
   CHECK(run({"help"}).out == all.out);
   const auto nothing = run({});
   CHECK(nothing.code == 2);
@@ -288,6 +293,11 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"tokenize", "--text", "a", "--model", ""}, "--model is empty"},
       {{"generate", "--prompt", "a", "--seed=", "--json"}, "--seed is ''"},
       {{"compare", "--prompt", "a", "b"}, "compare takes one prompt"},
+      {{"compare", "--prompt", "a", "--policies", "quality,bf16+flash+flash"},
+       "has +flash twice: give it once"},
+      {{"compare", "--prompt", "a", "--policies", "bf16+flash+no-flash"},
+       "has +flash and +no-flash: give one"},
+      {{"policy", "--training", "BF16"}, "names no policy of training: it takes f32, naive-f16, amp-f16"},
       {{"compare", "--prompt", "a", "--policies", "quality,zap"}, "'zap' names no policy"},
       {{"compare", "--prompt", "a", "--policies", "f32,f32"}, "names quality twice"},
   };

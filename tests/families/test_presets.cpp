@@ -1,11 +1,15 @@
 // Presets that a program adds beside Precast's own.
 #include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
+#include <cli/casting/cost_options.hpp>
 #include <cli/options/policy_options.hpp>
 #include <cli/options/policy_table.hpp>
+#include <families/memory_estimate.hpp>
 #include <families/presets.hpp>
 
+#include <precast/error.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace added_presets {
@@ -33,6 +37,44 @@ TEST_CASE("a policy's spelling is that of its choice, and names what no choice c
   CHECK(spelling_of<Plain>() == "Policy<Storage<f16>, Compute<bf16>, Activation<f32>, Flash>");
   CHECK(spelling_of<Policy<Storage<f16>, Compute<bf16>, Downcast<Norm, Softmax>, Overflow<Saturate>>>() ==
         "Policy<Storage<f16>, Compute<bf16>, Downcast<Norm, Softmax>, Overflow<Saturate>>");
+}
+
+TEST_CASE("where nobody says what to measure, it is what the build holds") {
+  const auto usual = [](const std::vector<NamedPreset>& compiled) { return cli::usual_policy(compiled); };
+  CHECK(usual({named_presets.begin(), named_presets.end()}) == "balanced");
+  CHECK(usual({*preset_named("quality")}) == "quality");
+  CHECK(usual({*preset_named("fast"), *preset_named("memory")}) == "fast");
+  CHECK_NOTHROW(require_policy(cli::parse_policy(usual(compiled_presets()))));
+  CHECK(cli::usual_types([](std::string_view) { return true; }) ==
+        "q8_0,fp8_e4m3,q6_k,q5_1,q5_k,q4_1,q4_k,q4_0,q3_k,q2_k");
+  CHECK(cli::usual_types([](std::string_view format) { return format == "q4_k"; }) == "fp8_e4m3,q4_k");
+}
+
+TEST_CASE("what does not fit is told a preset that this build holds, and whose weights are smaller") {
+  const auto said = [](const ComponentChoices& choices) {
+    MemoryEstimate estimate;
+    estimate.components = {{"transformer", std::int64_t{1} << 40, 0}};
+    try {
+      require_memory("model", estimate, choices, false, 1);
+    } catch (const OutOfMemory& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto smallest = smallest_preset();
+  bool is_there = false;
+  for (const NamedPreset& preset : named_presets) {
+    INFO(preset.name);
+    const bool is_smaller = smallest && bytes_per_value(smallest->choice) < bytes_per_value(preset.choice);
+    is_there = is_there || (path_compiled(preset.choice) && smallest && smallest->name == preset.name);
+    CHECK_THAT(said(ComponentChoices::all(preset.choice)),
+               Catch::EndsWith(is_smaller ? "are free: try --preset " + std::string(smallest->name) +
+                                                ", or a smaller --width and --height"
+                                          : "are free: try a smaller --width and --height"));
+  }
+  CHECK(is_there == smallest.has_value());
+  if (path_compiled(choice_of<presets::Quality>()) && path_compiled(choice_of<presets::Memory>()))
+    CHECK(smallest.value().name == "memory");
 }
 
 TEST_CASE("an added preset has a name, a table and a choice for as long as it is there") {

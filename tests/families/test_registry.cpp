@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 #include <cli/commands.hpp>
+#include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <families/toy_family.hpp>
 #include <flux/family.hpp>
@@ -19,6 +20,8 @@
 #include <support/temporary_folder.hpp>
 
 #include <precast/error.hpp>
+#include <precast/policy/paths.hpp>
+#include <precast/watch/ran_in.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -73,6 +76,52 @@ TEST_CASE("the program generates with a family that it does not know by name") {
   const Tensor<f32> noise = generator.randn(Shape{16 * 8, 3});
   for (std::size_t i = 0; i < picture.rgb.size(); ++i)
     REQUIRE(picture.rgb[i] == std::lround(255 / (1 + std::exp(-noise.values()[i]))));
+}
+
+TEST_CASE("a preset that was compiled without models of a family leaves its models to the other presets") {
+  // A program's preset for one family must not keep inspect and compare from models of the others.
+  const families::PresetAddition added(
+      {.name = "of-another-family",
+       .summary = "for a test",
+       .spelling = "Policy<Storage<f32>>",
+       .rows = {},
+       .gradients = {},
+       .bytes_per_value = 4,
+       .models = [] { return std::span<const families::FamilyModels* const>(); }});
+  const PolicyChoice choice = families::find_preset("of-another-family")->choice;
+  CHECK_FALSE(families::has_models(flux::family(), families::cpu_backend(), choice));
+  CHECK(families::has_models(toy_family(), families::cpu_backend(), choice));
+  const std::string model = golden_model("dev_f32").string();
+  const auto inspected = nlohmann::json::parse(printed_by({"inspect", model, "--json"}));
+  CHECK_FALSE(inspected.at("memory").contains("of-another-family"));
+  CHECK(inspected.at("memory").size() == families::compiled_presets().size() - 1);
+  for (const NamedPreset& preset : families::compiled_presets())
+    CHECK(families::has_models(flux::family(), families::cpu_backend(), preset.choice) ==
+          (preset.name != "of-another-family"));
+  const TemporaryFolder folder;
+  const auto compared = nlohmann::json::parse(
+      printed_by({"compare", "--model", model, "--prompt", "a", "--device", "cpu", "--steps", "1", "--json",
+                  "--output", (folder.path() / "sheet.png").string()}));
+  CHECK(compared.at("policies").size() == families::compiled_presets().size() - 1);
+}
+
+TEST_CASE("doctor says nothing against a program's own preset that stays finite") {
+  const families::PresetAddition added(
+      {.name = "like-f32",
+       .summary = "for a test",
+       .spelling = "Policy<Storage<f32>>",
+       .rows = {},
+       .gradients = {},
+       .bytes_per_value = 4,
+       .models = [] { return families::cpu_backend().models(PolicyChoice{}); }});
+  if (!watch::compiled || !path_compiled(PolicyChoice{})) return;
+  const std::vector<std::string> words{"doctor",   "--model",    golden_model("dev_f32").string(),
+                                       "--device", "cpu",        "--steps",
+                                       "1",        "--policies", "like-f32",
+                                       "--json"};
+  const auto report = nlohmann::json::parse(printed_by(words));
+  CHECK(report.at("recommended").is_null());
+  CHECK(report.at("policies").at(0).at("verdict") == "safe");
 }
 
 TEST_CASE("inspect and tokenize speak to a family's interface alone") {

@@ -57,12 +57,21 @@ TEST_CASE("each policy of training has one name, which reads back, and is anothe
   for (const std::string_view name : default_training_policies) CHECK(names.contains(std::string(name)));
 }
 
+TEST_CASE("texts name every regime, and those that take nothing besides") {
+  CHECK(training_regimes_in_words() == "f32, naive-f16, amp-f16, amp-bf16, bf16, f16, fp8");
+  const std::string words = training_names_in_words();
+  CHECK(words.starts_with(training_regimes_in_words() + ", or a preset, then any of "));
+  CHECK(words.find("(naive-f16 takes none of them)") != words.npos);
+}
+
 TEST_CASE("what names no policy of training is none") {
   for (const char* name : {"", "+flash", "f32+", "fp16", "amp-f16+flashy", "naive-f16+flash",
-                           "naive-f16+upcast-matmul", "auto", "f32 ", "amp-f16++flash"}) {
+                           "naive-f16+upcast-matmul", "auto", "f32 ", "amp-f16++flash", "bf16+flash+flash",
+                           "bf16+flash+no-flash", "f16+upcast-matmul+upcast-matmul"}) {
     INFO(name);
     CHECK_FALSE(training_choice_named(name));
   }
   CHECK(training_choice_named("f32+upcast-matmul") == training_choice_named("f32"));
+  CHECK(training_choice_named("fast+no-flash+upcast-matmul") == training_choice_named("bf16+upcast-matmul"));
   CHECK(training_choice_named("memory+flash") == training_choice_named("f16+upcast-attention+flash"));
 }

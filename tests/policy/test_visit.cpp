@@ -57,6 +57,13 @@ static_assert(preset_is<presets::Quality>("quality"));
 static_assert(preset_is<presets::Balanced>("balanced"));
 static_assert(preset_is<presets::Fast>("fast"));
 static_assert(preset_is<presets::Memory>("memory"));
+// Operands of 8 bits leave wider results between ops: to be a precision of the pipeline takes no more than a
+// place in PathDtypes.
+static_assert(in_one_precision<Policy<Storage<fp8_e5m2>, Upcast<Conv>, Flash>>() &&
+              in_one_precision<presets::Memory>() &&
+              !in_one_precision<Policy<Storage<fp8_e5m2>, Activation<fp8_e5m2>>>() &&
+              !in_one_precision<Policy<Storage<f32>, Compute<bf16>>>() &&
+              !in_one_precision<Policy<Storage<f16>, Downcast<Norm>>>());
 static_assert(!preset_named("automatic") && !preset_named(""));
 static_assert(precision_named("bf16") == precision_of<bf16> && !precision_named("float32"));
 

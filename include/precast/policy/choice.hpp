@@ -131,17 +131,24 @@ inline std::string to_string(const PolicyChoice& choice) {
   return text + (choice.flash ? ", Flash>" : ">");
 }
 
-/// The choice that names a policy. Only policies that the command line can name have one: a precision for
-/// storage, compute and activations, and upcasts of Attention, Matmul and Conv.
+/// Whether a policy is what a choice can say: one dtype for storage and compute, with the activations that go
+/// with it, and flash and upcasts of Attention, Matmul and Conv alone.
+template <PolicyType P>
+consteval bool in_one_precision() {
+  using T = typename P::compute;
+  return std::is_same_v<typename P::storage, T> &&
+         std::is_same_v<typename P::activation, activation_for<T>> &&
+         std::is_same_v<typename P::accumulate, f32> && !P::saturate &&
+         !P::template casts_others<Attention, Matmul, Conv> && !P::template downcasts<Attention> &&
+         !P::template downcasts<Matmul> && !P::template downcasts<Conv>;
+}
+
+/// The choice that names a policy. Only policies that the command line can name have one: in one precision of
+/// PathDtypes.
 template <PolicyType P>
 constexpr PolicyChoice choice_of() {
   using T = typename P::storage;
-  constexpr bool plain =
-      std::is_same_v<T, typename P::compute> && std::is_same_v<T, typename P::activation> &&
-      std::is_same_v<typename P::accumulate, f32> && !P::saturate &&
-      !P::template casts_others<Attention, Matmul, Conv> && !P::template downcasts<Attention> &&
-      !P::template downcasts<Matmul> && !P::template downcasts<Conv>;
-  static_assert(plain && PathDtype<T>,
+  static_assert(in_one_precision<P>() && PathDtype<T>,
                 "The pipeline is compiled for policies of one precision of PathDtypes, with Flash and "
                 "Upcast<Attention, Matmul, Conv>.");
   return PolicyChoice{precision_of<T>, P::flash, P::template upcasts<Attention>, P::template upcasts<Matmul>,

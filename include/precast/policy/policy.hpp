@@ -2,6 +2,7 @@
 // type.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -37,21 +38,34 @@ struct CanonicalPolicy {
 
 namespace detail {
 
+template <OpClass... Ops>
+inline constexpr bool named_once = std::popcount((0u | ... | AllOpClasses::bit<Ops>)) == sizeof...(Ops);
+
 template <class... Ops>
 consteval bool valid_upcast(const Upcast<Ops...>*) {
+  constexpr bool classes = (OpClass<Ops> && ...);
   static_assert(
-      (OpClass<Ops> && ...),
+      classes,
       "Policy: Upcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
       "Pointwise or Position.");
-  return (OpClass<Ops> && ...);
+  if constexpr (classes) {
+    static_assert(named_once<Ops...>, "Policy: Upcast<...> names an op class twice.");
+    return named_once<Ops...>;
+  }
+  return false;
 }
 template <class... Ops>
 consteval bool valid_downcast(const Downcast<Ops...>*) {
+  constexpr bool classes = (OpClass<Ops> && ...);
   static_assert(
-      (OpClass<Ops> && ...),
+      classes,
       "Policy: Downcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
       "Pointwise or Position.");
-  return (OpClass<Ops> && ...);
+  if constexpr (classes) {
+    static_assert(named_once<Ops...>, "Policy: Downcast<...> names an op class twice.");
+    return named_once<Ops...>;
+  }
+  return false;
 }
 template <class Option>
 consteval bool valid_upcast(const Option*) {
@@ -120,7 +134,10 @@ consteval bool consistent() {
                 "values_per_block and bytes_per_block.");
   static_assert(!Dtype<S> || is_resting<S>,
                 "Policy: Storage<T> needs a dtype that memory can hold; tf32 is a format of operands only.");
-  static_assert(!is_resting<S> || ScalarDtype<C>,  // by default Compute is Storage
+  static_assert(!is_resting<S> || Dtype<C>,  // by default Compute is Storage
+                "Policy: Compute<T> needs a scalar dtype, whose dtype_traits<T> has static constexpr name, "
+                "values_per_block, bytes_per_block and format.");
+  static_assert(!is_resting<S> || !Dtype<C> || ScalarDtype<C>,
                 "Policy: Compute<T> needs a scalar dtype: block dtypes are stored, not multiplied.");
   static_assert(ScalarDtype<A>, "Policy: Accumulate<T> needs a scalar dtype.");
   static_assert(

@@ -105,8 +105,9 @@ constexpr void for_each_training_choice(Visitor&& visitor) {
             visitor(choice);
 }
 
-/// The choice that a text names: a regime or a preset, then any of +upcast-attention, +upcast-matmul, +flash
-/// and +no-flash; upcasts of f32, which change nothing, are left out. Nothing where it names none.
+/// The choice that a text names: a regime or a preset, then any of +upcast-attention, +upcast-matmul, and
+/// +flash or +no-flash, each once; upcasts of f32, which change nothing, are left out. Nothing where it names
+/// none.
 constexpr std::optional<TrainingChoice> training_choice_named(std::string_view text) {
   std::size_t end = text.find('+');
   std::string_view base = text.substr(0, end);
@@ -120,22 +121,46 @@ constexpr std::optional<TrainingChoice> training_choice_named(std::string_view t
   for (std::size_t regime = 0; regime < detail::regime_facts.size(); ++regime)
     if (detail::regime_facts[regime].name == base) choice.regime = regime;
   if (choice.regime == detail::regime_facts.size()) return std::nullopt;
+  std::array<bool, 3> given{};
   while (end != text.npos) {
     const std::size_t begin = end + 1;
     end = text.find('+', begin);
     const std::string_view option = text.substr(begin, end == text.npos ? end : end - begin);
-    if (option == "upcast-attention")
+    std::size_t kind = 0;
+    if (option == "upcast-attention") {
       choice.upcast_attention = true;
-    else if (option == "upcast-matmul")
+    } else if (option == "upcast-matmul") {
       choice.upcast_matmul = true;
-    else if (option == "flash" || option == "no-flash")
+      kind = 1;
+    } else if (option == "flash" || option == "no-flash") {
       choice.flash = option == "flash";
-    else
+      kind = 2;
+    } else {
       return std::nullopt;
+    }
+    if (std::exchange(given[kind], true)) return std::nullopt;
   }
   if (base == regimes::F32::name) choice.upcast_attention = choice.upcast_matmul = false;
   if (!detail::is_policy(choice)) return std::nullopt;
   return choice;
+}
+
+/// The names of the regimes, with commas between.
+inline std::string training_regimes_in_words() {
+  std::string names;
+  for (const detail::RegimeFacts& facts : detail::regime_facts)
+    names.append(names.empty() ? "" : ", ").append(facts.name);
+  return names;
+}
+
+/// What training_choice_named takes, in the words of an error.
+inline std::string training_names_in_words() {
+  std::string alone;
+  for (const detail::RegimeFacts& facts : detail::regime_facts)
+    if (!facts.can_upcast && !facts.can_flash) alone.append(alone.empty() ? "" : ", ").append(facts.name);
+  return training_regimes_in_words() +
+         ", or a preset, then any of +upcast-attention, +upcast-matmul, and +flash or +no-flash, each once" +
+         (alone.empty() ? "" : " (" + alone + " takes none of them)");
 }
 
 /// Those that are compiled unless the CMake option PRECAST_TRAINING says which: each regime of mixed

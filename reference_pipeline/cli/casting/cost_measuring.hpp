@@ -11,13 +11,16 @@
 #include <casting/cost_file.hpp>
 #include <casting/cost_measure.hpp>
 #include <casting/measure.hpp>
+#include <cli/casting/cost_options.hpp>
 #include <cli/options/model_path.hpp>
+#include <cli/options/policy_options.hpp>
 #include <cli/options/sweep_options.hpp>
+#include <families/presets.hpp>
+
+#include <precast/policy/quant_formats.hpp>
 
 namespace precast::cli {
 
-/// The formats that are measured where nobody says which.
-inline constexpr std::string_view usual_types = "q8_0,fp8_e4m3,q6_k,q5_1,q5_k,q4_1,q4_k,q4_0,q3_k,q2_k";
 /// The words for casting::Granularity, by value.
 inline constexpr std::array<std::string_view, 2> granularities{"layer", "matrix"};
 
@@ -25,8 +28,9 @@ inline constexpr std::array<std::string_view, 2> granularities{"layer", "matrix"
 struct CostOptions {
   std::optional<std::string> model;
   ComponentFiles component_files;
-  std::string device = "auto", policy = "balanced", samples, output = "cost.json";
-  std::string types{usual_types};
+  std::string device = "auto", policy = usual_policy(families::compiled_presets()), samples,
+              output = "cost.json";
+  std::string types = usual_types(&block_format_compiled);
   std::optional<std::string> layers, patch, importance;
   SweepPart part;
   casting::Granularity granularity = casting::Granularity::layer;

@@ -6,6 +6,8 @@
 #include <cli/casting/cost_options.hpp>
 #include <cli/options/arguments.hpp>
 
+#include <precast/dtype/blocks/block_formats.hpp>
+
 namespace precast::cli {
 
 std::vector<std::string> parse_types(const std::string& text) {
@@ -21,6 +23,15 @@ std::vector<std::string> parse_types(const std::string& text) {
     const std::string type = parse_name("--types", part, names);
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }
+  return types;
+}
+
+std::string usual_types(bool (*holds)(std::string_view block_format)) {
+  std::string types;
+  for (const std::string_view type :
+       {"q8_0", "fp8_e4m3", "q6_k", "q5_1", "q5_k", "q4_1", "q4_k", "q4_0", "q3_k", "q2_k"})
+    if (!visit_block_format(type, [](auto) {}) || holds(type))
+      types.append(types.empty() ? "" : ",").append(type);
   return types;
 }
 

@@ -27,6 +27,7 @@
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
 #include <convert/type_choice.hpp>
+#include <families/presets.hpp>
 #include <families/registry.hpp>
 
 #include <precast/io/message.hpp>
@@ -36,7 +37,7 @@ namespace precast::cli {
 namespace {
 
 struct PlanOptions {
-  std::string cost, output, samples, policy = "balanced", device = "auto";
+  std::string cost, output, samples, policy = usual_policy(families::compiled_presets()), device = "auto";
   std::optional<std::string> model;
   ComponentFiles component_files;
   casting::PlanRequest request;

@@ -1,4 +1,5 @@
 // precast compare: what a policy does to a picture, and what it costs.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -29,6 +30,7 @@
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
+#include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 #include <sampling/sampler_title.hpp>
@@ -75,13 +77,28 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
   return files;
 }
 
+/// Presets that the program adds without models of this family, or for another device, are compared where
+/// they are named alone.
+void leave_out_presets_without_models(std::vector<PolicyChoice>& policies, const CompareOptions& options) {
+  if (std::ranges::none_of(policies, families::added_preset)) return;
+  const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
+  const auto pipeline =
+      families::open(options.run.files(), families::ComponentChoices::all(policies.front()), *device.backend);
+  const auto without_models = [&](const PolicyChoice& choice) {
+    return families::added_preset(choice) &&
+           !families::has_models(pipeline->family(), *device.backend, choice);
+  };
+  if (!std::ranges::all_of(policies, without_models)) std::erase_if(policies, without_models);
+}
+
 /// Opens the model under each of the policies that are run.
 Comparison checked(const CompareOptions& options) {
   families::Request given = options.run.request();
   options.start.apply(given);
   if (given.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
-  const std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
+  std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
+  if (options.policies->results().empty()) leave_out_presets_without_models(policies, options);
   std::vector<std::int64_t> places(policies.size());
   std::iota(places.begin(), places.end(), std::int64_t{0});
   options.part.check_ranks_have(std::ssize(places), "policies");

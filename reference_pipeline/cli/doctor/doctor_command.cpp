@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <cli/commands.hpp>
@@ -32,6 +33,7 @@
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
+#include <precast/policy/paths.hpp>
 #include <precast/policy/visit.hpp>
 
 namespace precast::cli {
@@ -206,11 +208,26 @@ void doctor(const DoctorOptions& options) {
   if (!report.recommendation) {
     const std::string unwritten =
         options.output.empty() ? "" : ", so that " + io::shown(options.output) + " is not written";
+    const auto or_untried = [&](std::string_view preset) {
+      const PolicyChoice choice = preset_named(preset)->choice.normalised();
+      const bool untried = path_compiled(choice) && std::ranges::find(choices, choice) == choices.end();
+      return untried ? ", or try --policies " + std::string(preset) : std::string();
+    };
+    const auto stays_finite = [&](const Examined& one) {
+      const Verdict verdict = verdict_of(one.final_run(), reference_of(policies));
+      return verdict == Verdict::safe || verdict == Verdict::close;
+    };
+    if (std::ranges::any_of(policies, stays_finite)) {
+      if (options.output.empty()) return;
+      throw InputError(report.model +
+                       ": only presets that this program adds stay finite, which are not recommended" +
+                       unwritten + ": name one of Precast's policies in --policies");
+    }
     if (std::ranges::all_of(policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
       throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
-                        ": try a smaller --width and --height, --vae-tiling, or --policies memory");
+                        ": try a smaller --width and --height, or --vae-tiling" + or_untried("memory"));
     throw InputError(report.model + ": no policy that was tried stays finite" + unwritten +
-                     ": check the model's files, or try --policies quality");
+                     ": check the model's files" + or_untried("quality"));
   }
   if (!report.header.empty()) notes() << "wrote " << io::shown(report.header) << "\n";
 }

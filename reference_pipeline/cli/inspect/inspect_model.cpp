@@ -178,7 +178,9 @@ void add_memory(Inspection& inspection) {
   for (const NamedPreset& preset : families::all_presets()) {
     if (!complete) {
       inspection.memory.push_back({std::string(preset.name), denoiser_weights(*denoiser, preset.choice)});
-    } else if (families::added_preset(preset.choice) || path_compiled(preset.choice)) {
+    } else if (families::added_preset(preset.choice)
+                   ? families::has_models(*denoiser->family, families::cpu_backend(), preset.choice)
+                   : path_compiled(preset.choice)) {
       const auto pipeline = denoiser->family->open(
           inspection.path, families::ComponentChoices::all(preset.choice), families::cpu_backend());
       const auto estimate = [&] {

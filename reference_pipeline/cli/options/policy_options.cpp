@@ -184,6 +184,13 @@ std::string policy_names() {
   return with_bars(names);
 }
 
+std::string usual_policy(std::span<const NamedPreset> compiled) {
+  constexpr std::string_view usual = "balanced";
+  const bool is_there =
+      compiled.empty() || std::ranges::find(compiled, usual, &NamedPreset::name) != compiled.end();
+  return std::string(is_there ? usual : compiled.front().name);
+}
+
 PolicyChoice parse_policy(const std::string& text) {
   std::size_t end = text.find('+');
   const std::string base = text.substr(0, end);
@@ -198,6 +205,7 @@ PolicyChoice parse_policy(const std::string& text) {
     names.insert(names.end(), precision_names.begin(), precision_names.end());
     throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }
+  std::vector<std::string> given;
   while (end != std::string::npos) {
     const std::size_t begin = end + 1;
     end = text.find('+', begin);
@@ -215,6 +223,14 @@ PolicyChoice parse_policy(const std::string& text) {
           "'" + text +
           "' names no policy: after + come upcast-attention, upcast-matmul, upcast-conv, flash or "
           "no-flash");
+    const auto same = [&](const std::string& other) {
+      return other == flag || (other.ends_with("flash") && flag.ends_with("flash"));
+    };
+    if (const auto other = std::ranges::find_if(given, same); other != given.end())
+      throw UsageError("'" + text + "' " +
+                       (*other == flag ? "has +" + flag + " twice: give it once"
+                                       : "has +" + *other + " and +" + flag + ": give one of them"));
+    given.push_back(flag);
   }
   choice = choice.normalised();
   require_is_path(choice);

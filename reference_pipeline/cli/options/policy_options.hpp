@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <families/family.hpp>
 
 #include <precast/policy/choice.hpp>
+#include <precast/policy/presets.hpp>
 
 namespace precast::cli {
 
@@ -47,6 +49,10 @@ void require_used(const PolicyOptions& options, const families::Family& family);
 
 /// "quality|fast|…|f16": what a text that parse_policy takes begins with.
 std::string policy_names();
+
+/// The policy that a model is measured under where nobody says which, of the presets that a build holds:
+/// balanced, or else the first.
+std::string usual_policy(std::span<const NamedPreset> compiled);
 
 /// The policy that the options name, over the preset that `auto` chose where they leave it open. Throws
 /// UsageError for casts that no path has together.

@@ -48,11 +48,10 @@ void add_policy_command(CLI::App& app) {
       "policy", "Which number format every op class uses under a policy: the resolved op table");
   add_policy_options(*command, options->policy);
   command
-      ->add_option(
-          "--training", options->training,
-          "A policy of training by its name, as train --policy takes it: a regime (f32, naive-f16, "
-          "amp-f16, amp-bf16, bf16, f16, fp8) or a preset, then any of +flash, +upcast-attention and "
-          "+upcast-matmul")
+      ->add_option("--training", options->training,
+                   "A policy of training by its name, as train --policy takes it: a regime (" +
+                       training_regimes_in_words() +
+                       ") or a preset, then any of +flash, +upcast-attention and +upcast-matmul")
       ->type_name("NAME");
   command->add_flag("--json", options->json, "JSON on stdout");
   command->footer(
@@ -72,10 +71,8 @@ void add_policy_command(CLI::App& app) {
         throw UsageError("--training names a whole policy: leave out --preset, --precision and the like");
       const auto choice = training_choice_named(options->training);
       if (!choice)
-        throw UsageError(
-            "--training is '" + io::printable(options->training, 60) +
-            "', which names no policy of training: it takes a regime or a preset, and what may be added "
-            "to it with +");
+        throw UsageError("--training is '" + io::printable(options->training, 60) +
+                         "', which names no policy of training: it takes " + training_names_in_words());
       if (options->json) return print(policy_tables_json(*choice));
       return print(to_string(*choice) + ": " + spelling(*choice) + "\n" + policy_tables_text(*choice));
     }

@@ -102,10 +102,11 @@ void add_run(CLI::App& command, TrainOptions& options) {
   auto& training = options.training;
   CLI::Option* policy = command.add_option(
       "--policy", training.policy,
-      "What is stored, multiplied and summed in which format; default f32. A regime (f32, "
-      "naive-f16, amp-f16, amp-bf16, bf16, f16, fp8) or a preset, then any of +flash, "
-      "+upcast-attention and +upcast-matmul; a build holds the policies of -DPRECAST_TRAINING, "
-      "and names them where it lacks one. precast policy --training NAME prints its dtypes");
+      "What is stored, multiplied and summed in which format; default f32. A regime (" +
+          training_regimes_in_words() +
+          ") or a preset, then any of +flash, "
+          "+upcast-attention and +upcast-matmul; a build holds the policies of -DPRECAST_TRAINING, "
+          "and names them where it lacks one. precast policy --training NAME prints its dtypes");
   policy->type_name(policy_words());
   CLI::Option* compare =
       command
