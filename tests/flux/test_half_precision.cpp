@@ -22,7 +22,7 @@ std::vector<PolicyChoice> half_choices() {
 
 // One run's error depends on the luck of its roundings, by about 10%. So the three seeds of a folder count
 // together, theirs and ours, as the root of the mean square.
-TEST_CASE("errors in bf16 and f16 are at most 1.1 times diffusers' own") {
+TEST_CASE("errors in bf16 and f16 are at most 1.1 times diffusers' own", "[many_runs]") {
   for (const char* folder : golden_folders) {
     const Golden golden(folder);
     const std::vector<int> seeds = golden.fact("seeds");

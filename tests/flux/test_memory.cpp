@@ -103,7 +103,7 @@ void check_components(const flux::ModelFolder& model, const PolicyChoice& choice
 
 }  // namespace
 
-TEST_CASE("a dry run of each component takes what the component takes, under every policy") {
+TEST_CASE("a dry run of each component takes what the component takes, under every policy", "[many_runs]") {
   const flux::ModelFolder model = middle_sized();
   for (const PolicyChoice& choice : compiled_choices()) {
     // Few tokens, where weights weigh most; many, where results do, for policies that cast nothing or all.

@@ -89,8 +89,12 @@ void check_errors() {
 
 // One run's error depends on the luck of its roundings: all cases and seeds count together, as the root of
 // the mean square.
-TEST_CASE("errors of Stable Diffusion in bf16 are at most 1.1 times diffusers' own") { check_errors<bf16>(); }
-TEST_CASE("errors of Stable Diffusion in f16 are at most 1.1 times diffusers' own") { check_errors<f16>(); }
+TEST_CASE("errors of Stable Diffusion in bf16 are at most 1.1 times diffusers' own", "[many_runs]") {
+  check_errors<bf16>();
+}
+TEST_CASE("errors of Stable Diffusion in f16 are at most 1.1 times diffusers' own", "[many_runs]") {
+  check_errors<f16>();
+}
 
 TEST_CASE("every preset draws with every kind of Stable Diffusion model") {
   const Golden golden("stable_diffusion");
