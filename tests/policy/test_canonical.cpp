@@ -32,7 +32,6 @@ static_assert(same<Policy<Storage<bf16>>, Policy<Storage<bf16>, Overflow<Propaga
 // Upcast is a set of op classes.
 static_assert(
     same<Policy<Storage<f16>, Upcast<Attention, Matmul>>, Policy<Storage<f16>, Upcast<Matmul, Attention>>>);
-static_assert(same<Policy<Storage<f16>, Upcast<Conv, Conv>>, Policy<Storage<f16>, Upcast<Conv>>>);
 
 // Downcast is one too, and stands beside Upcast of other classes in any order.
 static_assert(
