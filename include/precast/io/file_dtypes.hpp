@@ -78,12 +78,11 @@ inline constexpr auto file_dtypes = detail::all_file_dtypes(ScalarDtypes{}, Bloc
 
 /// The dtype that files call by this name ("BF16"), one that was added among them; or nothing.
 inline std::optional<FileDtype> file_dtype(std::string_view file_name) {
-  if (const auto found = std::ranges::find(file_dtypes, file_name, &FileDtype::file_name);
-      found != file_dtypes.end())
-    return *found;
   const std::vector<FileDtype>& added = detail::added_file_dtypes();
-  const auto found = std::ranges::find(added, file_name, &FileDtype::file_name);
-  return found == added.end() ? std::nullopt : std::optional(*found);
+  if (const auto found = std::ranges::find(added, file_name, &FileDtype::file_name); found != added.end())
+    return *found;  // before one that is listed only
+  const auto found = std::ranges::find(file_dtypes, file_name, &FileDtype::file_name);
+  return found == file_dtypes.end() ? std::nullopt : std::optional(*found);
 }
 
 /// How files write a dtype, or nothing where they have no name for it.
@@ -97,12 +96,13 @@ inline std::optional<FileDtype> file_dtype(const DtypeInfo& info) {
 
 /// A dtype that files of this program's own hold, for as long as this lives: SafetensorsFile reads it, and
 /// SafetensorsWriter writes it. Rows of a block dtype are whole blocks. Other readers of safetensors know the
-/// name as little as Precast did. Throws Error for a name that is taken. Not to be made or destroyed while
-/// another thread has files open.
+/// name as little as Precast did. Throws Error for a name that is taken, but for one whose values nothing
+/// here reads ("F4"). Not to be made or destroyed while another thread has files open.
 class AddedFileDtype {
  public:
   explicit AddedFileDtype(const FileDtype& dtype) : dtype_(dtype) {
-    if (file_dtype(dtype.file_name) || file_dtype(dtype.info))
+    const auto known = file_dtype(dtype.file_name);
+    if ((known && !known->is_unread) || file_dtype(dtype.info))
       throw Error("safetensors dtype '" + std::string(dtype.file_name) + "' (" +
                   std::string(dtype.info.name) + ") is there already: choose another name");
     detail::added_file_dtypes().push_back(dtype_);
