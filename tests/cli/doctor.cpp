@@ -46,7 +46,7 @@ bool compiles(const Scratch& scratch, const std::string& header, const std::stri
 
 }  // namespace
 
-TEST_CASE("doctor: models that are well are safe under every path, in every component") {
+TEST_CASE("doctor: models that are well are safe under every path, in every component", "[many_runs]") {
   struct Case {
     std::string model;
     Words components, options;

@@ -76,7 +76,7 @@ std::vector<std::string> compiled_presets() {
 
 }  // namespace
 
-TEST_CASE("estimates hold for a VAE in bands of rows", "[memory]") {
+TEST_CASE("estimates hold for a VAE in bands of rows", "[memory][many_runs]") {
   // Nine bands under one preset, four under the others.
   const std::vector<std::string> presets = compiled_presets();
   for (const char* model : {"shapes-sd", "shapes-flux"})
@@ -87,7 +87,7 @@ TEST_CASE("estimates hold for a VAE in bands of rows", "[memory]") {
     }
 }
 
-TEST_CASE("estimates hold for Stable Diffusion's pictures of all sizes", "[memory]") {
+TEST_CASE("estimates hold for Stable Diffusion's pictures of all sizes", "[memory][many_runs]") {
   for (const std::string& preset : compiled_presets())
     for (const char* side : {"256", "512"})
       check_estimate({"--model", "shapes-sd", "--preset", preset, "--width", side, "--height", side}, "1");
