@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <convert/importance.hpp>
-#include <convert/tensor_role.hpp>
+#include <convert/name_prefix.hpp>
 #include <flux/bfl_names.hpp>
 
 #include <precast/error.hpp>

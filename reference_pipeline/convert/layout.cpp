@@ -5,6 +5,7 @@
 #include <map>
 
 #include <convert/layout.hpp>
+#include <convert/name_prefix.hpp>
 #include <flux/bfl_names.hpp>
 #include <text/t5_gguf_names.hpp>
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include <convert/name_prefix.hpp>
 #include <convert/tensor_role.hpp>
 #include <weights/layouts.hpp>
 
@@ -47,12 +48,6 @@ bool is_t5_among_others(const InputWeights& weights) {
 }
 
 }  // namespace
-
-std::string_view without_prefix(std::string_view name) {
-  using weights::Part;
-  const std::string_view of_t5 = weights::without_prefix(name, Part::t5);
-  return of_t5.size() < name.size() ? of_t5 : weights::without_prefix(name, Part::transformer);
-}
 
 WeightsKind kind_of(const InputWeights& weights) {
   if (has(weights, "double_blocks.", ".img_attn.proj.weight")) return WeightsKind::flux;

@@ -14,10 +14,6 @@ enum class WeightsKind : std::uint8_t { flux, flux_relative, t5, clip, autoencod
 
 WeightsKind kind_of(const InputWeights& weights);
 
-/// A name without what checkpoints put in front of a transformer's ("model.diffusion_model." and its kin) and
-/// of T5's ("text_encoders.t5xxl.transformer.").
-std::string_view without_prefix(std::string_view name);
-
 /// Whether a tensor's name says, as those of files that hold a whole model do, that it is of one of the small
 /// components: the text encoders that are CLIPs, and the VAE.
 bool is_of_small_component(std::string_view name);

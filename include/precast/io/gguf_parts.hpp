@@ -53,8 +53,8 @@ inline std::vector<std::filesystem::path> gguf_part_paths(const GgufFile& file) 
                                       "does, or put them together with llama-gguf-split --merge");
   const std::string stem = name.substr(0, name.size() - ending.size());
   std::vector<std::filesystem::path> paths;
-  for (GgufPart part{0, own.count}; part.index < part.count; ++part.index) {
-    paths.push_back(file.path().parent_path() / (stem + gguf_part_ending(part)));
+  for (std::int64_t i = 0; i < own.count; ++i) {
+    paths.push_back(file.path().parent_path() / (stem + gguf_part_ending({i, own.count})));
     if (!is_there(paths.back()))
       throw file_error(paths.back(), "is not there, and " + printable(name) + " is " + which +
                                          ": get all parts, into one folder");
