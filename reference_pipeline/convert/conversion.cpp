@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <convert/conversion.hpp>
+#include <convert/name_prefix.hpp>
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
 #include <convert/tensor_role.hpp>

@@ -57,7 +57,8 @@ TEST_CASE("plan: a file that reads back, a table, and the same as JSON") {
   const auto two =
       program::run({"plan", "--cost", flux_dev_costs, "--bits", "4", "--types", "q2_k,q8_0", "--json"});
   REQUIRE(two.code == 0);
-  for (const auto& [layer, type] : two.json()["types"].items()) CHECK((type == "q2_k" || type == "q8_0"));
+  const auto read = two.json();
+  for (const auto& [layer, type] : read["types"].items()) CHECK((type == "q2_k" || type == "q8_0"));
 }
 
 TEST_CASE("plan: that no kind of file holds the plan is said") {
