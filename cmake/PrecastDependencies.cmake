@@ -2,10 +2,10 @@
 # headers only (docs/dependencies.md), so one that is missing is told, and stops nobody who does not use them.
 # A project of CUDA's language alone has none that CMake looks for threads with; there glibc's own name will do.
 get_property(_precast_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-set(PRECAST_THREADS pthread)
+set(PRECAST_THREADS_LIBRARY pthread)
 if("C" IN_LIST _precast_languages OR "CXX" IN_LIST _precast_languages)
   find_package(Threads REQUIRED)
-  set(PRECAST_THREADS Threads::Threads)
+  set(PRECAST_THREADS_LIBRARY Threads::Threads)
 endif()
 unset(_precast_languages)
 
@@ -37,7 +37,7 @@ endif()
 
 # Links them to an interface target, in the build tree's CMakeLists.txt and in the installed package.
 function(precast_link_dependencies target)
-  target_link_libraries(${target} INTERFACE $<BUILD_INTERFACE:${PRECAST_THREADS}>)
+  target_link_libraries(${target} INTERFACE $<BUILD_INTERFACE:${PRECAST_THREADS_LIBRARY}>)
   foreach(key ONEDNN HANA JSON)
     # A system folder that is named again changes the order in which the compiler's own headers are found.
     if(PRECAST_${key}_INCLUDE_DIR AND NOT PRECAST_${key}_INCLUDE_DIR IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)

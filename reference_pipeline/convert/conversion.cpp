@@ -99,11 +99,7 @@ class Stream {
           copy(*piece.from, first, count);
         else
           encode(*piece.from, type, first, count);
-        read_ += bytes_of(piece.from->type, count);
-        if (read_ >= release_every) {
-          input_.release_pages();
-          read_ = 0;
-        }
+        note_read(bytes_of(piece.from->type, count));
         values_ += count;
         if (written_) written_(values_);
       }
@@ -111,14 +107,16 @@ class Stream {
   }
 
  private:
+  /// Lets go of the file's pages where these bytes make it many that were read. On any thread: what is looked
+  /// for in all of a tensor is looked for before anything is written.
+  void note_read(std::int64_t bytes) {
+    if (read_.fetch_add(bytes) + bytes < release_every) return;
+    read_ = 0;
+    input_.release_pages();
+  }
   void write_with_scales(const OutputTensor& tensor) {
-    // What is looked for in all of a tensor is looked for before anything is written.
-    std::atomic<std::int64_t> values_read = 0;
     const auto read = [&](std::int64_t first, std::span<f32> values) {
-      if (values_read.fetch_add(std::ssize(values)) >= release_every / std::int64_t{sizeof(f32)}) {
-        values_read = 0;
-        input_.release_pages();
-      }
+      note_read(static_cast<std::int64_t>(values.size_bytes()));
       while (!values.empty()) {
         const Piece piece = tensor.piece_at(first);
         const std::int64_t some = std::min(std::ssize(values), piece.count);
@@ -214,7 +212,8 @@ class Stream {
   const WrittenCallback& written_;
   std::vector<std::byte> encoded_;
   std::int64_t task_ = task_values, at_once_ = values_at_once;
-  std::int64_t read_ = 0, values_ = 0;
+  std::atomic<std::int64_t> read_ = 0;
+  std::int64_t values_ = 0;
 };
 
 void add(std::map<std::string, TypeShare>& types, const std::string& type, std::int64_t values,

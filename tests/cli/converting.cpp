@@ -32,8 +32,17 @@ namespace {
 
 const std::string transformer = shapes_model + "/transformer/diffusion_pytorch_model.safetensors";
 
-/// A file of one matrix of so many rows of 4096 zeros of so many bytes: it takes no room on the
-/// disk. fp8 has a scale beside it.
+/// A safetensors file of a header and so many bytes of zeros, which take no room on the disk.
+void write_zeros_behind(const std::string& header, std::int64_t bytes, const fs::path& file) {
+  const std::uint64_t length = header.size();
+  std::ofstream stream(file, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(&length), sizeof length);
+  stream << header;
+  stream.close();
+  fs::resize_file(file, 8 + header.size() + static_cast<std::uintmax_t>(bytes));
+}
+
+/// A file of one matrix of so many rows of 4096 zeros of so many bytes. fp8 has a scale beside it.
 void write_sparse(const fs::path& file, std::int64_t rows, const std::string& dtype = "BF16",
                   std::int64_t value_bytes = 2) {
   const std::int64_t bytes = rows * 4096 * value_bytes;
@@ -45,12 +54,7 @@ void write_sparse(const fs::path& file, std::int64_t rows, const std::string& dt
   if (value_bytes == 1)
     header += R"(,"a.weight_scale":{"dtype":"F32","shape":[],)" + offsets(bytes, bytes + 4);
   header += "}";
-  const std::uint64_t length = header.size();
-  std::ofstream stream(file, std::ios::binary);
-  stream.write(reinterpret_cast<const char*>(&length), sizeof length);
-  stream << header;
-  stream.close();
-  fs::resize_file(file, 8 + header.size() + static_cast<std::uintmax_t>(bytes + (value_bytes == 1 ? 4 : 0)));
+  write_zeros_behind(header, bytes + (value_bytes == 1 ? 4 : 0), file);
 }
 
 }  // namespace
@@ -283,12 +287,7 @@ TEST_CASE("convert: T5's two tables of embeddings are compared without both in m
               std::to_string(end) + "]}";
   }
   header += "}";
-  const std::uint64_t length = header.size();
-  std::ofstream stream(file, std::ios::binary);
-  stream.write(reinterpret_cast<const char*>(&length), sizeof length);
-  stream << header;
-  stream.close();
-  fs::resize_file(file, 8 + header.size() + static_cast<std::uintmax_t>(end));
+  write_zeros_behind(header, end, file);
   const auto planned = run({"convert", file, scratch.path() / "t5.gguf", "--dry-run", "--quiet", "--json"});
   INFO(planned.err);
   REQUIRE(planned.code == 0);

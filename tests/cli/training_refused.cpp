@@ -13,6 +13,7 @@
 #include <precast/io/safetensors.hpp>
 #include <precast/io/safetensors_writer.hpp>
 
+#include "check_training_refused.hpp"
 #include "given.hpp"
 #include "program.hpp"
 
@@ -90,12 +91,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
                     latin = scratch.file("latin.txt", "caf\xe9 au lait and more of it");
   const fs::path out = scratch.path() / "out";
   const auto refused = [&](const Words& more, int code, const std::string& words) {
-    const auto outcome = run(train(out, more));
-    INFO(outcome.err);
-    CHECK(outcome.code == code);
-    CHECK(outcome.one_line_error());
-    CHECK_THAT(outcome.err, Catch::Contains(words));
-    CHECK_FALSE(fs::exists(out));
+    program::check_training_refused(out, more, code, words);
   };
   refused({"--data", empty}, 1, "is empty");
   refused({"--data", brief}, 1, "fewer than the 9");

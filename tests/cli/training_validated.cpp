@@ -9,6 +9,7 @@
 
 #include <precast/io/safetensors_writer.hpp>
 
+#include "check_training_refused.hpp"
 #include "given.hpp"
 #include "program.hpp"
 
@@ -112,12 +113,7 @@ TEST_CASE("what a model cannot be judged by is refused in one line", "[train]") 
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";
   const auto refused = [&](const Words& more, int code, const std::string& words) {
-    const auto outcome = run(train(out, more));
-    INFO(outcome.err);
-    CHECK(outcome.code == code);
-    CHECK(outcome.one_line_error());
-    CHECK_THAT(outcome.err, Catch::Contains(words));
-    CHECK_FALSE(fs::exists(out));
+    program::check_training_refused(out, more, code, words);
   };
   const std::string held_out = scratch.file("held_out.txt", held_out_words);
   refused({"--validation", ""}, 2, "--validation is empty");

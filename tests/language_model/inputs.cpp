@@ -26,6 +26,18 @@
 
 namespace precast::language_model {
 
+namespace {
+
+/// The config that a config.json with this text holds.
+LanguageModelConfig config_of_text(const std::string& json) {
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "config.json";
+  io::write_file(file, json);
+  return LanguageModelConfig::load(file);
+}
+
+}  // namespace
+
 TEST_CASE("a tokenizer of characters gives a text back, and says where it is not UTF-8", "[language_model]") {
   const std::string text = "na\u00efve \u4f60\U0001f600 a";
   const Tokenizer tokenizer = Tokenizer::of_characters(text, "text");
@@ -157,49 +169,38 @@ TEST_CASE("a GPT-2's sizes are read by either of their names", "[language_model]
 
 TEST_CASE("a config keeps how a GPT-2's scores are scaled, and does not speak of what is usual",
           "[language_model]") {
-  const testing::TemporaryFolder folder;
-  const auto file = folder.path() / "config.json";
-  const auto loaded = [&](const std::string& json) {
-    io::write_file(file, json);
-    return LanguageModelConfig::load(file);
-  };
   const std::string gpt2 =
       R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 3, "n_head": 2)";
-  const LanguageModelConfig usual = loaded(gpt2 + "}");
+  const LanguageModelConfig usual = config_of_text(gpt2 + "}");
   CHECK(usual.score_scale(2) == 0.5);
   CHECK_THAT(usual.json(), !Catch::Contains("scale_attn"));  // checkpoints hold this text
-  const LanguageModelConfig other = loaded(
-      loaded(gpt2 + R"(, "scale_attn_weights": false, "scale_attn_by_inverse_layer_idx": true})").json());
+  const LanguageModelConfig other = config_of_text(
+      config_of_text(gpt2 + R"(, "scale_attn_weights": false, "scale_attn_by_inverse_layer_idx": true})")
+          .json());
   CHECK(other.score_scale(0) == 1);
   CHECK(other.score_scale(3) == 0.25);
 }
 
 TEST_CASE("a config keeps its special tokens, and says what a run leaves out", "[language_model]") {
-  const testing::TemporaryFolder folder;
-  const auto file = folder.path() / "config.json";
-  const auto loaded = [&](const std::string& json) {
-    io::write_file(file, json);
-    return LanguageModelConfig::load(file);
-  };
   const std::string gpt2 =
       R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 2, )";
   // Where GPT-2's config has no key, transformers drops a tenth.
-  CHECK(loaded(gpt2 + R"("attn_pdrop": 0, "embd_pdrop": 0.0})").left_out ==
+  CHECK(config_of_text(gpt2 + R"("attn_pdrop": 0, "embd_pdrop": 0.0})").left_out ==
         std::vector<std::string>{"resid_pdrop"});
   const std::string llama =
       R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,
       "num_hidden_layers": 1, "num_attention_heads": 2, )";
-  CHECK(loaded(llama + R"("attention_dropout": 0.1})").left_out ==
+  CHECK(config_of_text(llama + R"("attention_dropout": 0.1})").left_out ==
         std::vector<std::string>{"attention_dropout"});
-  CHECK(loaded(llama + R"("pad_token_id": -1})").padding == 7);
+  CHECK(config_of_text(llama + R"("pad_token_id": -1})").padding == 7);
   const LanguageModelConfig special =
-      loaded(llama + R"("bos_token_id": null, "eos_token_id": [3, 4], "pad_token_id": 5})");
+      config_of_text(llama + R"("bos_token_id": null, "eos_token_id": [3, 4], "pad_token_id": 5})");
   CHECK(special.padding == 5);
   CHECK(special.left_out.empty());
   CHECK(special.special_tokens == std::map<std::string, std::string>{{"bos_token_id", "null"},
                                                                      {"eos_token_id", "[3,4]"},
                                                                      {"pad_token_id", "5"}});
-  CHECK(loaded(special.json()).special_tokens == special.special_tokens);
+  CHECK(config_of_text(special.json()).special_tokens == special.special_tokens);
 }
 
 TEST_CASE("frequencies of rotary positions are scaled as a config says", "[language_model]") {

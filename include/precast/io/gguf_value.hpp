@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <precast/io/gguf_types.hpp>
@@ -83,6 +84,18 @@ class GgufValue {
     return texts;
   }
 
+  /// What `convert` makes of the value, a number or bool, in the type that it has in the file; the same of
+  /// each element of an array.
+  template <class T, class Convert>
+  T number_as(Convert&& convert) const {
+    return number_at<T>(type_, bytes_.data(), convert);
+  }
+  template <class T, class Convert>
+  std::vector<T> numbers_as(Convert&& convert) const {
+    return elements<T>(
+        [&](GgufValueType type, const std::byte* at) { return number_at<T>(type, at, convert); });
+  }
+
   /// Bytes before an array's elements: their type and count.
   static constexpr std::size_t array_head = 12;
 
@@ -95,37 +108,50 @@ class GgufValue {
   static std::string_view text_at(const std::byte* at) {
     return {reinterpret_cast<const char*>(at + 8), detail::little_endian<std::uint64_t>(at)};
   }
-  std::int64_t integer_at(GgufValueType type, const std::byte* at) const {
+  template <class T, class Convert>
+  T number_at(GgufValueType type, const std::byte* at, Convert&& convert) const {
     switch (type) {
       case GgufValueType::u8:
-        return detail::little_endian<std::uint8_t>(at);
+        return convert(detail::little_endian<std::uint8_t>(at));
       case GgufValueType::i8:
-        return detail::little_endian<std::int8_t>(at);
+        return convert(detail::little_endian<std::int8_t>(at));
       case GgufValueType::u16:
-        return detail::little_endian<std::uint16_t>(at);
+        return convert(detail::little_endian<std::uint16_t>(at));
       case GgufValueType::i16:
-        return detail::little_endian<std::int16_t>(at);
+        return convert(detail::little_endian<std::int16_t>(at));
       case GgufValueType::u32:
-        return detail::little_endian<std::uint32_t>(at);
+        return convert(detail::little_endian<std::uint32_t>(at));
       case GgufValueType::i32:
-        return detail::little_endian<std::int32_t>(at);
+        return convert(detail::little_endian<std::int32_t>(at));
+      case GgufValueType::u64:
+        return convert(detail::little_endian<std::uint64_t>(at));
       case GgufValueType::i64:
-        return detail::little_endian<std::int64_t>(at);
-      case GgufValueType::u64: {
-        const auto value = detail::little_endian<std::uint64_t>(at);
-        expect(value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()),
-               "a whole number below 2^63");
-        return static_cast<std::int64_t>(value);
-      }
+        return convert(detail::little_endian<std::int64_t>(at));
+      case GgufValueType::f32:
+        return convert(detail::little_endian<f32>(at));
+      case GgufValueType::f64:
+        return convert(detail::little_endian<double>(at));
+      case GgufValueType::boolean:
+        return convert(*at != std::byte{0});
       default:
         expect(false, "a whole number");
-        return 0;
+        return T{};
     }
   }
+  std::int64_t integer_at(GgufValueType type, const std::byte* at) const {
+    return number_at<std::int64_t>(type, at, [&]<class Number>(Number value) {
+      expect(std::is_integral_v<Number> && !std::is_same_v<Number, bool>, "a whole number");
+      if constexpr (std::is_same_v<Number, std::uint64_t>)
+        expect(value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()),
+               "a whole number below 2^63");
+      return static_cast<std::int64_t>(value);
+    });
+  }
   double real_at(GgufValueType type, const std::byte* at) const {
-    if (type == GgufValueType::f32) return static_cast<double>(detail::little_endian<f32>(at));
-    if (type == GgufValueType::f64) return detail::little_endian<double>(at);
-    return static_cast<double>(integer_at(type, at));
+    return number_at<double>(type, at, [&]<class Number>(Number value) {
+      if constexpr (std::is_floating_point_v<Number>) return static_cast<double>(value);
+      return static_cast<double>(integer_at(type, at));
+    });
   }
   template <class T, class Read>
   std::vector<T> elements(Read&& read) const {

@@ -26,7 +26,6 @@ class TensorFile {
   /// first part of a GGUF model in several files, which has what is said of shapes in all of them.
   explicit TensorFile(const std::filesystem::path& path, const GgufFile* first = nullptr) {
     const std::string start = beginning(path);
-    refuse_text(path);
     if (start.starts_with("GGUF") || suffix_of(path) == ".gguf") {
       gguf_.emplace(path);
       const GgufShapes shapes(*gguf_, first ? *first : *gguf_);
@@ -68,17 +67,17 @@ class TensorFile {
   const SafetensorsFile* safetensors() const { return safetensors_ ? &*safetensors_ : nullptr; }
 
  private:
+  /// Its first bytes. Throws InputError for a text.
   static std::string beginning(const std::filesystem::path& path) {
     const MappedFile file(path);
+    refuse_text(path, file.text());
     return std::string(file.text().substr(0, 9));
   }
 
   /// What servers send in a file's place where a download is refused or its name is wrong: a page, or a line.
   /// Neither kind of file is text, whose first bytes are numbers with zeros in them.
-  static void refuse_text(const std::filesystem::path& path) {
+  static void refuse_text(const std::filesystem::path& path, std::string_view text) {
     constexpr std::size_t longest = std::size_t{1} << 20, shown_bytes = 40;
-    const MappedFile file(path);
-    const std::string_view text = file.text();
     const auto is_text = [](char c) {
       return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r');
     };

@@ -38,8 +38,14 @@ struct CanonicalPolicy {
 
 namespace detail {
 
-template <OpClass... Ops>
-inline constexpr bool named_once = std::popcount((0u | ... | AllOpClasses::bit<Ops>)) == sizeof...(Ops);
+/// Whether these are op classes, each named once.
+template <class... Ops>
+consteval bool named_once() {
+  if constexpr ((OpClass<Ops> && ...))
+    return std::popcount((0u | ... | AllOpClasses::bit<Ops>)) == sizeof...(Ops);
+  else
+    return false;
+}
 
 template <class... Ops>
 consteval bool valid_upcast(const Upcast<Ops...>*) {
@@ -48,11 +54,8 @@ consteval bool valid_upcast(const Upcast<Ops...>*) {
       classes,
       "Policy: Upcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
       "Pointwise or Position.");
-  if constexpr (classes) {
-    static_assert(named_once<Ops...>, "Policy: Upcast<...> names an op class twice.");
-    return named_once<Ops...>;
-  }
-  return false;
+  static_assert(!classes || named_once<Ops...>(), "Policy: Upcast<...> names an op class twice.");
+  return named_once<Ops...>();
 }
 template <class... Ops>
 consteval bool valid_downcast(const Downcast<Ops...>*) {
@@ -61,11 +64,8 @@ consteval bool valid_downcast(const Downcast<Ops...>*) {
       classes,
       "Policy: Downcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
       "Pointwise or Position.");
-  if constexpr (classes) {
-    static_assert(named_once<Ops...>, "Policy: Downcast<...> names an op class twice.");
-    return named_once<Ops...>;
-  }
-  return false;
+  static_assert(!classes || named_once<Ops...>(), "Policy: Downcast<...> names an op class twice.");
+  return named_once<Ops...>();
 }
 template <class Option>
 consteval bool valid_upcast(const Option*) {

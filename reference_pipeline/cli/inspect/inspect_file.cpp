@@ -23,51 +23,28 @@ std::string kind_of(const io::TensorFile& file) {
   return kind;
 }
 
-/// A number or bool of a file, as it lies there.
-Json number_of(io::GgufValueType type, const std::byte* at) {
-  using enum io::GgufValueType;
-  switch (type) {
-    case u8:
-      return io::detail::little_endian<std::uint8_t>(at);
-    case i8:
-      return io::detail::little_endian<std::int8_t>(at);
-    case u16:
-      return io::detail::little_endian<std::uint16_t>(at);
-    case i16:
-      return io::detail::little_endian<std::int16_t>(at);
-    case u32:
-      return io::detail::little_endian<std::uint32_t>(at);
-    case i32:
-      return io::detail::little_endian<std::int32_t>(at);
-    case u64:
-      return io::detail::little_endian<std::uint64_t>(at);
-    case i64:
-      return io::detail::little_endian<std::int64_t>(at);
-    case f32:
-      return families::number_json(static_cast<double>(io::detail::little_endian<float>(at)));
-    case f64:
-      return families::number_json(io::detail::little_endian<double>(at));
-    default:
-      return *at != std::byte{0};
-  }
-}
+/// A number or bool of a file as JSON has it.
+constexpr auto as_json = []<class Number>(Number value) -> Json {
+  if constexpr (std::is_floating_point_v<Number>)
+    return families::number_json(static_cast<double>(value));
+  else
+    return value;
+};
 
 /// A value as JSON; of an array that is longer than people read, what and how many its elements are.
 Json value_of(const io::GgufValue& value) {
   constexpr std::uint64_t longest = 64;
   if (value.type() == io::GgufValueType::string) return std::string(value.text());
-  if (!value.is_array()) return number_of(value.type(), value.bytes().data());
+  if (!value.is_array()) return value.number_as<Json>(as_json);
   const io::GgufValueType element = value.element_type();
   if (value.count() > longest)
     return "an array of " + std::to_string(value.count()) + " " + std::string(io::gguf_value_name(element));
-  Json list = Json::array();
-  if (element == io::GgufValueType::string)
+  if (element == io::GgufValueType::string) {
+    Json list = Json::array();
     for (const std::string_view text : value.texts()) list.push_back(std::string(text));
-  else
-    for (std::size_t i = 0; i < value.count(); ++i)
-      list.push_back(number_of(
-          element, value.bytes().data() + io::GgufValue::array_head + i * io::gguf_value_bytes(element)));
-  return list;
+    return list;
+  }
+  return value.numbers_as<Json>(as_json);
 }
 
 Json metadata_of(const io::TensorFile& file) {
