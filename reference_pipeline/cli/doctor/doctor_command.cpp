@@ -147,6 +147,34 @@ void write_header(const DoctorOptions& options, const DoctorReport& report, cons
   io::write_file(options.output, policy_header(report.recommendation->in_effect, comment));
 }
 
+/// Ends a run without a recommendation: throws, but where a preset that the program adds is safe and no
+/// header was asked for.
+void end_without_recommendation(const DoctorOptions& options, const DoctorReport& report,
+                                const std::vector<PolicyChoice>& choices) {
+  const std::string unwritten =
+      options.output.empty() ? "" : ", so that " + io::shown(options.output) + " is not written";
+  const auto or_untried = [&](std::string_view preset) {
+    const PolicyChoice choice = preset_named(preset)->choice.normalised();
+    const bool untried = path_compiled(choice) && std::ranges::find(choices, choice) == choices.end();
+    return untried ? ", or try --policies " + std::string(preset) : std::string();
+  };
+  const auto stays_finite = [&](const Examined& one) {
+    const Verdict verdict = verdict_of(one.final_run(), reference_of(report.policies));
+    return verdict == Verdict::safe || verdict == Verdict::close;
+  };
+  if (std::ranges::any_of(report.policies, stays_finite)) {
+    if (options.output.empty()) return;
+    throw InputError(report.model +
+                     ": only presets that this program adds stay finite, which are not recommended" +
+                     unwritten + ": name one of Precast's policies in --policies");
+  }
+  if (std::ranges::all_of(report.policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
+    throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
+                      ": try a smaller --width and --height, or --vae-tiling" + or_untried("memory"));
+  throw InputError(report.model + ": no policy that was tried stays finite" + unwritten +
+                   ": check the model's files" + or_untried("quality"));
+}
+
 void doctor(const DoctorOptions& options) {
   if (!watch::compiled)
     throw PathNotCompiled(
@@ -205,30 +233,7 @@ void doctor(const DoctorOptions& options) {
     print(doctor_json(report));
   else
     print(doctor_text(report));
-  if (!report.recommendation) {
-    const std::string unwritten =
-        options.output.empty() ? "" : ", so that " + io::shown(options.output) + " is not written";
-    const auto or_untried = [&](std::string_view preset) {
-      const PolicyChoice choice = preset_named(preset)->choice.normalised();
-      const bool untried = path_compiled(choice) && std::ranges::find(choices, choice) == choices.end();
-      return untried ? ", or try --policies " + std::string(preset) : std::string();
-    };
-    const auto stays_finite = [&](const Examined& one) {
-      const Verdict verdict = verdict_of(one.final_run(), reference_of(policies));
-      return verdict == Verdict::safe || verdict == Verdict::close;
-    };
-    if (std::ranges::any_of(policies, stays_finite)) {
-      if (options.output.empty()) return;
-      throw InputError(report.model +
-                       ": only presets that this program adds stay finite, which are not recommended" +
-                       unwritten + ": name one of Precast's policies in --policies");
-    }
-    if (std::ranges::all_of(policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
-      throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
-                        ": try a smaller --width and --height, or --vae-tiling" + or_untried("memory"));
-    throw InputError(report.model + ": no policy that was tried stays finite" + unwritten +
-                     ": check the model's files" + or_untried("quality"));
-  }
+  if (!report.recommendation) return end_without_recommendation(options, report, choices);
   if (!report.header.empty()) notes() << "wrote " << io::shown(report.header) << "\n";
 }
 
