@@ -7,6 +7,7 @@
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/attention_products.hpp>
+#include <precast/cuda/attention/finish_results.hpp>
 #include <precast/cuda/attention/finish_scores.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/device/thread.hpp>
@@ -98,23 +99,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
                               planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(first));
     f32 factors[Scores::rows];
     softmax.update(scores, scale, factors);
-    PRECAST_UNROLL
-    for (int i = 0; i < Results::rows; ++i) {
-      PRECAST_UNROLL
-      for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
-    }
+    rescale_results(results, factors);
     Products::results(results, scores, arrived(step + 1));
   }
 
-  PRECAST_UNROLL
-  for (int i = 0; i < Results::rows; ++i) {
-    const f32 factor =
-        softmax.template inverse<Scores::row_lanes>(i, shape.masks) * factor_of_parts<Operand, WholeWeights>;
-    const int query = first + first_row + Results::row(i);
-    if (query < end)
-      store_sums<Saturates>(results, i, factor, given.out.first(batch, head) + query * given.out.stride,
-                            shape.width_v, given.out.aligned);
-  }
+  store_results<Saturates, Scores::row_lanes>(results, softmax, factor_of_parts<Operand, WholeWeights>, shape,
+                                              given.out, batch, head, first + first_row, end);
 }
 
 }  // namespace precast::gpu

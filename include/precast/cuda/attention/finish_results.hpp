@@ -1,0 +1,36 @@
+// What the online softmax does to weighted sums of values: rescaled from one tile of keys to the next,
+// divided and stored at the end.
+#pragma once
+
+#include <precast/cuda/attention/attention_operands.hpp>
+#include <precast/cuda/attention/online_softmax.hpp>
+
+namespace precast::gpu::detail {
+
+/// Multiplies each of a lane's rows by its factor.
+template <class Results, int Rows>
+PRECAST_DEVICE void rescale_results(Results& results, const f32 (&factors)[Rows]) {
+  PRECAST_UNROLL
+  for (int i = 0; i < Rows; ++i) {
+    PRECAST_UNROLL
+    for (int j = 0; j < Results::columns; ++j) results.at(i, j) *= factors[i];
+  }
+}
+
+/// Divides a lane's rows by the sums of their weights, which `row_lanes` lanes hold together, times `factor`,
+/// and stores those of queries before `end`.
+template <bool Saturates, int RowLanes, class Results, int Rows, class Result>
+PRECAST_DEVICE void store_results(Results& results, const OnlineSoftmax<Rows>& softmax, f32 factor,
+                                  const AttentionShape& shape, const Heads<Result>& out, int batch, int head,
+                                  int first_query, int end) {
+  PRECAST_UNROLL
+  for (int i = 0; i < Rows; ++i) {
+    const f32 of_row = softmax.template inverse<RowLanes>(i, shape.masks) * factor;
+    const int query = first_query + Results::row(i);
+    if (query < end)
+      store_sums<Saturates>(results, i, of_row, out.first(batch, head) + query * out.stride, shape.width_v,
+                            out.aligned);
+  }
+}
+
+}  // namespace precast::gpu::detail
