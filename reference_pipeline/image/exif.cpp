@@ -153,6 +153,24 @@ const Text* with_key(std::span<const Text> texts, std::string_view key) {
 
 }  // namespace
 
+int orientation_of(const Exif& exif, std::string_view xmp) {
+  if (exif.orientation) return *exif.orientation;
+  // As an attribute or as an element; what is no orientation leaves the picture as it is.
+  constexpr std::string_view name = "tiff:Orientation";
+  for (std::size_t at = xmp.find(name); at != xmp.npos; at = xmp.find(name, at)) {
+    at += name.size();
+    std::string_view rest = xmp.substr(at);
+    if (rest.starts_with("=\""))
+      rest.remove_prefix(2);
+    else if (rest.starts_with(">"))
+      rest.remove_prefix(1);
+    else
+      continue;
+    if (!rest.empty() && rest[0] >= '1' && rest[0] <= '8') return rest[0] - '0';
+  }
+  return upright;
+}
+
 Exif read_exif(std::span<const std::byte> block) {
   constexpr std::string_view introduction("Exif\0\0", 6);
   if (as_text(block).starts_with(introduction)) block = block.subspan(introduction.size());
@@ -171,7 +189,7 @@ Exif read_exif(std::span<const std::byte> block) {
         (kind == type::u16 && value.size() == 2) || (kind == type::u32 && value.size() == 4);
     if (name == tag::orientation && is_number) {
       const std::uint32_t wanted = *reader.number(place, value.size());
-      if (wanted >= 1 && wanted <= 8) result.orientation = static_cast<int>(wanted);
+      result.orientation = wanted >= 1 && wanted <= 8 ? static_cast<int>(wanted) : upright;
     }
     if (name == tag::exif_table && kind == type::u32 && value.size() == 4)
       exif_table = reader.number(place, 4);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <image/picture.hpp>
@@ -11,7 +13,7 @@
 namespace precast::image {
 
 struct Exif {
-  int orientation = upright;
+  std::optional<int> orientation;  ///< 1 to 8, where the block says one
   /// "parameters" from UserComment; "prompt" and "workflow" where Make and Model hold them, as ComfyUI writes
   /// them to WebP files ("prompt:{…}").
   std::vector<Text> texts;
@@ -20,6 +22,10 @@ struct Exif {
 /// Reads a block, with or without "Exif\0\0" in front of it. What is broken in it is passed over: a picture
 /// whose tags are damaged is still a picture.
 Exif read_exif(std::span<const std::byte> block);
+
+/// How a picture wants to be turned: as EXIF says, else as the picture's XMP does, a text in XML that may be
+/// empty; else upright.
+int orientation_of(const Exif& exif, std::string_view xmp);
 
 /// A block (without "Exif\0\0") that holds the text `parameters` as UserComment in UTF-16, as programs that
 /// generate pictures write and read it; and each other text, where its key is "prompt" or "workflow", as

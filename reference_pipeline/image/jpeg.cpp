@@ -24,6 +24,7 @@ namespace {
 
 constexpr int exif_marker = JPEG_APP0 + 1;
 constexpr std::string_view exif_introduction("Exif\0\0", 6);
+constexpr std::string_view xmp_introduction("http://ns.adobe.com/xap/1.0/\0", 29);
 constexpr std::size_t longest_marker = 65533;  // the bytes that a marker can hold
 constexpr std::size_t longest_text_of_jpeg = 32000;
 constexpr int most_scans = 500;  // a progressive file has about ten; each takes the whole picture's time
@@ -123,14 +124,16 @@ void rgb_from_cmyk(std::uint8_t* row, std::size_t pixels) {
 
 /// Takes orientation and texts from the markers, which libjpeg keeps until the picture is read.
 void read_tags(const jpeg_decompress_struct& jpeg, Picture& result) {
-  for (jpeg_saved_marker_ptr marker = jpeg.marker_list; marker; marker = marker->next) {
-    const std::string_view text(reinterpret_cast<const char*>(marker->data), marker->data_length);
-    if (!text.starts_with(exif_introduction)) continue;  // XMP has the same marker
-    Exif exif = read_exif(std::as_bytes(std::span(text)));
-    result.orientation = exif.orientation;
-    result.texts = std::move(exif.texts);
-    return;
-  }
+  const auto behind = [&](std::string_view introduction) -> std::string_view {
+    for (jpeg_saved_marker_ptr marker = jpeg.marker_list; marker; marker = marker->next) {
+      const std::string_view text(reinterpret_cast<const char*>(marker->data), marker->data_length);
+      if (text.starts_with(introduction)) return text.substr(introduction.size());
+    }
+    return {};
+  };
+  Exif exif = read_exif(std::as_bytes(std::span(behind(exif_introduction))));
+  result.orientation = orientation_of(exif, behind(xmp_introduction));
+  result.texts = std::move(exif.texts);
 }
 
 }  // namespace

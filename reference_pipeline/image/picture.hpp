@@ -23,7 +23,7 @@ inline constexpr int upright = 1;
 struct Picture {
   Image image;
   std::vector<Text> texts;
-  int orientation = upright;  ///< EXIF's; what `read_image` gives is upright already
+  int orientation = upright;  ///< as EXIF or XMP says; what `read_image` gives is upright already
 };
 
 /// The picture as EXIF's orientation 1 to 8 says that it is to be shown; 5 to 8 swap its sides.

@@ -31,9 +31,9 @@ bool is_picture(std::span<const std::byte> data);
 /// The kind of a file by its first bytes. Throws InputError where it is none that is read.
 Format format_of(std::span<const std::byte> data, const std::filesystem::path& name);
 
-/// Reads a picture, upright: EXIF's orientation is obeyed. `name` is what messages call the data. Throws
-/// InputError where the data are no picture, are broken or cut short, or the picture is larger than max_side
-/// or than its bytes can hold; nothing is allocated for such a size.
+/// Reads a picture, upright: the orientation of EXIF or XMP is obeyed. `name` is what messages call the data.
+/// Throws InputError where the data are no picture, are broken or cut short, or the picture is larger than
+/// max_side or than its bytes can hold; nothing is allocated for such a size.
 Picture decode_image(std::span<const std::byte> data, const std::filesystem::path& name);
 
 /// The same from a file. Throws InputError where it cannot be read, too.

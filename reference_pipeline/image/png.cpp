@@ -184,8 +184,10 @@ Picture decode_png(std::span<const std::byte> data, const std::filesystem::path&
   result.texts = texts_of(reader);
   png_bytep exif = nullptr;
   png_uint_32 exif_bytes = 0;
-  if (png_get_eXIf_1(png, info, &exif_bytes, &exif) != 0)
-    result.orientation = read_exif(std::as_bytes(std::span(exif, exif_bytes))).orientation;
+  if (png_get_eXIf_1(png, info, &exif_bytes, &exif) == 0) exif_bytes = 0;
+  const auto xmp = std::ranges::find(result.texts, "XML:com.adobe.xmp", &Text::key);
+  result.orientation = orientation_of(read_exif(std::as_bytes(std::span(exif, exif_bytes))),
+                                      xmp == result.texts.end() ? std::string_view() : xmp->value);
   return result;
 }
 

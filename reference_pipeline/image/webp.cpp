@@ -113,12 +113,15 @@ Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path
 
   const WebPData whole = webp_data(data);
   const Mux mux(WebPMuxCreate(&whole, 0));
-  WebPData block{};
-  if (mux && WebPMuxGetChunk(mux.get(), "EXIF", &block) == WEBP_MUX_OK) {
-    Exif exif = read_exif(std::as_bytes(std::span(block.bytes, block.size)));
-    result.orientation = exif.orientation;
-    result.texts = std::move(exif.texts);
-  }
+  const auto chunk = [&](const char* name) -> std::span<const std::uint8_t> {
+    WebPData block{};
+    if (!mux || WebPMuxGetChunk(mux.get(), name, &block) != WEBP_MUX_OK) return {};
+    return {block.bytes, block.size};
+  };
+  Exif exif = read_exif(std::as_bytes(chunk("EXIF")));
+  const std::span<const std::uint8_t> xmp = chunk("XMP ");
+  result.orientation = orientation_of(exif, {reinterpret_cast<const char*>(xmp.data()), xmp.size()});
+  result.texts = std::move(exif.texts);
   return result;
 }
 

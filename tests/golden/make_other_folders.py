@@ -104,6 +104,15 @@ FOLDERS = {
         scheduler=("PNDMScheduler", dict(clip_sample=True, clip_sample_range=1.5, steps_offset=1,
                                          prediction_type="v_prediction")),
         cases=[dict(), dict(task="inpaint", strength=0.8)]),
+    # a solver that draws noise at each step
+    "stochastic": dict(
+        base="sd15",
+        unet=dict(blocks=(PLAIN, CROSS), block_out_channels=(8, 12), layers_per_block=1, attention_head_dim=(2, 3),
+                  norm_num_groups=4),
+        scheduler=("DPMSolverMultistepScheduler", dict(algorithm_type="sde-dpmsolver++", use_karras_sigmas=True,
+                                                       steps_offset=1)),
+        cases=[dict(steps=6), dict(task="img2img", strength=0.7, steps=6), dict(task="inpaint", strength=0.8, steps=5),
+               dict(images=2, steps=3, width=56, height=72)]),
     # what no published model has: attention on one way alone, heads that do not divide channels, sines first, an odd width
     # of embedded sizes, another width of the embedded time; a batch of an odd size
     "crossed": dict(

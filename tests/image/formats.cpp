@@ -88,7 +88,7 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("every kind of JPEG and WebP, and every orientation, reads as Pillow reads it") {
-  REQUIRE(format_goldens().size() == 25);
+  REQUIRE(format_goldens().size() == 30);
   for (const auto& [name, golden] : format_goldens().items()) {
     INFO(name);
     const Picture picture = decode_image(from_hexadecimal(golden["file"]), name);
@@ -295,7 +295,7 @@ TEST_CASE("damaged EXIF is passed over, and every length of it") {
     for (const unsigned flip : {0x01u, 0x80u, 0xffu}) {
       Bytes broken = block;
       broken[at] ^= static_cast<std::byte>(flip);
-      CHECK(read_exif(broken).orientation >= 1);
+      CHECK(read_exif(broken).orientation.value_or(upright) >= 1);
     }
   CHECK(exif_block({}).empty());
   const std::vector<Text> other{{"Software", "x"}};
@@ -306,10 +306,10 @@ TEST_CASE("damaged EXIF is passed over, and every length of it") {
 TEST_CASE("an orientation is a number of 16 or of 32 bits, from 1 to 8, in either order of bytes") {
   // A table of this one entry: its type, count and value.
   const auto upper_first = [](const std::string& entry) {
-    return read_exif(from_hexadecimal("4d4d002a0000000800010112" + entry + "00000000")).orientation;
+    return orientation_of(read_exif(from_hexadecimal("4d4d002a0000000800010112" + entry + "00000000")), {});
   };
   const auto lower_first = [](const std::string& entry) {
-    return read_exif(from_hexadecimal("49492a000800000001001201" + entry + "00000000")).orientation;
+    return orientation_of(read_exif(from_hexadecimal("49492a000800000001001201" + entry + "00000000")), {});
   };
   CHECK(upper_first("00030000000100060000") == 6);
   CHECK(lower_first("03000100000006000000") == 6);
@@ -318,6 +318,17 @@ TEST_CASE("an orientation is a number of 16 or of 32 bits, from 1 to 8, in eithe
   CHECK(upper_first("00040000000100060000") == upright);
   CHECK(upper_first("00030000000100090000") == upright);
   CHECK(upper_first("00010000000106000000") == upright);
+}
+
+TEST_CASE("XMP's orientation is taken where EXIF says none") {
+  const auto turned = [](std::string_view xmp) { return orientation_of({}, xmp); };
+  CHECK(turned(R"(<rdf:Description tiff:Orientation="6"/>)") == 6);
+  CHECK(turned("<tiff:Orientation>8</tiff:Orientation>") == 8);
+  for (const std::string_view none :
+       {"", "tiff:Orientation", "tiff:Orientation=", "tiff:Orientation=\"", "tiff:Orientation=\"9\"",
+        "<tiff:Orientation>0</tiff:Orientation>", "tiff:Orientations=\"6\""})
+    CHECK(turned(none) == upright);
+  CHECK(orientation_of({.orientation = upright, .texts = {}}, "<tiff:Orientation>8<") == upright);
 }
 
 TEST_CASE("UserComment is read in either order of bytes") {

@@ -11,6 +11,7 @@ import numpy as np
 import piexif
 import piexif.helper
 from PIL import Image, ImageOps
+from PIL.PngImagePlugin import PngInfo
 
 FOLDER = pathlib.Path(__file__).parent
 SIZE = (21, 13)
@@ -35,6 +36,18 @@ def exif(comment=None, orientation=None):
   return piexif.dump(block)
 
 
+def xmp(orientation, as_element=False):
+  told = f">\n <tiff:Orientation>{orientation}</tiff:Orientation>\n" if as_element else f' tiff:Orientation="{orientation}">'
+  return ('<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+          f'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/"{told}</rdf:Description></rdf:RDF></x:xmpmeta>')
+
+
+def in_png(text):
+  info = PngInfo()
+  info.add_itxt("XML:com.adobe.xmp", text)
+  return info
+
+
 def files():
   text = "a cat, \u732b \U0001f408\nSteps: 20, Sampler: Euler, Seed: 1, Size: 21x13"
   yield "jpeg rgb 444", picture(), "JPEG", {"quality": 90, "subsampling": 0}
@@ -57,6 +70,13 @@ def files():
   yield "webp orientation 6", picture(), "WEBP", {"lossless": True, "exif": exif(orientation=6)}
   yield "png orientation 5", picture(), "PNG", {"exif": exif(orientation=5)}
   yield "png orientation 8", picture(), "PNG", {"exif": exif(orientation=8)}
+  # EXIF's counts before XMP's.
+  sharp = {"quality": 90, "subsampling": 0}
+  yield "jpeg xmp orientation 6", picture(), "JPEG", sharp | {"xmp": xmp(6).encode()}
+  yield "jpeg both orientations", picture(), "JPEG", sharp | {"xmp": xmp(6).encode(), "exif": exif(orientation=3)}
+  yield "jpeg xmp orientation, exif without", picture(), "JPEG", sharp | {"xmp": xmp(8, True).encode(), "exif": exif()}
+  yield "webp xmp orientation 5", picture(), "WEBP", {"lossless": True, "xmp": xmp(5, True).encode()}
+  yield "png xmp orientation 7", picture(), "PNG", {"pnginfo": in_png(xmp(7))}
 
 
 def main():

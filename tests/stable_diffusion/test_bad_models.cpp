@@ -98,6 +98,7 @@ const std::vector<BadValue> bad_values{
     {"sd15", "scheduler/scheduler_config.json", "_class_name", 3},
     {"sd15", "scheduler/scheduler_config.json", "_class_name", nullptr},
     {"sd15", "vae/config.json", "_class_name", 3},
+    {"sd15", "vae/config.json", "_class_name", "AsymmetricAutoencoderKL"},
     {"sd15", "vae/config.json", "_class_name", nullptr},
     {"sd15", "vae/config.json", "sample_size", "large"},
     {"sd15", "vae/config.json", "sample_size", nullptr},

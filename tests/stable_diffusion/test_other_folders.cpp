@@ -106,7 +106,7 @@ class OtherFolder {
 TEST_CASE("folders with other blocks, depths, latents and files draw what diffusers draws") {
   const Golden golden("other_folders");
   const nlohmann::json folders = golden.fact("folders");
-  CHECK(folders.size() >= 11);
+  CHECK(folders.size() >= 12);
   for (const auto& [name, facts] : folders.items()) {
     const OtherFolder folder(name, facts);
     const stable_diffusion::StableDiffusionPipeline pipeline(

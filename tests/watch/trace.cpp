@@ -80,9 +80,23 @@ TEST_CASE("a program spells the cures as its own options") {
   CHECK_THAT(diagnosis(found, shout), Catch::EndsWith(": Upcast<Attention>! cures it, and so does Flash!"));
 }
 
+TEST_CASE("weights that the dtype at rest may have made infinite") {
+  for (const std::string_view storage : {"f16", "fp8_e4m3"}) {
+    NonFinite found{op("Matmul", "f16", "", "f16"), 0, not_a_number, inf, 0, 65504};
+    found.record.storage = storage;
+    CHECK(cause_of(found) == Cause::weights);
+    CHECK(cure_for(found) == Cure::store_bf16);
+    CHECK_THAT(diagnosis(found),
+               Catch::Contains("a weight is no number of " + std::string(storage) +
+                               ", in which they are stored, or what the op reads is not finite: where the "
+                               "file's own numbers are, Storage<bf16> cures it, and otherwise no"));
+  }
+}
+
 TEST_CASE("what no precision cures") {
   for (const double in_f32 : {inf, -inf, not_a_number}) {
-    const NonFinite found{op("Matmul", "f16", "", "f16"), 0, not_a_number, in_f32, 0, 65504};
+    NonFinite found{op("Matmul", "bf16", "", "bf16"), 0, not_a_number, in_f32, 0, 65504};
+    found.record.storage = "bf16";
     CHECK(cause_of(found) == Cause::input);
     CHECK(cure_for(found) == Cure::none);
     CHECK_THAT(diagnosis(found), Catch::Contains("no precision option cures that"));

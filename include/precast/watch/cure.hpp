@@ -12,13 +12,18 @@ namespace precast::watch {
 
 /// Why a value is not finite.
 enum class Cause : std::uint8_t {
-  result,  ///< f32 has a finite value, but it is above the range of the result's dtype
-  inside,  ///< f32 has a finite value that the result's dtype can hold: the op overflowed on the way to it
-  input,   ///< f32 is not finite either: what goes in is broken, or too large for any dtype here
+  result,   ///< f32 has a finite value, but it is above the range of the result's dtype
+  inside,   ///< f32 has a finite value that the result's dtype can hold: the op overflowed on the way to it
+  weights,  ///< f32 is not finite either, and weights are stored in a dtype that may not have held them
+  input,    ///< f32 is not finite either: what goes in is broken, or too large for any dtype here
 };
 
+/// Whether the largest number of a storage dtype is below what files in f32 and bf16 hold.
+inline bool ends_early(std::string_view storage) { return storage == "f16" || storage.starts_with("fp8_"); }
+
 inline Cause cause_of(const NonFinite& found) {
-  if (!std::isfinite(found.value_in_f32)) return Cause::input;
+  if (!std::isfinite(found.value_in_f32))
+    return ends_early(found.record.storage) ? Cause::weights : Cause::input;
   return std::fabs(found.value_in_f32) > found.result_max ? Cause::result : Cause::inside;
 }
 
@@ -42,6 +47,8 @@ inline Cure cure_for(const NonFinite& found) {
   switch (cause_of(found)) {
     case Cause::input:
       return Cure::none;
+    case Cause::weights:
+      return Cure::store_bf16;
     case Cause::result:
       return wider;
     case Cause::inside:

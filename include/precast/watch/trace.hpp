@@ -73,6 +73,10 @@ std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
       return text +
              "its input or its weights already hold such a value, or one that overflows f32 too, and no " +
              "precision option cures that: check the model's files";
+    case Cause::weights:
+      return text + "a weight is no number of " + std::string(record.storage) +
+             ", in which they are stored, or what the op reads is not finite: where the file's own numbers " +
+             "are, " + cure + " cures it, and otherwise no precision option does: check the model's files";
     case Cause::result:
       text += "above the largest " + result + ", " + digits(found.result_max) +
               ", which no upcast changes: " + cure + " cures it";
