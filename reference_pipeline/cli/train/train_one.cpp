@@ -98,7 +98,7 @@ void end_as_done(const Trainer& trainer, const TrainOptions& options) {
   if (options.json)
     return print(Json{
         {"policy", options.training.policy}, {"steps", trainer.next_step()}, {"output", options.output}});
-  const std::string done = "All " + io::counted(trainer.next_step(), "step") + " were done before";
+  const std::string done = "The run was done before, at step " + std::to_string(trainer.next_step());
   if (lacks_model) {
     print(done + "; what was missing is the model.\n");
     notes() << "wrote " << io::shown(options.output) << "\n";
