@@ -2,6 +2,7 @@
 #include <limits>
 
 #include <language_model/batches.hpp>
+#include <language_model/splitmix64.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
@@ -11,14 +12,6 @@
 namespace precast::language_model {
 
 namespace {
-
-/// Steele, Lea and Flood's generator: the same number for the same place, in any order.
-std::uint64_t splitmix64(std::uint64_t place) {
-  std::uint64_t z = place + 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
 
 class RandomWindows final : public Batches {
  public:

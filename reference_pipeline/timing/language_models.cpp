@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <families/free_memory.hpp>
+#include <language_model/splitmix64.hpp>
 #include <language_model/trained_model.hpp>
 #include <timing/language_models.hpp>
 #include <timing/model_sizes.hpp>
@@ -18,13 +19,8 @@ namespace {
 
 using namespace language_model;
 
-/// Number `place` of a sequence without a pattern (splitmix64).
-std::uint64_t mixed(std::uint64_t place) {
-  std::uint64_t value = (place + 1) * 0x9e3779b97f4a7c15u;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
-  return value ^ (value >> 31);
-}
+/// Number `place` of a sequence without a pattern.
+std::uint64_t mixed(std::uint64_t place) { return splitmix64(place * splitmix64_step); }
 
 /// Values of the deviation that a parameter begins with, from number `first` of the sequence on. They are
 /// uniform: no time depends on that, and drawing normal ones would take longer than measuring.
@@ -85,13 +81,14 @@ std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device) {
   if (of.context > most_tokens / of.batch)
     return bytes_for<f32>(of.batch * of.context *
                           model_config(model_size(of.size), of.architecture, of.context).vocabulary);
-  const bool trains = of.parts.forward_backward || of.parts.optimizer;
   const DryRun dry(device.backend().counted_memory());
   TrainingStep step(of, device.training);
-  // In the order in which they are measured.
-  constexpr int until_the_pool_is_full = 3;
-  for (int run = 0; run < until_the_pool_is_full && of.parts.forward; ++run) step.forward();
-  for (int run = 0; run < until_the_pool_is_full && trains; ++run) step.forward_backward();
+  // In the order in which they are measured, and as often until the pool is full.
+  constexpr std::int64_t until_the_pool_is_full = 3;
+  const std::int64_t runs = std::min(until_the_pool_is_full, of.warmup + of.steps);
+  for (std::int64_t run = 0; run < runs && of.parts.forward; ++run) step.forward();
+  for (std::int64_t run = 0; run < runs && of.parts.forward_backward; ++run) step.forward_backward();
+  if (of.parts.optimizer && !of.parts.forward_backward) step.forward_backward();
   if (of.parts.optimizer) step.optimizer();
   return dry.peak();
 }

@@ -70,6 +70,21 @@ TEST_CASE("bench lm: what a case holds is the same whichever was measured before
     CHECK(row["memory (MiB)"].get<double>() == Approx(row["needed (MiB)"].get<double>()).epsilon(0.01));
 }
 
+TEST_CASE("bench lm: a case of few runs needs no more than it comes to hold", "[bench]") {
+  const Scratch scratch;
+  const fs::path json = scratch.path() / "lm.json";
+  for (const char* parts : {"forward,forward-backward,optimizer", "optimizer", "forward"}) {
+    const auto measured =
+        run({"bench",   "lm",       "--device",  "cpu",     "--sizes", "tiny",       "--contexts",
+             "32",      "--warmup", "0",         "--steps", "1",       "--policies", "f32",
+             "--parts", parts,      "--threads", "1",       "--quiet", "--json",     json.string()});
+    INFO(parts << ": " << measured.err);
+    REQUIRE(measured.code == 0);
+    const auto row = rows_of(json).at(0);
+    CHECK(row["memory (MiB)"].get<double>() == Approx(row["needed (MiB)"].get<double>()).epsilon(0.01));
+  }
+}
+
 TEST_CASE("bench lm: values that a plot of powers of ten has no place for are counted beside it", "[bench]") {
   const Scratch scratch;
   const fs::path json = scratch.path() / "lm.json", page = scratch.path() / "lm.html";

@@ -90,14 +90,24 @@ void show(const TrainedRun& run, const std::string& sample, const TrainOptions& 
   if (!sample.empty()) print("\n" + harmless(sample) + "\n");
 }
 
-/// The model of a run that ended, or was ended, before it was written: after its last checkpoint.
-void write_trained(const Trainer& trainer, const TrainOptions& options) {
-  trainer.write_model(options.output);
+/// What --resume does of a run that is done: nothing, so that a script may say it again, unless the run was
+/// ended after its last checkpoint and before its model was written.
+void end_as_done(const Trainer& trainer, const TrainOptions& options) {
+  const bool lacks_model = !trainer.is_written(options.output);
+  if (lacks_model) trainer.write_model(options.output);
   if (options.json)
     return print(Json{
         {"policy", options.training.policy}, {"steps", trainer.next_step()}, {"output", options.output}});
-  print("All " + std::to_string(trainer.next_step()) + " steps were done; what was missing is the model.\n");
-  notes() << "wrote " << io::shown(options.output) << "\n";
+  const std::string done = "The run was done before, at step " + std::to_string(trainer.next_step());
+  if (lacks_model) {
+    print(done + "; what was missing is the model.\n");
+    notes() << "wrote " << io::shown(options.output) << "\n";
+  } else if (options.training.schedule == train::Schedule::constant) {
+    print(done + ": nothing was changed; raise --steps to train on.\n");
+  } else {
+    print(done + ", and the cosine ends there: nothing was changed; to train on, begin a run from " +
+          io::shown(options.output) + " with --model and another --output.\n");
+  }
 }
 
 /// What transformers writes of a tokenizer, and of how text is generated, beside a model.
@@ -212,18 +222,13 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   if (options.resume) {
     trainer.read_checkpoint(*resumed);
     resumed.reset();
-    // Rank 0 says for all: it may have written the model by the time that another looks.
-    if (trainer.done() && cluster::sum(job, is_first && !trainer.is_written(folder)) > 0) {
-      if (is_first) write_trained(trainer, options);
+    if (trainer.next_step() > options.training.steps)
+      throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
+                       ", and --steps is " + std::to_string(options.training.steps) + ": raise it");
+    if (trainer.done()) {
+      if (is_first) end_as_done(trainer, options);
       return;
     }
-    if (trainer.done())
-      throw UsageError("--resume: the checkpoint is of step " + std::to_string(trainer.next_step()) +
-                       ", and --steps is " + std::to_string(options.training.steps) +
-                       (options.training.schedule == train::Schedule::constant
-                            ? ": raise it"
-                            : ", where the cosine ends: begin a run from that model with --model and another "
-                              "--output"));
   }
   std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
   if (is_first) {

@@ -125,7 +125,8 @@ void add_run(CLI::App& command, TrainOptions& options) {
   add_count(command, "--steps", training.steps, 1, most_steps,
             "Steps in all; default 200, and of --batches as many as the file has");
   add_integer(command, "--batch", options.batch, 1, 65536, "Windows of a step, for each rank; default 16");
-  add_integer(command, "--context", options.context, 1, 1 << 20, "Tokens of a window; default 64");
+  add_integer(command, "--context", options.context, 1, 1 << 20,
+              "Tokens of a window; default 64, or all that --model reads, where these are fewer");
   command
       .add_option_function<std::string>(
           "--seed", [&options](const std::string& text) { options.seed = parse_seed("--seed", text); },

@@ -52,10 +52,23 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
   return Tokenizer::of_bytes();
 }
 
+/// Tokens of a window of a text. A model that was given may read fewer than the usual ones.
+std::int64_t context_of_text(const TrainOptions& options, const LanguageModelConfig& config) {
+  return options.context ? *options.context : std::min(options.context_length(), config.positions);
+}
+
+/// Tokens of a step of one rank.
+double tokens_of_step(const TrainOptions& options, const LanguageModelConfig& config, int ranks) {
+  return options.batches.empty()
+             ? static_cast<double>(options.batch_size() * context_of_text(options, config))
+             : static_cast<double>(tokens_of_batches(options.batches)) / ranks;
+}
+
 /// Refuses what cannot fit, before anything of its size is taken: what every policy needs at the least.
-void require_memory(const LanguageModelConfig& config, double tokens, bool tokens_of_file,
+void require_memory(const TrainOptions& options, const LanguageModelConfig& config, int ranks,
                     const families::Backend& device) {
   const auto free_bytes = device.free_memory();
+  const double tokens = tokens_of_step(options, config, ranks);
   double parameters = 0;
   for (const ParameterFacts& facts : parameters_of(config))
     parameters += static_cast<double>(facts.shape.elements());
@@ -70,8 +83,8 @@ void require_memory(const LanguageModelConfig& config, double tokens, bool token
                     " parameters, with " + with_commas(static_cast<std::int64_t>(tokens)) +
                     " tokens a step, takes at least " + in_bytes(static_cast<std::int64_t>(bytes)) + "; " +
                     in_bytes(*free_bytes) + " are free: try " +
-                    (tokens_of_file ? "--batches of fewer tokens a step, or a smaller model"
-                                    : "a smaller --width, --layers, --batch or --context"));
+                    (!options.batches.empty() ? "--batches of fewer tokens a step, or a smaller model"
+                                              : "a smaller --width, --layers, --batch or --context"));
 }
 
 /// What training leaves out of a model that was given, and of a run that goes on all but its tensors, which
@@ -98,12 +111,6 @@ void warn_of_unread(const std::filesystem::path& file) {
   if (!unread.empty()) tell_warnings({weights::unread_note(file, unread)});
 }
 
-/// Tokens of a step of one rank.
-double tokens_of_step(const TrainOptions& options, int ranks) {
-  return options.batches.empty() ? static_cast<double>(options.batch_size() * options.context_length())
-                                 : static_cast<double>(tokens_of_batches(options.batches)) / ranks;
-}
-
 /// The characters of both texts, of which a model knows what it is judged by, too.
 Tokenizer tokenizer_of_characters(const Text& text, const std::optional<Text>& held_out) {
   if (!held_out) return Tokenizer::of_characters(text.text, text.name);
@@ -114,28 +121,28 @@ Tokenizer tokenizer_of_characters(const Text& text, const std::optional<Text>& h
 /// A model that is not there yet, with values drawn from the seed. The texts have its characters, where these
 /// are its tokens.
 TrainInputs new_model(const TrainOptions& options, const std::optional<Text>& text,
-                      const std::optional<Text>& held_out, double tokens, const families::Backend& device) {
+                      const std::optional<Text>& held_out, int ranks, const families::Backend& device) {
   TrainInputs inputs;
   inputs.tokenizer =
       options.tokenizer == "bytes" ? Tokenizer::of_bytes() : tokenizer_of_characters(*text, held_out);
   inputs.config = options.new_model(inputs.tokenizer->size());
-  require_memory(inputs.config, tokens, !options.batches.empty(), device);
+  require_memory(options, inputs.config, ranks, device);
   inputs.values = initial_values(parameters_of(inputs.config), options.seed);
   return inputs;
 }
 
-TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::path& folder, double tokens,
-                            bool is_first, const families::Backend& device) {
+TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::path& folder,
+                            const cluster::Communicator& job, const families::Backend& device) {
   TrainInputs inputs;
   inputs.config = LanguageModelConfig::load(folder / "config.json");
-  require_memory(inputs.config, tokens, !options.batches.empty(), device);
+  require_memory(options, inputs.config, job.size(), device);
   inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
   if (options.resume)  // the checkpoint has them
     for (const ParameterFacts& facts : parameters_of(inputs.config))
       inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
   else
     inputs.values = read_values(folder, inputs.config);
-  if (is_first) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
+  if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
   return inputs;
 }
 
@@ -218,7 +225,6 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
                         const families::Backend& device) {
   const std::filesystem::path folder = options.resume ? options.output : options.model;
   const bool is_new = folder.empty(), of_file = !options.batches.empty();
-  const double tokens = tokens_of_step(options, job.size());
   std::optional<Text> text;
   if (!of_file || (is_new && options.tokenizer == "characters"))
     text = text_of(options);
@@ -228,15 +234,15 @@ TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator
   const std::optional<Text> held_out = held_out_text_of(options);
   if (held_out && held_out->text.empty())
     throw io::file_error(options.validation, "is empty: give a text, or leave out --validation");
-  TrainInputs inputs = is_new ? new_model(options, text, held_out, tokens, device)
-                              : model_of_folder(options, folder, tokens, job.rank() == 0, device);
+  TrainInputs inputs = is_new ? new_model(options, text, held_out, job.size(), device)
+                              : model_of_folder(options, folder, job, device);
   if (of_file) {
     inputs.batches = batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
   } else {
     require_tokenizer(options, folder, inputs);
     inputs.batches =
         random_windows(inputs.tokenizer->encode(text->text, text->name), options.batch_size() * job.size(),
-                       options.context_length(), options.seed, text->name);
+                       context_of_text(options, inputs.config), options.seed, text->name);
   }
   if (inputs.batches->context() > inputs.config.positions)
     throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
