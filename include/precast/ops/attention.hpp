@@ -48,10 +48,9 @@ View<T> rows_in_memory(const HeadsView<T>& heads) {
   return {};
 }
 template <class Call, class T>
-void require_heads_apart_from(const Call& call, View<T> out) {
-  require_apart("attention", out, rows_in_memory(call.q));
-  require_apart("attention", out, rows_in_memory(call.k));
-  require_apart("attention", out, rows_in_memory(call.v));
+void require_heads_apart_from(const char* op, const Call& call, View<T> out) {
+  require_apart(op, out, rows_in_memory(call.q), rows_in_memory(call.k), rows_in_memory(call.v),
+                call.problem.bias);
 }
 
 }  // namespace PRECAST_BACKEND
@@ -83,7 +82,7 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   if (out.shape() != call.rows())
     detail::shapes_do_not_fit("attention", call.rows(), out.shape(),
                               "are the result and what is given for it");
-  detail::require_heads_apart_from(call, out);
+  detail::require_heads_apart_from("attention", call, out);
   call.template into<P>(out);
 }
 /// The same into heads by strides.
@@ -96,7 +95,7 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   if (out.shape() != result)
     detail::shapes_do_not_fit("attention", result, out.shape(), "are the result and what is given for it");
   detail::require_heads_apart(out);
-  detail::require_heads_apart_from(call, detail::rows_in_memory(out));
+  detail::require_heads_apart_from("attention", call, detail::rows_in_memory(out));
   if (const auto rows = out.joined()) return call.template into<P>(*rows);
   call.template run<P, Types>(out);
   if (watch::active()) [[unlikely]] {  // it reads rows: the same once more, with its heads side by side

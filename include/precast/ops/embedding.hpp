@@ -26,6 +26,7 @@ void embedding_of_view_into(T table, std::span<const std::int32_t> ids, View<typ
   require_rows("embedding", ids, table.shape()[0]);
   const Shape shape{static_cast<std::int64_t>(ids.size()), table.shape()[1]};
   require_same_shape("embedding", shape, out.shape());
+  if constexpr (ScalarDtype<typename T::value_type>) require_apart("embedding", out, table);
   run_op_into<Pointwise, Row>(
       "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
 }

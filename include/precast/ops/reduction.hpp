@@ -28,6 +28,7 @@ template <PolicyType P, ScalarArray X>
 void reduce_into(std::string_view name, const X& x, Over over, Reduce reduce,
                  View<typename precisions<P, Reduction>::result> out) {
   require_same_shape(name, reduced_shape(x.shape(), over), out.shape());
+  require_apart(name, out, as_view(x));
   const std::int64_t length = over == Over::all ? x.elements() : x.shape().back();
   run_op_into<Reduction, precisions<P, Reduction>>(name, out, [&](auto types, auto to) {
     backend::reduce_values<decltype(types)>(as_view(x), length, reduce, to);

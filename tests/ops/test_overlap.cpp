@@ -1,0 +1,189 @@
+// Where the result of an op may lie: apart from what is read, or, value for value, in its place.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+#include <support/every_op.hpp>
+#include <support/policies.hpp>
+
+#include <precast/ops/attention_gradient.hpp>
+#include <precast/ops/embedding_gradient.hpp>
+#include <precast/ops/loss_gradient.hpp>
+#include <precast/ops/matmul_gradient.hpp>
+#include <precast/ops/norm_gradient.hpp>
+#include <precast/ops/pointwise_gradient.hpp>
+#include <precast/ops/rotary_gradient.hpp>
+#include <precast/ops/sampler.hpp>
+#include <precast/ops/training_linear.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+namespace {
+
+/// One array, of which inputs and results are parts.
+class SharedMemory {
+ public:
+  SharedMemory() : values_(random_tensor<f32>(Shape{2000}, 1)) {}
+  View<f32> at(std::int64_t first, const Shape& shape) {
+    return {values_.data() + first, shape, shape.back()};
+  }
+
+ private:
+  Tensor<f32> values_;
+};
+
+const auto refused = Catch::Contains("lies in the memory of the operand");
+
+/// An op of x [2, 3, 8], or of an array of as many values, whose result is of the same size.
+using OfOne = std::function<void(View<const f32> x, View<f32> out)>;
+
+struct NamedOp {
+  const char* name;
+  OfOne run;
+};
+
+/// Those that have read a value, or its row, before they write what is made of it.
+std::vector<NamedOp> ops_of_rows() {
+  using P = F32;
+  static const Tensor<f32> other = random_tensor<f32>(Shape{2, 3, 8}, 2), weight = random_tensor<f32>({8}, 3),
+                           bias = random_tensor<f32>({8}, 4), per_sample = random_tensor<f32>({2, 8}, 5);
+  static const RotaryTable table{random_tensor<f32>({3, 4}, 6), random_tensor<f32>({3, 4}, 7)};
+  static const RotaryTableOfHalves halves{random_tensor<f32>({3, 4}, 6), random_tensor<f32>({3, 4}, 7)};
+  static const std::vector<std::int32_t> classes{5, 0, 1, 7, -100, 2};
+  const auto as_image = [](auto view) { return view.reshaped(Shape{1, 2, 3, 8}); };
+  const auto as_rows = [](auto view) { return view.reshaped(Shape{6, 8}); };
+  return {
+      {"activate", [](auto x, auto out) { activate_into<P>(x, ActivationFunction::silu, out); }},
+      {"add", [](auto x, auto out) { add_into<P>(x, other, out); }},
+      {"add, second", [](auto x, auto out) { add_into<P>(other, x, out); }},
+      {"gated_add", [](auto x, auto out) { gated_add_into<P>(x, other, per_sample, out); }},
+      {"gated_product", [](auto x, auto out) { gated_product_into<P, elementwise::Silu>(other, x, out); }},
+      {"add_per_sample", [](auto x, auto out) { add_per_sample_into<P>(x, per_sample, out); }},
+      {"scale_shift", [](auto x, auto out) { scale_shift_into<P>(x, {.factor = 2, .offset = 1}, out); }},
+      {"clamp", [](auto x, auto out) { clamp_into<P>(x, {.low = 0}, out); }},
+      {"copy", [](auto x, auto out) { copy_into<P>(x, out); }},
+      {"cast", [](auto x, auto out) { cast_into<f32>(x, out); }},
+      {"dropout", [](auto x, auto out) { dropout_into<P>(x, {.probability = 0.5f}, out); }},
+      {"softmax", [](auto x, auto out) { softmax_into<P>(x, out); }},
+      {"layer_norm", [](auto x, auto out) { layer_norm_into<P>(x, weight, bias, {}, out); }},
+      {"layer_norm_modulate",
+       [](auto x, auto out) { layer_norm_modulate_into<P>(x, per_sample, per_sample, {}, out); }},
+      {"rms_norm", [](auto x, auto out) { rms_norm_into<P>(x, weight, {}, out); }},
+      {"group_norm",
+       [=](auto x, auto out) {
+         group_norm_into<P>(as_image(x), weight, bias, {.groups = 2}, as_image(out));
+       }},
+      {"rotary", [](auto x, auto out) { rotary_into<P>(x, table, out); }},
+      {"rotary of halves", [](auto x, auto out) { rotary_into<P>(x, halves, out); }},
+      {"rotary_gradient", [](auto x, auto out) { rotary_gradient_into<P>(x, table, out); }},
+      {"activate_gradient",
+       [](auto x, auto out) { activate_gradient_into<P, elementwise::Silu>(x, other, out); }},
+      {"cross_entropy_gradient",
+       [=](auto x, auto out) { cross_entropy_gradient_into<P>(1, as_rows(x), classes, {}, as_rows(out)); }},
+      {"combine",
+       [](auto x, auto out) {
+         combine_into(x, other, {{1, 2}}, out);
+       }},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("ops that read a row before they write it may write it in its place, and nowhere else in it",
+          "[ops]") {
+  const Shape shape{2, 3, 8};
+  for (const NamedOp& op : ops_of_rows()) {
+    INFO(op.name);
+    SharedMemory memory, same;
+    const View<f32> x = memory.at(200, shape);
+    op.run(x, memory.at(400, shape));
+    op.run(same.at(200, shape), same.at(200, shape));
+    const auto expected = memory.at(400, shape).values(), found = same.at(200, shape).values();
+    CHECK(std::ranges::equal(expected, found));
+    for (const std::int64_t first : {153, 192, 199, 201, 208, 247})
+      CHECK_THROWS_WITH(op.run(x, memory.at(first, shape)), refused);
+    for (const std::int64_t first : {152, 248}) CHECK_NOTHROW(op.run(x, memory.at(first, shape)));
+  }
+}
+
+TEST_CASE("results in the place of another dtype's values or of another order of rows are refused",
+          "[ops][cast]") {
+  SharedMemory memory;
+  const View<f32> x = memory.at(0, {4, 8});
+  const View<f16> narrow(reinterpret_cast<f16*>(x.data()), {4, 8}, 8);
+  CHECK_THROWS_WITH(cast_into<f16>(x, narrow), refused);
+  CHECK_THROWS_WITH(add_into<F32>(x, x, View<f32>(x.data() + 24, {4, 8}, -8)), refused);
+  CHECK_THROWS_WITH(copy_into<F32>(View<const f32>(x.data(), {4, 4}, 8), View<f32>(x.data(), {4, 4}, 4)),
+                    refused);
+  CHECK_NOTHROW(copy_into<F32>(View<const f32>(x.data(), {4, 4}, 8), View<f32>(x.data() + 4, {4, 4}, 8)));
+}
+
+TEST_CASE("results in parameters, in shared rows or in what is summed are refused", "[ops]") {
+  using P = F32;
+  SharedMemory memory;
+  const Tensor<f32> x = random_tensor<f32>({2, 3, 8}, 8), image = random_tensor<f32>({1, 2, 3, 8}, 9);
+  const Tensor<f32> weight = random_tensor<f32>({8}, 10), rows = random_tensor<f32>({6, 8}, 11);
+  const View<f32> out = memory.at(100, {2, 3, 8}), image_out = out.reshaped({1, 2, 3, 8}),
+                  rows_out = out.reshaped({6, 8});
+  const View<f32> in_weight = memory.at(140, {8}), in_rows = memory.at(140, {2, 8});
+  CHECK_THROWS_WITH(layer_norm_into<P>(x, in_weight, weight, {}, out), refused);
+  CHECK_THROWS_WITH(layer_norm_into<P>(x, weight, in_weight, {}, out), refused);
+  CHECK_THROWS_WITH(layer_norm_modulate_into<P>(x, in_rows, in_rows, {}, out), refused);
+  CHECK_THROWS_WITH(rms_norm_into<P>(x, in_weight, {}, out), refused);
+  CHECK_THROWS_WITH(rms_norm_heads_into<P>(x, in_weight, {}, out), refused);
+  CHECK_THROWS_WITH(group_norm_into<P>(image, in_weight, weight, {.groups = 2}, image_out), refused);
+  CHECK_THROWS_WITH(group_norm_into<P>(image, weight, in_weight, {.groups = 2}, image_out), refused);
+  CHECK_THROWS_WITH(
+      group_norm_with_into<P>(image, memory.at(140, {2, 4}), weight, weight, {.groups = 2}, image_out),
+      refused);
+  CHECK_THROWS_WITH(group_moments_into(image_out, {.groups = 2}, memory.at(147, {2, 4})), refused);
+  CHECK_THROWS_WITH(add_into<P>(x, memory.at(140, {3, 8}), out), refused);
+  CHECK_THROWS_WITH(add_per_sample_into<P>(x, in_rows, out), refused);
+  CHECK_THROWS_WITH(gated_add_into<P>(x, x, in_rows, out), refused);
+  CHECK_THROWS_WITH(sum_into<P>(out, Over::last_axis, memory.at(140, {2, 3})), refused);
+  CHECK_THROWS_WITH(mean_into<P>(out, Over::all, memory.at(140, {})), refused);
+  CHECK_THROWS_WITH(mean_squared_error_into<P>(x, out, memory.at(140, {})), refused);
+  CHECK_THROWS_WITH(upsample_nearest_into<P>(image_out, 2, memory.at(100, {1, 4, 6, 8})), refused);
+  CHECK_THROWS_WITH(timestep_embedding_into<P>(memory.at(140, {6}), {}, rows_out), refused);
+  const std::vector<std::int32_t> ids{1, 0, 1, 1, 0, 1};
+  CHECK_THROWS_WITH(embedding_into<P>(in_rows, ids, rows_out), refused);
+  // Gradients.
+  CHECK_THROWS_WITH(linear_input_gradient_into<P>(rows, memory.at(140, {8, 8}), rows_out), refused);
+  CHECK_THROWS_WITH(linear_input_gradient_into<P>(rows_out, memory.at(600, {8, 8}), rows_out), refused);
+  CHECK_THROWS_WITH(linear_weight_gradient_into<P>(rows, rows_out, {}, memory.at(140, {8, 8})), refused);
+  CHECK_THROWS_WITH(bias_gradient_into<P>(rows_out, {}, in_weight), refused);
+  CHECK_THROWS_WITH(matmul_left_gradient_into<P>(rows, memory.at(140, {8, 8}), rows_out), refused);
+  CHECK_THROWS_WITH(matmul_right_gradient_into<P>(rows_out, rows, memory.at(140, {8, 8})), refused);
+  CHECK_THROWS_WITH(embedding_gradient_into<P>(rows_out, ids, {}, memory.at(140, {2, 8})), refused);
+  CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, out, {}, out), refused);
+  CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, x, weight, {}, out, in_weight, memory.at(600, {8})),
+                    Catch::Contains("layer_norm_gradient: result 1 and result 2 lie in the same memory"));
+  CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, x, in_weight, {}, memory.at(300, {2, 3, 8}), in_weight,
+                                                memory.at(600, {8})),
+                    refused);
+  CHECK_THROWS_WITH(rms_norm_gradient_into<P>(out, x, weight, {}, out, memory.at(600, {8})), refused);
+  const auto q = memory.at(700, {1, 6, 8}), k = memory.at(750, {1, 6, 8}), v = memory.at(800, {1, 6, 8}),
+             result = memory.at(850, {1, 6, 8}), dq = memory.at(900, {1, 6, 8}),
+             dk = memory.at(950, {1, 6, 8}), dv = memory.at(1000, {1, 6, 8});
+  const auto log_sums = memory.at(1050, {1, 2, 6});
+  const AttentionOptions two{.heads = 2};
+  CHECK_THROWS_WITH(attention_with_log_sums_into<P>(q, k, v, two, v, log_sums), refused);
+  CHECK_THROWS_WITH(attention_with_log_sums_into<P>(q, k, v, two, result, memory.at(740, {1, 2, 6})),
+                    refused);
+  CHECK_THROWS_WITH(attention_with_log_sums_into<P>(q, k, v, two, result, memory.at(850, {1, 2, 6})),
+                    refused);
+  attention_with_log_sums_into<P>(q, k, v, two, result, log_sums);
+  CHECK_THROWS_WITH(attention_gradient_into<P>(result, q, k, v, result, log_sums, two, q, dk, dv), refused);
+  CHECK_THROWS_WITH(attention_gradient_into<P>(result, q, k, v, result, log_sums, two, dq, result, dv),
+                    refused);
+  CHECK_THROWS_WITH(attention_gradient_into<P>(result, q, k, v, result, log_sums, two, dq, dk, dk),
+                    Catch::Contains("result 2 and result 3"));
+  CHECK_NOTHROW(attention_gradient_into<P>(result, q, k, v, result, log_sums, two, dq, dk, dv));
+  AttentionOptions biased = two;
+  biased.bias = View<const f32>(memory.at(1200, {2, 6, 6}));
+  CHECK_THROWS_WITH(attention_into<P>(q, k, v, biased, memory.at(1240, {1, 6, 8})), refused);
+}
