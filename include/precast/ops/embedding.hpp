@@ -57,7 +57,7 @@ auto embedding(const T& table, std::span<const std::int32_t> ids) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto embedding_into(const Context& context, const Arguments&... arguments) {
+auto embedding_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return embedding_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

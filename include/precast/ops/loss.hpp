@@ -63,7 +63,7 @@ auto cross_entropy(const X& logits, const T& targets, const CrossEntropyOptions&
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto mean_squared_error_into(const Context& context, const Arguments&... arguments) {
+auto mean_squared_error_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return mean_squared_error_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

@@ -96,11 +96,11 @@ Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto matmul_transposed_into(const Context& context, const Arguments&... arguments) {
+auto matmul_transposed_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return matmul_transposed_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto matmul_into(const Context& context, const Arguments&... arguments) {
+auto matmul_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return matmul_into<P>(arguments...); });
 }
 template <PolicyType P, ScalarArray A, ScalarArray B>

@@ -55,11 +55,11 @@ void matmul_right_gradient_into(const A& a, const DC& dc, View<typename training
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto matmul_left_gradient_into(const Context& context, const Arguments&... arguments) {
+auto matmul_left_gradient_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return matmul_left_gradient_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto matmul_right_gradient_into(const Context& context, const Arguments&... arguments) {
+auto matmul_right_gradient_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return matmul_right_gradient_into<P>(arguments...); });
 }
 

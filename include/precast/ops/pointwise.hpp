@@ -228,7 +228,7 @@ void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) 
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ActivationType F, class... Arguments>
-auto activate_into(const Context& context, const Arguments&... arguments) {
+auto activate_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return activate_into<P, F>(arguments...); });
 }
 template <PolicyType P, ActivationType F, class... Arguments>
@@ -236,7 +236,7 @@ auto activate(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return activate<P, F>(arguments...); });
 }
 template <PolicyType P, ActivationType F, class... Arguments>
-auto gated_product_into(const Context& context, const Arguments&... arguments) {
+auto gated_product_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return gated_product_into<P, F>(arguments...); });
 }
 template <PolicyType P, ActivationType F, class... Arguments>
@@ -244,7 +244,7 @@ auto gated_product(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return gated_product<P, F>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto activate_into(const Context& context, const Arguments&... arguments) {
+auto activate_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return activate_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -252,7 +252,7 @@ auto activate(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return activate<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto add_into(const Context& context, const Arguments&... arguments) {
+auto add_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return add_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -260,7 +260,7 @@ auto add(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return add<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto gated_add_into(const Context& context, const Arguments&... arguments) {
+auto gated_add_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return gated_add_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -268,7 +268,7 @@ auto gated_add(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return gated_add<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto gated_product_into(const Context& context, const Arguments&... arguments) {
+auto gated_product_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return gated_product_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -294,7 +294,7 @@ auto clamp(const Context& context, const X& x, const ClampOptions& options) {
   return with_context(context, [&] { return clamp<P>(x, options); });
 }
 template <PolicyType P, class... Arguments>
-auto copy_into(const Context& context, const Arguments&... arguments) {
+auto copy_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return copy_into<P>(arguments...); });
 }
 

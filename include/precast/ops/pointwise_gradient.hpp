@@ -70,19 +70,19 @@ void gated_product_gradient_into(const DY& dy, const A& a, const B& b, Activatio
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ActivationType F, class... Arguments>
-auto activate_gradient_into(const Context& context, const Arguments&... arguments) {
+auto activate_gradient_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return activate_gradient_into<P, F>(arguments...); });
 }
 template <PolicyType P, ActivationType F, class... Arguments>
-auto gated_product_gradient_into(const Context& context, const Arguments&... arguments) {
+auto gated_product_gradient_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return gated_product_gradient_into<P, F>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto activate_gradient_into(const Context& context, const Arguments&... arguments) {
+auto activate_gradient_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return activate_gradient_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto gated_product_gradient_into(const Context& context, const Arguments&... arguments) {
+auto gated_product_gradient_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return gated_product_gradient_into<P>(arguments...); });
 }
 

@@ -75,7 +75,7 @@ auto mean(const X& x, Over over = Over::all) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto sum_into(const Context& context, const Arguments&... arguments) {
+auto sum_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return sum_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -83,7 +83,7 @@ auto sum(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return sum<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto mean_into(const Context& context, const Arguments&... arguments) {
+auto mean_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return mean_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

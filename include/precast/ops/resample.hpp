@@ -65,7 +65,7 @@ auto upsample_nearest(const X& x, std::int64_t factor) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto upsample_nearest_into(const Context& context, const Arguments&... arguments) {
+auto upsample_nearest_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return upsample_nearest_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

@@ -31,7 +31,7 @@ auto softmax(const X& x) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto softmax_into(const Context& context, const Arguments&... arguments) {
+auto softmax_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return softmax_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

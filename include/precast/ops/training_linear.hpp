@@ -119,7 +119,7 @@ void bias_gradient_into(const DY& dy, const GradientOptions& options,
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ScalarArray X, class... Rest>
-void linear_into(const Context& context, const X& x, const Rest&... rest) {
+void linear_into(const Context& context, const X& x, Rest&&... rest) {
   with_context(context, [&] { linear_into<P>(x, rest...); });
 }
 template <PolicyType P, ScalarArray DY, ScalarArray W>
