@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <random>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -108,6 +109,33 @@ TEST_CASE("ops that read a row before they write it may write it in its place, a
       CHECK_THROWS_WITH(op.run(x, memory.at(first, shape)), refused);
     for (const std::int64_t first : {152, 248}) CHECK_NOTHROW(op.run(x, memory.at(first, shape)));
   }
+}
+
+TEST_CASE("rows at any distance overlap where a value is both's", "[ops]") {
+  std::vector<f32> memory(400);
+  std::mt19937 random(1);
+  const auto pick = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution(least, most)(random);
+  };
+  const auto rows_anywhere = [&] {
+    return View<const f32>(memory.data() + pick(150, 210), Shape{pick(0, 6), pick(0, 6)}, pick(-9, 9));
+  };
+  int overlaps = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const View<const f32> a = rows_anywhere(), b = rows_anywhere();
+    std::vector<bool> in_a(memory.size());
+    for (std::int64_t r = 0; r < a.rows(); ++r)
+      for (const f32& value : a.row(r)) in_a[static_cast<std::size_t>(&value - memory.data())] = true;
+    bool overlap = false;
+    for (std::int64_t r = 0; r < b.rows(); ++r)
+      for (const f32& value : b.row(r))
+        overlap = overlap || in_a[static_cast<std::size_t>(&value - memory.data())];
+    CAPTURE(to_string(a.shape()), to_string(b.shape()), a.data() - memory.data(), a.row_stride(),
+            b.data() - memory.data(), b.row_stride());
+    REQUIRE(detail::RowBytes(a).meet(detail::RowBytes(b)) == overlap);
+    overlaps += overlap;
+  }
+  CHECK(overlaps > 1000);
 }
 
 TEST_CASE("results in the place of another dtype's values or of another order of rows are refused",

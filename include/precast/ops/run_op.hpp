@@ -72,7 +72,7 @@ struct RowBytes {
       return moved.meet(last(), end());
     }
     if (count > other.count) return other.meet(*this);
-    for (std::int64_t begin = first; begin < end(); begin += step)
+    for (std::int64_t begin = first; begin <= last(); begin += step)
       if (other.meet(begin, begin + bytes)) return true;
     return false;
   }
