@@ -1,4 +1,5 @@
-// Where the result of an op may lie: apart from what is read, or, value for value, in its place.
+// Results that lie where an op reads, or where it writes another: refused. Those that may are in
+// op_cases/in_place.cpp.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,77 +40,7 @@ class SharedMemory {
 
 const auto refused = Catch::Contains("lies in the memory of the operand");
 
-/// An op of x [2, 3, 8], or of an array of as many values, whose result is of the same size.
-using OfOne = std::function<void(View<const f32> x, View<f32> out)>;
-
-struct NamedOp {
-  const char* name;
-  OfOne run;
-};
-
-/// Those that have read a value, or its row, before they write what is made of it.
-std::vector<NamedOp> ops_of_rows() {
-  using P = F32;
-  static const Tensor<f32> other = random_tensor<f32>(Shape{2, 3, 8}, 2), weight = random_tensor<f32>({8}, 3),
-                           bias = random_tensor<f32>({8}, 4), per_sample = random_tensor<f32>({2, 8}, 5);
-  static const RotaryTable table{random_tensor<f32>({3, 4}, 6), random_tensor<f32>({3, 4}, 7)};
-  static const RotaryTableOfHalves halves{random_tensor<f32>({3, 4}, 6), random_tensor<f32>({3, 4}, 7)};
-  static const std::vector<std::int32_t> classes{5, 0, 1, 7, -100, 2};
-  const auto as_image = [](auto view) { return view.reshaped(Shape{1, 2, 3, 8}); };
-  const auto as_rows = [](auto view) { return view.reshaped(Shape{6, 8}); };
-  return {
-      {"activate", [](auto x, auto out) { activate_into<P>(x, ActivationFunction::silu, out); }},
-      {"add", [](auto x, auto out) { add_into<P>(x, other, out); }},
-      {"add, second", [](auto x, auto out) { add_into<P>(other, x, out); }},
-      {"gated_add", [](auto x, auto out) { gated_add_into<P>(x, other, per_sample, out); }},
-      {"gated_product", [](auto x, auto out) { gated_product_into<P, elementwise::Silu>(other, x, out); }},
-      {"add_per_sample", [](auto x, auto out) { add_per_sample_into<P>(x, per_sample, out); }},
-      {"scale_shift", [](auto x, auto out) { scale_shift_into<P>(x, {.factor = 2, .offset = 1}, out); }},
-      {"clamp", [](auto x, auto out) { clamp_into<P>(x, {.low = 0}, out); }},
-      {"copy", [](auto x, auto out) { copy_into<P>(x, out); }},
-      {"cast", [](auto x, auto out) { cast_into<f32>(x, out); }},
-      {"dropout", [](auto x, auto out) { dropout_into<P>(x, {.probability = 0.5f}, out); }},
-      {"softmax", [](auto x, auto out) { softmax_into<P>(x, out); }},
-      {"layer_norm", [](auto x, auto out) { layer_norm_into<P>(x, weight, bias, {}, out); }},
-      {"layer_norm_modulate",
-       [](auto x, auto out) { layer_norm_modulate_into<P>(x, per_sample, per_sample, {}, out); }},
-      {"rms_norm", [](auto x, auto out) { rms_norm_into<P>(x, weight, {}, out); }},
-      {"group_norm",
-       [=](auto x, auto out) {
-         group_norm_into<P>(as_image(x), weight, bias, {.groups = 2}, as_image(out));
-       }},
-      {"rotary", [](auto x, auto out) { rotary_into<P>(x, table, out); }},
-      {"rotary of halves", [](auto x, auto out) { rotary_into<P>(x, halves, out); }},
-      {"rotary_gradient", [](auto x, auto out) { rotary_gradient_into<P>(x, table, out); }},
-      {"activate_gradient",
-       [](auto x, auto out) { activate_gradient_into<P, elementwise::Silu>(x, other, out); }},
-      {"cross_entropy_gradient",
-       [=](auto x, auto out) { cross_entropy_gradient_into<P>(1, as_rows(x), classes, {}, as_rows(out)); }},
-      {"combine",
-       [](auto x, auto out) {
-         combine_into(x, other, {{1, 2}}, out);
-       }},
-  };
-}
-
 }  // namespace
-
-TEST_CASE("ops that read a row before they write it may write it in its place, and nowhere else in it",
-          "[ops]") {
-  const Shape shape{2, 3, 8};
-  for (const NamedOp& op : ops_of_rows()) {
-    INFO(op.name);
-    SharedMemory memory, same;
-    const View<f32> x = memory.at(200, shape);
-    op.run(x, memory.at(400, shape));
-    op.run(same.at(200, shape), same.at(200, shape));
-    const auto expected = memory.at(400, shape).values(), found = same.at(200, shape).values();
-    CHECK(std::ranges::equal(expected, found));
-    for (const std::int64_t first : {153, 192, 199, 201, 208, 247})
-      CHECK_THROWS_WITH(op.run(x, memory.at(first, shape)), refused);
-    for (const std::int64_t first : {152, 248}) CHECK_NOTHROW(op.run(x, memory.at(first, shape)));
-  }
-}
 
 TEST_CASE("rows at any distance overlap where a value is both's", "[ops]") {
   std::vector<f32> memory(400);
