@@ -16,11 +16,9 @@ using namespace precast::gpu;
 
 /// y = x / |x|. The tile says how many threads share a row, and whether it stays in their registers.
 template <int Tile, int Count, class Types, class From>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void unit_rows_kernel(GlobalPointer<const From> x,
-                                                              GlobalPointer<typename Types::result> y,
-                                                              std::int64_t rows, std::int64_t columns,
-                                                              bool aligned) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
+    unit_rows_kernel(GlobalPointer<const From> x, GlobalPointer<typename Types::result> y, std::int64_t rows,
+                     std::int64_t columns, bool aligned) {
   const RowPlace place = row_place<row_tiles[Tile]>();
   const std::int64_t offset = place.row * columns;
   const Row<row_tiles[Tile], Count, From> row(x + offset, place.row < rows ? columns : 0, place.lane,

@@ -103,6 +103,7 @@ TEST_CASE("an index is divided alike in 32 bits, in 64, and by a multiplication"
     }
   CHECK(gpu::divide_index(0, 5).quotient == 0);
   CHECK(gpu::Divisor(5).divide(0).quotient == 0);
+  CHECK(gpu::Divisor{}.divide(7).quotient == 7);
   // Around every multiple that a rounded reciprocal could miss.
   for (std::int64_t by = 1; by < 0x80000000; by += by / 3 + 1)
     for (std::int64_t quotient = 0x7fffffff / by; quotient > 0; quotient /= 2)

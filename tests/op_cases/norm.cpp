@@ -269,6 +269,22 @@ TEST_CASE("group_norm of values whose squares are beyond f32 is its bias", "[nor
   }
 }
 
+TEST_CASE("moments of a group that is not finite are no numbers", "[norm]") {
+  constexpr f32 infinity = std::numeric_limits<f32>::infinity();
+  for (const f32 value : {infinity, -infinity, std::numeric_limits<f32>::quiet_NaN()})
+    for (const std::int64_t side : {1, 2, 50}) {
+      CAPTURE(value, side);
+      auto x = random_tensor<f32>({1, side, side, 8}, 3);
+      x.data()[x.elements() - 1] = value;
+      const auto moments = to_host(group_moments(sent(x), {.groups = 2, .eps = eps}));
+      const auto finite = moments.view().row(0), other = moments.view().row(1);
+      CHECK(std::ranges::all_of(finite, [](f32 moment) { return std::isfinite(moment); }));
+      CHECK(std::isnan(other[0] + other[1]));
+      CHECK(std::isnan(other[2]));
+      CHECK(std::isnan(other[3]));
+    }
+}
+
 TEST_CASE("norms take a weight as a tensor and a bias as a view", "[norm]") {
   const auto x = sent(random_tensor<f32>({1, 2, 2, 8}, 1));
   const Tensor<f32> weight = sent(random_tensor<f32>({8}, 2)), one = sent(random_tensor<f32>({1, 8}, 3));

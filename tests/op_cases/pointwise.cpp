@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -170,6 +171,9 @@ TEST_CASE("pointwise stores overflow to inf or clamp, as the policy has it", "[p
   CHECK(closed[1] == -65504);
   CHECK(std::isnan(closed[3]));
   CHECK(std::isnan(wide(clamp<F32>(x, {.low = -1, .high = 1}))[3]));
+  constexpr f32 no_number = std::numeric_limits<f32>::quiet_NaN();
+  CHECK_THROWS_AS(clamp<F32>(x, {.low = no_number}), InputError);
+  CHECK_THROWS_AS(clamp<F32>(x, {.high = no_number}), InputError);
 }
 
 TEST_CASE("the sampler's step is in f32, its product rounded first", "[pointwise]") {

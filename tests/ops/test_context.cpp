@@ -28,6 +28,12 @@ TEMPLATE_TEST_CASE("host: every op takes a context, and writes into a view, and 
     for (auto& value : out.values()) value = {};
     into(out.view(), current_context());
     CHECK(same_bits(out, expected));
+    for (auto& value : out.values()) value = {};
+    into(out);  // a tensor is a view of itself
+    CHECK(same_bits(out, expected));
+    for (auto& value : out.values()) value = {};
+    into(out, current_context());
+    CHECK(same_bits(out, expected));
     Tensor<typename std::remove_cvref_t<decltype(out)>::value_type> other(Shape{1, 1});
     CHECK_THROWS_AS(into(other.view()), ShapeError);
   });

@@ -142,6 +142,16 @@ TEST_CASE("results in the memory of an operand are refused, and beside it are no
   const auto heads = [&](std::int64_t first) { return heads_of_rows(at(first, {1, 2, 6, 2}, 2)); };
   CHECK_NOTHROW(attention_into<F32>(heads(0), heads(24), heads(48), {}, heads(72)));
   CHECK_THROWS_AS(attention_into<F32>(heads(0), heads(24), heads(48), {}, heads(71)), ShapeError);
+  // The first rows of longer heads [1, 2, 6, 2]; and heads that share one of keys and values.
+  const auto first_rows = [&](std::int64_t first, std::int64_t stride) {
+    return HeadsView<f32>(memory.data() + first, {1, 3, 2, 2}, {2 * stride, 2, stride});
+  };
+  CHECK_NOTHROW(
+      attention_into<F32>(first_rows(0, 12), first_rows(6, 12), first_rows(24, 0), {}, first_rows(40, 12)));
+  for (const std::int64_t first : {1, 17, 24, 29})
+    CHECK_THROWS_WITH(attention_into<F32>(first_rows(0, 12), first_rows(6, 12), first_rows(24, 0), {},
+                                          first_rows(first, 12)),
+                      Catch::Contains("lies in the memory of the operand"));
 }
 
 TEST_CASE("linear refuses shapes that do not fit", "[linear]") {

@@ -161,8 +161,8 @@ struct AttentionReference {
             score = dot * scale + (c.biased ? in.bias.data()[(h * c.queries + i) * c.keys + j] : 0.0);
             most = std::max(most, score);
             if (std::isinf(score)) continue;
-            off = std::max(
-                off, scale * length * u_sum * growth(c.width) + std::abs(score) * (u_inside + 3 * unit<f32>));
+            off = std::max(off, std::abs(scale) * length * u_sum * growth(c.width) +
+                                    std::abs(score) * (u_inside + 3 * unit<f32>));
           }
           for (std::int64_t j = 0; j < seen; ++j) {
             double& score = scores[static_cast<std::size_t>(j)];

@@ -38,7 +38,7 @@ auto add_per_sample(const X& x, const V& values) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto add_per_sample_into(const Context& context, const Arguments&... arguments) {
+auto add_per_sample_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return add_per_sample_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

@@ -46,6 +46,9 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
   const AttentionProblem& problem = call.problem;
   detail::require_same_shape("attention", call.rows(), out.shape());
   detail::require_log_sums("attention", problem, log_sums);
+  detail::require_heads_apart_from("attention", call, out);
+  detail::require_heads_apart_from("attention", call, log_sums);
+  detail::require_apart("attention", out, log_sums);
   using Forward = precisions<P, Attention>;
   detail::run_op_into<Attention, Forward>(
       "attention", out,
@@ -90,6 +93,13 @@ void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v,
   detail::require_same_shape("attention_gradient",
                              Shape{problem.batch, problem.keys, problem.heads_kv * problem.width_v},
                              dv.shape());
+  const auto require_apart = [&](auto gradient) {
+    detail::require_heads_apart_from("attention_gradient", call, gradient);
+    detail::require_apart("attention_gradient", gradient, as_view(dout), as_view(out), log_sums);
+  };
+  require_apart(dq);
+  require_apart(dk);
+  require_apart(dv);
   const auto heads = split_heads(as_view(dout), problem.heads);
   const auto result = split_heads(as_view(out), problem.heads);
   using Forward = typename precisions<P, Attention>::operand;

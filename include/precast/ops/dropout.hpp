@@ -32,6 +32,7 @@ void dropout_into(const X& x, const DropoutOptions& options,
   if (!(options.probability >= 0 && options.probability < 1))
     throw InputError("dropout: a probability of " + std::to_string(options.probability) +
                      " is not at least 0 and below 1");
+  detail::require_apart_or_same("dropout", out, as_view(x));
   detail::run_op_into<Pointwise, precisions<P, Pointwise>>("dropout", out, [&]<class Types>(Types, auto to) {
     backend::dropout<Types>(as_view(x), options.probability, options.seed, options.offset, to);
   });

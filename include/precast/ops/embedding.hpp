@@ -26,6 +26,7 @@ void embedding_of_view_into(T table, std::span<const std::int32_t> ids, View<typ
   require_rows("embedding", ids, table.shape()[0]);
   const Shape shape{static_cast<std::int64_t>(ids.size()), table.shape()[1]};
   require_same_shape("embedding", shape, out.shape());
+  if constexpr (ScalarDtype<typename T::value_type>) require_apart("embedding", out, table);
   run_op_into<Pointwise, Row>(
       "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
 }
@@ -56,7 +57,7 @@ auto embedding(const T& table, std::span<const std::int32_t> ids) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto embedding_into(const Context& context, const Arguments&... arguments) {
+auto embedding_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return embedding_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

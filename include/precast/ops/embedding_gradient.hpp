@@ -32,6 +32,7 @@ void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, co
                               "are not [" + std::to_string(ids.size()) + ", C] and a table [V, C]");
   detail::require_rows("embedding_gradient", ids, out.shape()[0], embedding_without_gradient);
   if (out.elements() == 0) return;
+  detail::require_apart("embedding_gradient", out, rows);
   detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "embedding_gradient",
       [&]<class Types>(Types, auto to) { backend::embedding_gradient<Types>(rows, ids, options, to); }, out);

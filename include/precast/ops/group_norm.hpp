@@ -32,6 +32,8 @@ void group_norm_of_view_into(X x, W weight, W bias, const GroupNormOptions& opti
     throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
                      to_string(shape));
   require_same_shape("group_norm", shape, out.shape());
+  require_apart_or_same("group_norm", out, x);
+  require_apart("group_norm", out, weight, bias);
   run_op_into<Norm, Row>("group_norm", out, [&](auto types, auto to) {
     if (to.elements() == 0) return;
     backend::group_norm<decltype(types)>(x, groups, weight, bias, static_cast<f32>(options.eps),

@@ -44,6 +44,8 @@ void group_norm_with_of_view_into(X x, M moments, W weight, W bias, const GroupN
     shapes_do_not_fit("group_norm_with", shape, moments.shape(),
                       "are not [B, H, W, C] and [B * " + std::to_string(groups) + ", 4]");
   require_same_shape("group_norm_with", shape, out.shape());
+  require_apart_or_same("group_norm_with", out, x);
+  require_apart("group_norm_with", out, moments, weight, bias);
   run_op_into<Norm, Row>("group_norm", out, [&](auto types, auto to) {
     if (to.elements() == 0) return;
     backend::group_norm_with<decltype(types)>(x, moments, weight, bias, options.activation, to);
@@ -57,7 +59,8 @@ void group_norm_with_of_view_into(X x, M moments, W weight, W bias, const GroupN
 inline namespace PRECAST_BACKEND {
 
 /// The moments of each group of neighbouring channels of each image of x [B, H, W, C], in f32, to out [B *
-/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance. The activation is the norm's
+/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance. Of a group that holds an
+/// infinity or NaN the last two are NaN, and so is the sum of the first two. The activation is the norm's
 /// alone. `out` must not overlap x. Throws ShapeError where shapes or groups do not fit, and where images
 /// have no values to take moments of.
 template <ScalarArray X>
@@ -65,6 +68,7 @@ void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> o
   const Shape moments = detail::shape_of_moments(x.shape(), options.groups);
   detail::require_same_shape("group_moments", moments, out.shape());
   detail::require_rows_apart("group_moments", out);
+  detail::require_apart("group_moments", out, as_view(x));
   if (moments[0] > 0 && (!MemoryCounter::active() || !backend::Memory::on_host))
     backend::group_moments(as_view(x), options.groups, static_cast<f32>(options.eps), out);
 }

@@ -25,6 +25,8 @@ template <class Row, class X, class M>
 void layer_norm_of_view_into(std::string_view name, X x, const Affine<M>& affine, const NormOptions& options,
                              View<typename Row::result> out) {
   require_same_shape(name, x.shape(), out.shape());
+  require_apart_or_same(name, out, x);
+  require_apart(name, out, affine.scale, affine.shift);
   run_op_into<Norm, Row>(name, out, [&](auto types, auto to) {
     backend::layer_norm<decltype(types)>(x, affine, static_cast<f32>(options.eps), to);
   });

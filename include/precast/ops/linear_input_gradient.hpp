@@ -72,6 +72,7 @@ void linear_input_gradient_into(const Y& y, const TransposedWeight<P>& weight,
                      std::to_string(weight.out_features()) + " columns that the layer makes");
   detail::require_same_shape("linear_input_gradient", in.shape().with_back(weight.in_features()),
                              out.shape());
+  detail::require_apart("linear_input_gradient", out, in);
   detail::run_op_into<Matmul, precisions<P, Matmul>>(
       "linear_input_gradient", out, [&]<class Types>(Types, auto to) {
         using Transposed =

@@ -22,6 +22,7 @@ template <PolicyType P, ScalarArray X, ScalarArray Y>
 void mean_squared_error_into(const X& x, const Y& y, View<typename precisions<P, Loss>::result> out) {
   detail::require_same_shape("mean_squared_error", x.shape(), y.shape());
   detail::require_same_shape("mean_squared_error", Shape{}, out.shape());
+  detail::require_apart("mean_squared_error", out, as_view(x), as_view(y));
   detail::run_op_into<Loss, precisions<P, Loss>>("mean_squared_error", out, [&](auto types, auto to) {
     backend::mean_squared_error<decltype(types)>(as_view(x), as_view(y), to);
   });
@@ -46,6 +47,7 @@ void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOpt
   const auto checked =
       detail::targets_of_rows("cross_entropy", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy", Shape{}, out.shape());
+  detail::require_apart("cross_entropy", out, as_view(logits));
   detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", out, [&](auto types, auto to) {
     backend::cross_entropy<decltype(types)>(as_view(logits), std::span<const std::int32_t>(checked), to);
   });
@@ -61,7 +63,7 @@ auto cross_entropy(const X& logits, const T& targets, const CrossEntropyOptions&
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto mean_squared_error_into(const Context& context, const Arguments&... arguments) {
+auto mean_squared_error_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return mean_squared_error_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

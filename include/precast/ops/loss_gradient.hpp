@@ -27,6 +27,7 @@ void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
   const auto checked =
       detail::targets_of_rows("cross_entropy_gradient", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
+  detail::require_apart_or_same("cross_entropy_gradient", out, as_view(logits));
   const auto kept =
       static_cast<std::int64_t>(checked.size()) - std::count(checked.begin(), checked.end(), no_target);
   const f32 factor = dloss / static_cast<f32>(std::max<std::int64_t>(kept, 1));

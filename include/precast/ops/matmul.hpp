@@ -55,8 +55,7 @@ void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, 
   const auto packed = backend::PackedWeight<Right>::template for_one_product<
       detail::with_storage<precisions<P, Matmul>, Right>>(right);
   detail::require_same_shape("matmul_transposed", left.shape().with_back(right.rows()), out.shape());
-  detail::require_apart("matmul_transposed", out, left);
-  detail::require_apart("matmul_transposed", out, right);
+  detail::require_apart("matmul_transposed", out, left, right);
   detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", out, [&]<class Types>(Types, auto to) {
     backend::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, Epilogue{}, to);
   });
@@ -97,11 +96,11 @@ Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto matmul_transposed_into(const Context& context, const Arguments&... arguments) {
+auto matmul_transposed_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return matmul_transposed_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto matmul_into(const Context& context, const Arguments&... arguments) {
+auto matmul_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return matmul_into<P>(arguments...); });
 }
 template <PolicyType P, ScalarArray A, ScalarArray B>

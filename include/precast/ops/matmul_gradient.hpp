@@ -22,6 +22,7 @@ void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<
     detail::shapes_do_not_fit("matmul_left_gradient", left.shape(), right.shape(),
                               "are not [..., M, N] and [K, N] with an N of 1 or more");
   detail::require_same_shape("matmul_left_gradient", left.shape().with_back(right.rows()), out.shape());
+  detail::require_apart("matmul_left_gradient", out, left, right);
   using Stored = value_type_of<B>;
   const auto packed = backend::PackedWeight<Stored>::template for_one_product<
       detail::with_storage<gradient_precisions<P, Matmul>, Stored>>(right);
@@ -41,6 +42,7 @@ void matmul_right_gradient_into(const A& a, const DC& dc, View<typename training
   const auto right = as_view(dc);
   detail::require_as_many_rows("matmul_right_gradient", left.shape(), right.shape());
   detail::require_same_shape("matmul_right_gradient", Shape{left.columns(), right.columns()}, out.shape());
+  detail::require_apart("matmul_right_gradient", out, left, right);
   if (out.elements() == 0) return;
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "matmul_right_gradient",
@@ -53,11 +55,11 @@ void matmul_right_gradient_into(const A& a, const DC& dc, View<typename training
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto matmul_left_gradient_into(const Context& context, const Arguments&... arguments) {
+auto matmul_left_gradient_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return matmul_left_gradient_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto matmul_right_gradient_into(const Context& context, const Arguments&... arguments) {
+auto matmul_right_gradient_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return matmul_right_gradient_into<P>(arguments...); });
 }
 

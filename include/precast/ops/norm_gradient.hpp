@@ -25,6 +25,7 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& optio
                               View<typename training<P>::gradient> dx) {
   detail::require_same_shape("layer_norm_gradient", dy.shape(), x.shape());
   detail::require_same_shape("layer_norm_gradient", x.shape(), dx.shape());
+  detail::require_apart("layer_norm_gradient", dx, as_view(dy), as_view(x));
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "layer_norm_gradient",
       [&]<class Types>(Types, auto to) {
@@ -47,6 +48,12 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const N
   detail::require_same_shape("layer_norm_gradient", x.shape(), dx.shape());
   for (const Shape& parameters : {weight.shape(), dweight.shape(), dbias.shape()})
     detail::require_one_per_column("layer_norm_gradient", x.shape(), parameters);
+  const auto require_apart = [&](auto out) {
+    detail::require_apart("layer_norm_gradient", out, as_view(dy), as_view(x), as_view(weight));
+  };
+  require_apart(dx);
+  require_apart(dweight);
+  require_apart(dbias);
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "layer_norm_gradient",
       [&]<class Types>(Types, auto to, auto to_weight, auto to_bias) {
@@ -71,6 +78,8 @@ void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const Nor
     detail::shapes_do_not_fit("rms_norm_gradient", x.shape(), weight.shape(),
                               "are not [..., heads * D] and [D] with a D of 1 or more");
   detail::require_same_shape("rms_norm_gradient", weight.shape(), dweight.shape());
+  detail::require_apart("rms_norm_gradient", dx, as_view(dy), as_view(x), as_view(weight));
+  detail::require_apart("rms_norm_gradient", dweight, as_view(dy), as_view(x), as_view(weight));
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "rms_norm_gradient",
       [&]<class Types>(Types, auto to, auto to_weight) {

@@ -2,6 +2,7 @@
 // once; with Downcast<Pointwise>, after each step of its function.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/pointwise.hpp>
+#include <precast/error.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/broadcast.hpp>
@@ -35,6 +37,16 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
+/// What a pointwise op reads in the places of its result may lie there; rows that are shared may not.
+template <class Out, class In>
+void require_no_overlap(std::string_view name, View<Out> out, const View<In>& in) {
+  require_apart_or_same(name, out, in);
+}
+template <class Out, class In>
+void require_no_overlap(std::string_view name, View<Out> out, const RowBroadcast<In>& in) {
+  require_apart(name, out, in.values);
+}
+
 /// An op that makes each value of the values in the same places of its inputs, of which the first, a view,
 /// has the result's shape. Like the others that name a row of the op table, it is stamped once for all
 /// policies with that row.
@@ -42,6 +54,8 @@ template <class Types, class F, class First, class... Rest>
 void pointwise_into(std::string_view name, View<typename Types::result> out, const F& function,
                     const First& first, const Rest&... rest) {
   require_same_shape(name, first.shape(), out.shape());
+  require_no_overlap(name, out, first);
+  (require_no_overlap(name, out, rest), ...);
   run_op_into<Pointwise, Types>(name, out, [&](auto types, auto to) {
     backend::map_values<decltype(types)>(to, function, first, rest...);
   });
@@ -52,6 +66,7 @@ template <class Types, class X>
 void copy_view_into(X x, View<typename Types::result> out) {
   if (x.elements() != out.elements() || x.columns() != out.columns())
     shapes_do_not_fit("copy_into", x.shape(), out.shape(), "have different rows");
+  require_apart_or_same("copy_into", out, x);
   run_op_into<Pointwise, Types>("copy_into", out,
                                 [&](auto types, auto to) { backend::copy_values<decltype(types)>(x, to); });
 }
@@ -185,10 +200,12 @@ auto scale_shift(const X& x, const ScaleShiftOptions& options) {
 }
 
 /// x, no smaller than `low` and no larger than `high`, of one shape; NaN stays. `out` must not overlap x.
-/// Throws ShapeError where the shapes differ.
+/// Throws ShapeError where the shapes differ, InputError where a bound is NaN.
 template <PolicyType P, ScalarArray X>
 void clamp_into(const X& x, const ClampOptions& options,
                 View<typename precisions<P, Pointwise>::result> out) {
+  if (std::isnan(options.low) || std::isnan(options.high))
+    throw InputError("clamp: a bound is NaN: give a number, or leave it out");
   detail::pointwise_into<precisions<P, Pointwise>>("clamp", out,
                                                    elementwise::Clamp{options.low, options.high}, as_view(x));
 }
@@ -211,7 +228,7 @@ void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) 
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ActivationType F, class... Arguments>
-auto activate_into(const Context& context, const Arguments&... arguments) {
+auto activate_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return activate_into<P, F>(arguments...); });
 }
 template <PolicyType P, ActivationType F, class... Arguments>
@@ -219,7 +236,7 @@ auto activate(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return activate<P, F>(arguments...); });
 }
 template <PolicyType P, ActivationType F, class... Arguments>
-auto gated_product_into(const Context& context, const Arguments&... arguments) {
+auto gated_product_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return gated_product_into<P, F>(arguments...); });
 }
 template <PolicyType P, ActivationType F, class... Arguments>
@@ -227,7 +244,7 @@ auto gated_product(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return gated_product<P, F>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto activate_into(const Context& context, const Arguments&... arguments) {
+auto activate_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return activate_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -235,7 +252,7 @@ auto activate(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return activate<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto add_into(const Context& context, const Arguments&... arguments) {
+auto add_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return add_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -243,7 +260,7 @@ auto add(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return add<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto gated_add_into(const Context& context, const Arguments&... arguments) {
+auto gated_add_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return gated_add_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -251,7 +268,7 @@ auto gated_add(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return gated_add<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto gated_product_into(const Context& context, const Arguments&... arguments) {
+auto gated_product_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return gated_product_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -277,7 +294,7 @@ auto clamp(const Context& context, const X& x, const ClampOptions& options) {
   return with_context(context, [&] { return clamp<P>(x, options); });
 }
 template <PolicyType P, class... Arguments>
-auto copy_into(const Context& context, const Arguments&... arguments) {
+auto copy_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return copy_into<P>(arguments...); });
 }
 

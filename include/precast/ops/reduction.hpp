@@ -28,6 +28,7 @@ template <PolicyType P, ScalarArray X>
 void reduce_into(std::string_view name, const X& x, Over over, Reduce reduce,
                  View<typename precisions<P, Reduction>::result> out) {
   require_same_shape(name, reduced_shape(x.shape(), over), out.shape());
+  require_apart(name, out, as_view(x));
   const std::int64_t length = over == Over::all ? x.elements() : x.shape().back();
   run_op_into<Reduction, precisions<P, Reduction>>(name, out, [&](auto types, auto to) {
     backend::reduce_values<decltype(types)>(as_view(x), length, reduce, to);
@@ -74,7 +75,7 @@ auto mean(const X& x, Over over = Over::all) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto sum_into(const Context& context, const Arguments&... arguments) {
+auto sum_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return sum_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
@@ -82,7 +83,7 @@ auto sum(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return sum<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>
-auto mean_into(const Context& context, const Arguments&... arguments) {
+auto mean_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return mean_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

@@ -33,6 +33,7 @@ void upsample_view_into(X x, std::int64_t factor, View<typename Row::result> out
   };
   if (size.rank() != 4 || size[0] != whole[0] || size[3] != whole[3] || !cut(1) || !cut(2))
     shapes_do_not_fit("upsample_nearest", whole, size, "are the result and where it should go");
+  require_apart("upsample_nearest", out, x);
   run_op_into<Pointwise, Row>("upsample_nearest", out, [&](auto types, auto to) {
     backend::upsample_nearest<decltype(types)>(x, factor, to);
   });
@@ -64,7 +65,7 @@ auto upsample_nearest(const X& x, std::int64_t factor) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto upsample_nearest_into(const Context& context, const Arguments&... arguments) {
+auto upsample_nearest_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return upsample_nearest_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

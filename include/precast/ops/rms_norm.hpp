@@ -21,6 +21,8 @@ template <class Row, class X, class W>
 void rms_norm_of_view_into(std::string_view name, X x, W weight, const NormOptions& options,
                            View<typename Row::result> out) {
   require_same_shape(name, x.shape(), out.shape());
+  require_apart_or_same(name, out, x);
+  require_apart(name, out, weight);
   run_op_into<Norm, Row>(name, out, [&](auto types, auto to) {
     backend::rms_norm<decltype(types)>(x, weight, static_cast<f32>(options.eps), to);
   });

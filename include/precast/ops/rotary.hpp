@@ -20,6 +20,8 @@ template <class Row, class X, RotaryPairs Pairs>
 void rotary_of_view_into(X x, const RotaryTableOf<Pairs>& table, View<typename Row::result> out) {
   require_heads_of("rotary", x.shape(), table);
   require_same_shape("rotary", x.shape(), out.shape());
+  require_apart_or_same("rotary", out, x);
+  require_apart("rotary", out, table.cos.view(), table.sin.view());
   run_op_into<Position, Row>("rotary", out, [&]<class Types>(Types, auto to) {
     if constexpr (Pairs == RotaryPairs::neighbours)
       backend::rotary<Types>(x, table.cos.view(), table.sin.view(), to);

@@ -21,6 +21,8 @@ void rotary_gradient_into(const DY& dy, const RotaryTableOf<Pairs>& table,
                           View<typename training<P>::gradient> out) {
   detail::require_heads_of("rotary_gradient", dy.shape(), table);
   detail::require_same_shape("rotary_gradient", dy.shape(), out.shape());
+  detail::require_apart_or_same("rotary_gradient", out, as_view(dy));
+  detail::require_apart("rotary_gradient", out, table.cos.view(), table.sin.view());
   detail::run_gradients_into<Position, gradient_precisions<P, Position>>(
       "rotary_gradient",
       [&]<class Types>(Types, auto to) {

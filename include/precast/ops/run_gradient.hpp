@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -17,12 +18,24 @@ namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
+/// Throws ShapeError where an op writes one of its results where it writes another.
+template <class... T>
+void require_results_apart(std::string_view name, View<T>... outs) {
+  const std::array<RowBytes, sizeof...(T)> written{RowBytes(outs)...};
+  for (std::size_t i = 0; i < written.size(); ++i)
+    for (std::size_t other = 0; other < i; ++other)
+      if (!MemoryCounter::active() && written[i].meet(written[other]))
+        throw ShapeError(std::string(name) + ": result " + std::to_string(other + 1) + " and result " +
+                         std::to_string(i + 1) + " lie in the same memory: give each its own");
+}
+
 /// Runs `kernel(Types{}, outs...)`, and tells the watch hook of each. For the first value that is not finite
 /// it is run a second time, with `widened_to_f32<Types>` and results in f32 that start as zeros; so `outs`
 /// must not overlap what it reads.
 template <OpClass Op, class Types, class Kernel, class... T>
 void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs) {
   (require_rows_apart(name, outs), ...);
+  require_results_apart(name, outs...);
   if (MemoryCounter::active()) {
     constexpr bool takes_memory =
         std::is_same_v<Op, Matmul> || std::is_same_v<Op, Attention> ||

@@ -56,29 +56,55 @@ struct RowBytes {
     if (step == 0) count = 1;
     step = step == 0 ? bytes : -step;
   }
-  std::int64_t end() const { return first + (count - 1) * step + bytes; }
+  std::int64_t last() const { return first + (count - 1) * step; }
+  std::int64_t end() const { return last() + bytes; }
   /// Whether a byte of the runs lies in [begin, end).
   bool meet(std::int64_t begin, std::int64_t end) const {
     const std::int64_t run = begin < first + bytes ? 0 : (begin - first - bytes) / step + 1;
     return run < count && first + run * step < end;
   }
+  /// Whether a byte of these runs is one of the other's.
+  bool meet(const RowBytes& other) const {
+    if (count == 0 || other.count == 0 || end() <= other.first || other.end() <= first) return false;
+    if (step == other.step) {  // its last run against what all of its runs would meet, moved there
+      RowBytes moved = other;
+      moved.count += count - 1;
+      return moved.meet(last(), end());
+    }
+    if (count > other.count) return other.meet(*this);
+    for (std::int64_t begin = first; begin <= last(); begin += step)
+      if (other.meet(begin, begin + bytes)) return true;
+    return false;
+  }
 };
 
-/// Throws ShapeError where what an op writes lies, in part or whole, where it reads: products and attention
-/// read again what they have written over.
-template <class Out, class In>
-void require_apart(std::string_view op, View<Out> out, View<In> in) {
+[[noreturn]] inline void lies_in_operand(std::string_view op, const Shape& out, const Shape& in) {
+  throw ShapeError(std::string(op) + ": the result " + to_string(out) +
+                   " lies in the memory of the operand " + to_string(in) +
+                   ", which is read while it is written: give it memory of its own");
+}
+
+/// Throws ShapeError where what an op writes lies, in part or whole, where it reads: it would read again what
+/// it has written over.
+template <class Out, class... In>
+void require_apart(std::string_view op, View<Out> out, View<In>... in) {
   if (MemoryCounter::active()) return;  // whose addresses are no memory's
-  const RowBytes written(out), read(in);
-  if (written.count == 0 || read.count == 0 || written.end() <= read.first || read.end() <= written.first)
-    return;
-  for (std::int64_t row = 0; row < written.count; ++row) {
-    const std::int64_t begin = written.first + row * written.step;
-    if (read.meet(begin, begin + written.bytes))
-      throw ShapeError(std::string(op) + ": the result " + to_string(out.shape()) +
-                       " lies in the memory of the operand " + to_string(in.shape()) +
-                       ", which is read while it is written: give it memory of its own");
-  }
+  const RowBytes written(out);
+  const auto require = [&](const auto& operand) {
+    if (written.meet(RowBytes(operand))) lies_in_operand(op, out.shape(), operand.shape());
+  };
+  (require(in), ...);
+}
+
+/// The same of an op that has read a value, or the row of it, before it writes what is made of it: there each
+/// result may lie just where its operand does.
+template <class Out, class In>
+void require_apart_or_same(std::string_view op, View<Out> out, View<In> in) {
+  const bool same = sizeof(Out) == sizeof(In) && static_cast<const void*>(out.data()) == in.data() &&
+                    out.elements() == in.elements() &&
+                    (out.contiguous() ? in.contiguous()
+                                      : out.columns() == in.columns() && out.row_stride() == in.row_stride());
+  if (!same) require_apart(op, out, in);
 }
 
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second

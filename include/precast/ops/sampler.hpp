@@ -30,6 +30,7 @@ template <class F, class... In>
 void sampler_op(std::string_view name, View<f32> out, const F& function, const In&... in) {
   (require_same_shape(name, in.shape(), out.shape()), ...);
   require_rows_apart(name, out);
+  (require_apart_or_same(name, out, View<const f32>(in)), ...);
   backend::map_values<SamplerStep>(out, function, View<const f32>(in)...);
 }
 
@@ -92,6 +93,7 @@ inline void rescale_guidance_into(View<const f32> guided, View<const f32> positi
   if (guided.elements() == 0) return;
   const std::int64_t values = guided.elements() / guided.shape()[0];
   if (values < 2) throw InputError("rescale_guidance: images of one value have no standard deviation");
+  detail::require_apart_or_same("rescale_guidance", out, guided);
   const Tensor<f32> squares = detail::squared_deviations(guided);
   const Tensor<f32> wanted = detail::squared_deviations(positive);
   const Shape single{guided.elements(), 1};

@@ -16,6 +16,7 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P, ScalarArray X>
 void softmax_into(const X& x, View<typename precisions<P, Softmax>::result> out) {
   detail::require_same_shape("softmax", x.shape(), out.shape());
+  detail::require_apart_or_same("softmax", out, as_view(x));
   detail::run_op_into<Softmax, precisions<P, Softmax>>(
       "softmax", out, [&](auto types, auto to) { backend::softmax<decltype(types)>(as_view(x), to); });
 }
@@ -30,7 +31,7 @@ auto softmax(const X& x) {
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, class... Arguments>
-auto softmax_into(const Context& context, const Arguments&... arguments) {
+auto softmax_into(const Context& context, Arguments&&... arguments) {
   return with_context(context, [&] { return softmax_into<P>(arguments...); });
 }
 template <PolicyType P, class... Arguments>

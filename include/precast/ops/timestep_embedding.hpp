@@ -37,6 +37,7 @@ void timestep_embedding_into(const View<const f32>& times, const TimestepWaves& 
                              View<typename precisions<P, Position>::result> out) {
   detail::require_waves(out.columns(), waves);
   detail::require_same_shape("timestep_embedding", Shape{times.elements(), out.columns()}, out.shape());
+  detail::require_apart("timestep_embedding", out, times);
   detail::run_op_into<Position, precisions<P, Position>>("timestep_embedding", out, [&](auto types, auto to) {
     backend::timestep_embedding<decltype(types)>(times, waves, to);
   });

@@ -70,6 +70,7 @@ void linear_input_gradient_into(const DY& dy, const W& weight, View<typename tra
     detail::shapes_do_not_fit("linear_input_gradient", left.shape(), right.shape(),
                               "are not [..., out] and a weight [out, in] with an `out` of 1 or more");
   detail::require_same_shape("linear_input_gradient", left.shape().with_back(right.columns()), out.shape());
+  detail::require_apart("linear_input_gradient", out, left, right);
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "linear_input_gradient",
       [&]<class Types>(Types, auto to) {
@@ -89,6 +90,7 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
   const auto right = as_view(x);
   detail::require_as_many_rows("linear_weight_gradient", left.shape(), right.shape());
   detail::require_same_shape("linear_weight_gradient", Shape{left.columns(), right.columns()}, out.shape());
+  detail::require_apart("linear_weight_gradient", out, left, right);
   if (out.elements() == 0) return;
   detail::run_gradients_into<Matmul, parameter_gradient_precisions<P, Matmul>>(
       "linear_weight_gradient",
@@ -109,6 +111,7 @@ void bias_gradient_into(const DY& dy, const GradientOptions& options,
   for (std::size_t i = 0; fits && i < one.rank(); ++i) fits = one[i] == all[all.rank() - one.rank() + i];
   if (!fits)
     detail::shapes_do_not_fit("bias_gradient", all, one, "do not fit: the second is the end of the first");
+  detail::require_apart("bias_gradient", out, as_view(dy));
   detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "bias_gradient",
       [&]<class Types>(Types, auto to) { backend::sum_of_rows<Types>(as_view(dy), options, to); }, out);
@@ -116,7 +119,7 @@ void bias_gradient_into(const DY& dy, const GradientOptions& options,
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ScalarArray X, class... Rest>
-void linear_into(const Context& context, const X& x, const Rest&... rest) {
+void linear_into(const Context& context, const X& x, Rest&&... rest) {
   with_context(context, [&] { linear_into<P>(x, rest...); });
 }
 template <PolicyType P, ScalarArray DY, ScalarArray W>

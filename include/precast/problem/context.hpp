@@ -7,6 +7,7 @@
 //     return with_context(context, [&] { return softmax<P>(arguments...); });
 //   }
 //
+// One that writes into a view takes `Arguments&&...`, since what it is given to write into may be a tensor.
 // An op whose options may be written in braces (attention, norms, gradients) spells its parameters out.
 #pragma once
 

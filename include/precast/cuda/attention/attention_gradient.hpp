@@ -71,10 +71,9 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
 
 // A block has a query: the sum of dout out of its row.
 template <class DO, class O>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
-                                     1) void deltas_kernel(Heads<const DO> dout, Heads<const O> out,
-                                                           std::int64_t queries, std::int64_t heads,
-                                                           std::int64_t width_v, GlobalPointer<f32> deltas) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
+    deltas_kernel(Heads<const DO> dout, Heads<const O> out, std::int64_t queries, std::int64_t heads,
+                  std::int64_t width_v, GlobalPointer<f32> deltas) {
   const auto [index, query] = divide_index(block_index().x, queries);
   const auto [batch, head] = divide_index(index, heads);
   const auto gradient = row_of(dout, batch, head, query);
@@ -89,9 +88,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
 // A block has a query: gradients of 128 scores are shared, then each thread adds them up for its columns, all
 // keys in their order.
 template <class Types, class ForwardOperand, class Q, class K, class DO, class V>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
-                                     1) void query_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from,
-                                                                   Heads<typename Types::result> dq) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
+    query_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from, Heads<typename Types::result> dq) {
   const auto gradients = static_shared<f32, gradient_threads, struct GradientsOfScores>();
   const auto [index, query] = divide_index(block_index().x, of.queries);
   const auto [batch, head] = divide_index(index, of.heads);
@@ -124,10 +122,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
 // A block has a key: weights of 128 queries and gradients of their scores are shared, then each thread adds
 // them up for its columns, all heads and queries in their order.
 template <class Types, class ForwardOperand, class Q, class K, class DO, class V>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads,
-                                     1) void key_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from,
-                                                                 Heads<typename Types::result> dk,
-                                                                 Heads<typename Types::result> dv) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
+    key_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from, Heads<typename Types::result> dk,
+                        Heads<typename Types::result> dv) {
   using Result = typename Types::result;
   const auto gradients = static_shared<f32, gradient_threads, struct GradientsOfColumn>();
   const auto weights = static_shared<f32, gradient_threads, struct WeightsOfColumn>();

@@ -87,8 +87,8 @@ inline constexpr int gradient_threads = 128;
 
 // A block has a query: a thread has each 128th of its keys.
 template <class Types, class ForwardOperand, class Q, class K>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(ScoresOf<Q, K> of,
-                                                                               GlobalPointer<f32> log_sums) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
+    log_sums_kernel(ScoresOf<Q, K> of, GlobalPointer<f32> log_sums) {
   const DividedIndex row = divide_index(block_index().x, of.queries);
   const DividedIndex place = divide_index(row.quotient, of.heads);  // a lambda of clang's captures no binding
   const auto score = [&](std::int64_t key) {
@@ -110,10 +110,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(gradient_threads, 1) void log_sums_kernel(S
 // A warp has a query: the logarithm of what the row's weights add up to where they are made of its log_sum,
 // which is what rounding has taken of that. 0 where it matters to none.
 template <class Types, class ForwardOperand, class Q, class K>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(threads_per_warp,
-                                     1) void rests_of_log_sums_kernel(ScoresOf<Q, K> of,
-                                                                      GlobalPointer<const f32> log_sums,
-                                                                      GlobalPointer<f32> rests) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp, 1)
+    rests_of_log_sums_kernel(ScoresOf<Q, K> of, GlobalPointer<const f32> log_sums, GlobalPointer<f32> rests) {
   const f32 log_sum = log_sums[block_index().x];
   f32 sum = 0;
   if (is_coarse_log_sum(log_sum)) {

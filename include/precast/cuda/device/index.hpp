@@ -29,10 +29,15 @@ PRECAST_DEVICE DividedIndex divide_index(std::int64_t index, std::int64_t by) {
 /// shift (Granlund and Montgomery 1994).
 class Divisor {
  public:
+  /// By 1.
   Divisor() = default;
   /// Of 1 or more; one of 0 says so, and divides nothing.
   constexpr Divisor(std::int64_t by) : by_(by) {
-    if (by < 1 || by >> 31) return;  // a shift alone makes 0 of any smaller index
+    if (by < 1 || by >> 31) {  // a shift alone makes 0 of any smaller index
+      multiplier_ = 0;
+      shift_ = 31;
+      return;
+    }
     shift_ = std::bit_width(static_cast<std::uint32_t>(by - 1));
     multiplier_ = static_cast<std::uint32_t>(
         (std::uint64_t{1} << 32) * ((std::uint64_t{1} << shift_) - static_cast<std::uint64_t>(by)) /
@@ -54,8 +59,8 @@ class Divisor {
 
  private:
   std::int64_t by_ = 1;
-  std::uint32_t multiplier_ = 0;
-  int shift_ = 31;
+  std::uint32_t multiplier_ = 1;
+  int shift_ = 0;
 };
 
 }  // namespace precast::gpu

@@ -30,9 +30,8 @@ struct EmbeddingInput {
 
 // Bytes moved: each row that is asked for read once and written once, the minimum.
 template <int Count, bool Saturates, class From, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void embedding_kernel(MapOutput<To> out,
-                                                                                MapInput<From> table,
-                                                                                Ids ids) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
+    embedding_kernel(MapOutput<To> out, MapInput<From> table, Ids ids) {
   const MapPlace<Count> place = map_place<Count>(out);
   const EmbeddingInput<From> in{table.data, table.row_stride, &ids};
   map_and_store<Count>(Cast<To, Saturates>{}, out, place, map_loads(in, place));
@@ -40,9 +39,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void embedding_kernel(
 
 /// A table in blocks: a thread decodes a value, rounds it and stores it. Right, and simple.
 template <bool Saturates, BlockDtype From, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(256, 1) void embedding_of_blocks(GlobalPointer<To> out,
-                                                                      std::int64_t row_stride,
-                                                                      BlockRows<From> table, Ids ids) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(256, 1)
+    embedding_of_blocks(GlobalPointer<To> out, std::int64_t row_stride, BlockRows<From> table, Ids ids) {
   const int row = block_index().y;
   const int column = block_index().x * 256 + thread_index();
   if (column < table.columns)

@@ -42,8 +42,8 @@ struct EmbeddingGradientArguments {
 // Bytes moved: each row of dy read once, and each row of the table that occurs written once, read too where
 // it is added to; 8 for each row of dy, from a cache after a warp's first column.
 template <class Types, class DY>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1) void embedding_gradient_kernel(
-    EmbeddingGradientArguments<DY, typename Types::result> a) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
+    embedding_gradient_kernel(EmbeddingGradientArguments<DY, typename Types::result> a) {
   using To = typename Types::result;
   const std::int64_t first = block_index().x;
   const std::int32_t number = NumberedRow::number(a.keys[first]);
@@ -65,9 +65,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1) void embeddi
 
 // Bytes moved: each value written once.
 template <class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads,
-                                     1) void clear_rows_kernel(GlobalPointer<To> out, std::int64_t rows,
-                                                               std::int64_t stride, std::int64_t columns) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
+    clear_rows_kernel(GlobalPointer<To> out, std::int64_t rows, std::int64_t stride, std::int64_t columns) {
   const std::int64_t column = std::int64_t{block_index().x} * embedding_gradient_threads + thread_index();
   if (column >= columns) return;
   for (std::int64_t row = block_index().y; row < rows; row += grid_size().y)

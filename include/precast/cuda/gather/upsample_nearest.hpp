@@ -23,8 +23,9 @@ struct Enlargement {
 // Bytes moved: each value read once and written factor^2 times, the minimum: the thread that has read a run
 // writes all of its copies. `in` describes the rows, columns and plan of what is read.
 template <int Count, bool Saturates, class From, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void upsample_nearest_kernel(
-    MapOutput<const From> in, GlobalPointer<To> out, std::int64_t out_stride, Enlargement sizes) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
+    upsample_nearest_kernel(MapOutput<const From> in, GlobalPointer<To> out, std::int64_t out_stride,
+                            Enlargement sizes) {
   const MapPlace<Count> place = map_place<Count>(in);
   const auto [line, pixel] = divide_index(place.row, sizes.in_width);
   const auto [image, line_of_image] = divide_index(line, sizes.in_height);

@@ -33,9 +33,8 @@ struct CrossEntropyArguments {
 // Bytes moved: each logit read once, the minimum, up to 8192 classes (f32; 16384 of 16 bits); longer rows are
 // read twice, the second time from the L2 cache while it holds them. 4 written for a row.
 template <int Tile, int Count, class From>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void cross_entropy_kernel(CrossEntropyArguments<From> a,
-                                                                  Ids targets) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
+    cross_entropy_kernel(CrossEntropyArguments<From> a, Ids targets) {
   using Steps = CrossEntropySteps<f32>;
   const RowPlace place = row_place<row_tiles[Tile]>();
   const bool exists = place.row < a.rows;
@@ -52,9 +51,8 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
 
 // Bytes moved: each logit read twice, and 4 written for a row.
 template <class Types, class From>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums,
-                                     1) void narrow_cross_entropy_kernel(CrossEntropyArguments<From> a,
-                                                                         Ids targets) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    narrow_cross_entropy_kernel(CrossEntropyArguments<From> a, Ids targets) {
   using Steps = CrossEntropySteps<typename Types::inside>;
   const std::int64_t row = block_index().x;
   const std::int32_t target = targets.values[row];
@@ -78,8 +76,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums,
 
 // Bytes moved: 4 read for a row.
 template <class Types>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_mean_loss_kernel(
-    GlobalPointer<const f32> losses, std::int64_t rows, f32 kept, GlobalPointer<typename Types::result> out) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    narrow_mean_loss_kernel(GlobalPointer<const f32> losses, std::int64_t rows, f32 kept,
+                            GlobalPointer<typename Types::result> out) {
   const f32 sum =
       narrow_block_sum<Types, struct NarrowLosses>(rows, [&](std::int64_t i) { return losses[i]; });
   if (thread_index() == 0)

@@ -33,8 +33,9 @@ struct CrossEntropyGradientArguments {
 // Bytes moved: each logit read three times, from a cache but for the first where a row fits there, and each
 // gradient written once.
 template <class Types, class From>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void cross_entropy_gradient_kernel(
-    CrossEntropyGradientArguments<From, typename Types::result> a, Ids targets) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    cross_entropy_gradient_kernel(CrossEntropyGradientArguments<From, typename Types::result> a,
+                                  Ids targets) {
   using To = typename Types::result;
   using Steps = CrossEntropyGradientSteps<typename Types::inside>;
   const std::int64_t row = block_index().x;

@@ -32,8 +32,8 @@ struct SquaredErrorArguments {
 
 // Bytes moved: each value of both read once, the minimum, and 4 written for a piece of 512 runs of 16 bytes.
 template <int Tile, int Count, class X, class Y>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void squared_error_kernel(SquaredErrorArguments<X, Y> a) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
+    squared_error_kernel(SquaredErrorArguments<X, Y> a) {
   constexpr RowTile tile = row_tiles[Tile];
   const RowPlace place = row_place<tile>();
   const PiecePlace piece = piece_place(a.cut, place);
@@ -57,8 +57,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
 
 // Bytes moved: each value of both read once, the minimum. One block, in one order of additions: slow.
 template <class Types, class X, class Y>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_squared_error_kernel(
-    CountedValues<X> x, CountedValues<Y> y, std::int64_t count, GlobalPointer<typename Types::result> out) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    narrow_squared_error_kernel(CountedValues<X> x, CountedValues<Y> y, std::int64_t count,
+                                GlobalPointer<typename Types::result> out) {
   const f32 sum = narrow_block_sum<Types, struct NarrowSquaredErrors>(count, [&](std::int64_t i) {
     const f32 difference = x[i] - y[i];
     return planted<"inside ignored">(squared_difference<typename Types::inside>(x[i], y[i]),

@@ -35,10 +35,8 @@ inline constexpr int column_threads = 128;
 
 // Bytes moved: what a term reads once for each row and column; 4 written for a column of each partial sum.
 template <class Types, class Term>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(column_threads,
-                                     1) void partial_column_sums_kernel(Term term, std::int64_t rows,
-                                                                        std::int64_t width,
-                                                                        GlobalPointer<f32> sums) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(column_threads, 1)
+    partial_column_sums_kernel(Term term, std::int64_t rows, std::int64_t width, GlobalPointer<f32> sums) {
   const std::int64_t column = std::int64_t{block_index().x} * column_threads + thread_index();
   if (column >= planted<"column edge">(width, width - 1)) return;
   f32 sum = 0;
@@ -66,8 +64,9 @@ struct TotalsOutput {
 
 // Bytes moved: 4 read for a column of each partial sum.
 template <class Types, bool Saturates, class T>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void total_column_sums_kernel(
-    GlobalPointer<const f32> sums, std::int64_t partial, std::int64_t width, TotalsOutput<T> out) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    total_column_sums_kernel(GlobalPointer<const f32> sums, std::int64_t partial, std::int64_t width,
+                             TotalsOutput<T> out) {
   const std::int64_t column = block_index().x;
   const f32 total = sum_in_block<Types, struct ColumnTotals>(
       partial, [&](std::int64_t p) { return sums[p * width + column]; });

@@ -111,11 +111,9 @@ class ChunkRuns {
 
 // Bytes moved: each value read once, the minimum, and 16 bytes written for 128 runs of 16 bytes or more.
 template <int Count, class From>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
-                                     1) void chunk_moments_kernel(GlobalPointer<const From> x,
-                                                                  std::int64_t stride, bool aligned,
-                                                                  GroupPlan plan,
-                                                                  GlobalPointer<f32> partial) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GroupPlan::threads, 1)
+    chunk_moments_kernel(GlobalPointer<const From> x, std::int64_t stride, bool aligned, GroupPlan plan,
+                         GlobalPointer<f32> partial) {
   const std::int64_t warp =
       static_cast<std::int64_t>(block_index().x) * (GroupPlan::threads / threads_per_warp) + warp_index();
   const auto [chunk_of_batch, span] = plan.spans.divide(warp);
@@ -162,9 +160,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(GroupPlan::threads,
 // Bytes moved: 16 read for each chunk of a group and 16 written for the group, the minimum.
 // A block to a group of an image.
 template <int Threads>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads, 1) void group_moments_kernel(GlobalPointer<const f32> partial,
-                                                                           std::int64_t chunks, f32 eps,
-                                                                           GroupResults<f32> results) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Threads, 1)
+    group_moments_kernel(GlobalPointer<const f32> partial, std::int64_t chunks, f32 eps,
+                         GroupResults<f32> results) {
   constexpr int warps = Threads / threads_per_warp;
   const std::int64_t group = block_index().x;
   Moments moments;

@@ -87,8 +87,9 @@ PRECAST_DEVICE ChannelFactors<Count> channel_factors(const GroupNormInput<From, 
 // which no kernel reaches whose images are larger than the caches. Statistics and parameters come from the
 // caches.
 template <int Count, bool Saturates, class Activation, class From, class To, class W>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(PixelPlan::threads, PixelPlan::least_blocks) void group_norm_kernel(
-    GlobalPointer<To> out, std::int64_t out_stride, GroupNormInput<From, W> in, PixelPlan plan) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(PixelPlan::threads, PixelPlan::least_blocks)
+    group_norm_kernel(GlobalPointer<To> out, std::int64_t out_stride, GroupNormInput<From, W> in,
+                      PixelPlan plan) {
   const auto [image, in_image] = plan.threads_of_image.divide(
       static_cast<std::int64_t>(block_index().x) * PixelPlan::threads + thread_index());
   if (image >= plan.batch) return;

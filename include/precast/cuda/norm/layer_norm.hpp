@@ -31,8 +31,8 @@ struct LayerNormArguments : NormArguments<From, To, W> {
 // come from memory once and from the nearest cache after that, since a multiprocessor's blocks all want the
 // same.
 template <int Tile, int Count, bool Saturates, class From, class To, class W>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void layer_norm_kernel(LayerNormArguments<From, To, W> a) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
+    layer_norm_kernel(LayerNormArguments<From, To, W> a) {
   const RowPlace place = row_place<row_tiles[Tile]>();
   const std::int64_t r = place.row;
   const bool exists = r < a.rows;

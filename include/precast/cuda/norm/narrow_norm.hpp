@@ -32,8 +32,8 @@ struct NarrowNormArguments : NormArguments<From, To, W> {
 
 // Bytes moved: each value read two or three times and written once.
 template <class Types, bool Centred, class Activation, class From, class W>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_norm_kernel(
-    NarrowNormArguments<From, typename Types::result, W> a) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    narrow_norm_kernel(NarrowNormArguments<From, typename Types::result, W> a) {
   using Steps = NarrowNorm<Types>;
   const auto [down, set] = divide_index(block_index().x, a.across);
   const std::int64_t first_row = down * a.pixels, first_column = set * a.width;

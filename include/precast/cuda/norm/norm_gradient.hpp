@@ -83,8 +83,8 @@ PRECAST_DEVICE Normaliser normaliser_of(std::int64_t count, f32 eps, Value&& val
 // Bytes moved: x and dy read once from memory, and three to five times from a cache; dx written once, and 12
 // for a run. A block has a run, however short it is.
 template <class Types, bool Centred, class DY, class X, class W>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void norm_gradient_kernel(
-    NormGradientArguments<DY, X, W, typename Types::result> a) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    norm_gradient_kernel(NormGradientArguments<DY, X, W, typename Types::result> a) {
   using Inside = typename Types::inside;
   const std::int64_t run = block_index().x;
   const auto [row, part] = divide_index(run, a.runs_of_row);

@@ -37,8 +37,8 @@ struct RmsNormArguments {
 // 16384 of 16 bits); longer ones are read twice. Weights, cosines and sines come from the nearest cache,
 // which they are small enough to stay in while a token's heads are normalised.
 template <int Tile, int Count, bool Rotates, bool Saturates, class From, class To, class W>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void rms_norm_kernel(RmsNormArguments<From, To, W> a) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
+    rms_norm_kernel(RmsNormArguments<From, To, W> a) {
   const RowPlace place = row_place<row_tiles[Tile]>();  // a row here is a head
   const bool exists = place.row < a.rows * a.heads.value();
   const DividedIndex head = a.heads.divide(place.row);

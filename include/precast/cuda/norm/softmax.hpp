@@ -29,8 +29,8 @@ struct SoftmaxArguments {
 // Bytes moved: each value read once and written once, the minimum, up to 8192 columns (f32 result); longer
 // rows are read three times, the second and third time from the L2 cache while it holds them.
 template <int Tile, int Count, bool Saturates, class From, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void softmax_kernel(SoftmaxArguments<From, To> a) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
+    softmax_kernel(SoftmaxArguments<From, To> a) {
   const RowPlace place = row_place<row_tiles[Tile]>();
   const std::int64_t r = place.row;
   const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, r < a.rows ? a.columns : 0, place.lane,
@@ -48,9 +48,10 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
 
 // Bytes moved: each value read three times and written once.
 template <class Types, class From>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1) void narrow_softmax_kernel(
-    GlobalPointer<const From> x, std::int64_t x_stride, GlobalPointer<typename Types::result> out,
-    std::int64_t out_stride, std::int64_t columns) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    narrow_softmax_kernel(GlobalPointer<const From> x, std::int64_t x_stride,
+                          GlobalPointer<typename Types::result> out, std::int64_t out_stride,
+                          std::int64_t columns) {
   const std::int64_t row = block_index().x;
   const auto value = [&](std::int64_t i) { return to_f32(x[row * x_stride + i]); };
   const auto largest_of_threads = static_shared<f32, narrow_partial_sums, struct NarrowLargest>();

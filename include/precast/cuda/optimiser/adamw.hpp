@@ -28,9 +28,8 @@ struct AdamWPointers {
 // Bytes moved: master and means read and written once, the gradient read once, and what ops read written
 // once: the minimum.
 template <class T, class Stored>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
-                                     1) void adamw_kernel(ParameterChunks<AdamWPointers<T, Stored>> all,
-                                                          AdamWStep<T> step) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(optimiser_threads, 1)
+    adamw_kernel(ParameterChunks<AdamWPointers<T, Stored>> all, AdamWStep<T> step) {
   constexpr int count = values_at_once<T, Stored>;
   const Chunk chunk = chunk_of_block(all);
   const auto& of = all.arrays[chunk.parameter];

@@ -58,10 +58,9 @@ PRECAST_DEVICE GradientSums sum_of_block(const GradientSums& mine, Site site = S
 // Bytes moved: each gradient read once, and written once where the loss was scaled, the minimum; 16 written
 // for a block.
 template <class T>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
-                                     1) void unscale_gradients_kernel(ParameterChunks<GradientArray<T>> all,
-                                                                      f32 inverse,
-                                                                      GlobalPointer<GradientSums> sums) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(optimiser_threads, 1)
+    unscale_gradients_kernel(ParameterChunks<GradientArray<T>> all, f32 inverse,
+                             GlobalPointer<GradientSums> sums) {
   constexpr int count = values_at_once<T>;
   const Chunk chunk = chunk_of_block(all);
   const GlobalPointer<T> values = all.arrays[chunk.parameter].values;
@@ -86,10 +85,9 @@ PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
 
 // Bytes moved: 16 read for a chunk. One block, and one order.
 template <int Threads>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(Threads,
-                                     1) void add_gradient_sums_kernel(GlobalPointer<const GradientSums> sums,
-                                                                      std::int64_t count,
-                                                                      GlobalPointer<GradientSums> out) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Threads, 1)
+    add_gradient_sums_kernel(GlobalPointer<const GradientSums> sums, std::int64_t count,
+                             GlobalPointer<GradientSums> out) {
   GradientSums mine;
   for (std::int64_t i = thread_index(); i < count; i += Threads) {
     const GradientSums one = sums[i];

@@ -37,9 +37,8 @@ struct Nothing {
 
 // Bytes moved: each value read once, unless all become the same, and written once.
 template <class T, class F>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(optimiser_threads,
-                                     1) void change_values_kernel(ParameterChunks<GradientArray<T>> all,
-                                                                  F function) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(optimiser_threads, 1)
+    change_values_kernel(ParameterChunks<GradientArray<T>> all, F function) {
   constexpr int count = values_at_once<T>;
   const Chunk chunk = chunk_of_block(all);
   const GlobalPointer<T> values = all.arrays[chunk.parameter].values;

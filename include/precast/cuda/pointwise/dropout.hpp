@@ -16,9 +16,8 @@ namespace detail {
 
 // Bytes moved: each value read once and written once, the minimum.
 template <int Count, bool Saturates, class From, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void dropout_kernel(MapOutput<To> out,
-                                                                              MapInput<From> x,
-                                                                              DropoutMask mask) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
+    dropout_kernel(MapOutput<To> out, MapInput<From> x, DropoutMask mask) {
   const MapPlace<Count> place = map_place<Count>(out);
   const auto loads = map_loads(x, place);
   PRECAST_UNROLL

@@ -16,9 +16,10 @@ namespace detail {
 
 // Bytes moved: each value of three arrays read once, and of two written once: the minimum.
 template <class Types, int Count, class F, class DY, class A, class B>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void gated_product_gradient_kernel(
-    MapOutput<typename Types::result> da, GlobalPointer<typename Types::result> db, std::int64_t db_stride,
-    MapInput<DY> dy, MapInput<A> a, MapInput<B> b) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
+    gated_product_gradient_kernel(MapOutput<typename Types::result> da,
+                                  GlobalPointer<typename Types::result> db, std::int64_t db_stride,
+                                  MapInput<DY> dy, MapInput<A> a, MapInput<B> b) {
   using To = typename Types::result;
   using Inside = typename Types::inside;
   using Gradient = elementwise::GatedProductGradient<F>;

@@ -107,8 +107,8 @@ PRECAST_DEVICE void map_and_store(const Op& op, const MapOutput<To>& out, const 
 // Bytes moved: each value of each array read once and each result written once, the minimum; rows that are
 // broadcast come from a cache after their first use.
 template <int Count, class Op, class To, class... Input>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void map_kernel(Op op, MapOutput<To> out,
-                                                                          Input... in) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
+    map_kernel(Op op, MapOutput<To> out, Input... in) {
   const MapPlace<Count> place = map_place<Count>(out);
   map_and_store<Count>(op, out, place, map_loads(in, place)...);
 }

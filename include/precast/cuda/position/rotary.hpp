@@ -27,8 +27,8 @@ struct RotaryInput {
 // nearest cache for all heads but its first. Rows of the map are (row, head) pairs: a run never leaves a
 // head.
 template <int Count, bool Saturates, class From, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1) void rotary_kernel(MapOutput<To> out,
-                                                                             RotaryInput<From> in) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
+    rotary_kernel(MapOutput<To> out, RotaryInput<From> in) {
   const MapPlace<Count> place = map_place<Count>(out);
   const auto [row, head] = in.heads.divide(place.row);
   const std::int64_t token = in.tokens.divide(row).rest;

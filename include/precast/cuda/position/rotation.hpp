@@ -35,7 +35,7 @@ inline constexpr int rotation_threads = 256;
 // Bytes moved: each value read once and written once, the minimum; neighbours of halves by neighbouring
 // lanes. A token's cosines and sines come from the nearest cache for all heads but its first.
 template <bool Saturates, class From, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(rotation_threads, 1) void rotate_kernel(RotationArguments<From, To> a) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rotation_threads, 1) rotate_kernel(RotationArguments<From, To> a) {
   const std::int64_t index = std::int64_t{block_index().x} * rotation_threads + thread_index();
   if (index >= a.pairs) return;
   const auto [head_of_row, pair] = a.pairs_of_head.divide(index);

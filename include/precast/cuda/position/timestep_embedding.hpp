@@ -20,9 +20,10 @@ namespace detail {
 // A block to a time. Few values, in float64 where the reference feels every rounding of an angle. Bytes
 // moved: a time read once, by all threads together, and each value written once, the minimum.
 template <bool Saturates, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(128, 1) void timestep_embedding_kernel(
-    GlobalPointer<const f32> times, std::int64_t times_of_row, std::int64_t times_stride,
-    GlobalPointer<To> out, std::int64_t out_stride, std::int64_t columns, TimestepWaves waves) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(128, 1)
+    timestep_embedding_kernel(GlobalPointer<const f32> times, std::int64_t times_of_row,
+                              std::int64_t times_stride, GlobalPointer<To> out, std::int64_t out_stride,
+                              std::int64_t columns, TimestepWaves waves) {
   const int row = block_index().x;
   const std::int64_t half = columns / 2, frequencies = half - waves.frequency_shift;
   const std::int64_t cosines = waves.cosines_first ? 0 : half, sines = half - cosines;

@@ -23,10 +23,9 @@ namespace detail {
 
 // Bytes moved: each value read once and 4 written for a group, the minimum. One order of additions: slow.
 template <class Types, class From>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(narrow_partial_sums,
-                                     1) void narrow_reduce_kernel(CountedValues<From> x, std::int64_t length,
-                                                                  bool means,
-                                                                  SumOutput<typename Types::result> out) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
+    narrow_reduce_kernel(CountedValues<From> x, std::int64_t length, bool means,
+                         SumOutput<typename Types::result> out) {
   const std::int64_t group = block_index().x;
   const f32 sum = narrow_block_sum<Types, struct NarrowSummed>(
       length, [&](std::int64_t i) { return x[group * length + i]; });

@@ -74,9 +74,9 @@ struct SumOutput {
 // Bytes moved: each value read once, the minimum, and 4 written for a row, or for a piece of 512 runs of 16
 // bytes.
 template <int Tile, int Count, bool Saturates, class From, class To>
-PRECAST_KERNEL PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads,
-                                     1) void sum_kernel(GlobalPointer<const From> x, std::int64_t stride,
-                                                        bool aligned, RowPieces cut, SumOutput<To> out) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
+    sum_kernel(GlobalPointer<const From> x, std::int64_t stride, bool aligned, RowPieces cut,
+               SumOutput<To> out) {
   const RowPlace place = row_place<row_tiles[Tile]>();
   const PiecePlace piece = piece_place(cut, place);
   const Row<row_tiles[Tile], Count, From> row(x + piece.row * stride + piece.first, piece.columns, place.lane,
