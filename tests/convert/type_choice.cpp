@@ -174,7 +174,7 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
   for (const BlockFormat& format : block_formats)
     for (const std::int64_t columns : {32, 64, 96, 128, 224, 256, 640}) {
       if (columns % format.info.values_per_block == 0) continue;
-      const auto other = casting::fitting_type(format.info, columns);
+      const auto other = casting::fitting_type(format.info, {32, columns});
       REQUIRE(other);
       CHECK(columns % other->values_per_block == 0);
       CHECK(bits_per_value(*other) >= bits_per_value(format.info));
