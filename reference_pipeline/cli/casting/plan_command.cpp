@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -168,7 +169,7 @@ void add_plan_command(CLI::App& app) {
       ->add_option_function<std::string>(
           "--error",
           [options](const std::string& text) {
-            options->request.error = parse_real("--error", text, 0, 1e300);
+            options->request.error = parse_real("--error", text, 0, std::numeric_limits<double>::max());
           },
           "Instead of a size: the predicted error that is allowed; the plan is as small as can be")
       ->type_name("E")
