@@ -42,7 +42,7 @@ bool is_in(const DtypeInfo& type, std::string_view dtype) {
 
 /// A dtype by which bits are counted: of rows under scales, as long as the parameter's are.
 DtypeInfo counted(const DtypeInfo& dtype, const families::BlockParameter& parameter) {
-  const auto fitting = fitting_type(dtype, parameter.shape.back());
+  const auto fitting = fitting_type(dtype, parameter.shape);
   return fitting && fitting->name == dtype.name ? *fitting : dtype;
 }
 
@@ -60,7 +60,7 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
   const auto wanted = find_type(type);
   if (!wanted)
     throw InputError("'" + io::printable(type) + "' is no format of this build: it has " + type_list());
-  const auto fitting = fitting_type(*wanted, parameter.shape.back());
+  const auto fitting = fitting_type(*wanted, parameter.shape);
   // In its own type it stays, too: not every encoder gives its own blocks back, and products of blocks round
   // otherwise than those of values.
   if (!fitting || is_in(*fitting, parameter.dtype.name)) {

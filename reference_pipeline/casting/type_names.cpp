@@ -4,6 +4,7 @@
 #include <casting/type_names.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/dtype/blocks/small_float_blocks.hpp>
 
 namespace precast::casting {
 
@@ -11,6 +12,9 @@ namespace {
 
 /// What has blocks of 32 values, by rising size: each is better than those before it.
 constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q8_0"};
+
+/// ComfyUI pads such matrices to it.
+constexpr std::int64_t rows_of_mxfp8_tile = 32;
 
 }  // namespace
 
@@ -24,7 +28,13 @@ std::string known_name(std::string_view name) {
   return found ? found->name : std::string(name);
 }
 
-std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t columns) {
+bool has_whole_tiles(const DtypeInfo& type, const Shape& matrix) {
+  return type.name != dtype_traits<mxfp8>::name || matrix[0] % rows_of_mxfp8_tile == 0;
+}
+
+std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matrix) {
+  if (!has_whole_tiles(wanted, matrix)) return std::nullopt;
+  const std::int64_t columns = matrix.back();
   if (const CastType* const type = formats::format_named(wanted.name); type && type->of_rows)
     return columns > 0 && columns < type->info.values_per_block
                ? std::optional(scaled_row_info(type->info.name, columns))

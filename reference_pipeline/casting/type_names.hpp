@@ -30,11 +30,15 @@ std::optional<DtypeInfo> find_type(std::string_view name);
 /// A format's name as this build has it, of a name in either case; what is none stays as it is.
 std::string known_name(std::string_view name);
 
-/// What a matrix with rows of so many values takes where `wanted` is asked for: `wanted` where its blocks
-/// divide the rows; else, of iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and
-/// divides them; and nothing where none does: then it stays as it is. A format whose blocks are rows fits
-/// all, with rows of so many columns. cost, plan and convert all go by this.
-std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, std::int64_t columns);
+/// What a matrix takes where `wanted` is asked for: `wanted` where its blocks divide the rows; else, of
+/// iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and divides them; and nothing
+/// where none does, nor the matrix is in whole tiles: then it stays as it is. A format whose blocks are rows
+/// fits all, with rows of so many columns. cost, plan and convert all go by this.
+std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matrix);
+
+/// Whether a matrix has as many rows as files take of a format: of mxfp8, whose scales lie there in the order
+/// of tensor cores, a multiple of 32.
+bool has_whole_tiles(const DtypeInfo& type, const Shape& matrix);
 
 /// The bits that a parameter takes in a file, its scales included, as convert and inspect count them: where a
 /// scale is the whole tensor's, rows have none of their own there, and none says how long it is.

@@ -1,6 +1,8 @@
 // Finds the parts of the input, and writes them.
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
 #include <system_error>
 
 #include <convert/folder_in_progress.hpp>
@@ -10,6 +12,7 @@
 #include <families/request_error.hpp>
 
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/json_text.hpp>
 #include <precast/io/suffix.hpp>
 
 namespace precast::conversion {
@@ -61,6 +64,19 @@ void list_other_files(const fs::path& root, const fs::path& below, std::vector<f
   }
   if (failed) throw io::system_error(root / below, "cannot be read", failed.value(), "check its permissions");
   for (const fs::path& folder : folders) list_other_files(root, folder, above, files);
+}
+
+/// A component's config without what it says of how its weights were quantised, which they no longer are: by
+/// it diffusers and transformers would look for scales. Nothing where it says nothing of it.
+std::optional<std::string> config_of_converted(const fs::path& config) {
+  constexpr const char* of_weights = "quantization_config";
+  try {
+    nlohmann::json json = io::load_json(config);
+    if (!json.is_object() || json.erase(of_weights) == 0) return std::nullopt;
+    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  } catch (const InputError&) {  // it is copied as it is
+    return std::nullopt;
+  }
 }
 
 /// "diffusion_pytorch_model" of all names that weights have in a folder.
@@ -222,6 +238,13 @@ void ModelConversion::copy_others_to(const fs::path& folder) const {
   for (const fs::path& file : copies_) {
     std::error_code failed;
     fs::create_directories((folder / file).parent_path(), failed);
+    const bool of_converted =
+        file.filename() == "config.json" &&
+        std::ranges::find(parts_, file.parent_path().string(), &ModelPart::component) != parts_.end();
+    if (const auto text = of_converted ? config_of_converted(in_ / file) : std::nullopt; text && !failed) {
+      io::write_file(folder / file, *text);
+      continue;
+    }
     if (!failed) fs::copy_file(in_ / file, folder / file, failed);
     if (failed)
       throw io::system_error(out_ / file, "could not be written", failed.value(),
@@ -240,8 +263,8 @@ void ModelConversion::write(const WrittenCallback& written) const {
         !part.component.empty() && !fs::create_directory(folder.path() / part.component, failed) && failed)
       throw io::system_error(out_ / part.component, "could not be written", failed.value(),
                              "free some space, or choose another place");
-  copy_others_to(folder.path());
   try {
+    copy_others_to(folder.path());
     write_parts(folder.path(), written);
   } catch (const InputError& failed) {
     // It names a file of a folder that is gone when it is read.

@@ -315,7 +315,7 @@ bool is_scaled(const DtypeInfo& type, Container container) {
 
 bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& shape) {
   return shape.rank() == 2 && shape.elements() > 0 && name.ends_with(weight_end) &&
-         (!is_mxfp8(type) || (shape[0] % 32 == 0 && shape[1] % 32 == 0)) &&
+         (!is_mxfp8(type) || (casting::has_whole_tiles(type, shape) && shape[1] % 32 == 0)) &&
          (!is_nvfp4(type) || (shape[0] % 16 == 0 && shape[1] % 64 == 0));
 }
 

@@ -15,6 +15,11 @@ constexpr std::array<std::string_view, 11> flux_ends{
     "img_in.",     "txt_in.",           "time_in.",         "vector_in.", "guidance_in.", "final_layer.",
     "x_embedder.", "context_embedder.", "time_text_embed.", "proj_out.",  "norm_out."};
 
+/// What enters a UNet beside its picture, as its authors name it and as diffusers does; its first and last
+/// layer are convolutions.
+constexpr std::array<std::string_view, 5> unet_entries{"time_embed.", "label_emb.", "time_embedding.",
+                                                       "add_embedding.", "class_embedding."};
+
 /// The exit of language models whose head is not their embedding.
 constexpr std::string_view language_model_head = "lm_head.weight";
 
@@ -82,6 +87,9 @@ std::string_view precise_because(WeightsKind kind, std::string_view name, const 
   const std::string_view plain = without_prefix(name);
   if ((kind == WeightsKind::flux || kind == WeightsKind::flux_relative) &&
       std::ranges::any_of(flux_ends, [&](std::string_view end) { return plain.starts_with(end); }))
+    return "entry or exit layer";
+  if (kind == WeightsKind::other &&
+      std::ranges::any_of(unet_entries, [&](std::string_view entry) { return plain.starts_with(entry); }))
     return "entry or exit layer";
   if (plain == language_model_head) return "entry or exit layer";
   if (std::ranges::any_of(embeddings, [&](std::string_view end) { return plain.ends_with(end); }) ||

@@ -218,14 +218,15 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
     if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
   // What takes the place of a type that was added may be one that its kind of file does not have.
-  if (const auto type = casting::fitting_type(*wish.type, facts.shape.back());
+  if (const auto type = casting::fitting_type(*wish.type, facts.shape);
       type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type))) {
     const bool divides_rows = type->name == wish.type->name;
     if (is_scaled(*type, container) && !can_be_scaled(*type, facts.names.front(), facts.shape))
       return {kept, "no matrix of a layer", wish.type, divides_rows};
     return {*type, {}, divides_rows ? std::nullopt : wish.type, divides_rows};
   }
-  return {kept, "no block divides its rows", wish.type, false};
+  const bool divides_rows = facts.shape.back() % wish.type->values_per_block == 0;
+  return {kept, divides_rows ? "no matrix of a layer" : "no block divides its rows", wish.type, divides_rows};
 }
 
 std::vector<std::string> TypeChooser::unmatched_rules() const {

@@ -341,8 +341,8 @@ TEST_CASE("cost falls with bits in nearly every layer of the embedded model, on 
 
 TEST_CASE("a format that rows do not divide gives way to the smallest that does and is no smaller",
           "[casting]") {
-  const auto taken_for = [](const char* wanted, std::int64_t columns) {
-    const auto type = fitting_type(*find_type(wanted), columns);
+  const auto taken_for = [](const char* wanted, std::int64_t columns, std::int64_t rows = 32) {
+    const auto type = fitting_type(*find_type(wanted), {rows, columns});
     return type ? std::string(type->name) : "as it is";
   };
   CHECK(taken_for("q4_k", 256) == "q4_k");
@@ -355,7 +355,10 @@ TEST_CASE("a format that rows do not divide gives way to the smallest that does 
   CHECK(taken_for("nvfp4", 64) == "nvfp4");
   CHECK(taken_for("fp8_e4m3", 7) == "fp8_e4m3");
   CHECK(taken_for("int8_row", 7) == "int8_row");
-  CHECK(fitting_type(*find_type("int8_row"), 7) == DtypeInfo{"int8_row", 7, 15});
+  // As convert has it: files have its scales in the order of tensor cores.
+  CHECK(taken_for("mxfp8", 64) == "mxfp8");
+  CHECK(taken_for("mxfp8", 64, 48) == "as it is");
+  CHECK(fitting_type(*find_type("int8_row"), {3, 7}) == DtypeInfo{"int8_row", 7, 15});
 
   const HostTensor<f32> values = random_tensor<f32>({3, 64}, 7);
   MemorySource source;

@@ -255,6 +255,7 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
           "give a model of Flux's family");
   const std::string costs = scratch.file(
       "costs.json", R"({"layers": [{"name": "a", "parameters": 32, "types": {"q8_0": {"cost": 1}}}]})");
+  refused({"cost", "--merge", costs, "--json", "--weighted"}, 2, "--weighted excludes --json");
   refused({"plan", "--model", unet, "--cost", costs, "--bits", "9", "--verify", "--samples", samples}, 2,
           "give a model of Flux's family");
   const std::string plan = scratch.file("plan.json", R"({"types": {"mid_block": "q8_0"}})");

@@ -393,6 +393,26 @@ TEST_CASE("convert: a model's other components stay, and links back to it are le
   CHECK_FALSE(fs::exists(out / "transformer" / "model"));
 }
 
+TEST_CASE("convert: configs say nothing of a quantisation that weights no longer have") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model", out = scratch.path() / "out",
+                 part = scratch.path() / "part";
+  fs::copy(small_flux, model, fs::copy_options::recursive);
+  const auto config_in = [](const fs::path& folder) {
+    return nlohmann::json::parse(program::content(folder / "config.json"));
+  };
+  const nlohmann::json plain = config_in(model / "transformer");
+  nlohmann::json quantised = plain;
+  quantised["quantization_config"] = {{"quant_method", "bitsandbytes"}, {"load_in_4bit", true}};
+  scratch.file("model/transformer/config.json", quantised.dump());
+  scratch.file("model/scheduler/config.json", quantised.dump());
+  REQUIRE(run({"convert", model.string(), out.string(), "--type", "bf16"}).code == 0);
+  CHECK(config_in(out / "transformer") == plain);
+  CHECK(config_in(out / "scheduler") == quantised);  // no weights of it were converted
+  REQUIRE(run({"convert", (model / "transformer").string(), part.string(), "--type", "bf16"}).code == 0);
+  CHECK(config_in(part) == plain);
+}
+
 TEST_CASE("convert: what cannot be done is one line with the exit code of its kind") {
   const Scratch scratch;
   const std::string here = scratch.path();

@@ -53,6 +53,10 @@ TEST_CASE("plan: a file that reads back, a table, and the same as JSON") {
       {"plan", "--cost", flux_dev_costs, "--error", std::to_string(*plan.error + 1e-3), "--json"});
   REQUIRE(by_error.code == 0);
   CHECK(by_error.json()["bytes"] == *plan.bytes);
+  // Any number is an error that is allowed: then every layer gets its smallest format.
+  const auto by_any = program::run({"plan", "--cost", flux_dev_costs, "--error", "1.7e308", "--json"});
+  REQUIRE(by_any.code == 0);
+  CHECK(by_any.json()["bits"].get<double>() == 2.625);
 
   const auto two =
       program::run({"plan", "--cost", flux_dev_costs, "--bits", "4", "--types", "q2_k,q8_0", "--json"});

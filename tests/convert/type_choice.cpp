@@ -60,6 +60,19 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
   }
   CHECK(chosen(wishes("q4_k"), "lm_head.weight", {256, 256}, Container::gguf, "f16", WeightsKind::other)
             .kept_because == "entry or exit layer");
+  for (const char* name : {"time_embed.0.weight", "label_emb.0.2.weight", "time_embedding.linear_1.weight",
+                           "time_embedding.cond_proj.weight", "add_embedding.linear_2.weight",
+                           "class_embedding.linear_1.weight", "model.diffusion_model.time_embed.2.weight"}) {
+    INFO(name);
+    const auto of_unet = [&](const TypeWishes& wish) {
+      return chosen(wish, name, {256, 256}, Container::gguf, "f16", WeightsKind::other);
+    };
+    CHECK(of_unet(wishes("q4_k")).kept_because == "entry or exit layer");
+    CHECK(of_unet(wishes("q4_k", {"embed|label=q8_0"})).type.name == "q8_0");
+  }
+  CHECK(chosen(wishes("q4_k"), "down_blocks.0.resnets.0.time_emb_proj.weight", {256, 256}, Container::gguf,
+               "f16", WeightsKind::other)
+            .type.name == "q4_k");
   const char* scale = "double_blocks.0.img_attn.norm.query_norm.scale";
   CHECK(chosen(wishes("q4_k"), scale, {256}).type.name == "f32");
   CHECK(chosen(wishes("fp8_e4m3"), scale, {256}, Container::safetensors).type.name == "bf16");
@@ -174,7 +187,7 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
   for (const BlockFormat& format : block_formats)
     for (const std::int64_t columns : {32, 64, 96, 128, 224, 256, 640}) {
       if (columns % format.info.values_per_block == 0) continue;
-      const auto other = casting::fitting_type(format.info, columns);
+      const auto other = casting::fitting_type(format.info, {32, columns});
       REQUIRE(other);
       CHECK(columns % other->values_per_block == 0);
       CHECK(bits_per_value(*other) >= bits_per_value(format.info));

@@ -272,9 +272,9 @@ TEST_CASE("convert rounds f64 once to an added scalar, whatever room that takes"
 
 TEST_CASE("a cast of a parameter takes an added format, and rows that its blocks do not divide another") {
   const formats::Registration<nf4> blocks;
-  CHECK(casting::fitting_type(dtype_info<nf4>, 128) == dtype_info<nf4>);
-  CHECK(casting::fitting_type(dtype_info<nf4>, 96)->name == "iq4_nl");
-  CHECK(!casting::fitting_type(dtype_info<nf4>, 80));
+  CHECK(casting::fitting_type(dtype_info<nf4>, {32, 128}) == dtype_info<nf4>);
+  CHECK(casting::fitting_type(dtype_info<nf4>, {32, 96})->name == "iq4_nl");
+  CHECK(!casting::fitting_type(dtype_info<nf4>, {32, 80}));
 }
 
 }  // namespace added_formats

@@ -173,7 +173,10 @@ TEST_CASE("component: weights of one variant are taken, of several none") {
   const TemporaryFolder folder;
   const auto value = [&] { return first_value(io::ComponentSource(folder.path()).find("a")); };
   write_tensor(folder.path() / "diffusion_pytorch_model.fp16-00001-of-00001.safetensors", "a", 1);
-  expect(refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }), "holds no model.safetensors");
+  expect(
+      refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }),
+      "holds diffusion_pytorch_model.fp16-00001-of-00001.safetensors, one of several shards, and not their "
+      "index, diffusion_pytorch_model.safetensors.index.fp16.json: get it");
   write_text(folder.path() / "diffusion_pytorch_model.safetensors.index.fp16.json",
              R"({"weight_map":{"a":"diffusion_pytorch_model.fp16-00001-of-00001.safetensors"}})");
   CHECK(value() == 1);
@@ -185,6 +188,11 @@ TEST_CASE("component: weights of one variant are taken, of several none") {
   const TemporaryFolder encoder;
   write_tensor(encoder.path() / "model.fp16.safetensors", "a", 4);
   CHECK(first_value(io::ComponentSource(encoder.path()).find("a")) == 4);
+  const TemporaryFolder shards;
+  write_tensor(shards.path() / "model-00002-of-00002.safetensors", "a", 1);
+  expect(refusal(shards.path(), [&] { io::ComponentSource::find_weights(shards.path()); }),
+         "holds model-00002-of-00002.safetensors, one of several shards, and not their index, "
+         "model.safetensors.index.json: get it");
 }
 
 TEST_CASE("component: a link that leads nowhere is named, and nothing is taken in its place") {

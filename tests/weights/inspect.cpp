@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 #include <cli/inspect/inspect_file.hpp>
+#include <cli/inspect/inspect_model.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/files.hpp>
 
@@ -63,6 +64,26 @@ TEST_CASE("inspect: a file's model, parts, names and formats") {
   write_tensors(file, {{"some.thing", scaled.at("img_in.bias")}});
   CHECK(facts().parts.empty());
   CHECK(facts().problem.empty());
+}
+
+TEST_CASE("inspect: parameters are what weights hold, packed ones too, and no scales") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a.safetensors";
+  const auto parameters = [&] { return cli::inspect(file).components.at(0).parameters; };
+  constexpr std::int64_t rows = 16, columns = 64, scales = 128 * 4;  // a tile, with its padding
+  const auto bytes = [](std::int64_t count) {
+    return std::vector<std::uint8_t>(static_cast<std::size_t>(count));
+  };
+  FileTensors tensors{{"a.weight", file_tensor("U8", {rows, columns / 2}, bytes(rows * columns / 2))},
+                      {"a.weight_scale", file_tensor("F8_E4M3", {128, 4}, bytes(scales))},
+                      {"a.weight_scale_2", file_tensor("F32", {}, std::vector<f32>{1})},
+                      {"a.comfy_quant", json_tensor(R"({"format": "nvfp4"})")},
+                      {"a.bias", file_tensor("F32", {rows}, std::vector<f32>(rows))}};
+  write_tensors(file, tensors);
+  CHECK(parameters() == rows * columns + rows);
+  tensors.erase("a.weight_scale");  // it is not read, and counts as it lies
+  write_tensors(file, tensors);
+  CHECK(parameters() == rows * columns / 2 + 1 + std::ssize(tensors.at("a.comfy_quant").bytes) + rows);
 }
 
 TEST_CASE("inspect: what stands beside the tensors of a file") {

@@ -110,7 +110,7 @@ class ComponentSource final : public nn::ParameterSource {
 
   /// The same for a folder, or nothing where there are no weights. Where all of them are of one variant, as
   /// diffusers calls what it writes to `model.fp16.safetensors`, that variant. Throws InputError where there
-  /// are several variants to choose from.
+  /// are several variants to choose from, and where there are shards without their index.
   static std::optional<std::filesystem::path> find_weights(const std::filesystem::path& folder) {
     if (const auto file = find_variant(folder, "")) return file;
     const std::set<std::string> variants = variants_in(folder);
@@ -118,6 +118,7 @@ class ComponentSource final : public nn::ParameterSource {
       throw file_error(folder, "holds weights of several variants, among them '" + *variants.begin() +
                                    "' and '" + *variants.rbegin() +
                                    "': leave one, or take its name out of the names of its files");
+    if (variants.empty()) refuse_shards_alone(folder);
     return variants.empty() ? std::nullopt : find_variant(folder, *variants.begin());
   }
 
@@ -161,6 +162,26 @@ class ComponentSource final : public nn::ParameterSource {
         }
     }
     return variants;
+  }
+
+  /// Names of shards do not say which of several sets they are of, nor whether all are there.
+  static void refuse_shards_alone(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      for (const std::string_view stem : stems) {
+        const std::size_t numbers = name.find("-0");  // "STEM.VARIANT-00001-of-00002.safetensors"
+        if (!name.starts_with(stem) || !name.ends_with(single_end) || numbers == std::string::npos ||
+            numbers < stem.size() || name.find("-of-", numbers) == std::string::npos)
+          continue;
+        const std::string variant = name.substr(stem.size(), numbers - stem.size());
+        if (!variant.empty() && variant.front() != '.') continue;
+        throw file_error(
+            folder, "holds " + printable(name) + ", one of several shards, and not their index, " +
+                        printable(std::string(stem).append(index_start).append(variant).append(index_end)) +
+                        ": get it into this folder as well");
+      }
+    }
   }
 
   struct Place {

@@ -176,14 +176,15 @@ void add_cost_command(CLI::App& app) {
       "the same of the layer's own output; relative: over the mean square of what is compared with; estimate "
       "(default with --estimates-only): --importance's, with its rank correlation with what was measured");
   options->measure_option->type_name(casting::measure_choices);
-  command->add_flag(
+  CLI::Option* weighted = command->add_flag(
       "--weighted", options->weighted,
       "The table for each parameter: over the layer's parameters, in those of the smallest layer");
   CLI::Option* markdown = command->add_flag("--markdown", options->markdown, "The table as Markdown");
   CLI::Option* csv = command->add_flag("--csv", options->csv, "The table as CSV")->excludes(markdown);
   command->add_flag("--json", options->json, "The cost file on stdout in place of a table")
       ->excludes(markdown)
-      ->excludes(csv);
+      ->excludes(csv)
+      ->excludes(weighted);
   add_quiet_option(*command);
   command->footer(
       "The matrices of one layer at a time are encoded to a format and decoded again; norm scales and what "

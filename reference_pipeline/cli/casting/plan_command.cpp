@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -138,6 +139,30 @@ void plan(PlanOptions options) {
   if (!options.output.empty() && !options.json) notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
+/// --verify, and the options that choose what it runs.
+void add_verifying_options(CLI::App& command, PlanOptions& options) {
+  CLI::Option* verify =
+      command
+          .add_flag("--verify", options.verify,
+                    "Runs the planned model on samples: its measured error beside the predicted one")
+          ->group("Verifying");
+  command.add_option("--samples", options.samples, "For --verify: what `precast record` wrote")
+      ->type_name("FILE")
+      ->group("Verifying")
+      ->needs(verify);
+  const std::vector<CLI::Option*> before = command.get_options();
+  add_model_option(command, options.model);
+  add_component_options(command, options.component_files);
+  add_device_option(command, options.device);
+  for (CLI::Option* option : command.get_options())  // without a run they would do nothing
+    if (std::ranges::find(before, option) == before.end()) option->group("Verifying")->needs(verify);
+  command.add_option("--policy", options.policy, "For --verify: the policy that the model runs under")
+      ->type_name(policy_names())
+      ->capture_default_str()
+      ->group("Verifying")
+      ->needs(verify);
+}
+
 }  // namespace
 
 void add_plan_command(CLI::App& app) {
@@ -168,7 +193,7 @@ void add_plan_command(CLI::App& app) {
       ->add_option_function<std::string>(
           "--error",
           [options](const std::string& text) {
-            options->request.error = parse_real("--error", text, 0, 1e300);
+            options->request.error = parse_real("--error", text, 0, std::numeric_limits<double>::max());
           },
           "Instead of a size: the predicted error that is allowed; the plan is as small as can be")
       ->type_name("E")
@@ -205,26 +230,7 @@ void add_plan_command(CLI::App& app) {
                    "The plan as JSON, for precast convert and generate --plan")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "The plan as JSON on stdout, with what it is held against");
-  CLI::Option* verify =
-      command
-          ->add_flag("--verify", options->verify,
-                     "Runs the planned model on samples: its measured error beside the predicted one")
-          ->group("Verifying");
-  command->add_option("--samples", options->samples, "For --verify: what `precast record` wrote")
-      ->type_name("FILE")
-      ->group("Verifying")
-      ->needs(verify);
-  const std::vector<CLI::Option*> before = command->get_options();
-  add_model_option(*command, options->model);
-  add_component_options(*command, options->component_files);
-  add_device_option(*command, options->device);
-  for (CLI::Option* option : command->get_options())  // without a run they would do nothing
-    if (std::ranges::find(before, option) == before.end()) option->group("Verifying")->needs(verify);
-  command->add_option("--policy", options->policy, "For --verify: the policy that the model runs under")
-      ->type_name(policy_names())
-      ->capture_default_str()
-      ->group("Verifying")
-      ->needs(verify);
+  add_verifying_options(*command, *options);
   add_quiet_option(*command);
   command->footer(
       "The predicted error is the sum of the layers' numbers, as if they added up. The plan is the best "

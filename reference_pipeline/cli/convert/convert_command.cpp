@@ -102,6 +102,41 @@ void convert_model(const ConvertOptions& options) {
     print(conversion_text(model, seconds, options.dry_run));
 }
 
+/// The options that choose which tensor gets which type.
+void add_type_options(CLI::App& command, ConvertOptions& options) {
+  std::string types;
+  for (const casting::CastType& type : casting::cast_types()) types += (types.empty() ? "" : "|") + type.name;
+  command
+      .add_option(
+          "--type", options.type,
+          "The type of all matrices whose rows its blocks divide; below 16 bits, entry and exit layers, "
+          "embeddings, norms, convolutions and biases stay as they are. ggml's blocks need .gguf, but for "
+          "nvfp4, which both kinds hold; fp8, mxfp8 and rows under scales need .safetensors, where scales "
+          "lie beside codes as ComfyUI reads them, and so does mxfp6, which only Precast reads. Default: as "
+          "they are")
+      ->type_name(types);
+  command
+      .add_option(
+          "--rule", options.rules,
+          "A type for tensors in whose name an expression is found (ECMAScript); TYPE may be 'keep'. The "
+          "first of several that is found counts, before --plan and --type. It also reaches what stays "
+          "precise otherwise, unless it is found in any text, as '.*' is")
+      ->type_name("REGEX=TYPE")
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false);
+  command
+      .add_option(
+          "--plan", options.plan,
+          "A type for the matrices of each layer; JSON as 'precast plan' writes it, {\"types\": {LAYER: "
+          "TYPE}}. It goes before --type")
+      ->type_name("FILE");
+  command
+      .add_option("--biases", options.biases,
+                  "The type of biases; default: as they are, and f32 in GGUF, as other readers expect")
+      ->type_name(types);
+}
+
 }  // namespace
 
 void add_convert_command(CLI::App& app) {
@@ -121,37 +156,7 @@ void add_convert_command(CLI::App& app) {
           "model folder to a file goes the transformer alone")
       ->type_name("PATH")
       ->required();
-  std::string types;
-  for (const casting::CastType& type : casting::cast_types()) types += (types.empty() ? "" : "|") + type.name;
-  command
-      ->add_option(
-          "--type", options->type,
-          "The type of all matrices whose rows its blocks divide; below 16 bits, entry and exit layers, "
-          "embeddings, norms, convolutions and biases stay as they are. ggml's blocks need .gguf, but for "
-          "nvfp4, which both kinds hold; fp8, mxfp8 and rows under scales need .safetensors, where scales "
-          "lie beside codes as ComfyUI reads them, and so does mxfp6, which only Precast reads. Default: as "
-          "they are")
-      ->type_name(types);
-  command
-      ->add_option(
-          "--rule", options->rules,
-          "A type for tensors in whose name an expression is found (ECMAScript); TYPE may be 'keep'. The "
-          "first of several that is found counts, before --plan and --type. It also reaches what stays "
-          "precise otherwise, unless it is found in any text, as '.*' is")
-      ->type_name("REGEX=TYPE")
-      ->expected(1)
-      ->take_all()
-      ->allow_extra_args(false);
-  command
-      ->add_option(
-          "--plan", options->plan,
-          "A type for the matrices of each layer; JSON as 'precast plan' writes it, {\"types\": {LAYER: "
-          "TYPE}}. It goes before --type")
-      ->type_name("FILE");
-  command
-      ->add_option("--biases", options->biases,
-                   "The type of biases; default: as they are, and f32 in GGUF, as other readers expect")
-      ->type_name(types);
+  add_type_options(*command, *options);
   command
       ->add_option(
           "--layout", options->layout,

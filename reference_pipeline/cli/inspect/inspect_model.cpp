@@ -15,6 +15,7 @@
 #include <image/picture_file.hpp>
 #include <sampling/scheduler_config.hpp>
 #include <unistd.h>
+#include <weights/weight_tensors.hpp>
 
 #include <precast/io/component_source.hpp>
 #include <precast/io/mapped_file.hpp>
@@ -59,8 +60,23 @@ std::vector<std::string> missing_components(const fs::path& folder, const io::Co
   return names;
 }
 
+/// Values of the weights that tensors stand for: scales beside them are none, and what is packed counts as
+/// what it holds. Tensors of layouts that are not read count as they lie.
+std::int64_t parameters_of(const io::ComponentSource& source) {
+  std::int64_t parameters = 0;
+  try {
+    const weights::WeightTensors weights(source, "");
+    for (const auto& [name, weight] : weights.all()) parameters += weight.shape.elements();
+  } catch (const InputError&) {
+    parameters = 0;
+    for (const io::TensorEntry* entry : source.tensors()) parameters += entry->shape.elements();
+  }
+  return parameters;
+}
+
 void add_weights(InspectedComponent& component, const io::ComponentSource& source) {
   component.has_weights = true;
+  component.parameters = parameters_of(source);
   for (const io::TensorEntry* entry : source.tensors()) {
     const auto bytes = static_cast<std::int64_t>(entry->bytes.size());
     component.tensors.push_back({entry->name, std::string(entry->dtype.info.name), entry->shape, bytes});
@@ -68,7 +84,6 @@ void add_weights(InspectedComponent& component, const io::ComponentSource& sourc
     ++share.tensors;
     share.parameters += entry->shape.elements();
     share.bytes += bytes;
-    component.parameters += entry->shape.elements();
     component.bytes += bytes;
   }
   for (const io::TensorFile& file : source.files())
