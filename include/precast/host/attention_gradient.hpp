@@ -118,7 +118,7 @@ class HeadGradient {
       multiply_tile<Tile, Accumulate>(douts_.data(), packed_.values.depth(),
                                       packed_.values.keys(batch, kv_head, block), packed_.values.depth(),
                                       products_.data(), keys_per_block, nullptr, rows, keys_per_block);
-      for (std::int64_t i = 0; i < rows; ++i) weigh(i, log_sums[first + i]);
+      for (std::int64_t i = 0; i < rows; ++i) scores_to_weights(i, log_sums[first + i]);
       transpose_tiles(rows);
       const std::int64_t columns = packed_.keys.columns(), columns_v = packed_.douts.columns();
       multiply_tile<Tile, Accumulate>(gradients_.data(), keys_per_block,
@@ -184,7 +184,7 @@ class HeadGradient {
   }
 
   /// Row i of the scores becomes weights, and what weights were multiplied with gradients of scores.
-  void weigh(std::int64_t i, f32 log_sum) {
+  void scores_to_weights(std::int64_t i, f32 log_sum) {
     using Inside = typename Types::inside;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
     const std::span<f32> weights(weights_.data() + i * keys_per_block, keys_per_block),

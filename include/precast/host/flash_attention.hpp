@@ -72,7 +72,7 @@ class FlashTile {
             find_maximum(i,
                          std::clamp(problem_.keys_seen_by(first + i) - key, std::int64_t{0}, keys_per_block),
                          problem_.bias_row(head, first + i), key, keys);
-          for (std::int64_t i = few; i < few_end; ++i) weigh(i, keys);
+          for (std::int64_t i = few; i < few_end; ++i) scores_to_weights(i, keys);
         }
         multiply_tile<Tile, f32>(weights() + from * keys_per_block, keys_per_block,
                                  packed_.values(batch, kv_head, block), keys,
@@ -147,7 +147,7 @@ class FlashTile {
   }
 
   /// Turns the scores of row i into weights relative to the largest score so far.
-  void weigh(std::int64_t i, std::int64_t keys) {
+  void scores_to_weights(std::int64_t i, std::int64_t keys) {
     const auto row = static_cast<std::size_t>(i);
     f32* scores = scores_.data() + i * keys_per_block;
     const f32 scale = scale_in_exponent(), base = bases_[row], rest = rests_[row];

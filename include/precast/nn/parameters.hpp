@@ -138,7 +138,7 @@ void read_values(const ParameterPath& place, const Parameter& parameter, std::in
     throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
                      std::string(parameter.dtype.name) + ", which holds no weights; " +
                      detail::names_of_file_dtypes() + " and blocks do" +
-                     (parameter.dtype.name == "f64" ? ": 'precast convert --type f32' rounds it" : ""));
+                     (parameter.dtype.name == "f64" ? ": convert it to f32" : ""));
   if (!DryRun::active()) {
     const std::int64_t size = parameter.dtype.bytes_per_block;
     const std::byte* const bytes = parameter.bytes.data() + first * size;

@@ -66,7 +66,7 @@ class HeadsViewIn {
     static_assert(
         std::is_same_v<std::remove_const_t<U>, value_type>,
         "Precast: these heads have another dtype than is taken here: attention writes the result dtype "
-        "of its class under the policy (precisions<P, Attention>::result, 'precast policy').");
+        "of its class under the policy (precisions<P, Attention>::result).");
   }
 
   T* data() const { return data_; }

@@ -75,7 +75,7 @@ class ViewIn {
     static_assert(
         !detail::RowsOfAnotherDtype<Other, T, space>,
         "Precast: this tensor or view has another dtype than is taken here: an op writes the result "
-        "dtype of its class under the policy (precisions<P, Op>::result, 'precast policy'), and cast() "
+        "dtype of its class under the policy (precisions<P, Op>::result), and cast() "
         "converts.");
   }
   /// Nor does a result that can only be read.

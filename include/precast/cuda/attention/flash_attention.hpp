@@ -28,7 +28,7 @@ void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, St
       std::int64_t{ceil_divide(shape.queries, tile.queries)} * shape.heads * shape.batch;
   launch("flash_attention", kernel,
          {{checked_int(tiles, "tiles of queries")},
-          tile.warps * threads_per_warp,
+          tile.threads(),
           static_cast<std::size_t>(flash_attention_bytes<Operand>(tile, Width))},
          stream, arguments);
 }

@@ -38,7 +38,7 @@ struct FlashArguments {
 /// have.
 template <class Operand, bool WholeWeights, int Width, class Selector, bool Biased, bool Saturates, class Q,
           class K, class V, class Result>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).warps* threads_per_warp,
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).threads(),
                                           8 / Selector::tile(compiled_architecture).warps)
     flash_attention_kernel(const detail::FlashArguments<Q, K, V, Result> given) {
   using namespace detail;
@@ -50,7 +50,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   using Ring = SharedTile<Element, tile.keys, Width>;
   using Scores = typename Products::Scores;
   using Results = typename Products::Results;
-  constexpr int threads = tile.warps * threads_per_warp, ahead = tile.stages - 1;
+  constexpr int threads = tile.threads(), ahead = tile.stages - 1;
   static_assert(ahead >= 1, "FlashAttentionTile: one stage to compute on, and one on its way.");
   const AttentionShape& shape = given.shape;
   const int tiles = ceil_divide(shape.queries, tile.queries);

@@ -17,6 +17,7 @@ struct FlashAttentionTile {
   int stages;   ///< such tiles that are there or on their way: 2 or more
   int warps;    ///< each has queries / warps rows: 16, or on tensor cores 16 or 32
 
+  PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return 32 * warps; }
   friend constexpr bool operator==(const FlashAttentionTile&, const FlashAttentionTile&) = default;
 };
 
