@@ -119,7 +119,9 @@ void for_every_op(Check&& check) {
   check(
       "gated_product",
       [&](const auto&... c) { return gated_product<P>(c..., x, y, ActivationFunction::silu); },
-      [&](auto&& out, const auto&... c) { gated_product_into<P>(c..., x, y, ActivationFunction::silu, out); });
+      [&](auto&& out, const auto&... c) {
+        gated_product_into<P>(c..., x, y, ActivationFunction::silu, out);
+      });
   check(
       "scale_shift", [&](const auto&... c) { return scale_shift<P>(c..., x, scaled); },
       [&](auto&& out, const auto&... c) { scale_shift_into<P>(c..., x, scaled, out); });
