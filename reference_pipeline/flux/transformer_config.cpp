@@ -14,6 +14,7 @@ TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
   io::refuse_null(json, {"_class_name", "patch_size", "in_channels", "num_layers", "num_single_layers",
                          "attention_head_dim", "num_attention_heads", "joint_attention_dim",
                          "pooled_projection_dim", "axes_dims_rope"});
+  json.require_class("FluxTransformer2DModel", "give a Flux model, or a file or folder of its transformer");
   constexpr std::int64_t widest = 1 << 17, deepest = 4096;
   TransformerConfig config;
   if (json.integer_or("patch_size", 1, 1, 64) != 1)

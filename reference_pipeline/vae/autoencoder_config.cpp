@@ -50,11 +50,7 @@ std::vector<double> by_channel(const io::Config& json, std::string_view key, std
 void require_types(const io::Config& json) {
   constexpr std::int64_t longest = 1 << 14;
   io::refuse_null(json, {"_class_name", "sample_size"});
-  // The model's index names the class that counts; a folder of something else may have been given (--vae).
-  constexpr std::string_view known = "AutoencoderKL";
-  if (const std::string name = json.string_or("_class_name", std::string(known)); name != known)
-    throw json.error("_class_name", "is '" + io::printable(name, 40) + "', where an " + std::string(known) +
-                                        " is wanted: give the folder of a VAE that is one");
+  json.require_class("AutoencoderKL", "give the folder of a VAE that is one");
   if (json.has("sample_size") && json.json().at("sample_size").is_array())
     json.integers("sample_size", 1, longest);
   else

@@ -61,6 +61,8 @@ using List = std::vector<int>;
 const std::vector<BadValue> bad_values{
     {"model_index.json", "_class_name", "StableDiffusionPipeline"},
     {"model_index.json", "_class_name", 7},
+    {transformer_config, "_class_name", "ChromaTransformer2DModel"},
+    {transformer_config, "_class_name", 7},
     {transformer_config, "num_attention_heads", 0},
     {transformer_config, "num_attention_heads", -2},
     {transformer_config, "num_attention_heads", "2"},

@@ -179,7 +179,7 @@ TEST_CASE("a folder that is given for a component brings its own config") {
              "must equal the hidden_size of text_encoder/config.json"));
   CHECK(says(
       problem({xl, {{"vae", xl / "unet"}}}),
-      "unet/config.json: key '_class_name': is 'UNet2DConditionModel', where an AutoencoderKL is wanted"));
+      "unet/config.json: key '_class_name': is 'UNet2DConditionModel', where AutoencoderKL is wanted"));
 }
 
 TEST_CASE("what a model that is a file needs beside it is one line") {

@@ -74,6 +74,13 @@ class Config {
   std::string string_or(std::string_view key, std::string fallback) const {
     return has(key) ? string(key) : std::move(fallback);
   }
+  /// Throws InputError where the config names another class of diffusers than `known`. A model's index says
+  /// which class counts; the folder of something else may have been given for a component.
+  void require_class(std::string_view known, const std::string& advice) const {
+    if (const std::string name = string_or("_class_name", std::string(known)); name != known)
+      throw error("_class_name",
+                  "is '" + printable(name, 40) + "', where " + std::string(known) + " is wanted: " + advice);
+  }
 
   /// A list of integers, with between `fewest` and 4096 of them.
   std::vector<std::int64_t> integers(std::string_view key, std::int64_t least, std::int64_t most,
@@ -134,7 +141,8 @@ class Config {
   std::int64_t as_integer(std::string_view key, const nlohmann::json& value, std::int64_t least,
                           std::int64_t most) const {
     const std::string wanted =
-        "must be an integer from " + std::to_string(least) + " to " + std::to_string(most);
+        least == most ? "must be " + std::to_string(least)
+                      : "must be an integer from " + std::to_string(least) + " to " + std::to_string(most);
     // nlohmann stores what is above int64 as unsigned, and get<int64> would wrap it.
     const bool fits = value.is_number_integer() &&
                       (!value.is_number_unsigned() ||
