@@ -220,7 +220,7 @@ def version():
 def write_folders(path):
     """What each folder of headers is, from the layout of docs/design.md."""
     layout = re.search(r"^include/precast/ .*?^kernels/", (ROOT / "docs" / "design.md").read_text(), re.M | re.S)[0]
-    text = "".join(f"/** @dir {ROOT}/include/precast/{name}\n * @brief {about[0].upper()}{about[1:]}. */\n"
+    text = "".join(f"/** @dir include/precast/{name}\n * @brief {about[0].upper()}{about[1:]}. */\n"
                    for name, about in re.findall(r"^  ([\w/]+)/ +(.+)$", layout, re.M))
     path.write_text("/** @namespace precast\n * @brief The library's names. */\n" + text)
 
@@ -263,10 +263,11 @@ def build(folder):
     write_examples(site, work / "pages")
     write_folders(work / "pages" / "folders.dox")
     shutil.copytree(ROOT / "docs" / "images", work / "images")
+    (work / "include").symlink_to(ROOT / "include")  # a path with a space would be two to doxygen
     for name in ("Doxyfile", "header.awk", "style.css", "footer.html"):
         shutil.copy(HERE / name, work)
     write_layout(work / "layout.xml", site)
-    environment = {**os.environ, "PRECAST_INCLUDE": str(ROOT / "include"), "PRECAST_VERSION": version()}
+    environment = {**os.environ, "PRECAST_VERSION": version()}
     subprocess.run(["doxygen"], cwd=work, env=environment, check=True, stdout=subprocess.DEVNULL)
     mistakes = (work / "warnings.txt").read_text().strip() or "\n".join(broken(work / "html"))
     if mistakes:

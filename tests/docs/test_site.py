@@ -11,13 +11,23 @@ if not shutil.which("doxygen"):
     print("doxygen is not installed")
     sys.exit(77)
 folder = pathlib.Path(sys.argv[1])
+shutil.rmtree(folder, ignore_errors=True)
+clone = folder / "a clone"  # a path with a space
+clone.mkdir(parents=True)
+for path in ROOT.iterdir():
+    if path.name in ("docs", "examples"):
+        shutil.copytree(path, clone / path.name)
+    elif path.is_file():
+        shutil.copy(path, clone)
+    elif path.name not in (".git", "build"):
+        (clone / path.name).symlink_to(path)
+folder = folder / "made"
 
 
 def site(into):
-    return subprocess.run([sys.executable, ROOT / "docs" / "site" / "build_site.py", into], capture_output=True, text=True)
+    return subprocess.run([sys.executable, clone / "docs" / "site" / "build_site.py", into], capture_output=True, text=True)
 
 
-shutil.rmtree(folder, ignore_errors=True)
 (folder / "html").mkdir(parents=True)
 (folder / "html" / "own.html").write_text("another's page")
 (folder / "file").touch()
@@ -53,4 +63,4 @@ if browser:  # on a narrow screen the page has the whole width, below the list o
                           capture_output=True, text=True)
     assert seen.returncode == 0, seen.stderr
     assert int(re.search(r"<title>(.*?)</title>", seen.stdout)[1]) >= 560, "a narrow screen is shared with the list of pages"
-shutil.rmtree(folder)
+shutil.rmtree(folder.parent)
