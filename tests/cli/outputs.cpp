@@ -233,6 +233,21 @@ TEST_CASE("a signal ends the wait for prompts on standard input") {
   }
 }
 
+TEST_CASE("a signal ends the wait for prompts of a named pipe, whether it has a writer or not") {
+  for (const char* const writer : {"true", "(echo a star; sleep 20) >"}) {
+    const Scratch scratch;
+    const std::string pipe = (scratch.path() / "pipe").string(), quoted = program::quoted(pipe);
+    const bool writes = std::string_view(writer).ends_with('>');
+    const auto result =
+        run(small("generate", {"--prompts-file", pipe, "--output", (scratch.path() / "o.png").string()}),
+            "mkfifo " + quoted + "; " + writer + (writes ? quoted : "") + " 2>/dev/null & " + program::heard,
+            " & p=$!; sleep 1; kill -TERM $p; (sleep 10; kill -KILL $p) 2>/dev/null & wait $p");
+    INFO(writer << ": " << result.err);
+    CHECK(result.code == 143);
+    CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted: nothing was written"));
+  }
+}
+
 TEST_CASE("a pipe that ends with the signal is no end of the prompts") {
   // What Ctrl-C does to `writer | precast`. Which of the two is seen first is not for a test to say.
   for (int i = 0; i < 6; ++i) {
