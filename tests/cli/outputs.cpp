@@ -67,7 +67,7 @@ TEST_CASE("a disk that fills while a picture is written leaves the old one, and 
   std::ofstream(picture) << "old";
   const auto full = run(small("generate", {"--output", picture.string()}), "ulimit -f 1;");
   CHECK(full.code == 1);
-  CHECK_THAT(full.err, Catch::Contains("p.png: could not be written: File too large: free some space"));
+  CHECK_THAT(full.err, Catch::Contains("p.png: could not be written: File too large: raise the limit"));
   CHECK(program::content(picture) == "old");
   CHECK(names_in(scratch.path()) == std::set<std::string>{"p.png"});
 }
