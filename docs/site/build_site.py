@@ -104,10 +104,12 @@ class Site:
         self.mistakes = []
 
     def link(self, page, number, match):
-        """A link as doxygen reads it."""
+        """A link as doxygen reads it, which takes a text that goes on in the next line for one without an end, and all that
+        follows for a part of it, and shows the backticks of code in a text as they are."""
         picture, text, target = match.groups()
+        text = " ".join(text.split())
         if re.match(r"[a-z]+:", target):
-            return match[0]
+            return f"{picture}[{text}]({target})"
         file, _, anchor = target.partition("#")
         path = (page.parent / file).resolve() if file else page
         where = f"{page.relative_to(ROOT)}:{number}"
@@ -122,6 +124,7 @@ class Site:
         if path not in self.name_of:
             return text  # a file of the repository that the site does not hold
         name = self.name_of[path]
+        text = text.replace("`", "")
         return f"[{text}](@ref {name}-{anchor})" if anchor else f"[{text}](@ref {name})"
 
     def page(self, name, path):
@@ -152,6 +155,7 @@ class Site:
             elif match := re.match(r"(#+) +(.*)", line):
                 anchor = slug(match[2], taken)
                 label = f"{name}-{anchor}" if len(match[1]) > 1 else name
+                line = line.replace("`", "")  # doxygen shows the tags that it makes of code here
                 # The main page is `index` without being called so.
                 lines.append(line if label == "index" else f"{line} {{#{label}}}")
             else:
@@ -216,17 +220,25 @@ def version():
 def write_folders(path):
     """What each folder of headers is, from the layout of docs/design.md."""
     layout = re.search(r"^include/precast/ .*?^kernels/", (ROOT / "docs" / "design.md").read_text(), re.M | re.S)[0]
-    text = "".join(f"/** @dir {ROOT}/include/precast/{name}\n * @brief {about[0].upper()}{about[1:]}. */\n"
+    text = "".join(f"/** @dir include/precast/{name}\n * @brief {about[0].upper()}{about[1:]}. */\n"
                    for name, about in re.findall(r"^  ([\w/]+)/ +(.+)$", layout, re.M))
     path.write_text("/** @namespace precast\n * @brief The library's names. */\n" + text)
 
 
+CODE_OF_PAGE = re.compile(r'<div class="fragment">.*?</div><!-- fragment -->|<code>.*?</code>|<script.*?</script>', re.S)
+
+
 def broken(html):
-    """The pages that doxygen left short, as it does without a word where a disk is full, and its links to pages that it left out."""
+    """The pages that doxygen left short, as it does without a word where a disk is full, its links to pages that it left out, and
+    what it shows to readers of its own language, where it took a text for another than it is."""
     pages = {path.name: path.read_text() for path in sorted(html.glob("*.html"))}
     for name, text in pages.items():
         if not text.rstrip().endswith("</html>"):
             yield f"{html / name}: is not whole: make room, or name another folder"
+        if name.startswith((GUIDE, "index.", "example_")):
+            for found in re.finditer(r"(?:&lt;/?tt&gt;|[@\\](?:ref|section|verbatim)\b|`).{0,40}", CODE_OF_PAGE.sub("", text)):
+                yield f"{name}: doxygen shows '{found[0]}': write the text before it another way"
+                break
         for target in sorted({*re.findall(r'href="(\w+\.html)[#"]', text)} - pages.keys()):
             yield f"{name}: doxygen links to {target} and has not made it: give what it is of a comment"
 
@@ -251,10 +263,11 @@ def build(folder):
     write_examples(site, work / "pages")
     write_folders(work / "pages" / "folders.dox")
     shutil.copytree(ROOT / "docs" / "images", work / "images")
+    (work / "include").symlink_to(ROOT / "include")  # a path with a space would be two to doxygen
     for name in ("Doxyfile", "header.awk", "style.css", "footer.html"):
         shutil.copy(HERE / name, work)
     write_layout(work / "layout.xml", site)
-    environment = {**os.environ, "PRECAST_INCLUDE": str(ROOT / "include"), "PRECAST_VERSION": version()}
+    environment = {**os.environ, "PRECAST_VERSION": version()}
     subprocess.run(["doxygen"], cwd=work, env=environment, check=True, stdout=subprocess.DEVNULL)
     mistakes = (work / "warnings.txt").read_text().strip() or "\n".join(broken(work / "html"))
     if mistakes:

@@ -261,8 +261,7 @@ void ModelConversion::write(const WrittenCallback& written) const {
   for (const ModelPart& part : parts_)
     if (std::error_code failed;
         !part.component.empty() && !fs::create_directory(folder.path() / part.component, failed) && failed)
-      throw io::system_error(out_ / part.component, "could not be written", failed.value(),
-                             "free some space, or choose another place");
+      throw io::write_error(out_ / part.component, failed.value());
   try {
     copy_others_to(folder.path());
     write_parts(folder.path(), written);

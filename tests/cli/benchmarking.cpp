@@ -55,6 +55,7 @@ TEST_CASE("bench lm writes a table in the shape of the source, as JSON, CSV and 
   const std::string table = program::content(csv), html = program::content(page);
   CHECK(std::count(table.begin(), table.end(), '\n') == 5);
   CHECK_THAT(html, Catch::Contains("<svg") && Catch::Contains("Backward pass") && Catch::Contains("tiny"));
+  CHECK_THAT(html, Catch::Contains("@page { size: landscape; }"));  // upright its columns do not fit
 }
 
 TEST_CASE("bench lm: what a case holds is the same whichever was measured before", "[bench]") {

@@ -347,6 +347,16 @@ TEST_CASE("info: a picture of a thousand texts is refused in a line that can be 
                     "x.png: holds texts (key0 and key1), but no settings that are known here");
 }
 
+TEST_CASE("info: why standard output took nothing is said where a note follows") {
+  const program::Scratch scratch;
+  const std::string picture =
+      with_texts(scratch, "p.png", {{"parameters", "a cat\nSteps: 20, Seed: 5, Refiner: xl"}});
+  const auto result = program::run({"info", picture}, "", ">/dev/full");
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, Catch::Contains("note: ") &&
+                             Catch::Contains("could not write to standard output: No space left on device"));
+}
+
 TEST_CASE("info: a word for the shell") {
   const Words words{"precast", "--prompt", "it's $HOME \"x\"\n`ls`", "", "a_b-c./:=1"};
   CHECK(shell_line(Words{"a\nb \x1b[2J\x07'\\1\xc2\x9b"

@@ -67,7 +67,7 @@ TEST_CASE("a disk that fills while a picture is written leaves the old one, and 
   std::ofstream(picture) << "old";
   const auto full = run(small("generate", {"--output", picture.string()}), "ulimit -f 1;");
   CHECK(full.code == 1);
-  CHECK_THAT(full.err, Catch::Contains("p.png: could not be written: File too large: free some space"));
+  CHECK_THAT(full.err, Catch::Contains("p.png: could not be written: File too large: raise the limit"));
   CHECK(program::content(picture) == "old");
   CHECK(names_in(scratch.path()) == std::set<std::string>{"p.png"});
 }
@@ -229,6 +229,21 @@ TEST_CASE("a signal ends the wait for prompts on standard input") {
             "<" + pipe + " & p=$!; sleep 1; kill -" + signal + " $p; wait $p");
     INFO(signal << ": " << result.err);
     CHECK(result.code == code);
+    CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted: nothing was written"));
+  }
+}
+
+TEST_CASE("a signal ends the wait for prompts of a named pipe, whether it has a writer or not") {
+  for (const char* const writer : {"true", "(echo a star; sleep 20) >"}) {
+    const Scratch scratch;
+    const std::string pipe = (scratch.path() / "pipe").string(), quoted = program::quoted(pipe);
+    const bool writes = std::string_view(writer).ends_with('>');
+    const auto result =
+        run(small("generate", {"--prompts-file", pipe, "--output", (scratch.path() / "o.png").string()}),
+            "mkfifo " + quoted + "; " + writer + (writes ? quoted : "") + " 2>/dev/null & " + program::heard,
+            " & p=$!; sleep 1; kill -TERM $p; (sleep 10; kill -KILL $p) 2>/dev/null & wait $p");
+    INFO(writer << ": " << result.err);
+    CHECK(result.code == 143);
     CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted: nothing was written"));
   }
 }

@@ -11,13 +11,23 @@ if not shutil.which("doxygen"):
     print("doxygen is not installed")
     sys.exit(77)
 folder = pathlib.Path(sys.argv[1])
+shutil.rmtree(folder, ignore_errors=True)
+clone = folder / "a clone"  # a path with a space
+clone.mkdir(parents=True)
+for path in ROOT.iterdir():
+    if path.name in ("docs", "examples"):
+        shutil.copytree(path, clone / path.name)
+    elif path.is_file():
+        shutil.copy(path, clone)
+    elif path.name not in (".git", "build"):
+        (clone / path.name).symlink_to(path)
+folder = folder / "made"
 
 
 def site(into):
-    return subprocess.run([sys.executable, ROOT / "docs" / "site" / "build_site.py", into], capture_output=True, text=True)
+    return subprocess.run([sys.executable, clone / "docs" / "site" / "build_site.py", into], capture_output=True, text=True)
 
 
-shutil.rmtree(folder, ignore_errors=True)
 (folder / "html").mkdir(parents=True)
 (folder / "html" / "own.html").write_text("another's page")
 (folder / "file").touch()
@@ -44,4 +54,13 @@ cuda = (html / "guide_examples.html").read_text()
 assert "<code>nvcc -std=c++20" in cuda and "[program]" not in cuda, "what examples begin with"
 assert "color-scheme: dark" in (html / "search" / "search.css").read_text(), "what was found has no dark colours"
 assert any("attention_into" in path.read_text() for path in (html / "search").glob("functions_*.js"))
-shutil.rmtree(folder)
+browser = shutil.which("chromium")
+if browser:  # on a narrow screen the page has the whole width, below the list of pages
+    asked = "<script>onload = () => setTimeout(() => document.title = document.getElementById('doc-content').offsetWidth)</script>"
+    (html / "narrow.html").write_text((html / "index.html").read_text().replace("</body>", asked + "</body>"))
+    seen = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'browser'}",
+                           "--window-size=600,900", "--virtual-time-budget=5000", "--dump-dom", html / "narrow.html"],
+                          capture_output=True, text=True)
+    assert seen.returncode == 0, seen.stderr
+    assert int(re.search(r"<title>(.*?)</title>", seen.stdout)[1]) >= 560, "a narrow screen is shared with the list of pages"
+shutil.rmtree(folder.parent)

@@ -74,6 +74,14 @@ TEST_CASE("atomic file: an exception leaves the old file and nothing else") {
   CHECK(files_in(folder.path()) == 1);
 }
 
+TEST_CASE("what helps against a write that failed goes by why it did") {
+  CHECK_THAT(io::write_error("a", ENOSPC).what(),
+             Catch::Contains("No space left on device: free some space"));
+  CHECK_THAT(io::write_error("a", EDQUOT).what(), Catch::Contains("free some space"));
+  CHECK_THAT(io::write_error("a", EFBIG).what(), Catch::Contains("File too large: raise the limit"));
+  CHECK_THAT(io::write_error("a", EIO).what(), Catch::Contains("Input/output error: look at the disk"));
+}
+
 TEST_CASE("atomic file: a full disk names the file and leaves nothing half-written") {
   const TemporaryFolder folder;
   const std::filesystem::path target = folder.path() / "out.png";
@@ -88,7 +96,7 @@ TEST_CASE("atomic file: a full disk names the file and leaves nothing half-writt
   }
   INFO(message);
   CHECK(message.starts_with(target.string() + ": could not be written: "));
-  CHECK(message.find("free some space") != std::string::npos);
+  CHECK(message.find("raise the limit on the size of files") != std::string::npos);
   CHECK(precast::testing::is_one_line(message));
   CHECK(files_in(folder.path()) == 0);
   sigset_t pending{};

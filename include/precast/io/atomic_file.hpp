@@ -173,10 +173,7 @@ class AtomicFile {
     throw file_error(target_, "is there already, and is not to be replaced: give another name");
   }
 
-  [[noreturn]] void fail(int error_number) const {
-    throw system_error(target_, "could not be written", error_number,
-                       "free some space, or choose another place");
-  }
+  [[noreturn]] void fail(int error_number) const { throw write_error(target_, error_number); }
 
   std::filesystem::path target_;
   OldFile old_;

@@ -38,8 +38,7 @@ class LineFile {
       if (count < 0) {
         const int error_number = errno;
         static_cast<void>(!::ftruncate(file_.get(), size_));
-        throw system_error(path_, "could not be written", error_number,
-                           "free some space, or choose another place");
+        throw write_error(path_, error_number);
       }
       written += static_cast<std::size_t>(count);
     }

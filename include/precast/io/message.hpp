@@ -57,4 +57,13 @@ inline InputError system_error(const std::filesystem::path& path, const std::str
   return file_error(path, problem + ": " + std::generic_category().message(error_number) + ": " + advice);
 }
 
+/// An InputError for a file that could not be written, with what helps against this errno.
+inline InputError write_error(const std::filesystem::path& path, int error_number) {
+  const bool is_full = error_number == ENOSPC || error_number == EDQUOT;
+  return system_error(path, "could not be written", error_number,
+                      is_full                 ? "free some space, or choose another place"
+                      : error_number == EFBIG ? "raise the limit on the size of files (ulimit -f)"
+                                              : "look at the disk that it is on, or choose another place");
+}
+
 }  // namespace precast::io

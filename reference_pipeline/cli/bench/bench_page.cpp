@@ -76,6 +76,11 @@ Plot plot_of(const Table& table, const PlottedColumns& axes, std::size_t& left_o
   return plot;
 }
 
+/// Of a table of twenty columns a page on its side has room for all.
+constexpr std::string_view bench_style = R"css(
+@media print { @page { size: landscape; } th, td { font-size: 8px; padding: 2px 5px 2px 0; } }
+)css";
+
 }  // namespace
 
 std::string bench_page(const timing::Results& results) {
@@ -98,7 +103,7 @@ std::string bench_page(const timing::Results& results) {
               " of 0 or below, which the table has.</p>\n";
   }
   body += "<h2>Table</h2>\n" + html_table(experiments::text_rows(table));
-  return html_page("precast bench " + results.benchmark, "", body);
+  return html_page("precast bench " + results.benchmark, bench_style, body);
 }
 
 }  // namespace precast::cli

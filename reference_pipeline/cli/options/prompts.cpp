@@ -3,17 +3,19 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <istream>
 #include <streambuf>
+#include <utility>
 
 #include <cli/options/arguments.hpp>
 #include <cli/options/prompts.hpp>
 #include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/notes.hpp>
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -23,22 +25,25 @@ namespace {
 constexpr std::size_t most_prompts = 1024, longest_prompt = std::size_t{1} << 20;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-/// Standard input, whose reads end where the user asks the program to stop: they wait in poll, which no
-/// signal restarts, and not for long, since a signal may come between the look at the flag and the wait.
+/// What a descriptor gives, whose reads end where the user asks the program to stop: they wait in poll, which
+/// no signal restarts, and not for long, since a signal may come between the look at the flag and the wait.
 class InterruptibleInput : public std::streambuf {
+ public:
+  InterruptibleInput(int descriptor, std::string name, std::string remedy)
+      : descriptor_(descriptor), name_(std::move(name)), remedy_(std::move(remedy)) {}
+
  protected:
   int_type underflow() override {
     constexpr int milliseconds = 100;
-    pollfd input{STDIN_FILENO, POLLIN, 0};
+    pollfd input{descriptor_, POLLIN, 0};
     ssize_t count = -1;
     do {
       throw_if_interrupted();
       const int ready = ::poll(&input, 1, milliseconds);
       if (ready == 0) continue;
-      if (ready > 0) count = ::read(STDIN_FILENO, bytes_.data(), bytes_.size());
+      if (ready > 0) count = ::read(descriptor_, bytes_.data(), bytes_.size());
       if (count < 0 && errno != EINTR && errno != EAGAIN)
-        throw io::system_error("standard input", "could not be read", errno,
-                               "give text, a prompt on each line");
+        throw io::system_error(name_, "could not be read", errno, remedy_);
     } while (count < 0);
     if (count == 0) return traits_type::eof();
     setg(bytes_.data(), bytes_.data(), bytes_.data() + count);
@@ -46,22 +51,29 @@ class InterruptibleInput : public std::streambuf {
   }
 
  private:
+  int descriptor_;
+  std::string name_, remedy_;
   std::array<char, 4096> bytes_{};
 };
 
-std::vector<std::string> standard_input() {
-  if (::isatty(STDIN_FILENO)) notes() << "prompts, one a line; Ctrl-D ends them\n";
-  InterruptibleInput input;
+std::vector<std::string> of_descriptor(int descriptor, const std::string& name, const std::string& remedy) {
+  InterruptibleInput input(descriptor, name, remedy);
   std::istream stream(&input);
   stream.exceptions(std::ios::badbit);  // what the input throws passes through the stream
-  return prompts_in(stream, "standard input");
+  return prompts_in(stream, io::shown(name));
+}
+
+std::vector<std::string> standard_input() {
+  if (::isatty(STDIN_FILENO)) notes() << "prompts, one a line; Ctrl-D ends them\n";
+  return of_descriptor(STDIN_FILENO, "standard input", "give text, a prompt on each line");
 }
 
 std::vector<std::string> in_file(const std::string& name) {
-  std::ifstream file(name);
-  if (!file)
-    throw io::system_error(name, "could not be read", errno, "name a file with a prompt on each line");
-  return prompts_in(file, io::shown(name));
+  const std::string remedy = "name a file with a prompt on each line";
+  // Without O_NONBLOCK no signal would end the wait for who writes to a named pipe.
+  const io::FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) throw io::system_error(name, "could not be read", errno, remedy);
+  return of_descriptor(file.get(), name, remedy);
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   body { max-width: none; padding: 0; font-size: 11px; }
   .scroll { overflow: visible; } svg { min-width: 0; }
-  .card, svg, tr, figure { break-inside: avoid; } h2, thead { break-after: avoid; }
-  th, td { padding: 2px 8px 2px 4px; }
+  .card, svg, tr, figure { break-inside: avoid; } h2, h2 + p, .legend, thead { break-after: avoid; }
+  th, td { padding: 2px 8px 2px 4px; } th, td.path { font-size: 10px; }
 }
 )css";
 

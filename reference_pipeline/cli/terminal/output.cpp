@@ -26,7 +26,7 @@ void print(const Json& json) { print(to_text(json) + '\n'); }
 
 void print(const std::string& text) {
   errno = 0;
-  std::cout << text;
+  std::cout << text << std::flush;  // a note after it would flush it too, and not say what failed
   if (!std::cout && !first_lost) first_lost = errno ? errno : EIO;
 }
 
