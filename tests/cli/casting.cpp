@@ -285,6 +285,17 @@ TEST_CASE("record and generate do not write over the prompts and the picture tha
   CHECK(program::content(picture) == png);
 }
 
+TEST_CASE("cost does not take what it reads for results that it goes on from", "[casting]") {
+  const Scratch scratch;
+  const std::string samples = small_samples(scratch), before = program::content(samples);
+  refused(cost(samples, samples, {"--types", "fp8_e4m3"}), 2, "is read by this command");
+  CHECK(program::content(samples) == before);
+  const std::string importance = scratch.file("importance.gguf", "importance");
+  refused(cost(samples, importance, {"--types", "fp8_e4m3", "--importance", importance}), 2,
+          "is read by this command");
+  CHECK(program::content(importance) == "importance");
+}
+
 TEST_CASE("cost does not go on with the numbers of other weights that have the same name", "[casting]") {
   const Scratch scratch;
   const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string(),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -181,6 +182,10 @@ casting::CostFile measured_costs(const CostOptions& options) {
   check_patch(options);
   if (options.threads) host::set_threads(*options.threads);
   const families::ModelFiles model = model_files(options.model, options.component_files);
+  std::vector<std::filesystem::path> inputs{options.samples, options.importance.value_or(""),
+                                            options.patch.value_or(""), model.model};
+  for (const auto& [component, path] : model.components) inputs.push_back(path);
+  check_inputs_stay(std::array<std::filesystem::path, 1>{options.output}, inputs);
   const std::string name = cast_model_name(model, options.model);
   const casting::Samples samples =
       options.only_estimates ? casting::Samples{} : casting::read_samples(options.samples);
