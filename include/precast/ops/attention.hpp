@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <precast/backend.hpp>
 #include <precast/error.hpp>
@@ -67,7 +68,7 @@ View<T> rows_in_memory(const HeadsView<T>& heads) {
   return {heads.data(), Shape{count, run}, count == 1 ? run : step};
 }
 template <class Call, class T>
-void require_heads_apart_from(const char* op, const Call& call, View<T> out) {
+void require_heads_apart_from(std::string_view op, const Call& call, View<T> out) {
   require_apart(op, out, rows_in_memory(call.q), rows_in_memory(call.k), rows_in_memory(call.v),
                 call.problem.bias);
 }

@@ -21,8 +21,7 @@ template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray X>
 void activate_gradient_into(const DY& dy, const X& x, View<typename training<P>::gradient> out) {
   detail::require_same_shape("activate_gradient", dy.shape(), x.shape());
   detail::require_same_shape("activate_gradient", x.shape(), out.shape());
-  detail::require_apart_or_same("activate_gradient", out, as_view(dy));
-  detail::require_apart_or_same("activate_gradient", out, as_view(x));
+  detail::require_apart_or_same("activate_gradient", out, as_view(dy), as_view(x));
   detail::run_gradients_into<Pointwise, gradient_precisions<P, Pointwise>>(
       "activate_gradient",
       [&]<class Types>(Types, auto to) {
@@ -47,11 +46,8 @@ void gated_product_gradient_into(const DY& dy, const A& a, const B& b,
   detail::require_same_shape("gated_product_gradient", a.shape(), b.shape());
   detail::require_same_shape("gated_product_gradient", a.shape(), da.shape());
   detail::require_same_shape("gated_product_gradient", b.shape(), db.shape());
-  for (const auto& out : {da, db}) {
-    detail::require_apart_or_same("gated_product_gradient", out, as_view(dy));
-    detail::require_apart_or_same("gated_product_gradient", out, as_view(a));
-    detail::require_apart_or_same("gated_product_gradient", out, as_view(b));
-  }
+  for (const auto& out : {da, db})
+    detail::require_apart_or_same("gated_product_gradient", out, as_view(dy), as_view(a), as_view(b));
   detail::run_gradients_into<Pointwise, gradient_precisions<P, Pointwise>>(
       "gated_product_gradient",
       [&]<class Types>(Types, auto to_a, auto to_b) {

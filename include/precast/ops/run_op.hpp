@@ -98,13 +98,17 @@ void require_apart(std::string_view op, View<Out> out, View<In>... in) {
 
 /// The same of an op that has read a value, or the row of it, before it writes what is made of it: there each
 /// result may lie just where its operand does.
-template <class Out, class In>
-void require_apart_or_same(std::string_view op, View<Out> out, View<In> in) {
-  const bool same = sizeof(Out) == sizeof(In) && static_cast<const void*>(out.data()) == in.data() &&
-                    out.elements() == in.elements() &&
-                    (out.contiguous() ? in.contiguous()
-                                      : out.columns() == in.columns() && out.row_stride() == in.row_stride());
-  if (!same) require_apart(op, out, in);
+template <class Out, class... In>
+void require_apart_or_same(std::string_view op, View<Out> out, View<In>... in) {
+  const auto require = [&]<class Operand>(View<Operand> operand) {
+    const bool same =
+        sizeof(Out) == sizeof(Operand) && static_cast<const void*>(out.data()) == operand.data() &&
+        out.elements() == operand.elements() &&
+        (out.contiguous() ? operand.contiguous()
+                          : out.columns() == operand.columns() && out.row_stride() == operand.row_stride());
+    if (!same) require_apart(op, out, operand);
+  };
+  (require(in), ...);
 }
 
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second

@@ -68,7 +68,6 @@ std::int64_t parameters_of(const io::ComponentSource& source) {
     const weights::WeightTensors weights(source, "");
     for (const auto& [name, weight] : weights.all()) parameters += weight.shape.elements();
   } catch (const InputError&) {
-    parameters = 0;
     for (const io::TensorEntry* entry : source.tensors()) parameters += entry->shape.elements();
   }
   return parameters;
