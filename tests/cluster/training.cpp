@@ -388,15 +388,16 @@ TEST_CASE("ranks that say nothing of the end of their job wait for the one that 
   std::string line = mpirun(3) + " " + program::quoted(PRECAST_PROGRAM);
   for (const std::string& word : words_of(out, 2, {"--steps", "1000000"}))
     line += " " + program::quoted(word);
-  // Told 3 s after the death of the third, ranks give up 1.2 s later; the first then stands still for a
-  // while.
+  // Told 5 s after the death of the third, ranks give up 2 s later; the first then stands still. Each stop
+  // and start wakes mpirun, which sleeps on for the whole seconds that are left: half a second from any of
+  // them.
   const std::string script =
-      "(exec env OMPI_MCA_odls_base_sigkill_timeout=3 " + line + ") >/dev/null 2>" +
+      "(exec env OMPI_MCA_odls_base_sigkill_timeout=5 " + line + ") >/dev/null 2>" +
       program::quoted(said.string()) + " & job=$!; for i in $(seq 600); do [ -s " +
       program::quoted(out.string() + ".jsonl") +
       " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=0 "
       "/proc/$rank/environ && first=$rank; grep -qzx OMPI_COMM_WORLD_RANK=2 /proc/$rank/environ && "
-      "third=$rank; done; kill -9 $third; sleep 4; kill -STOP $first; sleep 0.7; kill -CONT $first; wait "
+      "third=$rank; done; kill -9 $third; sleep 5.5; kill -STOP $first; sleep 1.9; kill -CONT $first; wait "
       "$job";
   CHECK(std::system(script.c_str()) != 0);
   const std::string err = program::content(said);
