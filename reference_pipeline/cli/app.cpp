@@ -76,8 +76,9 @@ bool is_silent(const cluster::Launch& launch) {
   return cluster::is_said_by_another(launch.rank > 0 && interrupting_signal() != 0);
 }
 
-/// Where one rank ends, mpirun at once kills those that it has told to end and would have given a second: who
-/// is silent lets the one that speaks end first.
+/// Where one rank ends, mpirun wakes and sleeps on for the whole seconds that are left, so that the second
+/// which it gives those that it has told to end is over at once: who is silent lets the one that speaks end
+/// first.
 void let_another_speak() {
   if (!interrupting_signal()) return;
   try {

@@ -381,23 +381,23 @@ TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint 
   }
 }
 
-// Once one of those that it has told to end does, mpirun kills the others.
 TEST_CASE("ranks that say nothing of the end of their job wait for the one that does", "[mpi]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out", said = scratch.path() / "said";
   std::string line = mpirun(3) + " " + program::quoted(PRECAST_PROGRAM);
   for (const std::string& word : words_of(out, 2, {"--steps", "1000000"}))
     line += " " + program::quoted(word);
-  // Told 5 s after the death of the third, ranks give up 2 s later; the first then stands still. Each stop
-  // and start wakes mpirun, which sleeps on for the whole seconds that are left: half a second from any of
-  // them.
+  // Told 5 s after the death of the third, ranks give up 2 s later and end 2 s after that; the first stands
+  // still meanwhile. Its stop, its start and the end of another wake mpirun, which sleeps on for the whole
+  // seconds that are left and then kills: from 4.4 4 s, of which 1.45 are left at the start, and without the
+  // wait 0.85.
   const std::string script =
       "(exec env OMPI_MCA_odls_base_sigkill_timeout=5 " + line + ") >/dev/null 2>" +
       program::quoted(said.string()) + " & job=$!; for i in $(seq 600); do [ -s " +
       program::quoted(out.string() + ".jsonl") +
       " ] && break; sleep 0.1; done; for rank in $(pgrep -P $job); do grep -qzx OMPI_COMM_WORLD_RANK=0 "
       "/proc/$rank/environ && first=$rank; grep -qzx OMPI_COMM_WORLD_RANK=2 /proc/$rank/environ && "
-      "third=$rank; done; kill -9 $third; sleep 5.5; kill -STOP $first; sleep 1.9; kill -CONT $first; wait "
+      "third=$rank; done; kill -9 $third; sleep 5.6; kill -STOP $first; sleep 2.55; kill -CONT $first; wait "
       "$job";
   CHECK(std::system(script.c_str()) != 0);
   const std::string err = program::content(said);
