@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <span>
 #include <utility>
@@ -10,24 +9,11 @@
 #include <casting/rank_correlation.hpp>
 
 #include <precast/io/message.hpp>
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::casting {
 
 namespace {
-
-std::string five_digits(double value) {
-  if (std::isnan(value)) return "nan";  // without the sign that printf shows
-  char text[32];
-  std::snprintf(text, sizeof text, "%.5g", value);
-  return text;
-}
-
-std::string two_decimals(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
 
 /// The formats that have a column: all, as the published tables have them; of estimates, which an importance
 /// gives to some, those that any layer has.
@@ -54,14 +40,14 @@ CostTable table_of(const CostFile& file, Measure measure, WeightOf&& weight_of) 
   for (const std::string& type : types) {
     const auto bits = file.bits_of(type);
     table.rows[0].push_back(type);
-    table.rows[1].push_back(bits ? five_digits(*bits) : "");
+    table.rows[1].push_back(bits ? io::significant(*bits, 5) : "");
   }
   for (const LayerCost& layer : file.layers) {
     std::vector<std::string>& row = table.rows.emplace_back(1, layer.name);
     for (const std::string& type : types) {
       const auto found = layer.types.find(type);
       const auto value = found == layer.types.end() ? std::nullopt : value_of(found->second, measure);
-      row.push_back(value ? five_digits(*value / weight_of(layer)) : "");
+      row.push_back(value ? io::significant(*value / weight_of(layer), 5) : "");
     }
   }
   return table;
@@ -88,7 +74,7 @@ void add_agreement(const CostFile& file, CostTable& table) {
     bool any = false;
     for (const std::string& type : std::span(table.rows.front()).subspan(1)) {
       const auto correlation = agreement(file, type, measure);
-      row.push_back(correlation ? two_decimals(*correlation) : "");
+      row.push_back(correlation ? io::fixed(*correlation, 2) : "");
       any = any || correlation;
     }
     if (any) table.rows.push_back(std::move(row));

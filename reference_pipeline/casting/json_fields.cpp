@@ -4,7 +4,7 @@
 #include <casting/json_fields.hpp>
 
 #include <precast/io/json_text.hpp>
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::casting {
 

@@ -9,7 +9,7 @@
 #include <families/with_commas.hpp>
 
 #include <precast/io/message.hpp>
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::casting {
 

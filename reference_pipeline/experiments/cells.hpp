@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include <experiments/experiment.hpp>
 #include <families/number_json.hpp>
+
+#include <precast/io/number_text.hpp>
 
 namespace precast::experiments {
 
@@ -19,10 +20,7 @@ inline std::string cell_text(const Cell& cell) {
   if (const auto* words = std::get_if<std::string>(&cell)) return *words;
   if (const auto* yes = std::get_if<bool>(&cell)) return *yes ? "yes" : "no";
   const double value = std::get<double>(cell);
-  if (std::isnan(value)) return "nan";
-  char text[32];
-  std::snprintf(text, sizeof text, is_whole(value) ? "%.0f" : "%.6g", value);
-  return text;
+  return is_whole(value) ? io::fixed(value, 0) : io::significant(value, 6);
 }
 
 /// The same as JSON, numbers with all their digits.

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::families {
 

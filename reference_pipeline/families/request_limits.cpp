@@ -4,7 +4,7 @@
 #include <families/request_limits.hpp>
 #include <families/stages.hpp>
 
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::families {
 

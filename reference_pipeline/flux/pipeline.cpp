@@ -25,7 +25,7 @@
 #include <text/t5_tokenizer.hpp>
 
 #include <precast/io/counted.hpp>
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace precast::flux {

@@ -8,7 +8,7 @@
 #include <precast/error.hpp>
 #include <precast/io/config.hpp>
 #include <precast/io/null_keys.hpp>
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 #include <precast/io/unset_keys.hpp>
 
 namespace precast::sampling {

@@ -8,7 +8,7 @@
 #include <sampling/noise_schedule.hpp>
 
 #include <precast/error.hpp>
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::sampling {
 namespace {

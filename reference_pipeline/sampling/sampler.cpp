@@ -9,7 +9,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::sampling {
 namespace {

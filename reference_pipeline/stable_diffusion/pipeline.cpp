@@ -15,7 +15,7 @@
 #include <text/lost_words.hpp>
 
 #include <precast/io/message.hpp>
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::stable_diffusion {
 

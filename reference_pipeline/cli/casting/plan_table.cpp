@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <map>
 #include <vector>
 
@@ -9,17 +7,11 @@
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
 namespace {
-
-std::string digits(const char* format, double value) {
-  if (std::isnan(value)) return "nan";  // without the sign that printf shows
-  char text[48];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 /// How many times the plan's error another one is; nothing where the plan has none.
 std::optional<double> ratio_of(const casting::PlanResult& result, const casting::PlannedSize& size) {
@@ -43,8 +35,9 @@ std::string plan_summary(const casting::PlanResult& result) {
   const double gap = *result.plan.gap;
   return std::to_string(result.plan.types.size()) + " layers, " + with_commas(result.parameters) +
          " parameters: " + types_in_words(result.plan) + "\n" +
-         (gap == 0 ? "no plan is better (proved)"
-                   : "stopped early: the best plan is at most " + digits("%.2g", 100 * gap) + "% better") +
+         (gap == 0
+              ? "no plan is better (proved)"
+              : "stopped early: the best plan is at most " + io::significant(100 * gap, 2) + "% better") +
          "\n";
 }
 
@@ -52,17 +45,18 @@ std::string plan_table(const casting::PlanResult& result) {
   std::vector<std::vector<std::string>> rows{{"method", "bits", "bytes", "error", "ratio", ""}};
   for (const casting::PlannedSize& size : result.sizes) {
     const auto ratio = ratio_of(result, size);
-    rows.push_back({io::printable(size.method, 40), digits("%.4f", casting::bits_to_show(size.bits)),
-                    with_commas(size.bytes) + " (" + in_bytes(size.bytes) + ")", digits("%.6g", size.error),
-                    ratio ? digits("%.3f", *ratio) : "–", size.keeps ? "" : "(beyond the limit)"});
+    rows.push_back({io::printable(size.method, 40), io::fixed(casting::bits_to_show(size.bits), 4),
+                    with_commas(size.bytes) + " (" + in_bytes(size.bytes) + ")",
+                    io::significant(size.error, 6), ratio ? io::fixed(*ratio, 3) : "–",
+                    size.keeps ? "" : "(beyond the limit)"});
   }
   return aligned(rows, "lrrrrl");
 }
 
 std::string verified_line(const casting::PlanResult& result, double measured) {
   const double predicted = *result.plan.error;
-  return "verified: error " + digits("%.6g", measured) + " measured, " + digits("%.6g", predicted) +
-         " predicted" + (predicted > 0 ? " (" + digits("%.3f", measured / predicted) + " times)" : "") + "\n";
+  return "verified: error " + io::significant(measured, 6) + " measured, " + io::significant(predicted, 6) +
+         " predicted" + (predicted > 0 ? " (" + io::fixed(measured / predicted, 3) + " times)" : "") + "\n";
 }
 
 Json plan_json(const casting::PlanResult& result) {

@@ -1,7 +1,6 @@
 // Runs policies one after another and puts what they made side by side.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <cli/compare/comparison.hpp>
 #include <cli/options/arguments.hpp>
@@ -16,26 +15,20 @@
 #include <image/contact_sheet.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/number_text.hpp>
 #include <precast/policy/paths.hpp>
 
 namespace precast::cli {
 
 namespace {
 
-std::string fixed(double value, int digits) {
-  if (std::isinf(value)) return "equal";
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::vector<std::vector<std::string>> cells(std::span<const Compared> rows) {
   std::vector<std::vector<std::string>> table{
       {"policy", "PSNR (dB)", "MSE", "seconds", "peak memory", "non-finite"}};
   for (const Compared& row : rows) {
     const bool reference = &row == &rows.front();
-    table.push_back({row.name, reference ? "–" : fixed(row.psnr, 2), reference ? "–" : fixed(row.mse, 3),
-                     fixed(row.seconds, 2), in_bytes(row.peak_bytes), with_commas(row.non_finite)});
+    table.push_back({row.name, reference ? "–" : psnr_text(row.psnr), reference ? "–" : io::fixed(row.mse, 3),
+                     io::fixed(row.seconds, 2), in_bytes(row.peak_bytes), with_commas(row.non_finite)});
   }
   return table;
 }
@@ -169,8 +162,8 @@ image::Image comparison_sheet(const std::string& prompt, std::span<const Compare
     if (&row == &rows.front())
       captions.emplace_back("reference");
     else
-      captions.push_back(std::isinf(row.psnr) ? "equal" : fixed(row.psnr, 1) + " dB");
-    captions.push_back(fixed(row.seconds, 1) + " s, " + in_bytes(row.peak_bytes));
+      captions.push_back(std::isinf(row.psnr) ? "equal" : io::fixed(row.psnr, 1) + " dB");
+    captions.push_back(io::fixed(row.seconds, 1) + " s, " + in_bytes(row.peak_bytes));
     sheet.push_back({row.picture, std::move(captions)});
   }
   return image::contact_sheet(prompt, sheet);

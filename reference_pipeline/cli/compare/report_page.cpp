@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <cli/compare/report_page.hpp>
 #include <cli/compare/report_plot.hpp>
@@ -14,6 +13,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
+#include <precast/io/number_text.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::cli {
@@ -73,19 +73,12 @@ std::string picture_tag(const image::Image& picture, const std::string& what, co
          text::encode_base64(image::encode_image(image::Format::png, picture)) + "\">";
 }
 
-std::string decimals(double value, int digits) {
-  if (std::isinf(value)) return "equal";
-  char text[48];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
 std::string dot(std::size_t place) {
   return "<span class=\"dot\" style=\"background:" + std::string(report_colour(place)) + "\"></span>";
 }
 
 std::string facts_line(const Compared& row) {
-  return "<small>" + decimals(row.seconds, 2) + " s, " + in_bytes(row.peak_bytes) + "</small>";
+  return "<small>" + io::fixed(row.seconds, 2) + " s, " + in_bytes(row.peak_bytes) + "</small>";
 }
 
 std::string sharpness(const image::Image& picture) {
@@ -113,7 +106,7 @@ std::string policy_card(const Compared& reference, const Compared& row, std::siz
                                          : ", " + std::to_string(differences.factor) + " times as bright") +
                 "; the largest is " + std::to_string(differences.largest) + " of 255";
   return "<figure class=\"card" + sharpness(row.picture) + "\"><figcaption><b>" + dot(place) + name +
-         "</b><small>" + (std::isinf(row.psnr) ? "equal to the reference" : decimals(row.psnr, 1) + " dB") +
+         "</b><small>" + (std::isinf(row.psnr) ? "equal to the reference" : io::fixed(row.psnr, 1) + " dB") +
          "</small>" + facts_line(row) + "</figcaption><div class=\"pair\"><div><div class=\"picture\">" +
          picture_tag(row.picture, "the picture under " + row.name) +
          picture_tag(reference.picture, "the reference, over it up to the slider", "class=\"over\" ") +
@@ -136,8 +129,8 @@ std::string numbers_table(std::span<const Compared> rows) {
     const Compared& row = rows[i];
     text += "<tr><td>" + dot(i) + html_text(row.name) + "</td>";
     for (const std::string& cell :
-         {i ? decimals(row.psnr, 2) : std::string("–"), i ? decimals(row.mse, 3) : std::string("–"),
-          decimals(row.seconds, 2), in_bytes(row.peak_bytes), with_commas(row.non_finite)})
+         {i ? psnr_text(row.psnr) : std::string("–"), i ? io::fixed(row.mse, 3) : std::string("–"),
+          io::fixed(row.seconds, 2), in_bytes(row.peak_bytes), with_commas(row.non_finite)})
       text += "<td class=\"number\">" + cell + "</td>";
     text += "</tr>\n";
   }
@@ -192,7 +185,7 @@ std::string largest_layers(std::span<const Compared> rows, std::vector<LayerRow>
       const std::string broken =
           layer.non_finite[i] ? " (" + with_commas(layer.non_finite[i]) + " not finite)" : "";
       const std::string value = !layer.has_value(i)                     ? "–"
-                                : layer.max_abs[i] < most_with_decimals ? decimals(layer.max_abs[i], 2)
+                                : layer.max_abs[i] < most_with_decimals ? io::fixed(layer.max_abs[i], 2)
                                                                         : four_digits(layer.max_abs[i]);
       text += "<td class=\"number\">" + value + broken + "</td>";
     }

@@ -1,6 +1,5 @@
 // Sums over all parts of what was converted.
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -14,6 +13,7 @@
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
@@ -72,12 +72,6 @@ double bits_of(const TypeShare& share) {
   return share.values ? 8.0 * static_cast<double>(share.bytes) / static_cast<double>(share.values) : 0.0;
 }
 
-std::string two_digits(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
-
 /// The types from the most bits to the fewest.
 std::vector<std::pair<std::string, TypeShare>> ordered(const Types& types) {
   std::vector<std::pair<std::string, TypeShare>> rows(types.begin(), types.end());
@@ -106,7 +100,7 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
   std::vector<std::vector<std::string>> rows{{"type", "tensors", "values", "bytes", "bits per value"}};
   for (const auto& [type, share] : ordered(sums.after))
     rows.push_back({type, std::to_string(share.tensors), with_commas(share.values), in_bytes(share.bytes),
-                    two_digits(bits_of(share))});
+                    io::fixed(bits_of(share), 2)});
   std::string text = aligned(rows, "lr");
   for (const auto& [key, group] : sums.others) {
     const auto& [type, wanted, columns] = key;
@@ -121,8 +115,8 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
   std::string from;
   for (const auto& [type, share] : ordered(sums.before)) from += (from.empty() ? "" : ", ") + type;
   text += "before " + in_bytes(sums.all_before.bytes) + " (" + from + ", " +
-          two_digits(bits_of(sums.all_before)) + " bits per value), after " + in_bytes(sums.all_after.bytes) +
-          " (" + two_digits(bits_of(sums.all_after)) + ")" +
+          io::fixed(bits_of(sums.all_before), 2) + " bits per value), after " +
+          in_bytes(sums.all_after.bytes) + " (" + io::fixed(bits_of(sums.all_after), 2) + ")" +
           (dry_run ? "; nothing was written (--dry-run)" : ", in " + human_duration(seconds)) + "\n";
   return text;
 }

@@ -1,7 +1,6 @@
 // Words what was found.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <utility>
 
@@ -10,32 +9,28 @@
 #include <cli/picture_settings/picture_settings.hpp>
 #include <cli/running/cure_option.hpp>
 #include <cli/running/trace_file.hpp>
+#include <cli/terminal/format.hpp>
 #include <families/presets.hpp>
 #include <image/metrics.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/number_text.hpp>
 #include <precast/watch/trace.hpp>
 
 namespace precast::cli {
 
 namespace {
 
-std::string number(const char* format, double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
 /// "3.1 x"; "–" where nothing is known.
 std::string times(double factor) {
   if (!std::isfinite(factor)) return "–";
-  return (factor < 100   ? number("%.2g", factor)
-          : factor < 1e6 ? number("%.0f", factor)
-                         : number("%.0e", factor)) +
+  return (factor < 100   ? io::significant(factor, 2)
+          : factor < 1e6 ? io::fixed(factor, 0)
+                         : io::significant(factor, 1)) +
          " x";
 }
 
-std::string percent(std::optional<double> share) { return share ? number("%.2f %%", 100 * *share) : "–"; }
+std::string percent(std::optional<double> share) { return share ? io::fixed(100 * *share, 2) + " %" : "–"; }
 
 /// Of the values other than zero, how many lie below the smallest normal number of a precision; nothing
 /// where no value was counted.
@@ -51,18 +46,17 @@ std::optional<double> psnr_of(const Examination& run, const Examination& referen
   return image::difference(reference.picture, run.picture).psnr;
 }
 
-std::string psnr_text(std::optional<double> psnr) {
-  return !psnr ? "–" : std::isinf(*psnr) ? "equal" : number("%.2f", *psnr);
-}
+/// That for the table; "–" where there is nothing.
+std::string psnr_cell(std::optional<double> psnr) { return psnr ? psnr_text(*psnr) : "–"; }
 
 std::vector<std::string> row(const std::string& name, const Examination& run, const Examination& reference) {
   const bool ran = run.finite;
   return {name,
           std::string(to_string(verdict_of(run, reference))),
           ran ? times(run.headroom()) : "–",
-          psnr_text(psnr_of(run, reference)),
-          ran ? number("%.3f", run.seconds) : "–",
-          ran ? number("%.1f", 1000 * run.step_seconds) : "–",
+          psnr_cell(psnr_of(run, reference)),
+          ran ? io::fixed(run.seconds, 3) : "–",
+          ran ? io::fixed(1000 * run.step_seconds, 1) : "–",
           ran ? in_bytes(run.peak_bytes) : "–"};
 }
 

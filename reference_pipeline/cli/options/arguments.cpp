@@ -10,7 +10,7 @@
 
 #include <cli/options/arguments.hpp>
 
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 

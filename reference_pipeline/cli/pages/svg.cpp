@@ -6,6 +6,8 @@
 #include <cli/pages/html.hpp>
 #include <cli/pages/svg.hpp>
 
+#include <precast/io/number_text.hpp>
+
 namespace precast::cli {
 
 std::string_view report_colour(std::size_t place) {
@@ -21,11 +23,7 @@ std::string report_key(std::size_t place) {
          "</svg>";
 }
 
-std::string svg_number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f", value);
-  return text;
-}
+std::string svg_number(double value) { return io::fixed(value, 1); }
 
 std::string svg_line(double x1, double y1, double x2, double y2, std::string_view kind) {
   return "<line class=\"" + std::string(kind) + "\" x1=\"" + svg_number(x1) + "\" y1=\"" + svg_number(y1) +

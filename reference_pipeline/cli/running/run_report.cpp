@@ -1,7 +1,6 @@
 // Words what run_pipeline's callers tell.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <iostream>
 
 #include <cli/options/arguments.hpp>
@@ -13,6 +12,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
@@ -39,9 +39,7 @@ std::string cut_prompt(const families::CutPrompt& cut, const families::Request& 
 /// human_duration, and milliseconds where that would be 0.00 s.
 std::string of_a_step(double seconds) {
   if (seconds >= 0.1) return human_duration(seconds);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f ms", 1000 * seconds);
-  return text;
+  return io::fixed(1000 * seconds, 1) + " ms";
 }
 
 }  // namespace

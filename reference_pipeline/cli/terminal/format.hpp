@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <string>
 
+#include <precast/io/number_text.hpp>
+
 namespace precast::cli {
 
 /// A value in four digits, "2.312", "1e-06", and where it is larger in those before its point, "65536"; "NaN"
@@ -12,19 +14,17 @@ namespace precast::cli {
 inline std::string four_digits(double value) {
   if (std::isnan(value)) return "NaN";
   const double magnitude = std::fabs(value);
-  char text[32];
-  std::snprintf(text, sizeof text, magnitude >= 9999.5 && magnitude < 1e9 ? "%.0f" : "%.4g", value);
-  return text;
+  return magnitude >= 9999.5 && magnitude < 1e9 ? io::fixed(value, 0) : io::significant(value, 4);
 }
+
+/// A PSNR in dB, "41.20", for the column of a table; "equal" where it is infinite.
+inline std::string psnr_text(double psnr) { return std::isinf(psnr) ? "equal" : io::fixed(psnr, 2); }
 
 /// "0.42 s", "3.2 s", "41 s", "3 min 05 s", "2 h 07 min"; "?" where there is no such time.
 inline std::string human_duration(double seconds) {
   if (!(seconds >= 0 && seconds < 3.6e9)) return "?";
+  if (seconds < 59.5) return io::fixed(seconds, seconds < 0.995 ? 2 : seconds < 9.95 ? 1 : 0) + " s";
   char text[40];
-  if (seconds < 59.5) {
-    std::snprintf(text, sizeof text, "%.*f s", seconds < 0.995 ? 2 : seconds < 9.95 ? 1 : 0, seconds);
-    return text;
-  }
   const auto whole = static_cast<long long>(std::llround(seconds));
   if (whole < 3600)
     std::snprintf(text, sizeof text, "%lld min %02lld s", whole / 60, whole % 60);

@@ -10,7 +10,7 @@
 #include <families/with_commas.hpp>
 #include <nlohmann/json.hpp>
 
-#include <precast/io/shortest.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 

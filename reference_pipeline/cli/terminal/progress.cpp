@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -9,6 +8,8 @@
 #include <cli/terminal/progress.hpp>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 namespace {
@@ -36,12 +37,7 @@ void to_stderr(std::string_view text) {
 void nowhere(std::string_view) {}
 
 std::string rate_text(double rate) {
-  char text[40];
-  if (rate >= 1)
-    std::snprintf(text, sizeof text, "%.1f/s", rate);
-  else
-    std::snprintf(text, sizeof text, "%s each", human_duration(1 / rate).c_str());
-  return text;
+  return rate >= 1 ? io::fixed(rate, 1) + "/s" : human_duration(1 / rate) + " each";
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 #include <cli/pages/html.hpp>
@@ -10,6 +9,7 @@
 #include <cli/train/train_report.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
@@ -57,11 +57,7 @@ double flushed_part(const GradientHistogram& histogram, int power) {
   return all == 0 ? 0 : static_cast<double>(flushed) / static_cast<double>(all);
 }
 
-std::string per_cent(double part) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f%%", 100 * part);
-  return text;
-}
+std::string per_cent(double part) { return io::fixed(100 * part, 2) + "%"; }
 
 /// What a histogram says, and its plot.
 std::string gradient_plot(const GradientHistogram& histogram) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
 #include <cli/options/arguments.hpp>
@@ -22,18 +21,13 @@
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
 namespace {
 
 constexpr std::int64_t most_ranks = 1 << 20;
-
-std::string shown(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
 
 double tokens_per_second(const Scaling& scaling, const cluster::PredictedStep& step) {
   return static_cast<double>(scaling.tokens * step.ranks) / step.seconds();
@@ -47,10 +41,10 @@ std::vector<std::vector<std::string>> table_of(const Scaling& scaling) {
   std::vector<std::vector<std::string>> table{
       {"ranks", "step (ms)", "computing (ms)", "sums (ms)", "not hidden (ms)", "tokens/s", "efficiency"}};
   for (const cluster::PredictedStep& step : scaling.steps)
-    table.push_back({std::to_string(step.ranks), shown("%.3f", 1e3 * step.seconds()),
-                     shown("%.3f", 1e3 * step.compute), shown("%.3f", 1e3 * step.all_reduce),
-                     shown("%.3f", 1e3 * step.waiting), shown("%.4g", tokens_per_second(scaling, step)),
-                     shown("%.1f%%", 100 * efficiency(scaling, step))});
+    table.push_back({std::to_string(step.ranks), io::fixed(1e3 * step.seconds(), 3),
+                     io::fixed(1e3 * step.compute, 3), io::fixed(1e3 * step.all_reduce, 3),
+                     io::fixed(1e3 * step.waiting, 3), io::significant(tokens_per_second(scaling, step), 4),
+                     io::fixed(100 * efficiency(scaling, step), 1) + "%"});
   return table;
 }
 
@@ -60,7 +54,7 @@ std::string machine_text(const Scaling& scaling) {
   if (scaling.ranks_measured > 1)
     text += " " + std::to_string(scaling.ranks_measured) +
             " ranks that computed at once on this machine made each other slower by " +
-            shown("%.1f%%", 100 * machine.slowdown) + " for each other one: they share its memory.";
+            io::fixed(100 * machine.slowdown, 1) + "% for each other one: they share its memory.";
   else if (machine.ranks > 1)
     text +=
         " How much ranks of one machine slow each other through its memory is not counted: start as many by "
@@ -70,8 +64,9 @@ std::string machine_text(const Scaling& scaling) {
   if (machine.threads_per_core(most) > 1)
     text +=
         " " + std::to_string(std::min(most, machine.ranks)) + " ranks of " +
-        io::counted(machine.threads, "thread") + " have " + shown("%.3g", machine.threads_per_core(most)) +
-        " threads for each of a machine's " + std::to_string(machine.cores) +
+        io::counted(machine.threads, "thread") + " have " +
+        io::significant(machine.threads_per_core(most), 3) + " threads for each of a machine's " +
+        std::to_string(machine.cores) +
         " cores, and take turns: their steps are predicted too short, by what ranks wait for one that has no "
         "core.";
   else if (most > 1 && machine.free_core(most) < 1)
@@ -84,10 +79,10 @@ std::string machine_text(const Scaling& scaling) {
 std::string link_text(const Scaling& scaling) {
   double bytes = 0;
   for (const cluster::StepSum& sum : scaling.parts.sums) bytes += sum.bytes;
-  return "A link of " + shown("%.4g", 1e6 * scaling.link.latency) + " us and " +
-         shown("%.4g", scaling.link.bandwidth / 1e9) + " GB/s; a step sums " +
+  return "A link of " + io::significant(1e6 * scaling.link.latency, 4) + " us and " +
+         io::significant(scaling.link.bandwidth / 1e9, 4) + " GB/s; a step sums " +
          in_bytes(static_cast<std::int64_t>(bytes)) + " in " + std::to_string(scaling.parts.sums.size()) +
-         " parts, the first of them " + shown("%.3f", 1e3 * scaling.parts.sums.front().asked) +
+         " parts, the first of them " + io::fixed(1e3 * scaling.parts.sums.front().asked, 3) +
          " ms after it began." + machine_text(scaling);
 }
 

@@ -1,0 +1,38 @@
+// Numbers as text, with a point whatever the locale, "inf" and "-inf", and "nan" without a sign.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+
+namespace precast::io {
+
+namespace detail {
+
+template <class... Format>
+std::string number_text(double value, Format... format) {
+  if (std::isnan(value)) return "nan";  // without the sign that to_chars shows
+  // The longest: all digits before the point, and as many after it as callers ask for.
+  constexpr int longest_after_point = 32;
+  char text[std::numeric_limits<double>::max_exponent10 + longest_after_point + 4];
+  return {text, std::to_chars(text, text + sizeof text, value, format...).ptr};
+}
+
+}  // namespace detail
+
+/// "0.6": the shortest decimal text that reads back as the same double.
+inline std::string shortest(double value) { return detail::number_text(value); }
+
+/// "0.60": as many digits after the point as `decimals` says, at most 32.
+inline std::string fixed(double value, int decimals) {
+  return detail::number_text(value, std::chars_format::fixed, decimals);
+}
+
+/// "0.6", "6e-07": as many significant digits as `digits` says, at most 32, without zeros at the end; with an
+/// exponent where that is shorter, as %g of printf.
+inline std::string significant(double value, int digits) {
+  return detail::number_text(value, std::chars_format::general, digits);
+}
+
+}  // namespace precast::io
