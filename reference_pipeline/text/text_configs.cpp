@@ -41,10 +41,17 @@ void require_types(const io::Config& json) {
   for (const char* of_loading : {"torch_dtype", "dtype"}) json.string_or(of_loading, "");
 }
 
+/// Throws InputError where the config is that of another component, whose class diffusers writes there, and
+/// which has no type of transformers'.
+void require_text_encoder(const io::Config& json, std::string_view known) {
+  if (!json.has("model_type")) json.require_class(known, "give the folder of a text encoder");
+}
+
 }  // namespace
 
 ClipConfig ClipConfig::load(const std::filesystem::path& file) {
   const io::Config whole = io::Config::load(file);
+  require_text_encoder(whole, "CLIPTextModel");
   // transformers takes the text half of a whole CLIP as well.
   const io::Config json = whole.string_or("model_type", "") == "clip" && whole.has("text_config")
                               ? whole.object("text_config")
@@ -82,6 +89,7 @@ std::int64_t ClipConfig::pooled_position(std::span<const std::int32_t> ids) cons
 
 T5Config T5Config::load(const std::filesystem::path& file) {
   const io::Config json = io::Config::load(file);
+  require_text_encoder(json, "T5EncoderModel");
   io::refuse_null(json, {"vocab_size", "relative_attention_num_buckets", "relative_attention_max_distance",
                          "layer_norm_epsilon", "feed_forward_proj", "dense_act_fn", "hidden_size", "head_dim",
                          "num_hidden_layers", "num_attention_heads"});

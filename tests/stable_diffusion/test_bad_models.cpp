@@ -138,7 +138,9 @@ const std::vector<Reader> readers{
     {"text/text_configs.cpp",
      "sdxl",
      "text_encoder/config.json",
-     {"clip",
+     {"CLIPTextModel",
+      "T5EncoderModel",
+      "clip",
       "gelu",
       "gelu_new",
       "gelu_pytorch_tanh",
@@ -265,6 +267,13 @@ TEST_CASE("a bad value in a Stable Diffusion folder is one line that names file 
     folder.set(bad.file, bad.key, bad.value);
     check_line(complaint(folder.path(), small_request()), {bad.file, bad.key});
   }
+}
+
+TEST_CASE("the config of another component in a text encoder's place is named") {
+  const DamagedFolder folder(stable_diffusion_model("sd15"));
+  write_text(folder.path() / "text_encoder/config.json", read_text(folder.path() / "vae/config.json"));
+  check_line(complaint(folder.path(), small_request()),
+             {"text_encoder/config.json", "_class_name", "'AutoencoderKL'", "CLIPTextModel is wanted"});
 }
 
 TEST_CASE("every key that a reader of configs knows is refused where its value is absurd") {
