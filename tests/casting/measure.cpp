@@ -297,7 +297,7 @@ TEST_CASE("numbers of casting are the same for any number of threads", "[casting
 }
 
 TEST_CASE("cost falls with bits in nearly every layer of the embedded model, on whichever samples",
-          "[casting]") {
+          "[casting][many_runs]") {
   const auto blocks = pipeline().load_blocks();
   const std::vector<std::string> falling{"q8_0", "q5_1", "q5_0", "q4_1", "q4_0"};
   const std::array<std::vector<RecordedState>, 2> sets{

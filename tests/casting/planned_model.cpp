@@ -100,7 +100,8 @@ TEST_CASE("a plan of one layer measures what that layer's cast costs, to the bit
                     Catch::StartsWith("p.json: layer 'transformer_blocks.99'"));
 }
 
-TEST_CASE("on the embedded model a plan beats every uniform format of its size, as measured", "[casting]") {
+TEST_CASE("on the embedded model a plan beats every uniform format of its size, as measured",
+          "[casting][many_runs]") {
   const auto blocks = pipeline().load_blocks();
   const std::vector<RecordedState> some = samples();
   CostSettings settings;

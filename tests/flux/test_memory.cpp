@@ -113,7 +113,7 @@ TEST_CASE("a dry run of each component takes what the component takes, under eve
   }
 }
 
-TEST_CASE("a whole run stays within its estimate") {
+TEST_CASE("a whole run stays within its estimate", "[many_runs]") {
   for (const char* folder : golden_folders)
     for (const PolicyChoice& choice : compiled_choices()) {
       INFO(folder << " under " << to_string(choice));

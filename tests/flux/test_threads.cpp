@@ -42,7 +42,7 @@ Tensor<f32> ramp(const Shape& shape) {
 
 }  // namespace
 
-TEST_CASE("a whole run has the same bits on any number of threads, under every policy") {
+TEST_CASE("a whole run has the same bits on any number of threads, under every policy", "[many_runs]") {
   for (const char* folder : {"dev_f32", "dev_f16"})
     for (const PolicyChoice& choice : compiled_choices()) {
       INFO(folder << " under " << to_string(choice));
@@ -58,7 +58,8 @@ TEST_CASE("a whole run has the same bits on any number of threads, under every p
 }
 
 // The golden folders are too small for work to be cut in many places; these sizes are not.
-TEST_CASE("larger components have the same bits on any number of threads, under every policy") {
+TEST_CASE("larger components have the same bits on any number of threads, under every policy",
+          "[many_runs]") {
   flux::TransformerConfig transformer;
   transformer.num_layers = 1;
   transformer.num_single_layers = 1;
