@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include <families/number_json.hpp>
 #include <language_model/trainer.hpp>
 #include <nlohmann/json.hpp>
 
@@ -14,12 +15,6 @@
 namespace precast::language_model {
 
 namespace {
-
-nlohmann::ordered_json number(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
 
 cluster::SumDtype sum_dtype(const DtypeInfo& dtype) {
   if (const auto sum = cluster::sum_dtype_named(dtype.name)) return *sum;
@@ -49,15 +44,15 @@ std::string StepFacts::json(const std::string& policy) const {
   nlohmann::ordered_json line = nlohmann::ordered_json::object();
   if (!policy.empty()) line["policy"] = policy;
   line.update({{"step", step},
-               {"loss", number(loss)},
-               {"grad_norm", number(grad_norm)},
-               {"scale", number(scale)},
+               {"loss", families::number_json(loss)},
+               {"grad_norm", families::number_json(grad_norm)},
+               {"scale", families::number_json(scale)},
                {"skipped", skipped},
-               {"lr", number(lr)},
-               {"tokens_per_second", number(tokens_per_second)},
+               {"lr", families::number_json(lr)},
+               {"tokens_per_second", families::number_json(tokens_per_second)},
                {"memory", memory},
                {"non_finite", non_finite}});
-  if (validation_loss) line["validation_loss"] = number(*validation_loss);
+  if (validation_loss) line["validation_loss"] = families::number_json(*validation_loss);
   if (ranks > 1) {
     line["ranks"] = ranks;
     line["all_reduce"] = exchange.seconds;
