@@ -1,6 +1,7 @@
 // Ops that have read a value, or its row, before they write what is made of it: they may write it in the
 // place of their operand, and nowhere else where they read.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -20,6 +21,7 @@
 #include <precast/ops/rotary_gradient.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/ops/softmax.hpp>
+#include <precast/watch/observer.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -108,3 +110,105 @@ TEST_CASE("ops that read a row before they write it may write it in its place, a
     for (const std::int64_t first : {152, 248}) CHECK_NOTHROW(op.run(at(apart, 200), at(apart, first)));
   }
 }
+
+TEST_CASE("rows that are read twice are written in their place", "[in_place]") {
+  using P = F32;
+  constexpr std::int64_t columns = 20000;  // more than a tile of a row holds
+  const Tensor<f32> weight = sent(random_tensor<f32>({columns}, 1)),
+                    bias = sent(random_tensor<f32>({columns}, 2));
+  const std::vector<std::int32_t> classes{columns - 1, 0};
+  const auto as_image = [](auto view) { return view.reshaped(Shape{2, 1, 1, columns}); };
+  const std::vector<NamedOp> ops{
+      {"softmax", [](auto x, auto out) { softmax_into<P>(x, out); }},
+      {"layer_norm", [&](auto x, auto out) { layer_norm_into<P>(x, weight, bias, {}, out); }},
+      {"rms_norm", [&](auto x, auto out) { rms_norm_into<P>(x, weight, {}, out); }},
+      {"group_norm",
+       [&](auto x, auto out) {
+         group_norm_into<P>(as_image(x), weight, bias, {.groups = 2}, as_image(out));
+       }},
+      {"cross_entropy_gradient",
+       [&](auto x, auto out) { cross_entropy_gradient_into<P>(1, x, classes, {}, out); }},
+  };
+  const HostTensor<f32> values = random_tensor<f32>({2, columns}, 3);
+  for (const NamedOp& op : ops) {
+    INFO(op.name);
+    Tensor<f32> x = sent(values), apart(x.shape());
+    op.run(x.view(), apart.view());
+    op.run(x.view(), x.view());
+    CHECK(same_bits(to_host(apart), to_host(x)));
+  }
+}
+
+#if PRECAST_HAS_WATCH
+namespace {
+
+using Half = Policy<Storage<f16>>;
+
+struct Recorder : watch::Observer {
+  std::vector<watch::NonFinite> found;
+  void on_op(const watch::OpRecord&) override {}
+  bool wants_non_finite() const override { return true; }
+  void on_non_finite(const watch::NonFinite& value) override { found.push_back(value); }
+};
+
+/// An op of x [2, 3, 8] whose result is of the same size, and holds what is above f16's range.
+struct OverflowingOp {
+  const char* name;
+  std::function<void(View<const f16> x, View<f16> out)> run;
+};
+
+}  // namespace
+
+TEST_CASE("what the watch hook tells of an op in its operand's place is what it tells of one apart",
+          "[in_place]") {
+  using P = Half;
+  const Shape shape{2, 3, 8};
+  const auto large = [](const Shape& of, std::uint32_t seed) {
+    return random_tensor<f16>(of, seed, 3000, 55000);
+  };
+  const Tensor<f16> other = sent(large(shape, 1)), weight = sent(random_tensor<f16>({8}, 2, 1000, 62000)),
+                    per_sample = sent(large({2, 8}, 3));
+  const RotaryTable table{sent(random_tensor<f32>({3, 4}, 4, 2)), sent(random_tensor<f32>({3, 4}, 5, 2))};
+  const auto as_image = [](auto view) { return view.reshaped(Shape{1, 2, 3, 8}); };
+  Tensor<f16> second(shape);
+  const std::vector<OverflowingOp> ops{
+      {"add", [&](auto x, auto out) { add_into<P>(other, x, out); }},
+      {"gated_add", [&](auto x, auto out) { gated_add_into<P>(x, other, per_sample, out); }},
+      {"gated_product", [&](auto x, auto out) { gated_product_into<P, elementwise::Silu>(other, x, out); }},
+      {"scale_shift", [](auto x, auto out) { scale_shift_into<P>(x, {.factor = 3}, out); }},
+      {"layer_norm", [&](auto x, auto out) { layer_norm_into<P>(x, weight, weight, {}, out); }},
+      {"rms_norm", [&](auto x, auto out) { rms_norm_into<P>(x, weight, {}, out); }},
+      {"group_norm",
+       [&](auto x, auto out) {
+         group_norm_into<P>(as_image(x), weight, weight, {.groups = 2}, as_image(out));
+       }},
+      {"rotary", [&](auto x, auto out) { rotary_into<P>(x, table, out); }},
+      {"dropout", [](auto x, auto out) { dropout_into<P>(x, {.probability = 0.75f}, out); }},
+      {"rotary_gradient", [&](auto x, auto out) { rotary_gradient_into<P>(x, table, out); }},
+      {"gated_product_gradient",
+       [&](auto x, auto out) {
+         gated_product_gradient_into<P, elementwise::Silu>(other, x, other, out, second.view());
+       }},
+  };
+  for (const OverflowingOp& op : ops) {
+    INFO(op.name);
+    Tensor<f16> x = sent(large(shape, 6)), apart(shape);
+    Recorder of_apart, in_place;
+    {
+      const watch::Watching watching(of_apart);
+      op.run(x.view(), apart.view());
+    }
+    {
+      const watch::Watching watching(in_place);
+      op.run(x.view(), x.view());
+    }
+    CHECK(same_bits(to_host(apart), to_host(x)));
+    REQUIRE(!of_apart.found.empty());
+    REQUIRE(in_place.found.size() == of_apart.found.size());
+    for (std::size_t i = 0; i < in_place.found.size(); ++i) {
+      CHECK(in_place.found[i].value_in_f32 == of_apart.found[i].value_in_f32);
+      CHECK(std::isfinite(in_place.found[i].value_in_f32));
+    }
+  }
+}
+#endif

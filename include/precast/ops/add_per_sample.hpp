@@ -14,7 +14,8 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// x + values, where all rows of a sample get its values: x [B, ..., C], values [B, C], or [1, C] for all
-/// samples. `out` has x's shape and overlaps neither. Throws ShapeError where they do not fit.
+/// samples. `out` has x's shape, is x itself or apart from it, and is apart from values. Throws ShapeError
+/// where they do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray V>
 void add_per_sample_into(const X& x, const V& values, View<typename precisions<P, Pointwise>::result> out) {
   const Shape &shape = x.shape(), &given = values.shape();

@@ -23,7 +23,7 @@ inline namespace PRECAST_BACKEND {
 /// x with values dropped at random: value i, counted row by row, by word i mod 4 of Philox 4x32-10 (Salmon et
 /// al. 2011) of counter i / 4 and `offset` under the key `seed`; the same mask on every backend, for any
 /// strides and number of threads. The gradient of its input is dropout of dy with the same options. x [...]
-/// -> [...]; `out` must not overlap x. Throws ShapeError where shapes differ, and InputError for a
+/// -> [...]; `out` is x itself or apart from it. Throws ShapeError where shapes differ, and InputError for a
 /// probability outside of [0, 1).
 template <PolicyType P, ScalarArray X>
 void dropout_into(const X& x, const DropoutOptions& options,
@@ -32,10 +32,11 @@ void dropout_into(const X& x, const DropoutOptions& options,
   if (!(options.probability >= 0 && options.probability < 1))
     throw InputError("dropout: a probability of " + std::to_string(options.probability) +
                      " is not at least 0 and below 1");
-  detail::require_apart_or_same("dropout", out, as_view(x));
-  detail::run_op_into<Pointwise, precisions<P, Pointwise>>("dropout", out, [&]<class Types>(Types, auto to) {
-    backend::dropout<Types>(as_view(x), options.probability, options.seed, options.offset, to);
-  });
+  const bool in_place = detail::require_apart_or_same("dropout", out, as_view(x));
+  detail::run_op_in_place<Pointwise, precisions<P, Pointwise>>(
+      in_place, "dropout", out, [&]<class Types>(Types, auto to) {
+        backend::dropout<Types>(as_view(x), options.probability, options.seed, options.offset, to);
+      });
 }
 
 /// The same into a new tensor.

@@ -32,9 +32,9 @@ void group_norm_of_view_into(X x, W weight, W bias, const GroupNormOptions& opti
     throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
                      to_string(shape));
   require_same_shape("group_norm", shape, out.shape());
-  require_apart_or_same("group_norm", out, x);
+  const bool in_place = require_apart_or_same("group_norm", out, x);
   require_apart("group_norm", out, weight, bias);
-  run_op_into<Norm, Row>("group_norm", out, [&](auto types, auto to) {
+  run_op_in_place<Norm, Row>(in_place, "group_norm", out, [&](auto types, auto to) {
     if (to.elements() == 0) return;
     backend::group_norm<decltype(types)>(x, groups, weight, bias, static_cast<f32>(options.eps),
                                          options.activation, to);
@@ -48,8 +48,8 @@ void group_norm_of_view_into(X x, W weight, W bias, const GroupNormOptions& opti
 inline namespace PRECAST_BACKEND {
 
 /// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
-/// [C] plus bias [C], then an activation, rounded once, into `out` of x's shape that overlaps none of them.
-/// Throws ShapeError where shapes or groups do not fit.
+/// [C] plus bias [C], then an activation, rounded once, into `out` of x's shape, which is x itself or
+/// apart from it, and apart from weight and bias. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void group_norm_into(const X& x, const W& weight, const B& bias, const GroupNormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {

@@ -44,9 +44,9 @@ void group_norm_with_of_view_into(X x, M moments, W weight, W bias, const GroupN
     shapes_do_not_fit("group_norm_with", shape, moments.shape(),
                       "are not [B, H, W, C] and [B * " + std::to_string(groups) + ", 4]");
   require_same_shape("group_norm_with", shape, out.shape());
-  require_apart_or_same("group_norm_with", out, x);
+  const bool in_place = require_apart_or_same("group_norm_with", out, x);
   require_apart("group_norm_with", out, moments, weight, bias);
-  run_op_into<Norm, Row>("group_norm", out, [&](auto types, auto to) {
+  run_op_in_place<Norm, Row>(in_place, "group_norm", out, [&](auto types, auto to) {
     if (to.elements() == 0) return;
     backend::group_norm_with<decltype(types)>(x, moments, weight, bias, options.activation, to);
   });
@@ -82,8 +82,8 @@ Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
 }
 
 /// Group normalisation of x [B, H, W, C] with `moments` as group_moments gives them, times weight [C] plus
-/// bias [C], then an activation, rounded once, into out [B, H, W, C], which overlaps none of them. `eps` is
-/// in the moments. Throws ShapeError where shapes or groups do not fit.
+/// bias [C], then an activation, rounded once, into out [B, H, W, C], which is x itself or apart from it,
+/// and apart from the others. `eps` is in the moments. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void group_norm_with_into(const X& x, const M& moments, const W& weight, const B& bias,
                           const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {

@@ -25,9 +25,9 @@ template <class Row, class X, class M>
 void layer_norm_of_view_into(std::string_view name, X x, const Affine<M>& affine, const NormOptions& options,
                              View<typename Row::result> out) {
   require_same_shape(name, x.shape(), out.shape());
-  require_apart_or_same(name, out, x);
+  const bool in_place = require_apart_or_same(name, out, x);
   require_apart(name, out, affine.scale, affine.shift);
-  run_op_into<Norm, Row>(name, out, [&](auto types, auto to) {
+  run_op_in_place<Norm, Row>(in_place, name, out, [&](auto types, auto to) {
     backend::layer_norm<decltype(types)>(x, affine, static_cast<f32>(options.eps), to);
   });
 }
@@ -39,8 +39,8 @@ void layer_norm_of_view_into(std::string_view name, X x, const Affine<M>& affine
 inline namespace PRECAST_BACKEND {
 
 /// Layer normalisation over the last dimension, without parameters (Ba et al. 2016): (x - mean) / sqrt(var +
-/// eps). x [..., C] -> [..., C] in Activation; `out` must not overlap x. Statistics are in the op table's
-/// dtypes, f32 without Downcast<Norm>. Throws ShapeError where the shapes differ.
+/// eps). x [..., C] -> [..., C] in Activation; `out` is x itself or apart from it. Statistics are in the op
+/// table's dtypes, f32 without Downcast<Norm>. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
 void layer_norm_into(const X& x, const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
   using Types = precisions<P, Norm>;
@@ -48,8 +48,8 @@ void layer_norm_into(const X& x, const NormOptions& options, View<typename preci
                                          out);
 }
 
-/// Layer normalisation with a weight and a bias, both [C]; `out` overlaps none of the three. Throws
-/// ShapeError where shapes do not fit.
+/// Layer normalisation with a weight and a bias, both [C]; `out` is x itself or apart from it, and
+/// apart from both. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
 void layer_norm_into(const X& x, const W& weight, const B& bias, const NormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {
@@ -75,8 +75,8 @@ auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& o
 
 /// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each
 /// sample of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
-/// one sample, [S, C]; scale and shift [B, C]; `out` has x's shape and overlaps none of them. Throws
-/// ShapeError where they do not fit.
+/// one sample, [S, C]; scale and shift [B, C]; `out` has x's shape, is x itself or apart from it, and is
+/// apart from both. Throws ShapeError where they do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
 void layer_norm_modulate_into(const X& x, const M& scale, const S& shift, const NormOptions& options,
                               View<typename precisions<P, Norm>::result> out) {

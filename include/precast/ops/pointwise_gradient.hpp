@@ -16,14 +16,15 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// dy f'(x), the gradient of an activation's input x [...]. In f32 and rounded once; with
-/// Downcast<Pointwise>, after each step. `out` overlaps neither. Throws ShapeError where shapes differ.
+/// Downcast<Pointwise>, after each step. `out` is dy or x itself or apart from both. Throws ShapeError where
+/// shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray X>
 void activate_gradient_into(const DY& dy, const X& x, View<typename training<P>::gradient> out) {
   detail::require_same_shape("activate_gradient", dy.shape(), x.shape());
   detail::require_same_shape("activate_gradient", x.shape(), out.shape());
-  detail::require_apart_or_same("activate_gradient", out, as_view(dy), as_view(x));
-  detail::run_gradients_into<Pointwise, gradient_precisions<P, Pointwise>>(
-      "activate_gradient",
+  const bool in_place = detail::require_apart_or_same("activate_gradient", out, as_view(dy), as_view(x));
+  detail::run_gradients_in_place<Pointwise, gradient_precisions<P, Pointwise>>(
+      in_place, "activate_gradient",
       [&]<class Types>(Types, auto to) {
         backend::map_values<Types>(to, elementwise::ActivationGradient<F>{}, as_view(dy), as_view(x));
       },
@@ -37,7 +38,8 @@ void activate_gradient_into(const DY& dy, const X& x, ActivationFunction activat
 }
 
 /// The gradients of gated_product, F(a) b (SwiGLU where F is Silu): da = dy b f'(a) and db = dy f(a), in one
-/// pass. All [...]; neither overlaps an input. Throws ShapeError where shapes differ.
+/// pass. All [...]; da and db are apart from each other, and each is an input itself or apart from all.
+/// Throws ShapeError where shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray A, ScalarArray B>
 void gated_product_gradient_into(const DY& dy, const A& a, const B& b,
                                  View<typename training<P>::gradient> da,
@@ -46,10 +48,12 @@ void gated_product_gradient_into(const DY& dy, const A& a, const B& b,
   detail::require_same_shape("gated_product_gradient", a.shape(), b.shape());
   detail::require_same_shape("gated_product_gradient", a.shape(), da.shape());
   detail::require_same_shape("gated_product_gradient", b.shape(), db.shape());
+  bool in_place = false;
   for (const auto& out : {da, db})
-    detail::require_apart_or_same("gated_product_gradient", out, as_view(dy), as_view(a), as_view(b));
-  detail::run_gradients_into<Pointwise, gradient_precisions<P, Pointwise>>(
-      "gated_product_gradient",
+    in_place |=
+        detail::require_apart_or_same("gated_product_gradient", out, as_view(dy), as_view(a), as_view(b));
+  detail::run_gradients_in_place<Pointwise, gradient_precisions<P, Pointwise>>(
+      in_place, "gated_product_gradient",
       [&]<class Types>(Types, auto to_a, auto to_b) {
         backend::gated_product_gradient<Types, F>(as_view(dy), as_view(a), as_view(b), to_a, to_b);
       },

@@ -21,9 +21,9 @@ template <class Row, class X, class W>
 void rms_norm_of_view_into(std::string_view name, X x, W weight, const NormOptions& options,
                            View<typename Row::result> out) {
   require_same_shape(name, x.shape(), out.shape());
-  require_apart_or_same(name, out, x);
+  const bool in_place = require_apart_or_same(name, out, x);
   require_apart(name, out, weight);
-  run_op_into<Norm, Row>(name, out, [&](auto types, auto to) {
+  run_op_in_place<Norm, Row>(in_place, name, out, [&](auto types, auto to) {
     backend::rms_norm<decltype(types)>(x, weight, static_cast<f32>(options.eps), to);
   });
 }
@@ -35,8 +35,8 @@ void rms_norm_of_view_into(std::string_view name, X x, W weight, const NormOptio
 inline namespace PRECAST_BACKEND {
 
 /// Root-mean-square normalisation over the last dimension (Zhang and Sennrich 2019): x / sqrt(mean x^2 + eps)
-/// weight. x [..., C], weight [C] -> [..., C] in Activation, into a tensor or slice that does not overlap x.
-/// Throws ShapeError where shapes do not fit.
+/// weight. x [..., C], weight [C] -> [..., C] in Activation; `out` is x itself or apart from it, and is apart
+/// from weight. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
                    View<typename precisions<P, Norm>::result> out) {
@@ -53,7 +53,7 @@ auto rms_norm(const X& x, const W& weight, const NormOptions& options = {}) {
 }
 
 /// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D],
-/// which does not overlap x. Throws ShapeError where shapes do not fit.
+/// which is x itself or apart from it, and apart from weight. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options,
                          View<typename precisions<P, Norm>::result> out) {

@@ -20,9 +20,9 @@ template <class Row, class X, RotaryPairs Pairs>
 void rotary_of_view_into(X x, const RotaryTableOf<Pairs>& table, View<typename Row::result> out) {
   require_heads_of("rotary", x.shape(), table);
   require_same_shape("rotary", x.shape(), out.shape());
-  require_apart_or_same("rotary", out, x);
+  const bool in_place = require_apart_or_same("rotary", out, x);
   require_apart("rotary", out, table.cos.view(), table.sin.view());
-  run_op_into<Position, Row>("rotary", out, [&]<class Types>(Types, auto to) {
+  run_op_in_place<Position, Row>(in_place, "rotary", out, [&]<class Types>(Types, auto to) {
     if constexpr (Pairs == RotaryPairs::neighbours)
       backend::rotary<Types>(x, table.cos.view(), table.sin.view(), to);
     else
@@ -38,7 +38,7 @@ inline namespace PRECAST_BACKEND {
 
 /// Turns each pair of values of each head by its token's angle, in f32: x [B, S, heads * D], table of [S, D]
 /// -> [B, S, heads * D] in Activation. The table's type says which values are pairs, neighbours or those of a
-/// head's halves. `out` must not overlap x. Throws ShapeError where they do not fit or D is odd.
+/// head's halves. `out` is x itself or apart from it. Throws ShapeError where they do not fit or D is odd.
 template <PolicyType P, ScalarArray X, RotaryPairs Pairs>
 void rotary_into(const X& x, const RotaryTableOf<Pairs>& table,
                  View<typename precisions<P, Position>::result> out) {

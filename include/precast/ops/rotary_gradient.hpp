@@ -14,17 +14,17 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// The gradient of rotary's input: dy [B, S, heads * D] turned back by the angles of its table [S, D], of
-/// either layout: [B, S, heads * D]. `out` must not overlap dy. Throws ShapeError where they do not fit or D
-/// is odd.
+/// either layout: [B, S, heads * D]. `out` is dy itself or apart from it. Throws ShapeError where they do not
+/// fit or D is odd.
 template <PolicyType P, ScalarArray DY, RotaryPairs Pairs>
 void rotary_gradient_into(const DY& dy, const RotaryTableOf<Pairs>& table,
                           View<typename training<P>::gradient> out) {
   detail::require_heads_of("rotary_gradient", dy.shape(), table);
   detail::require_same_shape("rotary_gradient", dy.shape(), out.shape());
-  detail::require_apart_or_same("rotary_gradient", out, as_view(dy));
+  const bool in_place = detail::require_apart_or_same("rotary_gradient", out, as_view(dy));
   detail::require_apart("rotary_gradient", out, table.cos.view(), table.sin.view());
-  detail::run_gradients_into<Position, gradient_precisions<P, Position>>(
-      "rotary_gradient",
+  detail::run_gradients_in_place<Position, gradient_precisions<P, Position>>(
+      in_place, "rotary_gradient",
       [&]<class Types>(Types, auto to) {
         backend::rotate<Types>(as_view(dy), table.cos.view(), table.sin.view(),
                                Rotation{.pairs = Pairs, .inverse = true}, to);

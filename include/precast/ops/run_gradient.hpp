@@ -31,7 +31,7 @@ void require_results_apart(std::string_view name, View<T>... outs) {
 
 /// Runs `kernel(Types{}, outs...)`, and tells the watch hook of each. For the first value that is not finite
 /// it is run a second time, with `widened_to_f32<Types>` and results in f32 that start as zeros; so `outs`
-/// must not overlap what it reads.
+/// must be apart from what it reads (run_gradients_in_place).
 template <OpClass Op, class Types, class Kernel, class... T>
 void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs) {
   (require_rows_apart(name, outs), ...);
@@ -70,6 +70,14 @@ void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs)
 #else
   kernel(Types{}, outs...);
 #endif
+}
+/// The same where results may lie in operands' places, as `in_place` says.
+template <OpClass Op, class Types, class Kernel, class... T>
+void run_gradients_in_place(bool in_place, std::string_view name, Kernel&& kernel, View<T>... outs) {
+  (require_rows_apart(name, outs), ...);
+  require_results_apart(name, outs...);
+  run_in_place(
+      in_place, [&](View<T>... to) { run_gradients_into<Op, Types>(name, kernel, to...); }, outs...);
 }
 
 }  // namespace PRECAST_BACKEND

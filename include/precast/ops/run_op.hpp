@@ -15,6 +15,9 @@
 #include <precast/watch/ran_in.hpp>
 
 #if PRECAST_HAS_WATCH
+#include <tuple>
+
+#include <precast/backend/convert.hpp>
 #include <precast/ops/report.hpp>
 #endif
 
@@ -96,10 +99,11 @@ void require_apart(std::string_view op, View<Out> out, View<In>... in) {
   (require(in), ...);
 }
 
-/// The same of an op that has read a value, or the row of it, before it writes what is made of it: there each
-/// result may lie just where its operand does.
+/// The same of an op that has read a value, or the row of it, before it writes what is made of it: there a
+/// result may lie just where an operand does. Whether it does.
 template <class Out, class... In>
-void require_apart_or_same(std::string_view op, View<Out> out, View<In>... in) {
+bool require_apart_or_same(std::string_view op, View<Out> out, View<In>... in) {
+  bool in_place = false;
   const auto require = [&]<class Operand>(View<Operand> operand) {
     const bool same =
         sizeof(Out) == sizeof(Operand) && static_cast<const void*>(out.data()) == operand.data() &&
@@ -107,12 +111,33 @@ void require_apart_or_same(std::string_view op, View<Out> out, View<In>... in) {
         (out.contiguous() ? operand.contiguous()
                           : out.columns() == operand.columns() && out.row_stride() == operand.row_stride());
     if (!same) require_apart(op, out, operand);
+    in_place = in_place || same;
   };
   (require(in), ...);
+  return in_place;
+}
+
+/// Calls `run(outs...)`. Where a result is to lie in the place of an operand while ops are watched, it is
+/// made apart and copied there at the end: the watch hook may compute it again from what the operand was.
+template <class Run, class... T>
+void run_in_place([[maybe_unused]] bool in_place, Run&& run, View<T>... outs) {
+#if PRECAST_HAS_WATCH
+  if (in_place && watch::active() && !MemoryCounter::active()) {
+    std::tuple<Tensor<T>...> apart{Tensor<T>(outs.shape())...};
+    std::apply(
+        [&](Tensor<T>&... made) {
+          run(made.view()...);
+          (backend::convert_values<T, false>(View<const T>(made.view()), outs), ...);
+        },
+        apart);
+    return;
+  }
+#endif
+  run(outs...);
 }
 
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
-/// time, with `widened_to_f32<Types>`, so `out` must not overlap what it reads.
+/// time, with `widened_to_f32<Types>`, so `out` must be apart from what it reads (run_op_in_place).
 template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>
 void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
                  [[maybe_unused]] Probe&& probe = {}) {
@@ -138,6 +163,14 @@ void run_op_into(std::string_view name, View<typename Types::result> out, Kernel
 #else
   kernel(Types{}, out);
 #endif
+}
+/// The same of an op whose result lies in an operand's place where `in_place` says so.
+template <OpClass Op, class Types, class Kernel>
+void run_op_in_place(bool in_place, std::string_view name, View<typename Types::result> out,
+                     Kernel&& kernel) {
+  require_rows_apart(name, out);
+  run_in_place(
+      in_place, [&](View<typename Types::result> to) { run_op_into<Op, Types>(name, to, kernel); }, out);
 }
 
 /// Throws the ShapeError of an op whose operands do not fit: "add: [2, 3] and [2, 4] have different shapes".

@@ -11,14 +11,15 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// e^x / sum e^x over the last dimension, returned in f32, and computed in it without Downcast<Softmax>. x
-/// [..., C] -> [..., C]; `out` must not overlap x. A row that holds +inf or NaN, or nothing but -inf, gives
-/// NaN. Throws ShapeError where the shapes differ.
+/// [..., C] -> [..., C]; `out` is x itself or apart from it. A row that holds +inf or NaN, or nothing but
+/// -inf, gives NaN. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
 void softmax_into(const X& x, View<typename precisions<P, Softmax>::result> out) {
   detail::require_same_shape("softmax", x.shape(), out.shape());
-  detail::require_apart_or_same("softmax", out, as_view(x));
-  detail::run_op_into<Softmax, precisions<P, Softmax>>(
-      "softmax", out, [&](auto types, auto to) { backend::softmax<decltype(types)>(as_view(x), to); });
+  const bool in_place = detail::require_apart_or_same("softmax", out, as_view(x));
+  detail::run_op_in_place<Softmax, precisions<P, Softmax>>(
+      in_place, "softmax", out,
+      [&](auto types, auto to) { backend::softmax<decltype(types)>(as_view(x), to); });
 }
 
 /// The same into a new tensor.
