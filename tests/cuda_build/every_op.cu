@@ -43,6 +43,7 @@ void run() {
   HostTensor<S> cw(Shape{64, 64, 3, 3});
   ConvWeight<P> cv(cw);
   (void)conv2d<P>(img, cv);
+  (void)conv2d<P>(img, ConvWeight<P>::borrowed(Tensor<S>(Shape{64, 3, 3, 64}), w));
   (void)matmul<P>(x.view().reshaped({8, 64}), Tensor<A>(Shape{64, 8}));
   (void)matmul_transposed<P>(x, Tensor<A>(Shape{8, 64}));
   (void)layer_norm<P>(x, w, w, {.eps = 1e-6});

@@ -98,6 +98,37 @@ TEMPLATE_LIST_TEST_CASE("conv2d reads pixels that lie apart", "[conv]", PlainPol
       }
 }
 
+TEMPLATE_TEST_CASE("a convolution's weight that lies where ops read it is multiplied there", "[conv]", F32,
+                   Bf16, Tf32, Bf16OfF32) {
+  using P = TestType;
+  using S = typename ConvWeight<P>::Storage;
+  for (const std::int64_t channels : {3, 8})
+    for (const std::int64_t side : {1, 3}) {
+      CAPTURE(channels, side);
+      const auto pixels = random_tensor<S>({5, side, side, channels}, 1), bias = random_tensor<S>({5}, 2);
+      HostTensor<S> in_a_file(Shape{5, channels, side, side});
+      for (std::int64_t row = 0; row < 5 * side * side; ++row)
+        for (std::int64_t c = 0; c < channels; ++c)
+          in_a_file.data()[(row / (side * side) * channels + c) * side * side + row % (side * side)] =
+              pixels.data()[row * channels + c];
+      const auto there = sent(pixels), bias_there = sent(bias);
+      const auto borrowed = ConvWeight<P>::borrowed(there, bias_there);
+      const auto x = sent(random_tensor<typename P::activation>({2, 5, 4, channels}, 3));
+      const ConvOptions options{.pad_top = 1, .pad_right = 1};
+      CHECK(same_bits(conv2d<P>(x, borrowed, options),
+                      conv2d<P>(x, ConvWeight<P>(in_a_file, bias.values()), options)));
+      CHECK(same_bits(conv2d<P>(x, ConvWeight<P>::borrowed(there), options),
+                      conv2d<P>(x, ConvWeight<P>(in_a_file), options)));
+    }
+  const Tensor<S> matrix(Shape{6, 8}), nothing(Shape{0, 1, 1, 4}), there(Shape{4, 3, 3, 8}),
+      too_short(Shape{3});
+  CHECK_THROWS_WITH(ConvWeight<P>::borrowed(matrix), Catch::Contains("four dimensions, not [6, 8]"));
+  CHECK_THROWS_WITH(ConvWeight<P>::borrowed(nothing), Catch::Contains("[0, 1, 1, 4] is empty"));
+  CHECK_THROWS_WITH(ConvWeight<P>::borrowed(there, too_short), Catch::Contains("a bias of 3 does not fit"));
+  CHECK_THROWS_WITH(ConvWeight<P>::borrowed(there.view().columns_between(0, 4)),
+                    Catch::Contains("cannot view [4, 3, 3, 4] as [4, 36]"));
+}
+
 TEST_CASE("inf and NaN reach only the pixels whose patch holds them", "[conv]") {
   for (const std::int64_t height : {8, 64})
     for (const std::int64_t channels : {4, 8}) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <precast/backend.hpp>
 #include <precast/backend/conv.hpp>
@@ -74,6 +75,21 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
             },
             bias) {}
 
+  /// A weight [out_channels, kernel_height, kernel_width, in_channels], as PyTorch has one in channels_last,
+  /// and a bias, which a program has where this backend's ops read them: LinearWeight::borrowed of a
+  /// convolution. Throws ShapeError as the constructors do, and where the values are not one run.
+  static ConvWeight borrowed(StoredView<const Storage> weight,
+                             View<const BiasStorage> bias = {}) requires ScalarDtype<Storage> {
+    const Shape& shape = four(weight.shape());
+    const auto matrix = weight.reshaped(checked(shape));
+    const Shape kernel{shape[1], shape[2], shape[3]};
+    if constexpr (backend::Memory::on_host)
+      return {Base::Packed::template filled<Types>(matrix.shape(), rows_of_matrix<Storage>(matrix)), bias,
+              kernel};
+    else
+      return {Base::Packed::borrowed(matrix), bias, kernel};
+  }
+
   /// Refused, in a sentence.
   template <PolicyType Other>
     requires(!std::same_as<Other, P>)
@@ -89,6 +105,8 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   const Shape& kernel() const { return kernel_; }
 
  private:
+  ConvWeight(typename Base::Packed weight, View<const BiasStorage> bias, const Shape& kernel)
+      : Base(std::move(weight), bias), kernel_(kernel) {}
   /// Of a shape as it lies here.
   template <Dtype Held, class Fill>
   ConvWeight(std::type_identity<Held>, const Shape& shape, Fill& fill, std::span<const BiasStorage> bias)
