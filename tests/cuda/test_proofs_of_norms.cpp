@@ -12,6 +12,7 @@
 #include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
 
+#include <precast/cuda/gather/embedding.hpp>
 #include <precast/cuda/gather/upsample_nearest.hpp>
 #include <precast/cuda/norm/group_norm.hpp>
 #include <precast/cuda/norm/layer_norm.hpp>
@@ -19,11 +20,13 @@
 #include <precast/cuda/norm/softmax.hpp>
 #include <precast/cuda/pointwise/map_values.hpp>
 #include <precast/cuda/position/rotary.hpp>
+#include <precast/host/gather.hpp>
 #include <precast/host/group_norm.hpp>
 #include <precast/host/norm.hpp>
 #include <precast/host/rotary.hpp>
 #include <precast/host/softmax.hpp>
 #include <precast/policy/presets.hpp>
+#include <precast/tensor/row_numbers.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -150,6 +153,20 @@ bool maps_agree() {
   return same_bits(device_bf16, host_bf16);
 }
 
+// Of numbers on the device, some of which are no row's.
+bool lookups_agree() {
+  const std::vector<std::int64_t> numbers{2, -1, 0, 3};
+  for (const std::int64_t columns : {5, 301}) {
+    const auto table = random_tensor<f32>(Shape{3, columns}, 1);
+    HostTensor<f32> device(Shape{4, columns}), host(Shape{4, columns});
+    gpu::embedding<Plain, f32>(on_device(table), RowNumbersIn<std::int64_t, DeviceSpace>{numbers.data(), 4},
+                               on_device(device));
+    host::embedding<Plain, f32>(table, RowNumbersIn<std::int64_t, HostSpace>{numbers.data(), 4}, host);
+    if (!same_bits(device, host)) return false;
+  }
+  return true;
+}
+
 // Sums and intermediates of f16: the same steps in the same order as the host's, so the same bits.
 using Naive = Policy<Storage<f16>, Downcast<Norm, Softmax, Pointwise>>;
 
@@ -207,5 +224,8 @@ TEST_CASE("proof of narrow norms", "[norm]") { check_proof("narrow norms", narro
 TEST_CASE("proof of narrow softmax", "[softmax]") { check_proof("narrow softmax", narrow_softmaxes_agree); }
 TEST_CASE("proof of narrow maps", "[pointwise]") {
   check_proof("narrow functions of values", narrow_maps_agree);
+}
+TEST_CASE("proof of look-ups", "[pointwise]") {
+  check_proof("look-ups by numbers on the device", lookups_agree);
 }
 TEST_CASE("proof of maps", "[pointwise]") { check_proof("pointwise, rotary and upsampling", maps_agree); }

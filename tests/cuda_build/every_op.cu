@@ -75,6 +75,9 @@ void run() {
   (void)timestep_embedding<P>(Tensor<f32>(Shape{1}), 64);
   std::int32_t ids[] = {1};
   (void)embedding<P>(x.view().reshaped({8, 64}), ids);
+  const Tensor<f32> numbers(Shape{4});  // four words
+  (void)embedding<P>(x.view().reshaped({8, 64}),
+                     RowNumbers<std::int32_t>{reinterpret_cast<const std::int32_t*>(numbers.data()), 4});
   (void)upsample_nearest<P>(img, 2);
   (void)sum<P>(x);
   (void)mean<P>(x, Over::last_axis);

@@ -88,6 +88,7 @@ void run(const Context& context) {
   rotary_into<P>(context, x, rotary_table(axes, 1e4, places), y.view());
   timestep_embedding_into<P>(context, total.view(), {}, one.view());
   embedding_into<P>(context, square, ids, rows.view());
+  embedding_into<P>(context, square, RowNumbers<std::int64_t>{}, rows.view());
   upsample_nearest_into<P>(context, image, 2, larger.view());
   sum_into<P>(context, x, Over::last_axis, each.view());
   mean_into<P>(context, x, Over::all, total.view());

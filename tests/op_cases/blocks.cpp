@@ -1,7 +1,10 @@
 // Weights in blocks on this translation unit's backend against float64: a dtype that the library does not
 // know is multiplied by few rows and by many, looked up and convolved with.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -9,6 +12,7 @@
 #include <op_cases/run.hpp>
 #include <support/block_matrix.hpp>
 #include <support/lookups.hpp>
+#include <support/numbers_there.hpp>
 #include <support/products.hpp>
 
 #include <precast/ops/conv.hpp>
@@ -108,6 +112,13 @@ TEMPLATE_LIST_TEST_CASE("embedding decodes rows of a table in blocks", "[pointwi
     CHECK(wrong_in(with_scales_of_others(table)) > 0);
     CHECK(embedding<TestType>(there(table), std::span<const std::int32_t>{}).shape() == Shape{0, columns});
   }
+  const auto table = there(random_blocks({11, 320}, 1));
+  const auto expected = to_host(embedding<TestType>(table, std::vector<std::int32_t>{10, 0, 4}));
+  const NumbersThere<std::int64_t> numbers({10, 0, 11, 4});
+  const auto found = to_host(embedding<TestType>(table, numbers.view()));
+  for (const auto& [row, of_expected] : {std::pair{0, 0}, {1, 1}, {3, 2}})
+    CHECK(std::ranges::equal(found.view().row(row), expected.view().row(of_expected)));
+  CHECK(std::ranges::all_of(found.view().row(2), [](auto value) { return std::isnan(to_double(value)); }));
   CHECK_THROWS_AS(embedding<TestType>(there(random_blocks({3, 5}, 1)), std::vector<std::int32_t>{3}),
                   InputError);
 }

@@ -1,4 +1,6 @@
 // Look-ups and enlargement on this translation unit's backend: the very values.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -6,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <op_cases/policy_lists.hpp>
 #include <support/arrays.hpp>
+#include <support/numbers_there.hpp>
+#include <support/policies.hpp>
 
 #include <precast/ops/embedding.hpp>
 #include <precast/ops/resample.hpp>
@@ -29,6 +33,34 @@ TEMPLATE_LIST_TEST_CASE("embedding takes rows by number", "[pointwise]", Pointwi
     CHECK(wrong == 0);
     CHECK(embedding<TestType>(sent(table), std::span<const std::int32_t>{}).shape() == Shape{0, columns});
   }
+}
+
+TEMPLATE_TEST_CASE("embedding takes numbers from where ops read, and makes NaN of those that are no row's",
+                   "[pointwise]", std::int32_t, std::int64_t) {
+  using P = Bf16;
+  using Number = TestType;
+  const std::int64_t columns = GENERATE(1, 37, 64, 5000);
+  const auto table = sent(random_tensor<bf16>({11, columns}, 1));
+  std::vector<std::int32_t> ids(columns == 37 ? 600 : 5);  // more than travel with one launch
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>((i * 7 + 10) % 11);
+  std::vector<Number> numbers(ids.begin(), ids.end());
+  numbers[1] = -1;
+  numbers[3] = 11;
+  const NumbersThere<Number> there(numbers);
+  const auto expected = to_host(embedding<P>(table, ids)), found = to_host(embedding<P>(table, there.view()));
+  REQUIRE(found.shape() == expected.shape());
+  for (std::int64_t r = 0; r < found.rows(); ++r) {
+    CAPTURE(r);
+    const auto row = found.view().row(r);
+    if (r == 1 || r == 3)
+      CHECK(std::ranges::all_of(row, [](bf16 value) { return std::isnan(to_double(value)); }));
+    else
+      CHECK(std::ranges::equal(row, expected.view().row(r)));
+  }
+  CHECK(embedding<P>(table, RowNumbers<Number>{}).shape() == Shape{0, columns});
+  CHECK_THROWS_WITH(embedding<P>(table, RowNumbers<Number>{nullptr, 2}), Catch::Contains("2 ids at nullptr"));
+  Tensor<bf16> small(Shape{1, columns});
+  CHECK_THROWS_AS(embedding_into<P>(table, there.view(), small.view()), ShapeError);
 }
 
 TEMPLATE_LIST_TEST_CASE("upsample_nearest repeats pixels", "[pointwise]", PointwisePolicies) {

@@ -4,41 +4,84 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 
+#include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/decode_run.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/tensor/block_view.hpp>
+#include <precast/tensor/row_numbers.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
 
-/// out row i = table row ids[i]. The ids are rows of the table; ops check them.
+namespace detail {
+
+/// A row of a table becomes a row of a result, each value rounded once.
+template <class Types, class From>
+void look_up(const HostView<const From>& table, std::int64_t row, std::span<typename Types::result> to) {
+  convert_row<typename Types::result, Types::saturate>(table.row(row), to);
+}
+template <class Types, BlockDtype From>
+void look_up(const BlockViewIn<const From, HostSpace>& table, std::int64_t row,
+             std::span<typename Types::result> to) {
+  constexpr auto most = static_cast<std::size_t>(values_per_chunk);
+  std::array<f32, most> values;
+  for (std::size_t k = 0; k < to.size(); k += most) {
+    const std::size_t some = std::min(most, to.size() - k);
+    decode_run<From>(table.row(row), static_cast<std::int64_t>(k), static_cast<std::int64_t>(some),
+                     values.data());
+    convert_row<typename Types::result, Types::saturate>(std::span<const f32>(values.data(), some),
+                                                         to.subspan(k, some));
+  }
+}
+
+template <class Types, class Table>
+void look_up_all(const Table& table, std::span<const std::int32_t> ids,
+                 HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  for (std::int64_t i = 0; i < out.rows(); ++i)
+    look_up<Types>(table, ids[static_cast<std::size_t>(i)], out.row(i));
+}
+/// NaN for a number that is no row's.
+template <class Types, class Table, RowNumber Number>
+void look_up_all(const Table& table, RowNumbersIn<Number, HostSpace> ids,
+                 HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  constexpr f32 nan = std::numeric_limits<f32>::quiet_NaN();
+  for (std::int64_t i = 0; i < out.rows(); ++i)
+    if (const Number id = ids.data[i]; id >= 0 && id < table.shape()[0])
+      look_up<Types>(table, id, out.row(i));
+    else
+      std::ranges::fill(out.row(i), convert_value<typename Types::result, Types::saturate>(nan));
+}
+
+}  // namespace detail
+
+/// out row i = table row ids[i], of scalars or of blocks. The ids are rows of the table; ops check them.
 template <class Types, class From>
 void embedding(HostView<const From> table, std::span<const std::int32_t> ids,
                HostView<typename Types::result> out) {
-  watch::ran_in<Types>();
-  for (std::int64_t i = 0; i < out.rows(); ++i)
-    convert_row<typename Types::result, Types::saturate>(table.row(ids[static_cast<std::size_t>(i)]),
-                                                         out.row(i));
+  detail::look_up_all<Types>(table, ids, out);
 }
-
-/// The same of a table in blocks: each value is decoded, and rounded once.
 template <class Types, BlockDtype From>
 void embedding(BlockViewIn<const From, HostSpace> table, std::span<const std::int32_t> ids,
                HostView<typename Types::result> out) {
-  watch::ran_in<Types>();
-  std::array<f32, static_cast<std::size_t>(values_per_chunk)> values;
-  for (std::int64_t i = 0; i < out.rows(); ++i)
-    for (std::int64_t k = 0; k < out.columns(); k += values_per_chunk) {
-      const std::int64_t some = std::min(values_per_chunk, out.columns() - k);
-      const auto count = static_cast<std::size_t>(some);
-      decode_run<From>(table.row(ids[static_cast<std::size_t>(i)]), k, some, values.data());
-      convert_row<typename Types::result, Types::saturate>(
-          std::span<const f32>(values.data(), count), out.row(i).subspan(static_cast<std::size_t>(k), count));
-    }
+  detail::look_up_all<Types>(table, ids, out);
+}
+/// The same of ids that nobody has checked: NaN for one that is no row.
+template <class Types, class From, RowNumber Number>
+void embedding(HostView<const From> table, RowNumbersIn<Number, HostSpace> ids,
+               HostView<typename Types::result> out) {
+  detail::look_up_all<Types>(table, ids, out);
+}
+template <class Types, BlockDtype From, RowNumber Number>
+void embedding(BlockViewIn<const From, HostSpace> table, RowNumbersIn<Number, HostSpace> ids,
+               HostView<typename Types::result> out) {
+  detail::look_up_all<Types>(table, ids, out);
 }
 
 /// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out [B, H', W', C], less those that lie

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding.hpp>
@@ -10,6 +11,7 @@
 #include <precast/ops/run_op.hpp>
 #include <precast/ops/table_rows.hpp>
 #include <precast/problem/context.hpp>
+#include <precast/tensor/row_numbers.hpp>
 #include <precast/tensor/stored_matrix.hpp>
 
 namespace precast {
@@ -18,15 +20,30 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
+/// Throws ShapeError where `out` is not what `count` rows of a table make.
+template <class Row, class T>
+void require_look_up(const T& table, std::int64_t count, View<typename Row::result> out) {
+  if (table.shape().rank() != 2)
+    throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
+  require_same_shape("embedding", Shape{count, table.shape()[1]}, out.shape());
+  if constexpr (ScalarDtype<typename T::value_type>) require_apart("embedding", out, table);
+}
+
 /// embedding_into, of a view of the table.
 template <class Row, class T>
 void embedding_of_view_into(T table, std::span<const std::int32_t> ids, View<typename Row::result> out) {
-  if (table.shape().rank() != 2)
-    throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
+  require_look_up<Row>(table, static_cast<std::int64_t>(ids.size()), out);
   require_rows("embedding", ids, table.shape()[0]);
-  const Shape shape{static_cast<std::int64_t>(ids.size()), table.shape()[1]};
-  require_same_shape("embedding", shape, out.shape());
-  if constexpr (ScalarDtype<typename T::value_type>) require_apart("embedding", out, table);
+  run_op_into<Pointwise, Row>(
+      "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
+}
+
+template <class Row, class T, RowNumber Number>
+void embedding_of_view_into(T table, RowNumbers<Number> ids, View<typename Row::result> out) {
+  if (ids.count < 0 || (ids.count > 0 && !ids.data))
+    throw InputError("embedding: " + std::to_string(ids.count) + " ids" + (ids.data ? "" : " at nullptr") +
+                     ": give their number and where they lie");
+  require_look_up<Row>(table, ids.count, out);
   run_op_into<Pointwise, Row>(
       "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
 }
@@ -46,11 +63,27 @@ void embedding_into(const T& table, std::span<const std::int32_t> ids,
   detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, out);
 }
 
-/// The same into a new tensor.
+/// The same of ids that lie where this backend's ops read: tokens that a kernel has chosen, or that a
+/// captured graph reads anew each time it runs. Nobody has looked at them before, so that one outside of [0,
+/// V) makes its row NaN. Throws ShapeError as the other, and InputError for ids that are nowhere.
+template <PolicyType P, StoredArray T, RowNumber Number>
+void embedding_into(const T& table, RowNumbers<Number> ids,
+                    View<typename precisions<P, Pointwise>::result> out) {
+  detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, out);
+}
+
+/// Both into a new tensor.
 template <PolicyType P, StoredArray T>
 auto embedding(const T& table, std::span<const std::int32_t> ids) {
   Tensor<typename precisions<P, Pointwise>::result> out(
       Shape{static_cast<std::int64_t>(ids.size()), table.shape().back()});
+  embedding_into<P>(table, ids, out.view());
+  return out;
+}
+
+template <PolicyType P, StoredArray T, RowNumber Number>
+auto embedding(const T& table, RowNumbers<Number> ids) {
+  Tensor<typename precisions<P, Pointwise>::result> out(Shape{ids.count, table.shape().back()});
   embedding_into<P>(table, ids, out.view());
   return out;
 }

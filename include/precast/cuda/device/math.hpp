@@ -10,6 +10,7 @@
 namespace precast::gpu {
 
 inline constexpr f32 infinity = std::numeric_limits<f32>::infinity();
+inline constexpr f32 quiet_nan = std::numeric_limits<f32>::quiet_NaN();
 
 PRECAST_DEVICE f32 maximum(f32 a, f32 b) { return fmaxf(a, b); }  ///< a NaN loses
 PRECAST_DEVICE f32 multiply_then_add(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }

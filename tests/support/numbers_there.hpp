@@ -1,0 +1,29 @@
+// Numbers of rows in the memory of this translation unit's backend.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <precast/backend.hpp>
+#include <precast/memory/buffer.hpp>
+#include <precast/tensor/owned_tensor.hpp>
+#include <precast/tensor/row_numbers.hpp>
+
+namespace precast::testing {
+
+/// Numbers in the memory of this backend.
+template <RowNumber Number>
+class NumbersThere {
+ public:
+  explicit NumbersThere(const std::vector<Number>& numbers)
+      : count_(static_cast<std::int64_t>(numbers.size())), memory_(numbers.size() * sizeof(Number)) {
+    memory_.upload(0, numbers.data(), numbers.size() * sizeof(Number));
+  }
+  RowNumbers<Number> view() const { return {reinterpret_cast<const Number*>(memory_.data()), count_}; }
+
+ private:
+  std::int64_t count_;
+  BufferIn<backend::Memory> memory_;
+};
+
+}  // namespace precast::testing
