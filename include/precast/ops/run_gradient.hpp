@@ -74,7 +74,6 @@ void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs)
 /// The same where results may lie in operands' places, as `in_place` says.
 template <OpClass Op, class Types, class Kernel, class... T>
 void run_gradients_in_place(bool in_place, std::string_view name, Kernel&& kernel, View<T>... outs) {
-  (require_rows_apart(name, outs), ...);
   require_results_apart(name, outs...);
   run_in_place(
       in_place, [&](View<T>... to) { run_gradients_into<Op, Types>(name, kernel, to...); }, outs...);

@@ -99,10 +99,11 @@ void require_apart(std::string_view op, View<Out> out, View<In>... in) {
   (require(in), ...);
 }
 
-/// The same of an op that has read a value, or the row of it, before it writes what is made of it: there a
-/// result may lie just where an operand does. Whether it does.
+/// The same, and require_rows_apart, of an op that has read a value, or the row of it, before it writes what
+/// is made of it: there a result may lie just where an operand does. Whether it does.
 template <class Out, class... In>
 bool require_apart_or_same(std::string_view op, View<Out> out, View<In>... in) {
+  require_rows_apart(op, out);
   bool in_place = false;
   const auto require = [&]<class Operand>(View<Operand> operand) {
     const bool same =
@@ -168,7 +169,6 @@ void run_op_into(std::string_view name, View<typename Types::result> out, Kernel
 template <OpClass Op, class Types, class Kernel>
 void run_op_in_place(bool in_place, std::string_view name, View<typename Types::result> out,
                      Kernel&& kernel) {
-  require_rows_apart(name, out);
   run_in_place(
       in_place, [&](View<typename Types::result> to) { run_op_into<Op, Types>(name, to, kernel); }, out);
 }

@@ -29,7 +29,6 @@ inline namespace PRECAST_BACKEND {
 template <class F, class... In>
 void sampler_op(std::string_view name, View<f32> out, const F& function, const In&... in) {
   (require_same_shape(name, in.shape(), out.shape()), ...);
-  require_rows_apart(name, out);
   require_apart_or_same(name, out, View<const f32>(in)...);
   backend::map_values<SamplerStep>(out, function, View<const f32>(in)...);
 }
