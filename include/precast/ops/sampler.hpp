@@ -83,7 +83,6 @@ inline void rescale_guidance_into(View<const f32> guided, View<const f32> positi
                                   View<f32> out) {
   detail::require_same_shape("rescale_guidance", guided.shape(), positive.shape());
   detail::require_same_shape("rescale_guidance", guided.shape(), out.shape());
-  detail::require_rows_apart("rescale_guidance", out);
   if (guided.shape().rank() == 0)
     throw ShapeError("rescale_guidance: " + to_string(guided.shape()) + " is not [images, ...]");
   if (!(share >= 0 && share <= 1))
