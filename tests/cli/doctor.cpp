@@ -221,7 +221,7 @@ TEST_CASE(
         "f16+upcast-attention+upcast-matmul+upcast-conv");
 }
 
-TEST_CASE("doctor: Flux's scores too, whose cure is run and recommended") {
+TEST_CASE("doctor: Flux's scores too, whose cure is run and recommended", "[many_runs]") {
   const Scratch scratch;
   const nlohmann::json report =
       examined(program::overflow_variant(scratch, small_flux, "scores"),

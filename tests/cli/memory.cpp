@@ -97,13 +97,14 @@ TEST_CASE("estimates hold for Stable Diffusion's pictures of all sizes", "[memor
   check_estimate({"--model", "shapes-sd", "--width", "1024", "--height", "512"}, "1");
 }
 
-TEST_CASE("the estimate is within a tenth of the largest size of the process") {
+TEST_CASE("the estimate is within a tenth of the largest size of the process", "[memory][many_runs]") {
   for (const std::string& preset : compiled_presets())
     for (const char* side : {"64", "256", "512"})
       check_estimate({"--preset", preset, "--width", side, "--height", side});
 }
 
-TEST_CASE("the estimate counts the picture to start from, the trace, and several pictures") {
+TEST_CASE("the estimate counts the picture to start from, the trace, and several pictures",
+          "[memory][many_runs]") {
   const program::Scratch scratch;
   const std::string picture = (scratch.path() / "large.png").string();
   image::write_image(picture, {4000, 3000, std::vector<std::uint8_t>(std::size_t{3} * 4000 * 3000, 90)}, {});

@@ -145,7 +145,8 @@ TEST_CASE("the embedded models by their names: generate, compare, inspect, and i
   CHECK(elsewhere.err.find("/none") != std::string::npos);
 }
 
-TEST_CASE("generate: --threads 1 and 2 make the same bits of shapes-sd at 256 x 256, under every preset") {
+TEST_CASE("generate: --threads 1 and 2 make the same bits of shapes-sd at 256 x 256, under every preset",
+          "[many_runs]") {
   const Scratch scratch;
   for (const NamedPreset& preset : named_presets) {
     if (!path_compiled(preset.choice)) continue;

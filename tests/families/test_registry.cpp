@@ -78,7 +78,8 @@ TEST_CASE("the program generates with a family that it does not know by name") {
     REQUIRE(picture.rgb[i] == std::lround(255 / (1 + std::exp(-noise.values()[i]))));
 }
 
-TEST_CASE("a preset that was compiled without models of a family leaves its models to the other presets") {
+TEST_CASE("a preset that was compiled without models of a family leaves its models to the other presets",
+          "[many_runs]") {
   // A program's preset for one family must not keep inspect and compare from models of the others.
   const families::PresetAddition added(
       {.name = "of-another-family",
@@ -105,7 +106,7 @@ TEST_CASE("a preset that was compiled without models of a family leaves its mode
   CHECK(compared.at("policies").size() == families::compiled_presets().size() - 1);
 }
 
-TEST_CASE("doctor says nothing against a program's own preset that stays finite") {
+TEST_CASE("doctor says nothing against a program's own preset that stays finite", "[many_runs]") {
   const families::PresetAddition added(
       {.name = "like-f32",
        .summary = "for a test",

@@ -155,7 +155,7 @@ TEST_CASE("Stable Diffusion's VAE in bands of rows gives what it gives of the wh
   }
 }
 
-TEST_CASE("bands of rows have the bits of the whole picture, under every policy") {
+TEST_CASE("bands of rows have the bits of the whole picture, under every policy", "[many_runs]") {
   const Golden golden("stable_diffusion");
   for (const std::string folder : stable_diffusion_folders) {
     const ComponentWeights weights(stable_diffusion_model(folder) / "vae", "vae");
