@@ -14,6 +14,7 @@ extern "C" {
 [[gnu::weak]] void __tsan_release(void* token);
 [[gnu::weak]] void __tsan_ignore_thread_begin();
 [[gnu::weak]] void __tsan_ignore_thread_end();
+[[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* memory, std::size_t size);
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void** save, const void* bottom, std::size_t size);
 [[gnu::weak]] void __sanitizer_finish_switch_fiber(void* save, const void** bottom, std::size_t* size);
 }
@@ -61,6 +62,8 @@ Fiber::Fiber(void (*entry)(void*), void* argument)
 Fiber::~Fiber() {
   if (!mapping_) return;
   if (thread_sanitizer_) __tsan_destroy_fiber(thread_sanitizer_);
+  // Its last frames never ended: AddressSanitizer would find them in what is mapped here next.
+  if (__asan_unpoison_memory_region) __asan_unpoison_memory_region(mapping_, page + stack_size);
   munmap(mapping_, page + stack_size);
 }
 
