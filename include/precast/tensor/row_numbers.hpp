@@ -12,8 +12,8 @@ template <class T>
 concept RowNumber = std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
 
 /// The numbers of rows of a table, in a memory space, one after another: those of tokens that a kernel has
-/// chosen, or that a captured graph reads anew each time it runs. Does not own. Ops cannot look at them before
-/// they run: each says what it makes of a number that is no row's.
+/// chosen, or that a captured graph reads anew each time it runs. Does not own. Ops cannot look at them
+/// before they run: each says what it makes of a number that is no row's.
 template <RowNumber T, class MemorySpace>
 struct RowNumbersIn {
   const T* data = nullptr;
