@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding.hpp>
@@ -18,32 +19,24 @@ namespace precast {
 
 namespace detail {
 
+/// Throws InputError for ids that are nowhere; what they are, the kernel sees.
+template <RowNumber Number, class Space>
+void require_rows(std::string_view op, RowNumbersIn<Number, Space> ids, std::int64_t) {
+  if (ids.count < 0 || (ids.count > 0 && !ids.data))
+    throw InputError(std::string(op) + ": " + std::to_string(ids.count) + " ids" +
+                     (ids.data ? "" : " at nullptr") + ": give their number and where they lie");
+}
+
 inline namespace PRECAST_BACKEND {
 
-/// Throws ShapeError where `out` is not what `count` rows of a table make.
-template <class Row, class T>
-void require_look_up(const T& table, std::int64_t count, View<typename Row::result> out) {
+/// embedding_into, of a view of the table and `count` ids.
+template <class Row, class T, class Ids>
+void embedding_of_view_into(T table, Ids ids, std::int64_t count, View<typename Row::result> out) {
   if (table.shape().rank() != 2)
     throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
+  require_rows("embedding", ids, table.shape()[0]);
   require_same_shape("embedding", Shape{count, table.shape()[1]}, out.shape());
   if constexpr (ScalarDtype<typename T::value_type>) require_apart("embedding", out, table);
-}
-
-/// embedding_into, of a view of the table.
-template <class Row, class T>
-void embedding_of_view_into(T table, std::span<const std::int32_t> ids, View<typename Row::result> out) {
-  require_look_up<Row>(table, static_cast<std::int64_t>(ids.size()), out);
-  require_rows("embedding", ids, table.shape()[0]);
-  run_op_into<Pointwise, Row>(
-      "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
-}
-
-template <class Row, class T, RowNumber Number>
-void embedding_of_view_into(T table, RowNumbers<Number> ids, View<typename Row::result> out) {
-  if (ids.count < 0 || (ids.count > 0 && !ids.data))
-    throw InputError("embedding: " + std::to_string(ids.count) + " ids" + (ids.data ? "" : " at nullptr") +
-                     ": give their number and where they lie");
-  require_look_up<Row>(table, ids.count, out);
   run_op_into<Pointwise, Row>(
       "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
 }
@@ -60,7 +53,8 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P, StoredArray T>
 void embedding_into(const T& table, std::span<const std::int32_t> ids,
                     View<typename precisions<P, Pointwise>::result> out) {
-  detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, out);
+  detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids,
+                                                           static_cast<std::int64_t>(ids.size()), out);
 }
 
 /// The same of ids that lie where this backend's ops read: tokens that a kernel has chosen, or that a
@@ -69,7 +63,7 @@ void embedding_into(const T& table, std::span<const std::int32_t> ids,
 template <PolicyType P, StoredArray T, RowNumber Number>
 void embedding_into(const T& table, RowNumbers<Number> ids,
                     View<typename precisions<P, Pointwise>::result> out) {
-  detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, out);
+  detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, ids.count, out);
 }
 
 /// Both into a new tensor.
