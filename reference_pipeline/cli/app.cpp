@@ -185,7 +185,7 @@ int run(const std::vector<std::string>& arguments) {
   try {
     catch_interrupts();
     hold_standard_streams();
-    families::use_one_heap();
+    families::configure_heap();
     // JSON values of files are destroyed on the way out: a tokenizer's has 100,000 values at most, 16 bytes
     // of each of which are put aside, in a vector that may just be moving.
     constexpr std::size_t for_unwinding = std::size_t{4} << 20;

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <precast/memory/block_cache.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 
@@ -51,9 +52,12 @@ std::optional<std::int64_t> left_in_address_space() {
 
 }  // namespace
 
-void use_one_heap() {
+void configure_heap() {
 #if defined(__GLIBC__)
   ::mallopt(M_ARENA_MAX, 1);
+  // Larger blocks are maps of the pool's own (memory/memory.hpp), and of the C library's.
+  ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(BlockCache::smallest));
+  ::mallopt(M_TRIM_THRESHOLD, 32 << 20);
 #endif
 }
 

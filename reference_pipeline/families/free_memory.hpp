@@ -10,9 +10,11 @@ namespace precast::families {
 /// group allows and what its address-space limit leaves. Nothing where the system does not tell.
 std::optional<std::int64_t> free_memory();
 
-/// All threads take small blocks from one heap from now on. With one for each, what one thread frees no other
-/// takes: the largest size of a run went up by 8 MiB where another thread happened to come first.
-void use_one_heap();
+/// How the C library keeps small blocks from now on; for the start of a program. All threads take them from
+/// one heap: with one for each, what one thread frees no other takes, and the largest size of a run went up
+/// by 8 MiB where another thread happened to come first. Up to 32 MiB at its end stay when they are free:
+/// given back, their pages come anew, zeroed, for the next op's result (11,000 of them in a step of a UNet).
+void configure_heap();
 
 /// Gives memory that nobody holds back to the system: the pool's free blocks, and the holes that weights
 /// leave between what stays.
