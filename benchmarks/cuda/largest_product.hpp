@@ -53,7 +53,8 @@ class LargestProduct {
   }
 
   void operator()() {
-    product_.workspace = gpu::resource_of<gpu::Workspace>(gpu::current_stream()).of(library_.workspace_bytes);
+    product_.workspace =
+        gpu::resource_of<gpu::Workspace>(gpu::current_stream())->of(library_.workspace_bytes);
     product_.workspace_bytes = library_.workspace_bytes;
     if (!library_.multiply(product_, gpu::current_stream()))
       throw Error("cuBLASLt has no code for its largest product after all");

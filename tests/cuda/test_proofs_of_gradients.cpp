@@ -164,6 +164,19 @@ bool cross_entropy_gradients_agree() {
     gpu::cross_entropy_gradient<Types, f32>(on_device(logits), targets, 3.0f, on_device(device), {});
     host::cross_entropy_gradient<Types, f32>(logits.view(), targets, 3.0f, host);
     if (!as_alike<Types>(device, host, 3)) return false;
+    // Of targets that nobody has looked at: one is no class.
+    const std::vector<std::int64_t> numbers{3, -100, classes, 0, 5};
+    gpu::cross_entropy_gradient<Types, f32>(
+        on_device(logits), UncheckedTargets<std::int64_t, DeviceSpace>{{numbers.data(), 5}, -100}, 3.0f,
+        on_device(device), {});
+    host::cross_entropy_gradient<Types, f32>(
+        logits.view(), UncheckedTargets<std::int64_t, HostSpace>{{numbers.data(), 5}, -100}, 3.0f, host);
+    for (HostTensor<f32>* const result : {&device, &host})
+      for (f32& value : result->view().row(2)) {
+        if (!std::isnan(value)) return false;
+        value = 0;
+      }
+    if (!as_alike<Types>(device, host, 3)) return false;
   }
   return true;
 }
@@ -184,6 +197,16 @@ bool embedding_gradients_agree() {
     gpu::embedding_gradient<Types, f32>(on_device(dy), ids, GradientOptions{accumulate}, on_device(device),
                                         {});
     host::embedding_gradient<Types, f32>(dy.view(), ids, GradientOptions{accumulate}, host);
+    if (!same_bits(device, host)) return false;
+    // Of ids that nobody has looked at, some of which are no rows.
+    const std::vector<std::int64_t> numbers{2, -1, 8, 2, 0, std::int64_t{1} << 40};
+    const auto some = dy.view().rows_between(0, 6);
+    gpu::embedding_gradient<Types, f32>(on_device(HostView<const f32>(some)),
+                                        IndicesIn<std::int64_t, DeviceSpace>{numbers.data(), 6},
+                                        GradientOptions{accumulate}, on_device(device), {});
+    host::embedding_gradient<Types, f32>(HostView<const f32>(some),
+                                         IndicesIn<std::int64_t, HostSpace>{numbers.data(), 6},
+                                         GradientOptions{accumulate}, host);
     if (!same_bits(device, host)) return false;
   }
   return true;

@@ -26,7 +26,7 @@
 #include <precast/host/rotary.hpp>
 #include <precast/host/softmax.hpp>
 #include <precast/policy/presets.hpp>
-#include <precast/tensor/row_numbers.hpp>
+#include <precast/tensor/indices.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -159,9 +159,9 @@ bool lookups_agree() {
   for (const std::int64_t columns : {5, 301}) {
     const auto table = random_tensor<f32>(Shape{3, columns}, 1);
     HostTensor<f32> device(Shape{4, columns}), host(Shape{4, columns});
-    gpu::embedding<Plain, f32>(on_device(table), RowNumbersIn<std::int64_t, DeviceSpace>{numbers.data(), 4},
+    gpu::embedding<Plain, f32>(on_device(table), IndicesIn<std::int64_t, DeviceSpace>{numbers.data(), 4},
                                on_device(device));
-    host::embedding<Plain, f32>(table, RowNumbersIn<std::int64_t, HostSpace>{numbers.data(), 4}, host);
+    host::embedding<Plain, f32>(table, IndicesIn<std::int64_t, HostSpace>{numbers.data(), 4}, host);
     if (!same_bits(device, host)) return false;
   }
   return true;

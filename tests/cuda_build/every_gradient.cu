@@ -54,7 +54,9 @@ void run(const Context& context) {
   rotary_gradient_into<P>(
       context, x, RotaryTableOfHalves{Tensor<f32>(Shape{8, 32}), Tensor<f32>(Shape{8, 32})}, y.view());
   embedding_gradient_into<P>(context, rows, ids, options, dw.view());
+  embedding_gradient_into<P>(context, rows, Indices<std::int64_t>{}, options, dw.view());
   cross_entropy_gradient_into<P>(context, 1.0f, rows, ids, CrossEntropyOptions{}, products.view());
+  cross_entropy_gradient_into<P>(context, 1.0f, rows, Indices<std::int32_t>{}, {}, products.view());
   dropout_into<P>(context, x, DropoutOptions{}, y.view());
   add_per_sample_into<P>(context, image, Tensor<A>(Shape{1, 64}), of_image.view());
 }

@@ -77,12 +77,13 @@ void run() {
   (void)embedding<P>(x.view().reshaped({8, 64}), ids);
   const Tensor<f32> numbers(Shape{4});  // four words
   (void)embedding<P>(x.view().reshaped({8, 64}),
-                     RowNumbers<std::int32_t>{reinterpret_cast<const std::int32_t*>(numbers.data()), 4});
+                     Indices<std::int32_t>{reinterpret_cast<const std::int32_t*>(numbers.data()), 4});
   (void)upsample_nearest<P>(img, 2);
   (void)sum<P>(x);
   (void)mean<P>(x, Over::last_axis);
   (void)mean_squared_error<P>(x, x);
   (void)cross_entropy<P>(Tensor<A>(Shape{1, 64}), ids, {.ignore_index = 2});
+  (void)cross_entropy<P>(Tensor<A>(Shape{1, 64}), Indices<std::int64_t>{nullptr, 0});
   Tensor<f32> state(Shape{1, 64});
   euler_step_into(state, state, 0.1f, state);
   combine_into(state, {.divisor = 2}, state);

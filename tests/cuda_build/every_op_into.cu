@@ -88,12 +88,13 @@ void run(const Context& context) {
   rotary_into<P>(context, x, rotary_table(axes, 1e4, places), y.view());
   timestep_embedding_into<P>(context, total.view(), {}, one.view());
   embedding_into<P>(context, square, ids, rows.view());
-  embedding_into<P>(context, square, RowNumbers<std::int64_t>{}, rows.view());
+  embedding_into<P>(context, square, Indices<std::int64_t>{}, rows.view());
   upsample_nearest_into<P>(context, image, 2, larger.view());
   sum_into<P>(context, x, Over::last_axis, each.view());
   mean_into<P>(context, x, Over::all, total.view());
   mean_squared_error_into<P>(context, x, y, total.view());
   cross_entropy_into<P>(context, rows, ids, {}, total.view());
+  cross_entropy_into<P>(context, rows, Indices<std::int32_t>{}, {}, total.view());
   euler_step_into(context, state.view(), state.view(), 0.1f, state.view());
   combine_into(context, state, {.divisor = 2}, state);
   guide_into(context, state.view(), state.view(), 7.5f, state.view());

@@ -27,6 +27,7 @@ std::map<cudaGraphExec_t, cudaStream_t> live_graphs;  // and where they were rec
 std::map<cudaGraph_t, cudaStream_t> recordings;
 cudaStream_t recording = nullptr;
 bool records = false, is_invalid = false;
+thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 int with_ended_streams = 0, on_other_streams = 0, waits = 0;
 
 /// Whether the stream is recording a graph, which a call that it does not take makes invalid.
@@ -181,6 +182,15 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned) { return cudaSucces
 cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t stream) { return used(stream); }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventQuery(cudaEvent_t) {
+  // By the rules of a recording in another thread, or in this one.
+  if (capture_mode != cudaStreamCaptureModeRelaxed) is_invalid = true;
+  return fake_runtime::work_is_over ? cudaSuccess : cudaErrorNotReady;
+}
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  std::swap(*mode, capture_mode);
+  return cudaSuccess;
+}
 
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorName(cudaError_t) { return "an error"; }

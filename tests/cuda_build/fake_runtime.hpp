@@ -13,6 +13,9 @@ inline std::size_t static_bytes = 0;
 /// Whether devices have pools of memory, and whether they start.
 inline bool has_pools = true, starts = true;
 
+/// Whether the device has come to every event.
+inline bool work_is_over = false;
+
 /// How often kernels were given more shared memory than they have without asking.
 int times_asked_for_more();
 

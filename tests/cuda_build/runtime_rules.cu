@@ -16,6 +16,7 @@
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/replay.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_resources.hpp>
 
 #if __has_include(<dlpack/dlpack.h>)
 #include <precast/interop/dlpack.hpp>
@@ -104,6 +105,57 @@ void graphs() {
   expect(fake_runtime::calls_with_ended_streams() == 0, "no stream is named that has ended");
 }
 
+/// What a stream has, as workspaces of libraries are.
+struct Resource {
+  static inline int living = 0;
+  explicit Resource(Stream) { ++living; }
+  Resource(const Resource&) = delete;
+  Resource& operator=(const Resource&) = delete;
+  ~Resource() { --living; }
+};
+
+void resources_of_recordings() {
+  const auto body = [] { (void)resource_of<Resource>(current_stream()); };
+  {
+    Replay replay;
+    Context context;
+    {
+      const OwnStream stream;
+      context = stream.context();
+      for (int i = 0; i < 3; ++i) replay(body);
+    }
+    expect(Resource::living == 1, "what a recording uses of its stream stays when the stream's owner ends");
+    with_context(context, [&] { replay(body); });
+    expect(fake_runtime::graphs() == 1, "so it can be replayed by whoever has the context");
+  }
+  expect(Resource::living == 0, "and ends with the recording");
+}
+
+void many_streams() {
+  RecordedArrival arrival(cudaStreamLegacy);
+  const auto ask = [&] {
+    const OwnStream stream;
+    arrival.order_before(stream.context().stream);
+  };
+  const int before = fake_runtime::waits_of_streams();
+  for (int i = 0; i < 40; ++i) ask();
+  expect(fake_runtime::waits_of_streams() == before + 40,
+         "each of many streams waits for what is on its way");
+  fake_runtime::work_is_over = true;
+  for (int i = 0; i < 40; ++i) ask();
+  expect(fake_runtime::waits_of_streams() == before + 40, "and for nothing once it is there");
+  Replay replay;
+  const OwnStream stream;
+  expect(!throws([&] {
+    for (int i = 0; i < 3; ++i)
+      replay([&] {
+        if (i > 0) arrival.order_before(current_stream());
+      });
+  }),
+         "which recordings may ask for, too");
+  fake_runtime::work_is_over = false;
+}
+
 void arrivals() {
   RecordedArrival arrival(cudaStreamLegacy), late(cudaStreamLegacy);
   const OwnStream stream;
@@ -175,6 +227,8 @@ int main() {
   streams();
   graphs();
   arrivals();
+  resources_of_recordings();
+  many_streams();
   search();
   devices();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -11,6 +11,7 @@
 #include <gradients/differences.hpp>
 #include <op_cases/run.hpp>
 #include <support/arrays.hpp>
+#include <support/indices_there.hpp>
 #include <support/norm_reference.hpp>
 #include <support/policies.hpp>
 
@@ -93,6 +94,47 @@ TEST_CASE("the gradient of a cross entropy of ignored rows alone is 0, and NaN o
   CHECK_THROWS_AS(cross_entropy_gradient_into<F32>(1.0f, sent(x), beyond, {}, out), InputError);
   CHECK_THROWS_WITH(cross_entropy_gradient_into<F32>(1.0f, sent(x), beyond, {}, out),
                     Catch::StartsWith("cross_entropy_gradient: target 5 of row 1"));
+}
+
+TEMPLATE_TEST_CASE("gradients of tokens read their numbers where their kernels do", "[loss][gather]",
+                   std::int32_t, std::int64_t) {
+  const std::int64_t rows = 600, classes = 6;
+  const auto x = random_tensor<f32>({rows, classes}, 1);
+  std::vector<std::int32_t> numbers;
+  for (std::int32_t r = 0; r < rows; ++r) numbers.push_back(r % 5 == 3 ? -1 : r * r % 6);
+  const IndicesThere<TestType> there(std::vector<TestType>(numbers.begin(), numbers.end()));
+  Tensor<f32> from_host(x.shape()), found(x.shape());
+  // Rows of the result that go backwards, more of them than one launch has targets for.
+  const View<f32> backwards(found.view().data() + (rows - 1) * classes, found.shape(), -classes);
+  cross_entropy_gradient_into<F32>(2.0f, sent(x), numbers, {.ignore_index = -1}, from_host);
+  cross_entropy_gradient_into<F32>(2.0f, sent(x), there.view(), {.ignore_index = -1}, found);
+  CHECK(same_bits(to_host(found), to_host(from_host)));
+  const auto forwards = wide(from_host);
+  cross_entropy_gradient_into<F32>(2.0f, sent(x), numbers, {.ignore_index = -1}, backwards);
+  const auto turned = wide(found);
+  std::int64_t wrong = 0;
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < classes; ++c)
+      wrong += turned[static_cast<std::size_t>((rows - 1 - r) * classes + c)] !=
+               forwards[static_cast<std::size_t>(r * classes + c)];
+  CHECK(wrong == 0);
+  // Where -1 is not ignored it is no class.
+  cross_entropy_gradient_into<F32>(2.0f, sent(x), there.view(), {}, found);
+  const auto values = wide(found);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    wrong += std::isnan(values[i]) != (i / static_cast<std::size_t>(classes) % 5 == 3);
+  CHECK(wrong == 0);
+
+  const auto start = random_tensor<f32>({6, classes}, 2);
+  std::vector<TestType> ids(numbers.begin(), numbers.end());
+  ids[8] = 6;  // no row of the table, as -1 is none
+  const IndicesThere<TestType> ids_there(ids);
+  for (const bool accumulate : {false, true}) {
+    Tensor<f32> expected = sent(start), result = sent(start);
+    embedding_gradient_into<F32>(sent(x), numbers, {accumulate}, expected);
+    embedding_gradient_into<F32>(sent(x), ids_there.view(), {accumulate}, result);
+    CHECK(same_bits(to_host(result), to_host(expected)));
+  }
 }
 
 TEMPLATE_TEST_CASE("the gradient of an embedding's table adds rows in their order", "[gather]", F32, Bf16,

@@ -11,8 +11,8 @@
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
 #include <support/block_matrix.hpp>
+#include <support/indices_there.hpp>
 #include <support/lookups.hpp>
-#include <support/numbers_there.hpp>
 #include <support/products.hpp>
 
 #include <precast/ops/conv.hpp>
@@ -114,7 +114,7 @@ TEMPLATE_LIST_TEST_CASE("embedding decodes rows of a table in blocks", "[pointwi
   }
   const auto table = there(random_blocks({11, 320}, 1));
   const auto expected = to_host(embedding<TestType>(table, std::vector<std::int32_t>{10, 0, 4}));
-  const NumbersThere<std::int64_t> numbers({10, 0, 11, 4});
+  const IndicesThere<std::int64_t> numbers({10, 0, 11, 4});
   const auto found = to_host(embedding<TestType>(table, numbers.view()));
   for (const auto& [row, of_expected] : {std::pair{0, 0}, {1, 1}, {3, 2}})
     CHECK(std::ranges::equal(found.view().row(row), expected.view().row(of_expected)));

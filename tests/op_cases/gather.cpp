@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <op_cases/policy_lists.hpp>
 #include <support/arrays.hpp>
-#include <support/numbers_there.hpp>
+#include <support/indices_there.hpp>
 #include <support/policies.hpp>
 
 #include <precast/ops/embedding.hpp>
@@ -46,7 +46,7 @@ TEMPLATE_TEST_CASE("embedding takes numbers from where ops read, and makes NaN o
   std::vector<Number> numbers(ids.begin(), ids.end());
   numbers[1] = -1;
   numbers[3] = 11;
-  const NumbersThere<Number> there(numbers);
+  const IndicesThere<Number> there(numbers);
   const auto expected = to_host(embedding<P>(table, ids)), found = to_host(embedding<P>(table, there.view()));
   REQUIRE(found.shape() == expected.shape());
   for (std::int64_t r = 0; r < found.rows(); ++r) {
@@ -57,8 +57,8 @@ TEMPLATE_TEST_CASE("embedding takes numbers from where ops read, and makes NaN o
     else
       CHECK(std::ranges::equal(row, expected.view().row(r)));
   }
-  CHECK(embedding<P>(table, RowNumbers<Number>{}).shape() == Shape{0, columns});
-  CHECK_THROWS_WITH(embedding<P>(table, RowNumbers<Number>{nullptr, 2}), Catch::Contains("2 ids at nullptr"));
+  CHECK(embedding<P>(table, Indices<Number>{}).shape() == Shape{0, columns});
+  CHECK_THROWS_WITH(embedding<P>(table, Indices<Number>{nullptr, 2}), Catch::Contains("2 ids at nullptr"));
   Tensor<bf16> small(Shape{1, columns});
   CHECK_THROWS_AS(embedding_into<P>(table, there.view(), small.view()), ShapeError);
 }

@@ -8,6 +8,7 @@
 #include <op_cases/norm_cases.hpp>
 #include <op_cases/policy_lists.hpp>
 #include <op_cases/run.hpp>
+#include <support/indices_there.hpp>
 #include <support/norm_reference.hpp>
 #include <support/special_values.hpp>
 
@@ -149,6 +150,33 @@ TEST_CASE("cross_entropy leaves rows of the ignored index out", "[loss]") {
   CHECK(same_bits(cross_entropy<F32>(sent(logits), five, {.ignore_index = 5}), result));
   CHECK(std::isnan(wide(cross_entropy<F32>(sent(logits), std::vector<std::int32_t>(6, -100)))[0]));
   CHECK(std::isnan(wide(cross_entropy<F32>(Tensor<f32>(Shape{0, 4}), std::vector<std::int32_t>()))[0]));
+}
+
+TEMPLATE_TEST_CASE("cross_entropy reads targets where its kernels do", "[loss]", std::int32_t, std::int64_t) {
+  for (const std::int64_t rows : {1, 6, 1100}) {
+    CAPTURE(rows);
+    const auto logits = random_tensor<f32>({rows, 10}, 1, 2);
+    for (const TestType ignored : {TestType{-100}, TestType{3}}) {
+      std::vector<TestType> targets;
+      for (std::int64_t r = 0; r < rows; ++r)
+        targets.push_back(r % 7 == 3 ? ignored : static_cast<TestType>(r * 3 % 10));
+      const CrossEntropyOptions options{.ignore_index = ignored};
+      const auto of = [&](const std::vector<TestType>& numbers) {
+        const IndicesThere<TestType> there(numbers);
+        return to_host(cross_entropy<F32>(sent(logits), there.view(), options));
+      };
+      CHECK(same_bits(of(targets), to_host(cross_entropy<F32>(sent(logits), targets, options))));
+      for (const TestType no_class : {-1, 10}) {
+        targets.back() = no_class;
+        CHECK(std::isnan(of(targets).data()[0]));
+      }
+    }
+  }
+  CHECK(std::isnan(wide(cross_entropy<F32>(Tensor<f32>(Shape{0, 4}), Indices<TestType>{}))[0]));
+  const auto logits = sent(random_tensor<f32>({2, 4}, 1));
+  CHECK_THROWS_WITH(cross_entropy<F32>(logits, Indices<TestType>{nullptr, 2}),
+                    Catch::Contains("2 targets at nullptr"));
+  CHECK_THROWS_AS(cross_entropy<F32>(logits, Indices<TestType>{nullptr, 3}), ShapeError);
 }
 
 TEST_CASE("cross_entropy of one class is 0, and inf and NaN go through it as through PyTorch's", "[loss]") {

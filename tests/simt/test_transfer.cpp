@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -134,20 +135,28 @@ TEST_CASE("what belongs to a stream is made once, and ends with it", "[simt]") {
     explicit Resource(gpu::Stream) { ++living; }
     ~Resource() { --living; }
   };
-  auto& of_default = gpu::resource_of<Resource>({});
+  const auto* const of_default = gpu::resource_of<Resource>({}).get();
   {
     const gpu::OwnStream outer;
-    auto& of_outer = gpu::resource_of<Resource>(gpu::current_stream());
-    CHECK(&of_outer != &of_default);
-    CHECK(&of_outer == &gpu::resource_of<Resource>(gpu::current_stream()));
+    const auto* const of_outer = gpu::resource_of<Resource>(gpu::current_stream()).get();
+    CHECK(of_outer != of_default);
+    CHECK(of_outer == gpu::resource_of<Resource>(gpu::current_stream()).get());
     {
       const gpu::OwnStream inner;
-      CHECK(&of_outer != &gpu::resource_of<Resource>(gpu::current_stream()));
+      CHECK(of_outer != gpu::resource_of<Resource>(gpu::current_stream()).get());
       CHECK(living == 3);
     }
     CHECK(living == 2);
-    CHECK(&of_outer == &gpu::resource_of<Resource>(gpu::current_stream()));
+    CHECK(of_outer == gpu::resource_of<Resource>(gpu::current_stream()).get());
   }
   CHECK(living == 1);
-  CHECK(&of_default == &gpu::resource_of<Resource>({}));
+  CHECK(of_default == gpu::resource_of<Resource>({}).get());
+  std::shared_ptr<Resource> held;
+  {
+    const gpu::OwnStream stream;
+    held = gpu::resource_of<Resource>(gpu::current_stream());
+  }
+  CHECK(living == 2);  // who uses it keeps it
+  held.reset();
+  CHECK(living == 1);
 }

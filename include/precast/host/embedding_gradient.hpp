@@ -14,6 +14,7 @@
 #include <precast/problem/embedding_without_gradient.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/problem/narrow_steps.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
@@ -63,6 +64,19 @@ void embedding_gradient(HostView<const DY> dy, std::span<const std::int32_t> ids
         detail::store_gradient<Types::saturate>(to[static_cast<std::size_t>(c)], sums[c], options.accumulate);
     }
   });
+}
+/// The same of ids that nobody has looked at: one that is no row of `out` adds to none.
+template <class Types, class DY, IndexInteger Number>
+void embedding_gradient(HostView<const DY> dy, IndicesIn<Number, HostSpace> ids,
+                        const GradientOptions& options, HostView<typename Types::result> out) {
+  std::vector<std::int32_t> rows;
+  rows.reserve(static_cast<std::size_t>(ids.count));
+  for (std::int64_t i = 0; i < ids.count; ++i) {
+    const Number id = ids.data[i];
+    rows.push_back(id >= 0 && id < out.shape()[0] ? static_cast<std::int32_t>(id)
+                                                  : embedding_without_gradient);
+  }
+  embedding_gradient<Types>(dy, std::span<const std::int32_t>(rows), options, out);
 }
 
 }  // namespace precast::host

@@ -12,7 +12,7 @@
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/tensor/block_view.hpp>
-#include <precast/tensor/row_numbers.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -47,9 +47,8 @@ void look_up_all(const Table& table, std::span<const std::int32_t> ids,
     look_up<Types>(table, ids[static_cast<std::size_t>(i)], out.row(i));
 }
 /// NaN for a number that is no row's.
-template <class Types, class Table, RowNumber Number>
-void look_up_all(const Table& table, RowNumbersIn<Number, HostSpace> ids,
-                 HostView<typename Types::result> out) {
+template <class Types, class Table, IndexInteger Number>
+void look_up_all(const Table& table, IndicesIn<Number, HostSpace> ids, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   constexpr f32 nan = std::numeric_limits<f32>::quiet_NaN();
   for (std::int64_t i = 0; i < out.rows(); ++i)
@@ -73,13 +72,13 @@ void embedding(BlockViewIn<const From, HostSpace> table, std::span<const std::in
   detail::look_up_all<Types>(table, ids, out);
 }
 /// The same of ids that nobody has checked: NaN for one that is no row.
-template <class Types, class From, RowNumber Number>
-void embedding(HostView<const From> table, RowNumbersIn<Number, HostSpace> ids,
+template <class Types, class From, IndexInteger Number>
+void embedding(HostView<const From> table, IndicesIn<Number, HostSpace> ids,
                HostView<typename Types::result> out) {
   detail::look_up_all<Types>(table, ids, out);
 }
-template <class Types, BlockDtype From, RowNumber Number>
-void embedding(BlockViewIn<const From, HostSpace> table, RowNumbersIn<Number, HostSpace> ids,
+template <class Types, BlockDtype From, IndexInteger Number>
+void embedding(BlockViewIn<const From, HostSpace> table, IndicesIn<Number, HostSpace> ids,
                HostView<typename Types::result> out) {
   detail::look_up_all<Types>(table, ids, out);
 }

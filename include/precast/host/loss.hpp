@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <vector>
 
 #include <precast/host/reduction.hpp>
 #include <precast/host/softmax.hpp>
@@ -62,14 +64,30 @@ f32 cross_entropy_of(std::span<const f32> row, std::int32_t target) {
     sum = narrow_sum<Types>(count, term);
   else
     sum = sum_of(count, term);
-  return Steps::loss(sum, x[target], largest);
+  const f32 of_target = target == not_a_class ? std::numeric_limits<f32>::quiet_NaN() : x[target];
+  return Steps::loss(sum, of_target, largest);
+}
+
+/// The rows of a loss that count.
+inline f32 rows_that_count(std::span<const std::int32_t> targets) {
+  return static_cast<f32>(std::ssize(targets) - std::count(targets.begin(), targets.end(), no_target));
+}
+
+template <IndexInteger Number>
+std::vector<std::int32_t> checked_targets(const UncheckedTargets<Number, HostSpace>& targets,
+                                          std::int64_t classes) {
+  std::vector<std::int32_t> checked;
+  checked.reserve(static_cast<std::size_t>(targets.numbers.count));
+  for (std::int64_t i = 0; i < targets.numbers.count; ++i)
+    checked.push_back(targets.checked(targets.numbers.data[i], targets.ignored, classes));
+  return checked;
 }
 
 }  // namespace detail
 
 /// The mean of log(sum e^x) - x[target] over the rows of logits [rows, classes] whose target is not
 /// `no_target`, to the one place of `out`. Of no rows: NaN. A row that holds +inf or NaN, or nothing but
-/// -inf, makes it NaN.
+/// -inf, makes it NaN, and so does a target that is `not_a_class`.
 template <class Types, class From>
 void cross_entropy(HostView<const From> logits, std::span<const std::int32_t> targets,
                    HostView<typename Types::result> out) {
@@ -89,7 +107,7 @@ void cross_entropy(HostView<const From> logits, std::span<const std::int32_t> ta
                                                    row_in_f32(logits.row(r), scratch.data()), target);
     }
   });
-  const auto kept = static_cast<f32>(rows - std::count(targets.begin(), targets.end(), no_target));
+  const f32 kept = detail::rows_that_count(targets);
   const auto store = [&](std::int64_t, f32 sum) {
     out.data()[0] = convert_value<typename Types::result, Types::saturate>(
         mean_of_sum<typename Types::inside>(sum, kept));
@@ -101,6 +119,13 @@ void cross_entropy(HostView<const From> logits, std::span<const std::int32_t> ta
   else
     detail::sum_groups(
         1, rows, [all](std::int64_t first, std::int64_t, f32*) { return all + first; }, store);
+}
+/// The same of targets that nobody has looked at.
+template <class Types, class From, IndexInteger Number>
+void cross_entropy(HostView<const From> logits, UncheckedTargets<Number, HostSpace> targets,
+                   HostView<typename Types::result> out) {
+  const auto checked = detail::checked_targets(targets, logits.columns());
+  cross_entropy<Types>(logits, std::span<const std::int32_t>(checked), out);
 }
 
 }  // namespace precast::host

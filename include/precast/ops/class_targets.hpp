@@ -5,22 +5,38 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <precast/backend.hpp>
 #include <precast/error.hpp>
 #include <precast/problem/loss_kernels.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast {
 
-/// The class of each row, as an array of the host's of std::int32_t or std::int64_t.
+/// An array of the host's of std::int32_t or std::int64_t.
 template <class T>
-concept ClassNumbers = std::convertible_to<const T&, std::span<const std::int32_t>> ||
+concept HostClasses = std::convertible_to<const T&, std::span<const std::int32_t>> ||
     std::convertible_to<const T&, std::span<const std::int64_t>>;
+
+inline namespace PRECAST_BACKEND {
+
+/// Indices of this backend's, which nobody has looked at.
+template <class T>
+concept UncheckedClasses = std::same_as<T, Indices<std::int32_t>> || std::same_as<T, Indices<std::int64_t>>;
+
+/// The class of each row: an array of the host's, or Indices that lie where this backend's ops read.
+template <class T>
+concept ClassNumbers = HostClasses<T> || UncheckedClasses<T>;
+
+}  // namespace PRECAST_BACKEND
 
 struct CrossEntropyOptions {
   std::int64_t ignore_index = -100;  ///< rows of this target count neither in the sum nor in the mean
@@ -28,15 +44,27 @@ struct CrossEntropyOptions {
 
 namespace detail {
 
-/// The targets of rows as kernels take them, `no_target` for what is ignored. Throws where one is no class.
-template <ClassNumbers T>
-std::vector<std::int32_t> targets_of_rows(std::string_view op, const Shape& logits, const T& given,
-                                          std::int64_t ignore_index) {
-  const std::span targets(given);
-  const auto rows = static_cast<std::int64_t>(targets.size());
-  if (logits.rank() != 2 || logits[0] != rows)
+inline void require_row_for_each_target(std::string_view op, const Shape& logits, std::int64_t targets) {
+  if (logits.rank() != 2 || logits[0] != targets)
     throw ShapeError(std::string(op) + ": " + to_string(logits) + " is not [rows, classes] with " +
-                     std::to_string(rows) + " rows, one for each target");
+                     std::to_string(targets) + " rows, one for each target");
+}
+
+/// Targets that ops have checked, as kernels take them.
+class CheckedClasses {
+ public:
+  explicit CheckedClasses(std::vector<std::int32_t> classes) : classes_(std::move(classes)) {}
+  std::span<const std::int32_t> as_argument() const { return classes_; }
+
+ private:
+  std::vector<std::int32_t> classes_;
+};
+/// The targets of rows as kernels take them, `no_target` for what is ignored. Throws where one is no class.
+template <HostClasses T>
+CheckedClasses targets_of_rows(std::string_view op, const Shape& logits, const T& given,
+                               std::int64_t ignore_index) {
+  const std::span targets(given);
+  require_row_for_each_target(op, logits, std::ssize(targets));
   const std::int64_t classes = std::min<std::int64_t>(logits[1], std::numeric_limits<std::int32_t>::max());
   std::vector<std::int32_t> checked(targets.size(), no_target);
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -49,8 +77,29 @@ std::vector<std::int32_t> targets_of_rows(std::string_view op, const Shape& logi
                        " to ignore the row");
     checked[i] = static_cast<std::int32_t>(target);
   }
-  return checked;
+  return CheckedClasses(std::move(checked));
 }
+inline namespace PRECAST_BACKEND {
+
+/// Those that kernels check.
+template <IndexInteger Number>
+struct ClassesToCheck {
+  UncheckedTargets<Number, BackendSpace> targets;
+  const UncheckedTargets<Number, BackendSpace>& as_argument() const { return targets; }
+};
+
+/// The same of targets that the kernel checks.
+template <IndexInteger Number>
+ClassesToCheck<Number> targets_of_rows(std::string_view op, const Shape& logits, Indices<Number> given,
+                                       std::int64_t ignore_index) {
+  require_row_for_each_target(op, logits, given.count);
+  if (given.count > 0 && !given.data)
+    throw InputError(std::string(op) + ": " + std::to_string(given.count) +
+                     " targets at nullptr: say where they lie");
+  return {{given, ignore_index}};
+}
+
+}  // namespace PRECAST_BACKEND
 
 }  // namespace detail
 

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding.hpp>
@@ -12,20 +10,12 @@
 #include <precast/ops/run_op.hpp>
 #include <precast/ops/table_rows.hpp>
 #include <precast/problem/context.hpp>
-#include <precast/tensor/row_numbers.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/stored_matrix.hpp>
 
 namespace precast {
 
 namespace detail {
-
-/// Throws InputError for ids that are nowhere; what they are, the kernel sees.
-template <RowNumber Number, class Space>
-void require_rows(std::string_view op, RowNumbersIn<Number, Space> ids, std::int64_t) {
-  if (ids.count < 0 || (ids.count > 0 && !ids.data))
-    throw InputError(std::string(op) + ": " + std::to_string(ids.count) + " ids" +
-                     (ids.data ? "" : " at nullptr") + ": give their number and where they lie");
-}
 
 inline namespace PRECAST_BACKEND {
 
@@ -48,8 +38,8 @@ void embedding_of_view_into(T table, Ids ids, std::int64_t count, View<typename 
 inline namespace PRECAST_BACKEND {
 
 /// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation; `out`
-/// must not overlap the table. ids are the host's, whatever the backend.
-/// Throws ShapeError where the table is no matrix, and InputError for an id outside of [0, V).
+/// must not overlap the table. These ids are the host's, whatever the backend. Throws ShapeError where the
+/// table is no matrix, and InputError for an id outside of [0, V).
 template <PolicyType P, StoredArray T>
 void embedding_into(const T& table, std::span<const std::int32_t> ids,
                     View<typename precisions<P, Pointwise>::result> out) {
@@ -60,8 +50,8 @@ void embedding_into(const T& table, std::span<const std::int32_t> ids,
 /// The same of ids that lie where this backend's ops read: tokens that a kernel has chosen, or that a
 /// captured graph reads anew each time it runs. Nobody has looked at them before, so that one outside of [0,
 /// V) makes its row NaN. Throws ShapeError as the other, and InputError for ids that are nowhere.
-template <PolicyType P, StoredArray T, RowNumber Number>
-void embedding_into(const T& table, RowNumbers<Number> ids,
+template <PolicyType P, StoredArray T, IndexInteger Number>
+void embedding_into(const T& table, Indices<Number> ids,
                     View<typename precisions<P, Pointwise>::result> out) {
   detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, ids.count, out);
 }
@@ -75,8 +65,8 @@ auto embedding(const T& table, std::span<const std::int32_t> ids) {
   return out;
 }
 
-template <PolicyType P, StoredArray T, RowNumber Number>
-auto embedding(const T& table, RowNumbers<Number> ids) {
+template <PolicyType P, StoredArray T, IndexInteger Number>
+auto embedding(const T& table, Indices<Number> ids) {
   Tensor<typename precisions<P, Pointwise>::result> out(Shape{ids.count, table.shape().back()});
   embedding_into<P>(table, ids, out.view());
   return out;

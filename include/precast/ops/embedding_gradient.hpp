@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -11,8 +12,33 @@
 #include <precast/ops/table_rows.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/problem/embedding_without_gradient.hpp>
+#include <precast/tensor/indices.hpp>
 
 namespace precast {
+
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// embedding_gradient_into, of a view and `count` ids.
+template <PolicyType P, class DY, class Ids>
+void embedding_gradient_of_view_into(DY dy, Ids ids, std::int64_t count, const GradientOptions& options,
+                                     View<typename training<P>::parameter_gradient> out) {
+  // Rows of no columns cannot be counted.
+  if (out.shape().rank() != 2 || dy.columns() != out.columns() || (dy.columns() > 0 && dy.rows() != count))
+    shapes_do_not_fit("embedding_gradient", dy.shape(), out.shape(),
+                      "are not [" + std::to_string(count) + ", C] and a table [V, C]");
+  require_rows("embedding_gradient", ids, out.shape()[0], embedding_without_gradient);
+  if (out.elements() == 0) return;
+  require_apart("embedding_gradient", out, dy);
+  run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
+      "embedding_gradient",
+      [&]<class Types>(Types, auto to) { backend::embedding_gradient<Types>(dy, ids, options, to); }, out);
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 
@@ -24,23 +50,26 @@ inline namespace PRECAST_BACKEND {
 template <PolicyType P, ScalarArray DY>
 void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, const GradientOptions& options,
                              View<typename training<P>::parameter_gradient> out) {
-  const auto rows = as_view(dy);
-  // Rows of no columns cannot be counted.
-  if (out.shape().rank() != 2 || rows.columns() != out.columns() ||
-      (rows.columns() > 0 && rows.rows() != static_cast<std::int64_t>(ids.size())))
-    detail::shapes_do_not_fit("embedding_gradient", rows.shape(), out.shape(),
-                              "are not [" + std::to_string(ids.size()) + ", C] and a table [V, C]");
-  detail::require_rows("embedding_gradient", ids, out.shape()[0], embedding_without_gradient);
-  if (out.elements() == 0) return;
-  detail::require_apart("embedding_gradient", out, rows);
-  detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
-      "embedding_gradient",
-      [&]<class Types>(Types, auto to) { backend::embedding_gradient<Types>(rows, ids, options, to); }, out);
+  detail::embedding_gradient_of_view_into<P>(as_view(dy), ids, std::ssize(ids), options, out);
+}
+
+/// The same of ids that lie where this backend's ops read. Nobody has looked at them before: a row of dy
+/// whose id is outside of [0, V) is left out, as it is where that is `embedding_without_gradient`.
+template <PolicyType P, ScalarArray DY, IndexInteger Number>
+void embedding_gradient_into(const DY& dy, Indices<Number> ids, const GradientOptions& options,
+                             View<typename training<P>::parameter_gradient> out) {
+  detail::embedding_gradient_of_view_into<P>(as_view(dy), ids, ids.count, options, out);
 }
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ScalarArray DY>
 void embedding_gradient_into(const Context& context, const DY& dy, std::span<const std::int32_t> ids,
+                             const GradientOptions& options,
+                             View<typename training<P>::parameter_gradient> out) {
+  with_context(context, [&] { embedding_gradient_into<P>(dy, ids, options, out); });
+}
+template <PolicyType P, ScalarArray DY, IndexInteger Number>
+void embedding_gradient_into(const Context& context, const DY& dy, Indices<Number> ids,
                              const GradientOptions& options,
                              View<typename training<P>::parameter_gradient> out) {
   with_context(context, [&] { embedding_gradient_into<P>(dy, ids, options, out); });

@@ -1,9 +1,6 @@
 // Losses: the mean squared error of two arrays, and the cross entropy of logits.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include <precast/backend.hpp>
 #include <precast/backend/loss.hpp>
 #include <precast/ops/class_targets.hpp>
@@ -40,16 +37,17 @@ auto mean_squared_error(const X& x, const Y& y) {
 /// a target for each row, and rows of `ignore_index` left out. In f32, as log(sum e^(x - max)) - (x[target] -
 /// max), and computed in it without Downcast<Loss>. A row that holds +inf or NaN, or nothing but -inf, makes
 /// it NaN, a target of -inf makes it inf, and of no rows it is NaN. `out` must not overlap logits. Throws
-/// ShapeError where the shapes do not fit, and InputError for a target that is no class.
+/// ShapeError where the shapes do not fit, and InputError for a target of the host's that is no class; one
+/// among Indices, which nobody has looked at before, makes it NaN.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOptions& options,
                         View<typename precisions<P, Loss>::result> out) {
-  const auto checked =
+  const auto of_rows =
       detail::targets_of_rows("cross_entropy", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy", Shape{}, out.shape());
   detail::require_apart("cross_entropy", out, as_view(logits));
   detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", out, [&](auto types, auto to) {
-    backend::cross_entropy<decltype(types)>(as_view(logits), std::span<const std::int32_t>(checked), to);
+    backend::cross_entropy<decltype(types)>(as_view(logits), of_rows.as_argument(), to);
   });
 }
 

@@ -1,10 +1,6 @@
 // The gradient of the cross entropy.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <span>
-
 #include <precast/backend.hpp>
 #include <precast/backend/loss_gradient.hpp>
 #include <precast/ops/class_targets.hpp>
@@ -19,23 +15,20 @@ inline namespace PRECAST_BACKEND {
 /// that count, zeros in rows of the ignored index, and everywhere where no row counts. `dloss` is the
 /// gradient of the loss: 1, or the scale of a loss that is scaled. In f32 (Downcast<Loss>: rounded after each
 /// step), and rounded once to what gradients are stored as. `out` [rows, classes] is
-/// logits itself or apart from them. Throws as cross_entropy does.
+/// logits itself or apart from them. Throws as cross_entropy does; a target among Indices that is no class
+/// makes its row NaN.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
                                  const CrossEntropyOptions& options,
                                  View<typename training<P>::gradient> out) {
-  const auto checked =
+  const auto of_rows =
       detail::targets_of_rows("cross_entropy_gradient", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
   const bool in_place = detail::require_apart_or_same("cross_entropy_gradient", out, as_view(logits));
-  const auto kept =
-      static_cast<std::int64_t>(checked.size()) - std::count(checked.begin(), checked.end(), no_target);
-  const f32 factor = dloss / static_cast<f32>(std::max<std::int64_t>(kept, 1));
   detail::run_gradients_in_place<Loss, gradient_precisions<P, Loss>>(
       in_place, "cross_entropy_gradient",
       [&]<class Types>(Types, auto to) {
-        backend::cross_entropy_gradient<Types>(as_view(logits), std::span<const std::int32_t>(checked),
-                                               factor, to);
+        backend::cross_entropy_gradient<Types>(as_view(logits), of_rows.as_argument(), dloss, to);
       },
       out);
 }

@@ -6,7 +6,7 @@
 
 #include <precast/problem/context.hpp>
 #include <precast/tensor/block_view.hpp>
-#include <precast/tensor/row_numbers.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {
@@ -17,11 +17,11 @@ void embedding(View<const From> table, std::span<const std::int32_t> ids,
 template <class Types, BlockDtype From>
 void embedding(BlockViewIn<const From, BackendSpace> table, std::span<const std::int32_t> ids,
                View<typename Types::result> out PRECAST_ON_STREAM);
-template <class Types, class From, RowNumber Number>
-void embedding(View<const From> table, RowNumbers<Number> ids,
+template <class Types, class From, IndexInteger Number>
+void embedding(View<const From> table, Indices<Number> ids,
                View<typename Types::result> out PRECAST_ON_STREAM);
-template <class Types, BlockDtype From, RowNumber Number>
-void embedding(BlockViewIn<const From, BackendSpace> table, RowNumbers<Number> ids,
+template <class Types, BlockDtype From, IndexInteger Number>
+void embedding(BlockViewIn<const From, BackendSpace> table, Indices<Number> ids,
                View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From>
 void upsample_nearest(View<const From> x, std::int64_t factor,

@@ -8,6 +8,8 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/problem/gradient_options.hpp>
+#include <precast/problem/loss_kernels.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {
@@ -35,9 +37,15 @@ void rms_norm_gradient(View<const DY> dy, View<const X> x, View<const W> weight,
 template <class Types, class DY>
 void embedding_gradient(View<const DY> dy, std::span<const std::int32_t> ids, const GradientOptions& options,
                         View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, class DY, IndexInteger Number>
+void embedding_gradient(View<const DY> dy, Indices<Number> ids, const GradientOptions& options,
+                        View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From>
-void cross_entropy_gradient(View<const From> logits, std::span<const std::int32_t> targets, f32 factor,
+void cross_entropy_gradient(View<const From> logits, std::span<const std::int32_t> targets, f32 dloss,
                             View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, class From, IndexInteger Number>
+void cross_entropy_gradient(View<const From> logits, UncheckedTargets<Number, BackendSpace> targets,
+                            f32 dloss, View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From>
 void dropout(View<const From> x, f32 probability, std::uint64_t seed, std::uint64_t offset,
              View<typename Types::result> out PRECAST_ON_STREAM);

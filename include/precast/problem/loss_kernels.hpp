@@ -4,13 +4,31 @@
 #include <cstdint>
 #include <span>
 
+#include <precast/dtype/host_device.hpp>
 #include <precast/problem/context.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast {
 
 /// The target of a row that a cross entropy leaves out.
 inline constexpr std::int32_t no_target = -1;
+/// The target of a row whose number is no class: what is made of it is NaN.
+inline constexpr std::int32_t not_a_class = -2;
+
+/// Targets that no op has looked at, as they are given; rows of `ignored` are left out.
+template <IndexInteger Number, class MemorySpace>
+struct UncheckedTargets {
+  IndicesIn<Number, MemorySpace> numbers;
+  std::int64_t ignored;
+
+  /// One of them as kernels have it: a class of so many, `no_target` or `not_a_class`.
+  PRECAST_HOST_DEVICE static std::int32_t checked(std::int64_t number, std::int64_t ignored_number,
+                                                  std::int64_t classes) {
+    if (number == ignored_number) return no_target;
+    return number >= 0 && number < classes ? static_cast<std::int32_t>(number) : not_a_class;
+  }
+};
 
 }  // namespace precast
 
@@ -20,6 +38,9 @@ template <class Types, class X, class Y>
 void mean_squared_error(View<const X> x, View<const Y> y, View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class From>
 void cross_entropy(View<const From> logits, std::span<const std::int32_t> targets,
+                   View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, class From, IndexInteger Number>
+void cross_entropy(View<const From> logits, UncheckedTargets<Number, BackendSpace> targets,
                    View<typename Types::result> out PRECAST_ON_STREAM);
 
 }  // namespace precast::PRECAST_KERNELS

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include <precast/cuda/device/side.hpp>
@@ -18,6 +19,14 @@
 #endif
 
 namespace precast::gpu {
+
+/// So many blocks as one dimension of a grid. Throws ShapeError above the 2^31 - 1 that CUDA's grids have.
+inline int grid_blocks(std::int64_t blocks) {
+  if (blocks > std::numeric_limits<int>::max())
+    throw ShapeError("this takes " + std::to_string(blocks) + " blocks of threads, and CUDA's grids have " +
+                     std::to_string(std::numeric_limits<int>::max()) + " at most: give it in parts");
+  return static_cast<int>(blocks);
+}
 
 /// How many blocks of how many threads, and their dynamic shared memory.
 struct LaunchShape {

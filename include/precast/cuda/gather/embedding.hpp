@@ -6,6 +6,7 @@
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/gather/ids.hpp>
@@ -14,41 +15,13 @@
 #include <precast/cuda/tile/block_rows.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gather_kernels.hpp>
-#include <precast/tensor/row_numbers.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::gpu {
 
 namespace detail {
-
-template <class T>
-struct EmbeddingInput {
-  using value_type = T;
-  GlobalPointer<const T> data;
-  std::int64_t row_stride;
-  const Ids* ids;
-  PRECAST_DEVICE std::int64_t row_offset(std::int64_t row) const { return ids->values[row] * row_stride; }
-};
-
-// Bytes moved: each row that is asked for read once and written once, the minimum.
-template <int Count, bool Saturates, class From, class To>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
-    embedding_kernel(MapOutput<To> out, MapInput<From> table, Ids ids) {
-  const MapPlace<Count> place = map_place<Count>(out);
-  const EmbeddingInput<From> in{table.data, table.row_stride, &ids};
-  map_and_store<Count>(Cast<To, Saturates>{}, out, place, map_loads(in, place));
-}
-
-/// A row's number, where it is one of a table's rows.
-template <class Number>
-struct NumbersOnDevice {
-  GlobalPointer<const Number> values;
-  std::int64_t rows;
-  PRECAST_DEVICE bool has_row(Number number) const {
-    return planted<"row number not checked">(number >= 0 && number < rows, true);
-  }
-};
 
 /// A row's values as they are stored, or NaN.
 template <class To, bool Saturates>
@@ -60,13 +33,13 @@ struct CastOrNan {
   }
 };
 
-// Bytes moved: each row that is asked for read once and written once, and its number, the minimum.
-template <int Count, bool Saturates, class From, class To, class Number>
+// Bytes moved: each row that is asked for read once and written once, the minimum, and its number.
+template <int Count, bool Saturates, class From, class To, class Numbers>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
-    embedding_by_device_kernel(MapOutput<To> out, MapInput<From> table, NumbersOnDevice<Number> ids) {
+    embedding_kernel(MapOutput<To> out, MapInput<From> table, Numbers numbers) {
   const MapPlace<Count> place = map_place<Count>(out);
-  const Number number = place.present(0) > 0 ? ids.values[place.row] : Number{};
-  const bool is_row = ids.has_row(number);
+  const auto number = place.present(0) > 0 ? numbers.of_row(place.row) : 0;
+  const bool is_row = numbers.is_valid(number);
   MapPlace<Count> from = place;
   if (!is_row) from.columns = 0;
   const auto loads =
@@ -75,96 +48,85 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
 }
 
 /// A table in blocks: a thread decodes a value, rounds it and stores it. Right, and simple.
-template <bool Saturates, BlockDtype From, class To>
+template <bool Saturates, BlockDtype From, class To, class Numbers>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(256, 1)
-    embedding_of_blocks(GlobalPointer<To> out, std::int64_t row_stride, BlockRows<From> table, Ids ids) {
-  const int row = block_index().y;
-  const int column = block_index().x * 256 + thread_index();
-  if (column < table.columns)
-    out[row * row_stride + column] = round_to<To, Saturates>(table.value(table.row(ids.values[row]), column));
-}
-template <bool Saturates, BlockDtype From, class To, class Number>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(256, 1)
-    embedding_of_blocks_by_device(GlobalPointer<To> out, std::int64_t row_stride, std::int64_t rows,
-                                  BlockRows<From> table, NumbersOnDevice<Number> ids) {
+    embedding_of_blocks(GlobalPointer<To> out, std::int64_t row_stride, std::int64_t rows,
+                        BlockRows<From> table, Numbers numbers) {
   const int column = block_index().x * 256 + thread_index();
   if (column >= table.columns) return;
   for (std::int64_t row = block_index().y; row < rows; row += grid_size().y) {
-    const Number number = ids.values[row];
-    out[row * row_stride + column] =
-        round_to<To, Saturates>(ids.has_row(number) ? table.value(table.row(number), column) : quiet_nan);
+    const auto number = numbers.of_row(row);
+    out[row * row_stride + column] = round_to<To, Saturates>(
+        numbers.is_valid(number) ? table.value(table.row(number), column) : quiet_nan);
   }
 }
 
-/// Rows of a result that are made of rows of a table.
-template <int Count, class To, class From>
-MapOutput<To> embedding_output(const DeviceView<To>& rows, const DeviceView<const From>& table) {
-  return {pointer_to(rows),
-          rows.row_stride(),
-          rows.rows(),
-          rows.columns(),
-          plan_map(rows.rows(), rows.columns(), Count),
-          rows_are_aligned<Count>(rows) && rows_are_aligned<Count>(table)};
+/// Rows of a table, by numbers that a kernel reads one way or the other.
+template <class Types, class From, class Numbers>
+void look_up(const DeviceView<const From>& table, const Numbers& numbers,
+             const DeviceView<typename Types::result>& out, Stream stream) {
+  using To = typename Types::result;
+  constexpr int count = values_at_once<From, To>;
+  const MapOutput<To> output{pointer_to(out),
+                             out.row_stride(),
+                             out.rows(),
+                             out.columns(),
+                             plan_map(out.rows(), out.columns(), count),
+                             rows_are_aligned<count>(out) && rows_are_aligned<count>(table)};
+  launch("embedding", embedding_kernel<count, Types::saturate, From, To, Numbers>,
+         {{grid_blocks(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, map_input(table),
+         numbers);
 }
-template <class Number>
-NumbersOnDevice<Number> numbers_on_device(RowNumbersIn<Number, DeviceSpace> ids, std::int64_t rows) {
-  return {global_pointer(ids.data, ids.count), rows};
+template <class Types, BlockDtype From, class Numbers>
+void look_up(const BlockViewIn<const From, DeviceSpace>& table, const Numbers& numbers,
+             const DeviceView<typename Types::result>& out, Stream stream) {
+  const auto rows_of_table = stored_rows(table);
+  const auto rows_at_once = static_cast<int>(min_of<std::int64_t>(out.rows(), 65535));
+  launch("embedding_of_blocks", embedding_of_blocks<Types::saturate, From, typename Types::result, Numbers>,
+         {{(rows_of_table.columns + 255) / 256, rows_at_once, 1}, 256}, stream, pointer_to(out),
+         out.row_stride(), out.rows(), rows_of_table, numbers);
+}
+
+template <class Types, class Table>
+void look_up_all(const Table& table, std::span<const std::int32_t> ids,
+                 const DeviceView<typename Types::result>& out, Stream stream) {
+  watch::ran_in<Types>();
+  if (out.elements() == 0) return;
+  for_each_launch(ids, [&](std::int64_t first, std::int64_t rows, const Ids& part) {
+    look_up<Types>(table, part, out.rows_between(first, rows), stream);
+  });
+}
+template <class Types, class Table, IndexInteger Number>
+void look_up_all(const Table& table, IndicesIn<Number, DeviceSpace> ids,
+                 const DeviceView<typename Types::result>& out, Stream stream) {
+  watch::ran_in<Types>();
+  if (out.elements() > 0) look_up<Types>(table, IndicesOnDevice<Number>(ids, table.shape()[0]), out, stream);
 }
 
 }  // namespace detail
 
-/// Row i of `out` becomes row ids[i] of the table, [V, C]; the ids are the host's and lie in [0, V).
+/// Row i of `out` becomes row ids[i] of the table, [V, C], of scalars or of blocks; the ids are the host's
+/// and lie in [0, V).
 template <class Types, class From>
 void embedding(DeviceView<const From> table, std::span<const std::int32_t> ids,
                DeviceView<typename Types::result> out, Stream stream) {
-  watch::ran_in<Types>();
-  using To = typename Types::result;
-  constexpr int count = values_at_once<From, To>;
-  detail::for_each_launch(ids, out, [&](const DeviceView<To>& rows, const detail::Ids& part) {
-    const auto output = detail::embedding_output<count>(rows, table);
-    launch("embedding", detail::embedding_kernel<count, Types::saturate, From, To>,
-           {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output,
-           detail::map_input(table), part);
-  });
+  detail::look_up_all<Types>(table, ids, out, stream);
 }
-/// The same of ids on the device: NaN for one outside of [0, V).
-template <class Types, class From, RowNumber Number>
-void embedding(DeviceView<const From> table, RowNumbersIn<Number, DeviceSpace> ids,
-               DeviceView<typename Types::result> out, Stream stream) {
-  watch::ran_in<Types>();
-  using To = typename Types::result;
-  constexpr int count = values_at_once<From, To>;
-  if (out.elements() == 0) return;
-  const auto output = detail::embedding_output<count>(out, table);
-  launch("embedding", detail::embedding_by_device_kernel<count, Types::saturate, From, To, Number>,
-         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output,
-         detail::map_input(table), detail::numbers_on_device(ids, table.shape()[0]));
-}
-
-/// Both of a table in blocks.
 template <class Types, BlockDtype From>
 void embedding(BlockViewIn<const From, DeviceSpace> table, std::span<const std::int32_t> ids,
                DeviceView<typename Types::result> out, Stream stream) {
-  watch::ran_in<Types>();
-  using To = typename Types::result;
-  const auto rows_of_table = stored_rows(table);
-  detail::for_each_launch(ids, out, [&](const DeviceView<To>& rows, const detail::Ids& part) {
-    launch("embedding_of_blocks", detail::embedding_of_blocks<Types::saturate, From, To>,
-           {{(rows_of_table.columns + 255) / 256, static_cast<int>(rows.rows()), 1}, 256}, stream,
-           pointer_to(rows), rows.row_stride(), rows_of_table, part);
-  });
+  detail::look_up_all<Types>(table, ids, out, stream);
 }
-template <class Types, BlockDtype From, RowNumber Number>
-void embedding(BlockViewIn<const From, DeviceSpace> table, RowNumbersIn<Number, DeviceSpace> ids,
+/// The same of ids on the device: NaN for one outside of [0, V).
+template <class Types, class From, IndexInteger Number>
+void embedding(DeviceView<const From> table, IndicesIn<Number, DeviceSpace> ids,
                DeviceView<typename Types::result> out, Stream stream) {
-  watch::ran_in<Types>();
-  using To = typename Types::result;
-  if (out.elements() == 0) return;
-  const auto rows_of_table = stored_rows(table);
-  const auto rows_at_once = static_cast<int>(min_of<std::int64_t>(out.rows(), 65535));
-  launch("embedding_of_blocks", detail::embedding_of_blocks_by_device<Types::saturate, From, To, Number>,
-         {{(rows_of_table.columns + 255) / 256, rows_at_once, 1}, 256}, stream, pointer_to(out),
-         out.row_stride(), out.rows(), rows_of_table, detail::numbers_on_device(ids, table.shape()[0]));
+  detail::look_up_all<Types>(table, ids, out, stream);
+}
+template <class Types, BlockDtype From, IndexInteger Number>
+void embedding(BlockViewIn<const From, DeviceSpace> table, IndicesIn<Number, DeviceSpace> ids,
+               DeviceView<typename Types::result> out, Stream stream) {
+  detail::look_up_all<Types>(table, ids, out, stream);
 }
 
 }  // namespace precast::gpu

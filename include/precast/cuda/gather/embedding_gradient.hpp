@@ -5,8 +5,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
-#include <vector>
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
@@ -14,13 +14,14 @@
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/gather/ids.hpp>
 #include <precast/cuda/gather/sort_by_number.hpp>
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/memory/buffer.hpp>
-#include <precast/problem/embedding_without_gradient.hpp>
 #include <precast/problem/gradient_kernels.hpp>
 #include <precast/problem/narrow_steps.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -36,8 +37,20 @@ struct EmbeddingGradientArguments {
   GlobalPointer<To> out;
   GlobalPointer<const std::uint64_t> keys;  ///< sorted
   std::int64_t count, dy_stride, out_stride, columns;
+  std::int32_t no_row;  ///< the number of what is none of the table's
   bool accumulate;
 };
+
+// Bytes moved: each number read once, and 8 written for it.
+template <class Numbers>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
+    numbered_rows_kernel(Numbers numbers, std::int64_t count, std::int32_t no_row,
+                         GlobalPointer<std::uint64_t> keys) {
+  const std::int64_t i = std::int64_t{block_index().x} * embedding_gradient_threads + thread_index();
+  if (i >= count) return;
+  const auto number = numbers.of_row(i);
+  keys[i] = NumberedRow::of(numbers.is_valid(number) ? static_cast<std::int32_t>(number) : no_row, i);
+}
 
 // Bytes moved: each row of dy read once, and each row of the table that occurs written once, read too where
 // it is added to; 8 for each row of dy, from a cache after a warp's first column.
@@ -47,6 +60,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
   using To = typename Types::result;
   const std::int64_t first = block_index().x;
   const std::int32_t number = NumberedRow::number(a.keys[first]);
+  if (planted<"number that is no row">(number == a.no_row, false)) return;
   // The first row of a number adds all of them.
   if (first > 0 && planted<"each row alone">(NumberedRow::number(a.keys[first - 1]) == number, false)) return;
   const std::int64_t column = std::int64_t{block_index().y} * embedding_gradient_threads + thread_index();
@@ -73,6 +87,37 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
     out[row * stride + column] = To{};
 }
 
+/// The gradient of a table, of so many rows by numbers on the device.
+template <class Types, class DY, IndexInteger Number>
+void add_rows_by_number(const DeviceView<const DY>& dy, IndicesIn<Number, DeviceSpace> ids,
+                        const GradientOptions& options, const DeviceView<typename Types::result>& out,
+                        Stream stream) {
+  using To = typename Types::result;
+  constexpr int threads = embedding_gradient_threads;
+  const std::int64_t columns = out.columns();
+  const auto across = static_cast<int>(ceil_divide(columns, threads));
+  if (!options.accumulate)
+    launch("clear_rows", clear_rows_kernel<To>,
+           {{across, static_cast<int>(min_of<std::int64_t>(out.rows(), 1024)), 1}, threads}, stream,
+           pointer_to(out), out.rows(), out.row_stride(), columns);
+  if (ids.count == 0) return;
+  const auto no_row = static_cast<std::int32_t>(out.rows());
+  const std::size_t bytes = static_cast<std::size_t>(ids.count) * sizeof(std::uint64_t);
+  const StreamScope scope(stream);  // of the keys
+  BufferIn<Memory> given(bytes), sorted(bytes);
+  auto* const keys = reinterpret_cast<std::uint64_t*>(given.data());
+  auto* const in_order = reinterpret_cast<std::uint64_t*>(sorted.data());
+  launch("numbered_rows", numbered_rows_kernel<IndicesOnDevice<Number>>,
+         {{grid_blocks(ceil_divide(ids.count, threads)), 1, 1}, threads}, stream,
+         IndicesOnDevice<Number>(ids, out.rows()), ids.count, no_row, global_pointer(keys, ids.count));
+  sort_by_number(keys, in_order, ids.count, std::bit_width(static_cast<std::uint64_t>(out.rows())), stream);
+  launch("embedding_gradient", embedding_gradient_kernel<Types, DY>,
+         {{grid_blocks(ids.count), across, 1}, threads}, stream,
+         EmbeddingGradientArguments<DY, To>{
+             pointer_to(dy), pointer_to(out), global_pointer<const std::uint64_t>(in_order, ids.count),
+             ids.count, dy.row_stride(), out.row_stride(), columns, no_row, options.accumulate});
+}
+
 }  // namespace detail
 
 /// Row v of out = the sum of the rows i of dy with ids[i] = v, in the order of i; zeros where there is none.
@@ -83,34 +128,22 @@ void embedding_gradient(DeviceView<const DY> dy, std::span<const std::int32_t> i
                         const GradientOptions& options, DeviceView<typename Types::result> out,
                         Stream stream) {
   watch::ran_in<Types>();
-  using To = typename Types::result;
   if (out.elements() == 0) return;
-  constexpr int threads = detail::embedding_gradient_threads;
-  const std::int64_t columns = out.columns();
-  const auto across = static_cast<int>(ceil_divide(columns, threads));
-  if (!options.accumulate)
-    launch("clear_rows", detail::clear_rows_kernel<To>,
-           {{across, static_cast<int>(min_of<std::int64_t>(out.rows(), 1024)), 1}, threads}, stream,
-           pointer_to(out), out.rows(), out.row_stride(), columns);
-  std::vector<std::uint64_t> keys;
-  keys.reserve(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] != embedding_without_gradient)
-      keys.push_back(NumberedRow::of(ids[i], static_cast<std::int64_t>(i)));
-  if (keys.empty()) return;
-  const auto count = static_cast<std::int64_t>(keys.size());
-  const std::size_t bytes = keys.size() * sizeof(std::uint64_t);
-  const StreamScope scope(stream);  // of the keys
-  BufferIn<Memory> given(bytes), sorted(bytes);
-  given.upload(0, keys.data(), bytes);
-  auto* const in_order = reinterpret_cast<std::uint64_t*>(sorted.data());
-  sort_by_number(reinterpret_cast<const std::uint64_t*>(given.data()), in_order, count,
-                 std::bit_width(static_cast<std::uint64_t>(out.rows())), stream);
-  launch("embedding_gradient", detail::embedding_gradient_kernel<Types, DY>,
-         {{static_cast<int>(count), across, 1}, threads}, stream,
-         detail::EmbeddingGradientArguments<DY, To>{
-             pointer_to(dy), pointer_to(out), global_pointer<const std::uint64_t>(in_order, count), count,
-             dy.row_stride(), out.row_stride(), columns, options.accumulate});
+  const StreamScope scope(stream);  // of the ids
+  BufferIn<Memory> given(ids.size_bytes());
+  given.upload(0, ids.data(), ids.size_bytes());
+  detail::add_rows_by_number<Types>(dy,
+                                    IndicesIn<std::int32_t, DeviceSpace>{
+                                        reinterpret_cast<const std::int32_t*>(given.data()), std::ssize(ids)},
+                                    options, out, stream);
+}
+/// The same of ids on the device: one that is no row of `out` adds to none.
+template <class Types, class DY, IndexInteger Number>
+void embedding_gradient(DeviceView<const DY> dy, IndicesIn<Number, DeviceSpace> ids,
+                        const GradientOptions& options, DeviceView<typename Types::result> out,
+                        Stream stream) {
+  watch::ran_in<Types>();
+  if (out.elements() > 0) detail::add_rows_by_number<Types>(dy, ids, options, out, stream);
 }
 
 }  // namespace precast::gpu

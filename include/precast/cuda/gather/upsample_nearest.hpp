@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/pointwise/convert_values.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
@@ -69,7 +70,7 @@ void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<
                                             plan_map(x.rows(), x.columns(), count),
                                             rows_are_aligned<count>(x) && rows_are_aligned<count>(out)};
   launch("upsample_nearest", detail::upsample_nearest_kernel<count, Types::saturate, From, To>,
-         {{static_cast<int>(input.plan.blocks), 1, 1}, map_tile.threads}, stream, input, pointer_to(out),
+         {{grid_blocks(input.plan.blocks), 1, 1}, map_tile.threads}, stream, input, pointer_to(out),
          out.row_stride(),
          detail::Enlargement{factor, x.shape()[1], x.shape()[2], out.shape()[1], out.shape()[2]});
 }

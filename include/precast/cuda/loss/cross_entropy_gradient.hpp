@@ -1,16 +1,18 @@
 // The gradient of the cross entropy.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/gather/ids.hpp>
+#include <precast/cuda/loss/targets.hpp>
 #include <precast/cuda/norm/column_sums.hpp>
+#include <precast/cuda/runtime/stream.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gradient_kernels.hpp>
 #include <precast/problem/loss_gradient_steps.hpp>
@@ -27,19 +29,20 @@ struct CrossEntropyGradientArguments {
   GlobalPointer<const From> x;
   GlobalPointer<To> out;
   std::int64_t x_stride, out_stride, columns;
-  f32 factor;
+  f32 dloss;
+  RowsThatCount kept;
 };
 
 // Bytes moved: each logit read three times, from a cache but for the first where a row fits there, and each
 // gradient written once.
-template <class Types, class From>
+template <class Types, class From, class Targets>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
     cross_entropy_gradient_kernel(CrossEntropyGradientArguments<From, typename Types::result> a,
-                                  Ids targets) {
+                                  Targets targets) {
   using To = typename Types::result;
   using Steps = CrossEntropyGradientSteps<typename Types::inside>;
   const std::int64_t row = block_index().x;
-  const std::int32_t target = targets.values[row];
+  const std::int32_t target = targets.of_row(row);
   const GlobalPointer<const From> x = a.x + row * a.x_stride;
   const GlobalPointer<To> out = a.out + row * a.out_stride;
   if (planted<"ignored row counts">(target == no_target, false)) {
@@ -56,31 +59,53 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
                                      math::exp_of_negative(to_f32(x[i]) - largest));
   };
   const f32 sum = sum_in_block<Types, struct TermsOfGradient>(a.columns, term);
+  const f32 factor = target == not_a_class ? quiet_nan : a.dloss / maximum(a.kept.number(), 1.0f);
   for (std::int64_t i = thread_index(); i < a.columns; i += narrow_partial_sums)
     out[i] = round_to<To, Types::saturate>(
-        Steps::gradient(term(i), sum, planted<"target not subtracted">(i == target, false), a.factor));
+        Steps::gradient(term(i), sum, planted<"target not subtracted">(i == target, false), factor));
+}
+
+/// The gradients of rows, whose targets a kernel reads one way or the other.
+template <class Types, class From, class Targets>
+void gradients_of_rows(const DeviceView<const From>& logits, const Targets& targets, f32 dloss,
+                       const RowsThatCount& kept, const DeviceView<typename Types::result>& out,
+                       Stream stream) {
+  launch("cross_entropy_gradient", cross_entropy_gradient_kernel<Types, From, Targets>,
+         {{grid_blocks(out.rows()), 1, 1}, narrow_partial_sums}, stream,
+         CrossEntropyGradientArguments<From, typename Types::result>{pointer_to(logits), pointer_to(out),
+                                                                     logits.row_stride(), out.row_stride(),
+                                                                     out.columns(), dloss, kept},
+         targets);
 }
 
 }  // namespace detail
 
-/// out = (softmax(logits) - 1 at the target) factor, row by row; zeros where the target is `no_target`.
-/// Targets are the host's, and travel with the launches, 512 with each.
+/// out = (softmax(logits) - 1 at the target) dloss / rows that count, row by row; zeros where the target is
+/// `no_target`. Targets are the host's, and travel with the launches, 512 with each.
 template <class Types, class From>
-void cross_entropy_gradient(DeviceView<const From> logits, std::span<const std::int32_t> targets, f32 factor,
+void cross_entropy_gradient(DeviceView<const From> logits, std::span<const std::int32_t> targets, f32 dloss,
                             DeviceView<typename Types::result> out, Stream stream) {
   watch::ran_in<Types>();
   static_assert(takes_as_given<Types>,
                 "cross_entropy_gradient takes its operand as given, or widened to f32.");
-  detail::for_each_launch(targets, out, [&](const auto& rows, const detail::Ids& part) {
-    const std::int64_t first = (rows.data() - out.data()) / max_of<std::int64_t>(out.row_stride(), 1);
-    const auto from = logits.rows_between(first, rows.rows());
-    launch(
-        "cross_entropy_gradient", detail::cross_entropy_gradient_kernel<Types, From>,
-        {{static_cast<int>(rows.rows()), 1, 1}, narrow_partial_sums}, stream,
-        detail::CrossEntropyGradientArguments<From, typename Types::result>{
-            pointer_to(from), pointer_to(rows), from.row_stride(), rows.row_stride(), rows.columns(), factor},
-        part);
+  if (out.elements() == 0) return;
+  const auto kept = detail::RowsThatCount::of(targets);
+  detail::for_each_launch(targets, [&](std::int64_t first, std::int64_t rows, const detail::Ids& part) {
+    detail::gradients_of_rows<Types>(logits.rows_between(first, rows), part, dloss, kept,
+                                     out.rows_between(first, rows), stream);
   });
+}
+/// The same of targets on the device: NaN where one is no class.
+template <class Types, class From, IndexInteger Number>
+void cross_entropy_gradient(DeviceView<const From> logits, UncheckedTargets<Number, DeviceSpace> targets,
+                            f32 dloss, DeviceView<typename Types::result> out, Stream stream) {
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>,
+                "cross_entropy_gradient takes its operand as given, or widened to f32.");
+  if (out.elements() == 0) return;
+  const StreamScope scope(stream);  // of the targets
+  detail::CheckedTargets checked(targets, logits.columns(), stream);
+  detail::gradients_of_rows<Types>(logits, checked.of_rows(), dloss, checked.rows_that_count(), out, stream);
 }
 
 }  // namespace precast::gpu

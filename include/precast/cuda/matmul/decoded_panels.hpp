@@ -118,7 +118,7 @@ bool multiply_decoded_panels(const BlockProductRequest& product, std::int64_t in
       const std::int64_t blocks =
           ceil_divide(rows.elements() / values_in_chunk<Format>, decode_panel_threads);
       launch("decode_panel", decode_panel_kernel<Format, Operand>,
-             LaunchShape{.blocks = {static_cast<int>(std::min(blocks, most_blocks)), 1, 1},
+             LaunchShape{.blocks = {grid_blocks(std::min(blocks, most_blocks)), 1, 1},
                          .threads = decode_panel_threads},
              stream,
              DecodedPanel<Format, Operand>{weight, first, count, pointer_to(rows), rows.row_stride()});

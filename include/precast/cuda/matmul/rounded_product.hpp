@@ -53,7 +53,7 @@ void launch_rounded_product(const Source& x, const StoredRows<typename Types::st
     throw ShapeError("a product of " + std::to_string(store.rows) + " x " + std::to_string(store.features) +
                      " results is more than one launch computes");
   launch("rounded_product", rounded_product<Types, Source>,
-         LaunchShape{.blocks = {static_cast<int>(blocks), 1, 1}, .threads = rounded_product_threads}, stream,
+         LaunchShape{.blocks = {grid_blocks(blocks), 1, 1}, .threads = rounded_product_threads}, stream,
          RoundedProduct<Types, Source>{x, weight, store});
 }
 

@@ -156,7 +156,7 @@ void launch_with_tile(const char* name, const Source& x, const StoredRows<typena
     throw ShapeError(std::string(name) + ": " + std::to_string(store.rows) + " x " +
                      std::to_string(store.features) + " results are more than one launch computes");
   launch(name, kernel,
-         LaunchShape{.blocks = {static_cast<int>(row_tiles * feature_tiles), 1, 1},
+         LaunchShape{.blocks = {grid_blocks(row_tiles * feature_tiles), 1, 1},
                      .threads = tile.threads(),
                      .shared_bytes = static_cast<std::size_t>(tile.shared_bytes())},
          stream,

@@ -79,7 +79,7 @@ void transpose(const char* name, const Source& source, std::int64_t all_rows, st
     const std::int64_t left = all_rows - first * side, rows = left < blocks * side ? left : blocks * side;
     const auto transposed = to.columns_between(first * side, rows);
     launch(name, transpose_kernel<Source>,
-           LaunchShape{.blocks = {static_cast<int>(column_blocks), static_cast<int>(blocks), 1},
+           LaunchShape{.blocks = {grid_blocks(column_blocks), static_cast<int>(blocks), 1},
                        .threads = transposed_threads},
            stream,
            Transposed<Source>{source, pointer_to(transposed), first * side, rows, columns, to.row_stride()});

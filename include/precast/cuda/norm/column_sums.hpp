@@ -85,13 +85,12 @@ void sum_columns(const char* name, const Term& term, std::int64_t rows, std::int
   const auto partial = min_of<std::int64_t>(rows, narrow_partial_sums);
   const StreamScope scope(stream);  // of the partial sums
   Tensor<f32, DeviceMemory> sums(Shape{max_of<std::int64_t>(partial, 1), width});
-  launch(
-      name, partial_column_sums_kernel<Types, Term>,
-      {{static_cast<int>(ceil_divide(width, column_threads)), static_cast<int>(partial), 1}, column_threads},
-      stream, term, rows, width, pointer_to(sums.view()));
+  launch(name, partial_column_sums_kernel<Types, Term>,
+         {{grid_blocks(ceil_divide(width, column_threads)), static_cast<int>(partial), 1}, column_threads},
+         stream, term, rows, width, pointer_to(sums.view()));
   launch("total_column_sums", total_column_sums_kernel<Types, Types::saturate, T>,
-         {{static_cast<int>(width), 1, 1}, narrow_partial_sums}, stream,
-         pointer_to(std::as_const(sums).view()), partial, width, out);
+         {{grid_blocks(width), 1, 1}, narrow_partial_sums}, stream, pointer_to(std::as_const(sums).view()),
+         partial, width, out);
 }
 
 }  // namespace precast::gpu::detail

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/group_moments.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
@@ -129,10 +130,10 @@ void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, Devic
   Tensor<f32, Memory> partial(Shape{batch * groups * plan.chunks.value(), 4});
   constexpr int warps = GroupPlan::threads / threads_per_warp;
   launch("chunk_moments", chunk_moments_kernel<Count, From>,
-         {{static_cast<int>(ceil_divide(plan.warps(), warps)), 1, 1}, GroupPlan::threads}, stream,
-         pointer_to(x), x.row_stride(), aligned, plan, pointer_to(partial.view()));
+         {{grid_blocks(ceil_divide(plan.warps(), warps)), 1, 1}, GroupPlan::threads}, stream, pointer_to(x),
+         x.row_stride(), aligned, plan, pointer_to(partial.view()));
   launch("group_moments", group_moments_kernel<GroupPlan::threads>,
-         {{static_cast<int>(batch * groups), 1, 1}, GroupPlan::threads}, stream,
+         {{grid_blocks(batch * groups), 1, 1}, GroupPlan::threads}, stream,
          pointer_to(std::as_const(partial).view()), plan.chunks.value(), eps, group_results(results));
 }
 
@@ -156,7 +157,7 @@ void group_norm_with(DeviceView<const From> x, DeviceView<const f32> results, De
   const auto plan = PixelPlan::of(batch, x.shape()[1] * x.shape()[2], x.columns(), count, least_threads);
   elementwise::visit_activation(activation, [&](auto function) {
     launch("group_norm", group_norm_kernel<count, Types::saturate, decltype(function), From, To, W>,
-           {{static_cast<int>(plan.blocks()), 1, 1}, PixelPlan::threads}, stream, pointer_to(out),
+           {{grid_blocks(plan.blocks()), 1, 1}, PixelPlan::threads}, stream, pointer_to(out),
            out.row_stride(), input, plan);
   });
 }

@@ -80,7 +80,7 @@ void narrow_norm(const char* name, DeviceView<const From> x, const AffineIn<W, D
   const NarrowNormArguments<From, typename Types::result, W> arguments{
       norm_arguments(x, affine, eps, out), columns_have_parameters, across, pixels, x.columns() / across};
   launch(name, narrow_norm_kernel<Types, Centred, Activation, From, W>,
-         {{static_cast<int>(x.rows() / pixels * across), 1, 1}, narrow_partial_sums}, stream, arguments);
+         {{grid_blocks(x.rows() / pixels * across), 1, 1}, narrow_partial_sums}, stream, arguments);
 }
 
 }  // namespace precast::gpu::detail

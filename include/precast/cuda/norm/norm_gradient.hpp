@@ -152,7 +152,7 @@ void norm_gradient(const char* name, DeviceView<const DY> dy, DeviceView<const X
   const StreamScope scope(stream);  // of what runs were normalised with
   Tensor<f32, DeviceMemory> kept(Shape{max_of<std::int64_t>(runs, 1), 3});
   launch(name, norm_gradient_kernel<Types, Centred, DY, X, W>,
-         {{static_cast<int>(runs), 1, 1}, narrow_partial_sums}, stream,
+         {{grid_blocks(runs), 1, 1}, narrow_partial_sums}, stream,
          NormGradientArguments<DY, X, W, typename Types::result>{
              pointer_to(dy), pointer_to(x), pointer_to(weight), pointer_to(dx), pointer_to(kept.view()),
              dy.row_stride(), x.row_stride(), dx.row_stride(), runs_of_row, width, eps,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <precast/cuda/device/access.hpp>
+#include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
@@ -73,7 +74,7 @@ PRECAST_DEVICE RowPlace row_place() {
 
 /// The blocks that have a place for each of `rows` rows.
 inline GridIndex blocks_of_rows(const RowTile& tile, std::int64_t rows) {
-  return {static_cast<int>(ceil_divide(rows, tile.rows())), 1, 1};
+  return {grid_blocks(ceil_divide(rows, tile.rows())), 1, 1};
 }
 
 /// The threads of a row must all make one, of the same row; where there is no such row, of 0 columns.

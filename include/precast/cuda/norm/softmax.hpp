@@ -75,7 +75,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
 template <class Types, class From>
 void narrow_softmax(DeviceView<const From> x, DeviceView<typename Types::result> out, Stream stream) {
   launch("narrow_softmax", narrow_softmax_kernel<Types, From>,
-         {{static_cast<int>(x.rows()), 1, 1}, narrow_partial_sums}, stream, pointer_to(x), x.row_stride(),
+         {{grid_blocks(x.rows()), 1, 1}, narrow_partial_sums}, stream, pointer_to(x), x.row_stride(),
          pointer_to(out), out.row_stride(), x.columns());
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/problem/gradient_kernels.hpp>
 #include <precast/problem/philox.hpp>
@@ -60,8 +61,8 @@ void dropout(DeviceView<const From> x, f32 probability, std::uint64_t seed, std:
                                      plan_map(to.rows(), to.columns(), count),
                                      rows_are_aligned<count>(in) && rows_are_aligned<count>(to)};
   launch("dropout", detail::dropout_kernel<count, Types::saturate, From, To>,
-         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output,
-         detail::map_input(in), DropoutMask(probability, seed, offset));
+         {{grid_blocks(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, detail::map_input(in),
+         DropoutMask(probability, seed, offset));
 }
 
 }  // namespace precast::gpu

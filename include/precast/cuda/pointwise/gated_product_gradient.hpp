@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/problem/elementwise_gradient.hpp>
 #include <precast/problem/gradient_kernels.hpp>
@@ -73,7 +74,7 @@ void gated_product_gradient(DeviceView<const DY> dy, DeviceView<const A> a, Devi
                                      plan_map(rows.rows(), rows.columns(), count),
                                      aligned};
   launch("gated_product_gradient", detail::gated_product_gradient_kernel<Types, count, F, DY, A, B>,
-         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, pointer_to(others),
+         {{grid_blocks(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, pointer_to(others),
          others.row_stride(), detail::map_input(in_dy), detail::map_input(in_a), detail::map_input(in_b));
 }
 

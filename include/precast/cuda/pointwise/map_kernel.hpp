@@ -156,7 +156,7 @@ void map_arrays(const char* name, const Op& op, DeviceView<To> out, Stream strea
                              plan_map(rows.rows(), rows.columns(), count),
                              aligned};
   launch(name, map_kernel<count, Op, To, decltype(map_input(in))...>,
-         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, op, output,
+         {{grid_blocks(output.plan.blocks), 1, 1}, map_tile.threads}, stream, op, output,
          map_input(as_one_row(in, whole))...);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/position/rotate.hpp>
 #include <precast/policy/op_table.hpp>
@@ -71,7 +72,7 @@ void rotary(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<cons
       detail::map_input(x), pointer_to(cos), pointer_to(sin), cos.row_stride(),
       sin.row_stride(),     width,           heads,           cos.rows()};
   launch("rotary", detail::rotary_kernel<count, Types::saturate, From, To>,
-         {{static_cast<int>(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input);
+         {{grid_blocks(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input);
 }
 
 }  // namespace precast::gpu

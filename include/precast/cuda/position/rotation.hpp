@@ -63,13 +63,12 @@ void rotate(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<cons
   using To = typename Types::result;
   if (out.elements() == 0) return;
   const std::int64_t width = cos.columns(), heads = x.columns() / width, pairs = x.elements() / 2;
-  launch("rotate", detail::rotate_kernel<Types::saturate, From, To>,
-         {{static_cast<int>(ceil_divide(pairs, detail::rotation_threads)), 1, 1}, detail::rotation_threads},
-         stream,
-         detail::RotationArguments<From, To>{pointer_to(x), pointer_to(out), pointer_to(cos), pointer_to(sin),
-                                             x.row_stride(), out.row_stride(), cos.row_stride(),
-                                             sin.row_stride(), pairs, width, width / 2, heads, cos.rows(),
-                                             rotation});
+  launch(
+      "rotate", detail::rotate_kernel<Types::saturate, From, To>,
+      {{grid_blocks(ceil_divide(pairs, detail::rotation_threads)), 1, 1}, detail::rotation_threads}, stream,
+      detail::RotationArguments<From, To>{
+          pointer_to(x), pointer_to(out), pointer_to(cos), pointer_to(sin), x.row_stride(), out.row_stride(),
+          cos.row_stride(), sin.row_stride(), pairs, width, width / 2, heads, cos.rows(), rotation});
 }
 
 }  // namespace precast::gpu

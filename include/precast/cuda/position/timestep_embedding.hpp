@@ -52,7 +52,7 @@ void timestep_embedding(DeviceView<const f32> times, const TimestepWaves& waves,
   static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   if (out.elements() == 0) return;
   launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, typename Types::result>,
-         {{static_cast<int>(times.elements()), 1, 1}, 128}, stream, pointer_to(times), times.columns(),
+         {{grid_blocks(times.elements()), 1, 1}, 128}, stream, pointer_to(times), times.columns(),
          times.row_stride(), pointer_to(out), out.row_stride(), out.columns(), waves);
 }
 

@@ -53,7 +53,7 @@ void reduce_values(DeviceView<const From> x, std::int64_t length, Reduce reduce,
     const detail::SumOutput<typename Types::result> output{pointer_to(out), out.columns(), out.row_stride(),
                                                            divisor};
     launch("narrow_reduce", detail::narrow_reduce_kernel<Types, From>,
-           {{static_cast<int>(groups), 1, 1}, narrow_partial_sums}, stream, detail::counted_values(x), length,
+           {{grid_blocks(groups), 1, 1}, narrow_partial_sums}, stream, detail::counted_values(x), length,
            reduce == Reduce::mean, output);
   } else if (x.contiguous()) {
     detail::sum_rows<Types::saturate>(x.reshaped(Shape{groups, length}), groups, divisor, out, stream);

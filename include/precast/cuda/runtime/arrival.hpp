@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -18,10 +20,11 @@ class RecordedArrival final : public Arrival {
  public:
   explicit RecordedArrival(Stream stream) : by_(stream) { event_.record(stream); }
 
-  /// What the stream is given from now on comes after the arrival. It costs the first time of each stream.
-  /// Throws Error where that is while the stream records a graph, to which nothing outside of it is ordered.
+  /// What the stream is given from now on comes after the arrival. It costs the first time of each stream,
+  /// and nothing once it is known to be over, which streams in number ask. Throws Error where that is while
+  /// the stream records a graph, to which nothing outside of it is ordered.
   void order_before(Stream stream) override {
-    if (stream == by_) return;
+    if (stream == by_ || is_over_) return;
     const std::lock_guard lock(mutex_);
     if (records_graph(stream)) {
       // CUDA does not say a stream's number then, and has ended no stream that is in use.
@@ -34,11 +37,19 @@ class RecordedArrival final : public Arrival {
     const auto who = number_of(stream);
     if (std::any_of(waited_.begin(), waited_.end(), [&](const Waited& one) { return one.number == who; }))
       return;
+    if (waited_.size() >= many && event_.is_over()) {
+      is_over_ = true;
+      waited_.clear();
+      return;
+    }
     event_.order_before(stream);
     waited_.push_back({stream, who});
   }
 
  private:
+  /// Streams that one remembers: a program that makes a stream for each request would be told of each.
+  static constexpr std::size_t many = 32;
+
   struct Waited {
     Stream stream;
     std::uint64_t number;
@@ -57,6 +68,7 @@ class RecordedArrival final : public Arrival {
 
   Stream by_;
   Event event_;
+  std::atomic<bool> is_over_ = false;
   std::mutex mutex_;
   std::vector<Waited> waited_;
 };

@@ -11,6 +11,7 @@
 #include <precast/cuda/runtime/staging.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
+#include <precast/error.hpp>
 #include <precast/memory/memory_counter.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
@@ -52,7 +53,12 @@ inline void DeviceMemory::copy(void* to, const void* from, std::size_t bytes) {
 }
 
 inline void DeviceMemory::copy_from_host(void* to, const void* from, std::size_t bytes) {
-  if (bytes > 0 && !MemoryCounter::active()) resource_of<Staging>(current_stream()).upload(to, from, bytes);
+  if (bytes == 0 || MemoryCounter::active()) return;
+  const Stream stream = current_stream();
+  // A graph would copy later what a buffer of the staging holds then.
+  if (records_graph(stream))
+    throw Error("values of the host cannot be uploaded as part of a CUDA graph: upload them before");
+  resource_of<Staging>(stream)->upload(to, from, bytes);
 }
 
 inline void DeviceMemory::copy_to_host(void* to, const void* from, std::size_t bytes) {

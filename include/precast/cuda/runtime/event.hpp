@@ -39,6 +39,19 @@ class Event {
     check(cudaEventSynchronize(event_), "finish its work");
 #endif
   }
+  /// Whether the host knows that the device has come to the point. Other threads may be recording graphs.
+  bool is_over() const {
+#if PRECAST_CUDA_IS_EMULATED
+    return false;  // the emulator orders work by what waits for what
+#else
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    check(cudaThreadExchangeStreamCaptureMode(&mode), "leave recordings of graphs alone");
+    const cudaError_t status = recorded_ ? cudaEventQuery(event_) : cudaErrorNotReady;
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    if (status != cudaSuccess) (void)cudaGetLastError();  // not ready is no error to be told later
+    return status == cudaSuccess;
+#endif
+  }
   /// What the stream is given from now on comes after the point. The host does not wait.
   void order_before(Stream stream) const {
     if (!recorded_) return;

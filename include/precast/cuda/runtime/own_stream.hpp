@@ -23,7 +23,8 @@ class OwnStream {
     detail::StreamResources::instance().end(context_.stream);
   }
 
-  /// For ops that are given their context, in other threads too. It keeps the stream alive.
+  /// For ops that are given their context, in other threads too, whose current device is the one that the
+  /// stream was made on (use_device). It keeps the stream alive.
   const Context& context() const { return context_; }
 
  private:

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include <precast/cuda/runtime/context.hpp>
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
 #include <precast/memory/dry_run.hpp>
 
@@ -18,8 +20,8 @@ namespace precast::gpu {
 /// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
 /// spares the host the launches. The body must use the same memory each time, give back what it takes,
 /// bring no values from the host and not wait for the device. On another stream all begins anew, because a
-/// recording has the workspaces of its own; this keeps the stream of an OwnStream alive. The emulator runs
-/// the body every time.
+/// recording has the workspaces of its own; this keeps the stream of an OwnStream alive, and the workspaces
+/// that were recorded. The emulator runs the body every time.
 /// A graph takes what the body allocates from a pool of its own: what the first run has left in the device's
 /// pool is given back to the system when the graph is made, and what graphs hold when this ends. The host is
 /// two runs ahead of the device at most, so that whoever counts runs, or wants to stop, is near the truth,
@@ -66,8 +68,8 @@ class Replay {
     if (!graph_) return;
     (void)cudaStreamSynchronize(context_.stream);
     graph_.reset();
-    int device = 0;
-    if (cudaGetDevice(&device) == cudaSuccess) (void)cudaDeviceGraphMemTrim(device);
+    used_.clear();
+    (void)cudaDeviceGraphMemTrim(device_);
 #endif
   }
 
@@ -98,16 +100,19 @@ class Replay {
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph.get(), 0), "prepare a graph");
     graph_.reset(executable);
+    used_ = detail::StreamResources::instance().all_of(stream);
+    device_ = detail::current_device();
     // The first run's memory is of no use any more, and is only free once that run is over.
     wait_for(stream);
     cudaMemPool_t pool{};
-    const int device = detail::current_device();
-    check(cudaDeviceGetDefaultMemPool(&pool, device), "find its pool of memory");
+    check(cudaDeviceGetDefaultMemPool(&pool, device_), "find its pool of memory");
     check(cudaMemPoolTrimTo(pool, 0), "give memory back");
   }
 
   std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)> graph_{
       nullptr, &cudaGraphExecDestroy};
+  std::vector<std::shared_ptr<void>> used_;  ///< workspaces whose addresses the graph has
+  int device_ = 0;
 #endif
   bool ran_once_ = false;
   Context context_;  ///< of the first run

@@ -10,7 +10,6 @@
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/cuda/runtime/pinned_memory.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
-#include <precast/error.hpp>
 
 namespace precast::gpu {
 
@@ -24,11 +23,9 @@ class Staging {
 
   explicit Staging(Stream stream) : stream_(stream) {}
 
-  /// Starts copying `bytes` bytes of the host to the device. They have been read when this returns. Throws
-  /// Error where the stream records a graph, which would copy later what a buffer holds then.
+  /// Starts copying `bytes` bytes of the host to the device. They have been read when this returns. Not for
+  /// a stream that records a graph.
   void upload(void* to, const void* from, std::size_t bytes) {
-    if (records_graph(stream_))
-      throw Error("values of the host cannot be uploaded as part of a CUDA graph: upload them before");
     const std::lock_guard lock(mutex_);
     for (std::size_t done = 0; done < bytes;) {
       if (buffers_[filling_].used == buffer_bytes) swap_buffers();

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <typeindex>
 #include <utility>
+#include <vector>
 
 #include <precast/cuda/runtime/stream_type.hpp>
 
@@ -24,11 +25,19 @@ class StreamResources {
   }
 
   template <class T>
-  T& get(Stream stream) {
+  std::shared_ptr<T> get(Stream stream) {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<void>& resource = resources_[{stream, current_device(), typeid(T)}];
     if (!resource) resource = std::make_shared<T>(stream);
-    return *static_cast<T*>(resource.get());
+    return std::static_pointer_cast<T>(resource);
+  }
+  /// All that a stream has.
+  std::vector<std::shared_ptr<void>> all_of(Stream stream) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<void>> all;
+    for (const auto& [key, resource] : resources_)
+      if (std::get<0>(key) == stream) all.push_back(resource);
+    return all;
   }
 
   void end(Stream stream) noexcept {
@@ -53,10 +62,11 @@ class StreamResources {
 
 }  // namespace detail
 
-/// The T of a stream of the current device: made as T(stream) when it is first asked for, and destroyed when
-/// the stream's OwnStream ends. The default stream's stay. Any thread may ask.
+/// The T of a stream of the current device: made as T(stream) when it is first asked for, and let go of when
+/// the stream's OwnStream ends. The default stream's stay. Any thread may ask, and uses it for as long as it
+/// holds it.
 template <class T>
-T& resource_of(Stream stream) {
+std::shared_ptr<T> resource_of(Stream stream) {
   return detail::StreamResources::instance().get<T>(stream);
 }
 

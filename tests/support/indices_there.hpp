@@ -6,20 +6,20 @@
 
 #include <precast/backend.hpp>
 #include <precast/memory/buffer.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/owned_tensor.hpp>
-#include <precast/tensor/row_numbers.hpp>
 
 namespace precast::testing {
 
 /// Numbers in the memory of this backend.
-template <RowNumber Number>
-class NumbersThere {
+template <IndexInteger Number>
+class IndicesThere {
  public:
-  explicit NumbersThere(const std::vector<Number>& numbers)
+  explicit IndicesThere(const std::vector<Number>& numbers)
       : count_(static_cast<std::int64_t>(numbers.size())), memory_(numbers.size() * sizeof(Number)) {
     memory_.upload(0, numbers.data(), numbers.size() * sizeof(Number));
   }
-  RowNumbers<Number> view() const { return {reinterpret_cast<const Number*>(memory_.data()), count_}; }
+  Indices<Number> view() const { return {reinterpret_cast<const Number*>(memory_.data()), count_}; }
 
  private:
   std::int64_t count_;

@@ -1,0 +1,31 @@
+// Indices: which rows of a table, or which classes of logits, where an op's own memory has them.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include <precast/backend.hpp>
+
+namespace precast {
+
+template <class T>
+concept IndexInteger = std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
+
+/// Numbers in a memory space, one after another: of tokens that a kernel has chosen, of classes that a batch
+/// is trained with, or of either that a captured graph reads anew each time it runs. Does not own. Ops cannot
+/// look at them before they run: each says what it makes of a number that is too large or negative.
+template <IndexInteger T, class MemorySpace>
+struct IndicesIn {
+  const T* data = nullptr;
+  std::int64_t count = 0;
+};
+
+inline namespace PRECAST_BACKEND {
+
+/// Those that this backend's ops read.
+template <IndexInteger T>
+using Indices = IndicesIn<T, BackendSpace>;
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast
