@@ -145,15 +145,14 @@ class Stream {
     return settings_.importance->of(names_of(tensor, piece), tensor.shape.back());
   }
 
-  /// Takes the importance of a piece's columns: tasks are whole rows then, as they are where each row has
-  /// scales beside it.
+  /// Takes the importance of a piece's columns: tasks are whole rows then, and whole runs where scales lie
+  /// beside the values.
   void weigh(const OutputTensor& tensor, const Piece& piece) {
     encoder_.importance = importance_of(tensor, piece);
-    const std::int64_t columns = std::max<std::int64_t>(
-        1, piece.from->scaled ? piece.from->scaled->row_values() : tensor.shape.back());
-    task_ = encoder_.importance.empty() && !piece.from->scaled
-                ? task_values
-                : std::max<std::int64_t>(1, task_values / columns) * columns;
+    std::int64_t run = piece.from->scaled ? piece.from->scaled->run_values() : 1;
+    if (!encoder_.importance.empty()) run = std::max(run, tensor.shape.back());
+    run = std::max<std::int64_t>(run, 1);
+    task_ = std::max<std::int64_t>(1, task_values / run) * run;
     at_once_ = values_at_once / task_values * task_;
   }
 
@@ -183,8 +182,8 @@ class Stream {
   std::span<const f32> decoded(const InputTensor& tensor, std::int64_t first, std::int64_t count,
                                F64Rounding rounding = F64Rounding::nearest) const {
     static thread_local std::vector<f32> memory(task_values);
-    const std::int64_t row = tensor.scaled ? tensor.scaled->row_values() : 1, before = first % row;
-    const auto read = static_cast<std::size_t>(rounded_up(before + count, row));
+    const std::int64_t run = tensor.scaled ? tensor.scaled->run_values() : 1, before = first % run;
+    const auto read = static_cast<std::size_t>(rounded_up(before + count, run));
     if (read > memory.size()) memory.resize(read);
     const std::span<f32> rows = std::span(memory).first(read);
     if (tensor.scaled)

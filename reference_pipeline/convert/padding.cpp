@@ -46,6 +46,7 @@ weights::WeightTensor first_columns(const weights::WeightTensor& weight, std::in
   cut.held_bytes = 0;
   cut.arrange = nullptr;
   cut.padded_to = 1;
+  cut.run = 0;
   cut.codes = {};
   cut.decode = [decode = weight.decode, stored = weight.row_values(), columns](std::int64_t first,
                                                                                std::span<f32> values) {

@@ -38,6 +38,16 @@ std::string newer_vae_name(const std::string& name) {
   return name;
 }
 
+constexpr std::string_view text_model = "text_model.";
+
+/// Whether a text encoder's names are without "text_model.", as those of merged files of 1.x and of what
+/// transformers saves from version 5 on.
+bool lacks_text_model(std::string_view component, const weights::WeightTensors& tensors) {
+  return component.starts_with("text_encoder") && std::ranges::none_of(tensors.all(), [](const auto& entry) {
+           return entry.first.starts_with(text_model);
+         });
+}
+
 /// The number of a block, or -1.
 std::int64_t number_after(std::string_view name, std::string_view stem) {
   constexpr std::int64_t most = 9999;  // so that no file makes us reserve room for more
@@ -117,11 +127,14 @@ ComponentWeights::ComponentWeights(const std::filesystem::path& path, std::strin
 
 void ComponentWeights::add_places() {
   if (found_.naming == Naming::diffusers) {
-    const bool vae = found_.component == "vae";
+    const bool vae = found_.component == "vae", names_end = lacks_text_model(found_.component, tensors_);
     for (const auto& [name, weight] : tensors_.all()) {
       const bool turned = name == text::renamed_projection;
-      const std::string newer = vae ? newer_vae_name(name) : name;
-      places_.emplace(turned ? std::string(text::projection) : newer, Place{{name}, turned});
+      const std::string ours = turned                                  ? std::string(text::projection)
+                               : vae                                   ? newer_vae_name(name)
+                               : names_end && name != text::projection ? std::string(text_model) + name
+                                                                       : name;
+      places_.emplace(ours, Place{{name}, turned});
     }
     return;
   }

@@ -50,6 +50,8 @@ class ComponentWeights final : public nn::ParameterSource {
   std::size_t bytes_to_take() const { return tensors_.bytes_to_take(); }
   /// Tensors in their authors' names, with the component's prefix, that have no name here.
   const std::vector<std::string>& unread() const { return unread_; }
+  /// Whether the component has a tensor of that name in the file, whether it is a parameter of ours or not.
+  bool has_stored(std::string_view stored) const { return tensors_.lookup(stored); }
   /// The shape of a parameter, nothing where it is not there.
   std::optional<Shape> shape(std::string_view name) const;
   /// How many numbers from 0 on follow `stem` in names: blocks("down_blocks.").

@@ -74,10 +74,19 @@ weights::Agreement<ComponentWeights> agreement_of(const ComponentWeights& weight
   return {weights, config, "give a file and a folder that are"};
 }
 
-/// The layers that are run: of 2.x one less than the file has.
+/// Whether a file of 2.x may hold one layer more than is run: the authors' do, and those do not that were
+/// written from a folder.
+bool may_have_one_more(const ComponentWeights& weights) {
+  return weights.file() && weights.file()->kind == Kind::v2;
+}
+
+/// The layers that are run, where no config says it: of 2.x not the last of a whole OpenCLIP.
 std::int64_t text_layers(const ComponentWeights& weights) {
-  const bool drops_last = weights.file() && weights.file()->kind == Kind::v2;
-  return weights.blocks(layers_of_text) - (drops_last ? 1 : 0);
+  constexpr std::int64_t of_openclip = 24;
+  const std::int64_t layers = weights.blocks(layers_of_text);
+  const bool whole =
+      layers == of_openclip || weights.has_stored("logit_scale") || weights.has_stored("text_projection");
+  return layers - (may_have_one_more(weights) && whole ? 1 : 0);
 }
 
 }  // namespace
@@ -219,8 +228,10 @@ void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConf
 }
 void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
                      const std::filesystem::path& config_file) {
+  const std::int64_t layers = weights.blocks(layers_of_text);
+  const bool one_more = may_have_one_more(weights) && layers == config.num_hidden_layers + 1;
   agreement_of(weights, config_file)
-      .same("a number of layers of", text_layers(weights), config.num_hidden_layers);
+      .same("a number of layers of", layers - one_more, config.num_hidden_layers);
 }
 
 }  // namespace precast::stable_diffusion

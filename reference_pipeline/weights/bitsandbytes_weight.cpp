@@ -27,8 +27,12 @@ QuantState state_of(const Companions& companions, const std::string& name, const
   QuantState state;
   try {
     state.shape = Shape(std::span<const std::int64_t>(object.at("shape").get<std::vector<std::int64_t>>()));
-    state.block = object.value("blocksize", state.block);
-    state.nested_block = object.value("nested_blocksize", state.nested_block);
+    for (const auto& [key, size] :
+         {std::pair{"blocksize", &state.block}, {"nested_blocksize", &state.nested_block}})
+      if (const auto given = object.find(key); given != object.end()) {
+        if (!given->is_number_integer()) throw ShapeError("no whole number");
+        *size = given->get<std::int64_t>();
+      }
     state.nested_offset = object.value("nested_offset", 0.0f);
     if (state.block < 1 || state.block > most_in_block || state.nested_block < 1 ||
         state.nested_block > most_in_block)
@@ -130,7 +134,8 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
   if (const io::TensorEntry* factors = companions.take(layer + ".SCB"))
     return int8_weight(companions, layer, stored, *factors);
   const io::TensorEntry* const nf4 = companions.take(name + ".quant_state.bitsandbytes__nf4");
-  const io::TensorEntry* const state = nf4 ? nf4 : companions.take(name + ".quant_state.bitsandbytes__fp4");
+  const io::TensorEntry* const fp4 = companions.take(name + ".quant_state.bitsandbytes__fp4");
+  const io::TensorEntry* const state = nf4 ? nf4 : fp4;
   FourBits weight{nf4 ? "nf4" : "fp4",
                   &stored,
                   companions.take(name + ".absmax"),
@@ -142,13 +147,16 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
     return companions.error(name, "is in bitsandbytes' 4 bits, " + problem + ": get the file anew");
   };
   if (!state) throw wrong("without its quant_state");
+  if (nf4 && fp4) throw wrong("with the quant_state of nf4 and that of fp4");
   if (!weight.scales || !weight.codes)
     throw wrong(std::string("without its ") + (weight.scales ? "quant_map" : "absmax"));
   weight.state = state_of(companions, name, *state);
   if (const std::string problem = weight.problem(); !problem.empty()) throw wrong(problem);
-  return WeightTensor{&stored, weight.state.shape, std::string(weight.format) + " of bitsandbytes",
-                      [weight](std::int64_t from, std::span<f32> out) { weight.decode(from, out); },
-                      std::ssize(stored.bytes) + std::ssize(weight.scales->bytes)};
+  WeightTensor found{&stored, weight.state.shape, std::string(weight.format) + " of bitsandbytes",
+                     [weight](std::int64_t from, std::span<f32> out) { weight.decode(from, out); },
+                     std::ssize(stored.bytes) + std::ssize(weight.scales->bytes)};
+  found.run = 1;
+  return found;
 }
 
 }  // namespace precast::weights

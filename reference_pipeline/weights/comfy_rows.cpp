@@ -40,7 +40,7 @@ RowFactors row_factors(const Companions& companions, const io::TensorEntry& scal
   };
 }
 
-/// Rows of a matrix from values and a factor for each row.
+/// Any values of a matrix, from codes and a factor for each row.
 Decode decoded_rows(const Companions& companions, const io::TensorEntry& stored, const io::TensorEntry& scale,
                     const std::string& layer) {
   const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1;
@@ -48,17 +48,25 @@ Decode decoded_rows(const Companions& companions, const io::TensorEntry& stored,
   const bool bytes = stored.dtype.info == int8_info;
   return [&stored, columns, factors = row_factors(companions, scale, layer, rows), bytes](
              std::int64_t from, std::span<f32> out) {
-    for_rows_in(out, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
-      const std::int64_t row = from / columns + first;
+    for_rows(std::ssize(out), 1, [&](std::int64_t begin, std::int64_t count) {
+      std::span<f32> here = out.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
+      std::int64_t first = from + begin;
       if (bytes)
         std::ranges::transform(
-            stored.bytes.subspan(static_cast<std::size_t>(row * columns), here.size()), here.begin(),
+            stored.bytes.subspan(static_cast<std::size_t>(first), here.size()), here.begin(),
             [](std::byte value) { return static_cast<f32>(static_cast<std::int8_t>(value)); });
       else
-        read_values(stored, row * columns, here);
-      std::vector<f32> by(static_cast<std::size_t>(count));
+        read_values(stored, first, here);
+      const std::int64_t row = first / columns;
+      std::vector<f32> by(static_cast<std::size_t>((first + count - 1) / columns - row + 1));
       factors(row, by);
-      for (std::size_t i = 0; i < here.size(); ++i) here[i] *= by[i / static_cast<std::size_t>(columns)];
+      for (const f32 factor : by) {
+        const auto left_in_row = static_cast<std::size_t>(columns - first % columns);
+        const auto of_row = here.first(std::min(left_in_row, here.size()));
+        for (f32& value : of_row) value *= factor;
+        first += std::ssize(of_row);
+        here = here.subspan(of_row.size());
+      }
     });
   };
 }
@@ -123,6 +131,7 @@ WeightTensor rows_weight(const Companions& companions, const std::string& layer,
                       {},
                       decoded_rows(companions, stored, scale, layer),
                       std::ssize(stored.bytes) + std::ssize(scale.bytes)};
+  weight.run = 1;
   weight.format = std::string(stored.dtype.info == int8_info ? "int8" : stored.dtype.info.name) +
                   (scale.shape.elements() == 1 ? " with a scale" : " with a scale a row");
   return weight;
@@ -144,13 +153,10 @@ WeightTensor rotated_rows_weight(const Companions& companions, const std::string
                                  std::int64_t group) {
   WeightTensor weight = rows_weight(companions, layer, stored, scale);
   weight.format.insert(0, "rotated ");
-  weight.decode = [decode = weight.decode, group, columns = stored.shape.back()](std::int64_t from,
-                                                                                 std::span<f32> out) {
+  weight.run = group;
+  weight.decode = [decode = weight.decode, group](std::int64_t from, std::span<f32> out) {
     decode(from, out);
-    for_rows_in(out, columns, [&](std::int64_t, std::int64_t, std::span<f32> here) {
-      for (std::size_t r = 0; r < here.size(); r += static_cast<std::size_t>(columns))
-        turn_back(here.subspan(r, static_cast<std::size_t>(columns)), group);
-    });
+    for_rows_in(out, group, [&](std::int64_t, std::int64_t, std::span<f32> here) { turn_back(here, group); });
   };
   return weight;
 }

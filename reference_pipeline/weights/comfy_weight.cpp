@@ -17,42 +17,37 @@ struct Announced {
   std::optional<nlohmann::json> turned_by;  ///< columns in a group that a rotation was applied to
 };
 
-Announced announced_in(const nlohmann::json& object) {
-  Announced announced;
-  if (const auto format = object.find("format"); format != object.end() && format->is_string())
-    announced.format = format->get<std::string>();
-  if (const auto turned = object.find("convrot"); turned != object.end() && turned->is_boolean() && *turned) {
+/// What an object says of a layer. Throws InputError where it says that in a way that is not read.
+Announced announced_in(const Companions& companions, const std::string& layer, const nlohmann::json& object) {
+  const std::string name = layer + ".weight";
+  const auto format = object.is_object() ? object.find("format") : object.end();
+  if (!object.is_object() || format == object.end() || !format->is_string() ||
+      format->get_ref<const std::string&>().empty())
+    throw companions.error(name, "is announced without the name of its format: get the file anew");
+  Announced announced{format->get<std::string>(), {}};
+  if (const auto turned = object.find("convrot"); turned != object.end()) {
+    if (!turned->is_boolean())
+      throw companions.error(name, "is announced with a convrot of " + io::json_in_words(*turned) +
+                                       " where true or false is expected: get the file anew");
     const auto group = object.find("convrot_groupsize");
-    announced.turned_by = group == object.end() ? nlohmann::json(256) : *group;
+    if (*turned) announced.turned_by = group == object.end() ? nlohmann::json(256) : *group;
   }
   return announced;
 }
 
-/// The objects `layers` of the files' headers.
-std::vector<nlohmann::json> layers_in_headers(const io::ComponentSource& component) {
-  std::vector<nlohmann::json> all;
-  for (const io::TensorFile& file : component.files()) {
-    if (!file.safetensors()) continue;
-    const auto& metadata = file.safetensors()->metadata();
-    const auto found = metadata.find("_quantization_metadata");
-    if (found == metadata.end()) continue;
-    nlohmann::json object = nlohmann::json::parse(found->second, nullptr, false);
-    if (!object.is_object() || !object.contains("layers") || !object["layers"].is_object())
-      throw io::file_error(file.path(),
-                           "header: _quantization_metadata must hold an object 'layers': get the file anew");
-    all.push_back(std::move(object["layers"]));
-  }
-  return all;
-}
-
 /// What the headers say of a layer, under its name in the file or without the prefix, which those who read
-/// the file's tensors as they are do not split off.
-Announced in_header(Companions& companions, const std::string& layer) {
-  if (!companions.announced) companions.announced = layers_in_headers(companions.file);
+/// the file's tensors as they are do not split off. Of a layer under another prefix, that holds where the
+/// weight is of codes.
+Announced in_header(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
+  if (!companions.announced) companions.announced.emplace(companions.file);
   const std::string full = companions.prefix + layer;
-  for (const nlohmann::json& layers : *companions.announced)
-    for (const std::string& name : {full, layer, std::string(without_prefix(full))})
-      if (const auto at = layers.find(name); at != layers.end() && at->is_object()) return announced_in(*at);
+  const std::string_view plain = without_prefix(full);
+  for (const std::string_view name : {std::string_view(full), std::string_view(layer), plain})
+    if (const nlohmann::json* const said = companions.announced->of(name))
+      return announced_in(companions, layer, *said);
+  if (8 * stored.dtype.info.bytes_per_block < 16 * stored.dtype.info.values_per_block)
+    if (const nlohmann::json* const said = companions.announced->of_any_prefix(plain))
+      return announced_in(companions, layer, *said);
   return {};
 }
 
@@ -84,9 +79,15 @@ const io::TensorEntry* take_scale(Companions& companions, const std::string& lay
 std::optional<WeightTensor> comfy_weight(Companions& companions, const std::string& layer) {
   const std::string name = layer + ".weight";
   const io::TensorEntry& stored = *companions.tensors.at(name);
-  Announced announced = in_header(companions, layer);
-  if (const io::TensorEntry* own = companions.take(layer + ".comfy_quant"))
-    announced = announced_in(json_of(companions, *own));
+  Announced announced = in_header(companions, layer, stored);
+  if (const io::TensorEntry* own = companions.take(layer + ".comfy_quant")) {
+    Announced by_tensor = announced_in(companions, layer, json_of(companions, *own));
+    if (!announced.format.empty() && announced.format != by_tensor.format)
+      throw companions.error(name, "is announced as " + io::printable(by_tensor.format, 40) +
+                                       " beside it and as " + io::printable(announced.format, 40) +
+                                       " in the file's header: get the file anew");
+    announced = std::move(by_tensor);
+  }
   companions.take(layer + ".scale_input");  // of activations, which are not quantised here
   companions.take(layer + ".input_scale");
 
@@ -111,6 +112,11 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                       : marked ? "which the file's tensor scaled_fp8 announces"
                                                : "without which whole numbers are no weights") +
                                      ": get the file anew");
+  if (!scale && is_fp8(stored) && !companions.announced->without_weight().empty())
+    throw companions.error(name, "has no scale, and the file's header announces the format of '" +
+                                     io::printable(companions.announced->without_weight(), 80) +
+                                     "', which is no layer of the file: it may be this one's. Get the file "
+                                     "anew");
   if (!scale) return std::nullopt;
   if (stored.dtype.info.values_per_block != 1)
     throw companions.error(name, "has a scale beside blocks that have their own: get the file anew");

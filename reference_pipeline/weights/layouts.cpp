@@ -130,6 +130,13 @@ std::string_view without_prefix(std::string_view name) {
   return shortest;
 }
 
+bool are_prefixes_of_one_part(std::string_view prefix, std::string_view other) {
+  return std::ranges::any_of(all_parts, [&](Part part) {
+    const auto known = prefixes_of(part);
+    return std::ranges::find(known, prefix) != known.end() && std::ranges::find(known, other) != known.end();
+  });
+}
+
 std::string_view in_words(Part part) {
   constexpr std::array<std::string_view, 4> words{"the transformer", "the first text encoder (CLIP)",
                                                   "the second text encoder (T5)", "the VAE"};

@@ -44,6 +44,8 @@ std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part par
 std::string_view without_prefix(std::string_view name);
 /// The same of one part's prefixes.
 std::string_view without_prefix(std::string_view name, Part part);
+/// Whether files put either in front of one part's tensors.
+bool are_prefixes_of_one_part(std::string_view prefix, std::string_view other);
 
 /// What other_model says of a UNet in diffusers' names: a file of it cannot stand for a whole model.
 inline constexpr std::string_view lone_unet = "a Stable Diffusion UNet in diffusers' names";

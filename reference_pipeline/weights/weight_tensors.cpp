@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <formats/registry.hpp>
+#include <weights/layouts.hpp>
 #include <weights/weight_tensors.hpp>
 
 #include <precast/host/convert.hpp>
@@ -56,6 +57,24 @@ void refuse_unread_scales(const Companions& companions) {
   }
 }
 
+/// Finds the tensors `scaled_fp8`, which say that weights of fp8 have scales: those under one prefix, or,
+/// where a program has renamed the weights and not the mark, of the whole component.
+void find_marks(Companions& companions) {
+  constexpr std::string_view mark = "scaled_fp8";
+  for (const io::TensorEntry* const entry : companions.file.tensors()) {
+    const std::string_view name = entry->name;
+    if (!name.ends_with(mark)) continue;
+    const std::string_view before = name.substr(0, name.size() - mark.size());
+    if (!before.empty() && !before.ends_with('.')) continue;
+    if (before.starts_with(companions.prefix)) {
+      companions.scaled_under.emplace_back(before.substr(companions.prefix.size()));
+      companions.take(std::string(name.substr(companions.prefix.size())));
+    } else if (before.empty() || are_prefixes_of_one_part(before, companions.prefix)) {
+      companions.scaled_under.emplace_back();
+    }
+  }
+}
+
 /// How a tensor in a format that this program added becomes f32; empty for others, which ops read.
 Decode added_decode(const io::TensorEntry& entry) {
   for (const formats::StoredFormat& format : formats::added_formats())
@@ -90,11 +109,7 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
     if (entry->name.starts_with(prefix_))
       companions.tensors.emplace(entry->name.substr(prefix_.size()), entry);
   refuse_layouts(companions);
-  constexpr std::string_view mark = "scaled_fp8";
-  for (const auto& [name, entry] : companions.tensors)
-    if (name == mark || name.ends_with("." + std::string(mark)))
-      companions.scaled_under.push_back(name.substr(0, name.size() - mark.size()));
-  for (const std::string& before : companions.scaled_under) companions.take(before + std::string(mark));
+  find_marks(companions);
 
   constexpr std::string_view ending = ".weight";
   for (const auto& [name, entry] : companions.tensors) {
@@ -210,10 +225,14 @@ void for_rows_in(std::span<f32> values, std::int64_t columns,
 
 nlohmann::json json_of(const Companions& companions, const io::TensorEntry& entry) {
   const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
-  if (entry.dtype.info.name != "u8" || !object.is_object())
-    throw InputError(companions.file.description() + ": tensor '" + io::printable(entry.name) +
-                     "': must be U8 and a JSON object: get the file anew");
+  const std::string where = "tensor '" + io::printable(entry.name) + "'";
+  const auto wrong = [&] {
+    return InputError(companions.file.description() + ": " + where +
+                      ": must be U8 and a JSON object: get the file anew");
+  };
+  if (entry.dtype.info.name != "u8" || !nlohmann::json::accept(text)) throw wrong();
+  nlohmann::json object = io::parse_json(text, companions.file.description(), where);
+  if (!object.is_object()) throw wrong();
   return object;
 }
 

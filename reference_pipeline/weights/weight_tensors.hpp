@@ -14,13 +14,15 @@
 #include <string_view>
 #include <vector>
 
+#include <weights/header_announcements.hpp>
+
 #include <precast/io/component_source.hpp>
 #include <precast/nn/parameter_source.hpp>
 
 namespace precast::weights {
 
-/// Writes values [first, first + values.size()) of a weight as f32, each computed in f32: whole rows of it.
-/// Several threads may call it.
+/// Writes values [first, first + values.size()) of a weight as f32, each computed in f32: whole runs of it
+/// (WeightTensor::run_values). Several threads may call it.
 using Decode = std::function<void(std::int64_t first, std::span<f32> values)>;
 /// Writes a weight's bytes in a block format.
 using Arrange = std::function<void(std::span<std::byte>)>;
@@ -49,8 +51,13 @@ struct WeightTensor {
   /// Of matrices that ComfyUI stores, `stored` being the codes; not of those that were rotated.
   StoredCodes codes{};
 
-  /// Values in a row, of which `decode` writes whole ones.
+  /// How many values `decode` writes at a time, which divides a row; 0: whole rows.
+  std::int64_t run = 0;
+
+  /// Values in a row.
   std::int64_t row_values() const;
+  /// Values in a run, of which `decode` writes whole ones.
+  std::int64_t run_values() const { return run > 0 ? run : row_values(); }
   /// Bytes that WeightTensors::find gives for it where it has scales.
   std::int64_t given_bytes() const;
 };
@@ -96,7 +103,7 @@ struct Companions {
   std::map<std::string, const io::TensorEntry*, std::less<>> tensors;
   std::set<std::string, std::less<>> used;
   /// What the headers of the files announce of layers, by their names; read when it is first asked for.
-  std::optional<std::vector<nlohmann::json>> announced{};
+  std::optional<HeaderAnnouncements> announced{};
   /// How names begin under which a tensor `scaled_fp8` says that weights of fp8 have scales.
   std::vector<std::string> scaled_under{};
 

@@ -51,11 +51,14 @@ bool is_folder(const fs::path& path) {
   return folder;
 }
 
-/// The components that a model_index.json names and that have no folder beside it.
+/// The components that a model_index.json names and that have no folder beside it, of those that are read: a
+/// safety checker is not.
 std::vector<std::string> missing_components(const fs::path& folder, const io::Config& index) {
+  const std::vector<std::string> read = component_names();
   std::vector<std::string> names;
   for (const auto& [name, entry] : index.json().items())
-    if (entry.is_array() && entry.size() == 2 && entry[1].is_string() && !is_folder(folder / name))
+    if (entry.is_array() && entry.size() == 2 && entry[1].is_string() &&
+        std::ranges::find(read, name) != read.end() && !is_folder(folder / name))
       names.push_back(io::printable(name));
   return names;
 }

@@ -21,7 +21,8 @@ foreach(file IN ITEMS
     # Importance matrices.
     convert/importance
     # Weights with scales beside them.
-    weights/bitsandbytes_weight weights/comfy_blocks weights/comfy_rows weights/comfy_weight weights/layouts
+    weights/bitsandbytes_weight weights/comfy_blocks weights/comfy_rows weights/comfy_weight
+    weights/header_announcements weights/layouts
     weights/weight_tensors)
   list(APPEND sources "${pipeline}/${file}.cpp")
 endforeach()

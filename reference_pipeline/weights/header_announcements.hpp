@@ -1,0 +1,39 @@
+// HeaderAnnouncements: what the headers of safetensors files say of the formats of layers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <precast/io/component_source.hpp>
+
+namespace precast::weights {
+
+/// The objects `layers` of ComfyUI's `_quantization_metadata`, by the names of the layers.
+class HeaderAnnouncements {
+ public:
+  /// Throws InputError for what is no such object.
+  explicit HeaderAnnouncements(const io::ComponentSource& component);
+
+  /// What is said of a layer of that name, or nullptr.
+  const nlohmann::json* of(std::string_view layer) const {
+    const auto found = by_name_.find(layer);
+    return found == by_name_.end() ? nullptr : &found->second;
+  }
+  /// What is said of a layer that has that name without any part's prefix, or nullptr: a program that renamed
+  /// the tensors may have left the header as it was.
+  const nlohmann::json* of_any_prefix(std::string_view plain) const {
+    const auto found = by_plain_name_.find(plain);
+    return found == by_plain_name_.end() ? nullptr : found->second;
+  }
+  /// A layer that is said to have a format and has no weight in the file under any prefix, or "".
+  const std::string& without_weight() const { return without_weight_; }
+
+ private:
+  std::map<std::string, nlohmann::json, std::less<>> by_name_;
+  std::map<std::string, const nlohmann::json*, std::less<>> by_plain_name_;
+  std::string without_weight_;
+};
+
+}  // namespace precast::weights
