@@ -131,9 +131,10 @@ void ModelConversion::warn_of_tensors() {
       ++again;
       if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }
-  warn_of_several(vectors, "tensor of one dimension", "tensors of one dimension",
-                  "in blocks, which other programs do not expect: a --rule for matrices alone ends in "
-                  "'weight'");
+  warn_of_several(
+      vectors, "tensor of one dimension", "tensors of one dimension",
+      "in blocks, which other programs do not expect: a --rule NAME=keep before the others leaves "
+      "them as they are");
   const std::string bytes = std::to_string(ggml_name_bytes) + " bytes or more";
   warn_of_several(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
                   "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, "

@@ -13,9 +13,6 @@
 
 namespace precast::conversion {
 
-/// What a GGUF file of importance says that it is, and the key that it says it under.
-inline constexpr std::string_view type_key = "general.type", importance_type = "imatrix";
-
 /// The mean square of the inputs that meet each column of each matrix.
 class Importance {
  public:

@@ -8,6 +8,7 @@
 #include <convert/importance.hpp>
 #include <convert/write_importance.hpp>
 #include <flux/bfl_names.hpp>
+#include <weights/layouts.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
@@ -65,7 +66,7 @@ std::size_t write_importance(const std::filesystem::path& path, const watch::Inp
   }
   const auto entries = by_all_names(matrices);
   io::GgufWriter writer(path);
-  writer.set(type_key, importance_type);
+  writer.set(weights::type_key, weights::importance_type);
   writer.set("imatrix.datasets", std::span(&dataset, 1));
   writer.set("imatrix.chunk_count", static_cast<std::uint32_t>(calls));
   writer.set("imatrix.chunk_size", static_cast<std::uint32_t>(rows_of_call));

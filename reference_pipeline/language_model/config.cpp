@@ -185,13 +185,22 @@ LanguageModelConfig LanguageModelConfig::load(const std::filesystem::path& file)
                                        "LlamaForCausalLM");
   if (json.has("quantization_config"))
     throw json.error("quantization_config", "is not known here: use a model whose weights are not quantised");
-  if (!json.boolean_or("is_causal", true))
+  if (json.has("is_causal") && !json.boolean("is_causal"))
     throw json.error("is_causal", "false is not known here: use a model that sees no later tokens");
   LanguageModelConfig config = type == "gpt2" ? gpt2(json) : llama(json);
   config.special_tokens.clear();
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
-    if (const auto found = json.json().find(key); found != json.json().end())
+    if (const auto found = json.json().find(key); found != json.json().end()) {
+      const auto is_id = [](const nlohmann::json& value) { return value.is_number_integer(); };
+      const bool several =
+          found->is_array() && std::string_view(key) == "eos_token_id" && std::ranges::all_of(*found, is_id);
+      if (!found->is_null() && !is_id(*found) && !several)
+        throw json.error(key,
+                         "must be a token's number" +
+                             std::string(std::string_view(key) == "eos_token_id" ? ", a list of them" : "") +
+                             " or null, not " + io::json_in_words(*found) + ": correct it");
       config.special_tokens.emplace(key, found->dump());
+    }
   try {
     config.check();
   } catch (const InputError& wrong) {

@@ -54,9 +54,10 @@ Tokenizer Tokenizer::of_characters(std::string_view text, const std::string& nam
 Tokenizer Tokenizer::from_json(std::string_view text, const std::filesystem::path& file) {
   const nlohmann::json json = io::parse_json(text, file);
   Tokenizer tokenizer;
-  if (json.is_object() && json.contains("kind") && json["kind"] == "bytes") return tokenizer;
+  const auto kind = json.find("kind");
+  if (kind != json.end() && *kind == "bytes") return tokenizer;
   const auto characters = json.find("characters");
-  if (characters == json.end() || !characters->is_string())
+  if ((kind != json.end() && *kind != "characters") || characters == json.end() || !characters->is_string())
     throw io::file_error(file, "is not a tokenizer that precast train wrote: train anew, or remove it");
   return of_characters(characters->get<std::string>(), io::shown(file));
 }
@@ -72,7 +73,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const std::st
     const auto found = std::ranges::lower_bound(characters_, point);
     if (found == characters_.end() || *found != point)
       throw InputError(name + ": the character at byte " + std::to_string(at) +
-                       " is none of the model's: leave it out, or train a new model");
+                       " is none of the model's: give --data a text of its characters, or train a new model");
     tokens.push_back(static_cast<std::int32_t>(found - characters_.begin()));
   });
   return tokens;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <stable_diffusion/configs_of_tensors.hpp>
+#include <text/openclip_names.hpp>
 #include <weights/component_facts.hpp>
 
 #include <precast/io/message.hpp>
@@ -84,8 +85,10 @@ bool may_have_one_more(const ComponentWeights& weights) {
 std::int64_t text_layers(const ComponentWeights& weights) {
   constexpr std::int64_t of_openclip = 24;
   const std::int64_t layers = weights.blocks(layers_of_text);
-  const bool whole =
-      layers == of_openclip || weights.has_stored("logit_scale") || weights.has_stored("text_projection");
+  const std::string_view beside[] = {"logit_scale", text::openclip_transposed, text::renamed_projection};
+  const bool whole = layers == of_openclip || std::ranges::any_of(beside, [&](std::string_view name) {
+                       return weights.has_stored(name);
+                     });
   return layers - (may_have_one_more(weights) && whole ? 1 : 0);
 }
 

@@ -27,7 +27,11 @@ RowFactors row_factors(const Companions& companions, const io::TensorEntry& scal
   const std::int64_t count = scale.shape.elements();
   // As many numbers in another shape are scales of columns or of tiles.
   const bool of_rows = count == rows && scale.shape.rank() > 0 && scale.shape[0] == rows;
-  if (!holds_numbers(scale) || (count != 1 && !of_rows))
+  if (!holds_numbers(scale))
+    throw companions.error(layer + ".weight",
+                           "its scale is " + std::string(scale.dtype.file_name) +
+                               " where F32, BF16, F16 or fp8 is expected: get the file anew");
+  if (count != 1 && !of_rows)
     throw companions.error(layer + ".weight",
                            "its scale is " + std::string(scale.dtype.file_name) + " " +
                                to_string(scale.shape) + " where one number, or one for each of " +

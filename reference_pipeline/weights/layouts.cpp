@@ -154,7 +154,17 @@ std::string_view in_words(Naming naming) {
   return words[static_cast<std::size_t>(naming)];
 }
 
+bool is_importance(const io::TensorFile& file) {
+  const io::GgufValue* const type = file.gguf() ? file.gguf()->value(type_key) : nullptr;
+  return type && type->type() == io::GgufValueType::string && type->text() == importance_type;
+}
+
 std::vector<FoundPart> parts_of(const io::ComponentSource& file) {
+  for (const io::TensorFile& one : file.files())
+    if (is_importance(one))
+      throw io::file_error(one.path(),
+                           "holds the importance of a model's matrices and no weights: it is for convert "
+                           "--importance, give the model");
   std::vector<FoundPart> parts;
   for (const Signature& signature : signatures)
     for (const std::string_view prefix : prefixes_of(signature.part)) {

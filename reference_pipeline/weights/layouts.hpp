@@ -33,8 +33,13 @@ struct FoundPart {
   std::string prefix;  ///< before the names of its tensors
 };
 
+/// What a GGUF file says of itself that holds the importance of a model's matrices.
+inline constexpr std::string_view type_key = "general.type", importance_type = "imatrix";
+/// Whether a file holds that, and no weights.
+bool is_importance(const io::TensorFile& file);
+
 /// The parts of a Flux model that a file or folder holds, at most one of a kind. Throws InputError where a
-/// kind is there under two prefixes.
+/// kind is there under two prefixes, and for a file of importance.
 std::vector<FoundPart> parts_of(const io::ComponentSource& file);
 /// The one of that kind, or nothing.
 std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part part);

@@ -57,21 +57,27 @@ void refuse_unread_scales(const Companions& companions) {
   }
 }
 
-/// Finds the tensors `scaled_fp8`, which say that weights of fp8 have scales: those under one prefix, or,
-/// where a program has renamed the weights and not the mark, of the whole component.
+/// Finds the tensors `scaled_fp8`, which say that weights of fp8 have scales: those that begin as the mark
+/// does, or, where a program has renamed the weights and not the mark, those of the whole component.
 void find_marks(Companions& companions) {
   constexpr std::string_view mark = "scaled_fp8";
+  const auto has_others = [&](std::string_view before) {
+    return std::ranges::any_of(companions.tensors, [&](const auto& entry) {
+      return entry.first.starts_with(before) && !entry.first.ends_with(mark);
+    });
+  };
   for (const io::TensorEntry* const entry : companions.file.tensors()) {
     const std::string_view name = entry->name;
     if (!name.ends_with(mark)) continue;
     const std::string_view before = name.substr(0, name.size() - mark.size());
     if (!before.empty() && !before.ends_with('.')) continue;
-    if (before.starts_with(companions.prefix)) {
-      companions.scaled_under.emplace_back(before.substr(companions.prefix.size()));
-      companions.take(std::string(name.substr(companions.prefix.size())));
-    } else if (before.empty() || are_prefixes_of_one_part(before, companions.prefix)) {
+    const bool of_component = before.starts_with(companions.prefix);
+    const std::string_view within = of_component ? before.substr(companions.prefix.size()) : "";
+    if (of_component) companions.take(std::string(name.substr(companions.prefix.size())));
+    if (of_component && has_others(within))
+      companions.scaled_under.emplace_back(within);
+    else if (before.empty() || are_prefixes_of_one_part(before, companions.prefix))
       companions.scaled_under.emplace_back();
-    }
   }
 }
 

@@ -164,12 +164,18 @@ TEST_CASE("a layer of a file that convert wrote costs what its cast costs", "[ca
   refused(1, "q8.gguf");
   cost.back() = at("other.gguf");
   refused(1, "patched from other.gguf");
+  // Known by what it holds, whatever its name.
+  fs::rename(at("other.gguf"), at("other.bin"));
+  cost.back() = at("other.bin");
+  refused(1, "patched from other.bin");
+  fs::rename(at("other.bin"), at("other.gguf"));
+  cost.back() = at("other.gguf");
   cost[cost.size() - 2] = "--transformer";
   refused(1, "transformer from other.gguf");
   cost[cost.size() - 2] = "--patch";
   cost[output] = at("none.json");
   cost.back() = shapes + "/transformer/diffusion_pytorch_model.safetensors";
-  refused(2, "must be a .gguf file");
+  refused(2, "must be a GGUF file");
   CHECK_FALSE(fs::exists(at("none.json")));
 }
 

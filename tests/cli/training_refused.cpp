@@ -83,6 +83,16 @@ TEST_CASE("train refuses what --batches has otherwise, and a context that its mo
   REQUIRE(run({"train", "--model", foreign, "--output", more, "--overwrite", "--quiet", "--batches", file})
               .code == 0);
   CHECK_FALSE(fs::exists(fs::path(more) / "precast_tokenizer.json"));
+  // And one of characters that of such a model, with all that transformers reads beside it.
+  for (const char* name : {"more/tokenizer.json", "more/generation_config.json", "more/notes.txt"})
+    scratch.file(name, "{}");
+  REQUIRE(run({"train", "--steps", "1", "--layers", "1", "--width", "16", "--heads", "2", "--context", "8",
+               "--output", more, "--overwrite", "--quiet"})
+              .code == 0);
+  CHECK(fs::exists(fs::path(more) / "precast_tokenizer.json"));
+  CHECK_FALSE(fs::exists(fs::path(more) / "tokenizer.json"));
+  CHECK_FALSE(fs::exists(fs::path(more) / "generation_config.json"));
+  CHECK(fs::exists(fs::path(more) / "notes.txt"));
 }
 
 TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]") {

@@ -49,7 +49,9 @@ TEST_CASE("a tokenizer of characters gives a text back, and says where it is not
   for (const char* wrong : {"ab\xff", "ab\xc3", "ab\xc0\x80", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80"})
     CHECK_THROWS_WITH(Tokenizer::of_characters(wrong, "f"), Catch::Contains("f: byte 2 is not UTF-8"));
   CHECK_THROWS_WITH(Tokenizer::of_characters("", "f"), Catch::Contains("is empty"));
-  CHECK_THROWS_AS(Tokenizer::from_json("{\"kind\": 3}", "t.json"), InputError);
+  for (const char* wrong :
+       {R"({"kind": 3})", R"({"kind": 3, "characters": "ab"})", R"(["characters", "ab"])"})
+    CHECK_THROWS_AS(Tokenizer::from_json(wrong, "t.json"), InputError);
   const Tokenizer bytes = Tokenizer::of_bytes();
   CHECK(bytes.decode(bytes.encode("a\xff", "f")) == "a\xff");
   // Rows that a model has for more tokens are no text.
@@ -145,6 +147,11 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   refused(gpt2 + R"("num_attention_heads": 4})", "num_attention_heads");  // another name of n_head
   refused(gpt2 + R"("quantization_config": {"quant_method": "fp8"}})", "quantization_config");
   refused(llama + R"("is_causal": false})", "is_causal");
+  CHECK_NOTHROW(config_of_text(llama + R"("is_causal": null})"));
+  for (const std::string wrong :
+       {R"("bos_token_id": "hello")", R"("bos_token_id": 1.5)", R"("bos_token_id": [1])",
+        R"("eos_token_id": {"a": 1})", R"("eos_token_id": [3, "x"])"})
+    refused(llama + wrong + "}", "must be a token's number");
   refused(llama + R"("pad_token_id": 8})", "pad_token_id");
   LanguageModelConfig config{.architecture = Architecture::llama, .heads = 4, .heads_kv = 3};
   CHECK_THROWS_AS(config.check(), InputError);

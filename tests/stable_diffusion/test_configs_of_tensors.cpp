@@ -229,6 +229,32 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
   const text::ClipConfig of_v2 = openclip("cond_stage_model.model.", "text_encoder");
   CHECK(of_v2.num_hidden_layers == 2);
   CHECK_FALSE(of_v2.projects);
+  // A file that was written from a folder has the layers that are run alone; a whole OpenCLIP has 24.
+  for (const auto& [stored, run] : {std::pair(3, 3), {23, 23}, {24, 23}}) {
+    CAPTURE(stored);
+    FileTensors tensors = unet;
+    const std::string prefix = "cond_stage_model.model.";
+    tensors[prefix + "token_embedding.weight"] = bytes({49408, 128});
+    tensors[prefix + "positional_embedding"] = bytes({77, 128});
+    tensors[prefix + "ln_final.weight"] = bytes({128});
+    for (int layer = 0; layer < stored; ++layer)
+      tensors[prefix + "transformer.resblocks." + std::to_string(layer) + ".mlp.c_fc.weight"] =
+          bytes({256, 128});
+    write_tensors(file, tensors);
+    const ComponentWeights weights(file, "text_encoder");
+    text::ClipConfig config = stable_diffusion::clip_config(weights);
+    CHECK(config.num_hidden_layers == run);
+    // A folder's config says how many are run: all, or all but one.
+    for (const int layers : {stored, stored - 1}) {
+      config.num_hidden_layers = layers;
+      CHECK_NOTHROW(stable_diffusion::check_agreement(weights, config, "config.json"));
+    }
+    for (const int layers : {stored + 1, stored - 2}) {
+      config.num_hidden_layers = layers;
+      CHECK_THROWS_WITH(stable_diffusion::check_agreement(weights, config, "config.json"),
+                        Catch::Contains("a number of layers of " + std::to_string(stored)));
+    }
+  }
 
   // With transformers' names, as stable-diffusion.cpp writes them: the width of the UNet's text tells 2.x.
   const auto renamed = [&](const std::string& prefix, const char* component, std::int64_t context) {

@@ -108,6 +108,33 @@ TEST_CASE("single files give each component's weights bit for bit as their folde
     }
 }
 
+TEST_CASE("a text encoder's names may be without text_model., in a single file and in a folder") {
+  // 1.x under the names that merges have, and a folder as transformers writes it from version 5 on.
+  const std::string within = "text_model.", prefix = "cond_stage_model.transformer.";
+  const auto without = [&](const std::filesystem::path& from, const std::filesystem::path& to) {
+    const io::ComponentSource source(from);
+    FileTensors tensors;
+    for (const io::TensorEntry* entry : source.tensors()) {
+      std::string name = entry->name;
+      if (const std::size_t at = name.find(within); at == 0 || name.starts_with(prefix + within))
+        name.erase(at, within.size());
+      tensors[name] = {std::string(entry->dtype.file_name), entry->shape,
+                       std::string(reinterpret_cast<const char*>(entry->bytes.data()), entry->bytes.size())};
+    }
+    write_tensors(to, tensors);
+  };
+  const TemporaryFolder place;
+  const std::filesystem::path file = place.path() / "nai.safetensors",
+                              saved = place.path() / "text_encoder/model.safetensors",
+                              folder = stable_diffusion_model("sd15") / "text_encoder";
+  std::filesystem::create_directory(saved.parent_path());
+  without(stable_diffusion_file("sd15"), file);
+  without(folder, saved);
+  const ComponentWeights expected_weights(folder, "text_encoder");
+  check_same_weights(ComponentWeights(file, "text_encoder"), expected_weights);
+  check_same_weights(ComponentWeights(saved.parent_path(), "text_encoder"), expected_weights);
+}
+
 TEST_CASE("single files are known by their tensors") {
   for (const Expected& one : expected) {
     INFO(one.name);

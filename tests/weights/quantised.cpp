@@ -20,9 +20,9 @@ using namespace precast::testing;
 
 namespace {
 
-/// Whether rows that are decoded alone, or from the third on, are those of the whole.
-bool decodes_by_rows(const weights::WeightTensor& weight) {
-  const std::int64_t row = weight.row_values();
+/// Whether runs that are decoded alone, or from the third on, are those of the whole.
+bool decodes_by_runs(const weights::WeightTensor& weight) {
+  const std::int64_t row = weight.run_values();
   std::vector<f32> whole(static_cast<std::size_t>(weight.shape.elements())), rows(whole.size());
   weight.decode(0, whole);
   for (std::int64_t at = 0; at < std::ssize(rows);) {
@@ -45,7 +45,7 @@ class OneLayer {
     const io::ComponentSource source(file());
     const weights::WeightTensors tensors(source, prefix);
     const weights::WeightTensor& weight = *tensors.lookup("a.b.weight");
-    if (weight.decode) CHECK(decodes_by_rows(weight));
+    if (weight.decode) CHECK(decodes_by_runs(weight));
     const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::ParameterPath(tensors, "a.b.weight"), shape);
     return {loaded.values().begin(), loaded.values().end()};
   }
@@ -174,6 +174,67 @@ TEST_CASE("quantised: announcements that are no JSON, or of formats that are not
                "tensor '" + prefix + "a.b.weight': is announced as 'awq_w4a16', which is not read"));
   const OneLayer header({{"a.b.weight", weight}}, {{"_quantization_metadata", "{\"layers\": 3}"}});
   CHECK(says(header.refused(), "_quantization_metadata must hold an object 'layers'"));
+}
+
+TEST_CASE("quantised: announcements whose values are of another type, or contradict each other") {
+  const FileTensor weight = file_tensor("I8", {4, 64}, codes());
+  const auto layer = [&](const std::string& said, const std::string& in_header = "{}") {
+    return OneLayer(
+        {{"a.b.weight", weight}, {"a.b.weight_scale", number(1)}, {"a.b.comfy_quant", json_tensor(said)}},
+        {{"_quantization_metadata", R"({"layers": )" + in_header + "}"}});
+  };
+  for (const std::string said : {"{}", R"({"format": 8})", R"({"format": ""})"})
+    CHECK(says(layer(said).refused(), "tensor 'a.b.weight': is announced without the name of its format"));
+  for (const std::string turned : {"1", "1.0", "\"true\"", "null"})
+    CHECK(says(layer(R"({"format": "int8_tensorwise", "convrot": )" + turned + "}").refused(),
+               "is announced with a convrot of " + turned + " where true or false is expected"));
+  const std::string int8 = R"({"format": "int8_tensorwise"})";
+  CHECK(says(layer(int8, R"({"a.b": {"format": "float8_e4m3fn"}})").refused(),
+             "is announced as int8_tensorwise beside it and as float8_e4m3fn in the file's header"));
+  CHECK(says(layer(int8, R"({"a.b": 3})").refused(), "is announced without the name of its format"));
+  CHECK(says(layer(int8, R"({"a.b": )" + int8 + R"(, "a.b": )" + int8 + "}").refused(),
+             "header, _quantization_metadata"));
+  CHECK(layer(int8, R"({"a.b": )" + int8 + "}").count() == 1);
+}
+
+TEST_CASE("quantised: a scale that is announced under another prefix than the weight's is missed") {
+  const FileTensor weight = file_tensor("F8_E4M3", {4, 64}, codes());
+  const auto in_header = [](const std::string& layer) {
+    return std::map<std::string, std::string>{
+        {"_quantization_metadata", R"({"layers": {")" + layer + R"(": {"format": "float8_e4m3fn"}}})"}};
+  };
+  // The header's names have a prefix, or the file's, or each another one.
+  for (const std::string before : {"", "model.diffusion_model.", "diffusion_model."})
+    for (const std::string prefix : {"", "model.diffusion_model.", "model."}) {
+      CAPTURE(before, prefix);
+      const auto said = in_header(before + "a.b");
+      CHECK(says(OneLayer({{"a.b.weight", weight}}, said, prefix).refused(), "has no scale"));
+      CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", number(1)}}, said, prefix).count() == 1);
+    }
+  // A layer of another naming is none of the file's.
+  CHECK(says(OneLayer({{"a.b.weight", weight}}, in_header("c.d")).refused(),
+             "tensor 'a.b.weight': has no scale, and the file's header announces the format of 'c.d'"));
+  CHECK(OneLayer({{"a.b.weight", number(1)}}, in_header("c.d")).count() == 1);
+
+  const std::string transformer = "model.diffusion_model.";
+  for (const auto& [mark, prefix] : {std::pair<std::string, std::string>{"", ""},
+                                     {transformer, transformer},
+                                     {"", transformer},
+                                     {transformer, ""},
+                                     {"diffusion_model.", transformer},
+                                     {"text_encoders.t5xxl.transformer.", transformer}}) {  // of another part
+    CAPTURE(mark, prefix);
+    const TemporaryFolder folder;
+    const auto file = folder.path() / "a.safetensors";
+    write_tensors(file, {{prefix + "a.b.weight", weight},
+                         {mark + "scaled_fp8", file_tensor("F8_E4M3", {0}, std::vector<std::uint8_t>{})}});
+    const io::ComponentSource source(file);
+    const auto open = [&] { weights::WeightTensors(source, prefix); };
+    if (mark.starts_with("text"))
+      CHECK_NOTHROW(open());
+    else
+      CHECK(says(refusal(file, open), "which the file's tensor scaled_fp8 announces"));
+  }
 }
 
 TEST_CASE(

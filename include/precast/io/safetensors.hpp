@@ -83,6 +83,8 @@ class SafetensorsFile {
     if (text.size() < length_bytes)
       throw file_error(path(), "only " + counted(std::ssize(text), "byte") +
                                    ", too short for a safetensors file: the download broke off, get it anew");
+    if (text.starts_with("GGUF"))
+      throw file_error(path(), "is a GGUF file where a safetensors file is expected: give one of those");
     std::uint64_t length = 0;
     for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(text[i]);
     if (length > longest_header)

@@ -32,7 +32,7 @@
 #include <precast/io/content_hash.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
-#include <precast/io/suffix.hpp>
+#include <precast/io/tensor_file.hpp>
 
 namespace precast::cli {
 
@@ -88,11 +88,11 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
 
 void check_patch(const CostOptions& options) {
   if (!options.patch) return;
-  if (io::suffix_of(*options.patch) != ".gguf")
-    throw UsageError("--patch is '" + io::printable(*options.patch) +
-                     "': it must be a .gguf file of the same model, as precast convert writes it");
   if (!io::is_there(*options.patch))
-    throw io::file_error(*options.patch, "is not there: give --patch a .gguf file of the same model");
+    throw io::file_error(*options.patch, "is not there: give --patch a GGUF file of the same model");
+  if (!io::TensorFile(*options.patch).gguf())
+    throw UsageError("--patch is '" + io::printable(*options.patch) +
+                     "': it must be a GGUF file of the same model, as precast convert writes it");
 }
 
 /// The layers to measure, of all jobs and of this one, into the settings.

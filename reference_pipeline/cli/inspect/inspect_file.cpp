@@ -1,6 +1,5 @@
 // Looks at a file's parts through what loading sees.
 #include <cli/inspect/inspect_file.hpp>
-#include <convert/importance.hpp>
 #include <families/number_json.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <weights/layouts.hpp>
@@ -50,17 +49,12 @@ Json value_of(const io::GgufValue& value) {
 Json metadata_of(const io::TensorFile& file) {
   Json metadata = Json::object();
   if (file.gguf())
+    // To the end: a file that repeats a key is refused, and looking each up takes a second for 10,000.
     for (const io::GgufValue& value : file.gguf()->values())
-      metadata[std::string(value.key())] = value_of(value);
+      metadata.get_ref<Json::object_t&>().emplace_back(value.key(), value_of(value));
   else
     for (const auto& [key, text] : file.safetensors()->metadata()) metadata[key] = text;
   return metadata;
-}
-
-/// Whether it holds what convert --importance reads, and no weights.
-bool is_importance(const io::TensorFile& file) {
-  const io::GgufValue* const type = file.gguf() ? file.gguf()->value(conversion::type_key) : nullptr;
-  return type && type->type() == io::GgufValueType::string && type->text() == conversion::importance_type;
 }
 
 PartFacts facts_of_part(const io::ComponentSource& file, std::string_view part, std::string_view naming,
@@ -93,7 +87,7 @@ FileFacts facts_of(const io::ComponentSource& file) {
   facts.kind = kind_of(file.files().front());
   if (file.files().size() > 1) facts.kind += ", in " + std::to_string(file.files().size()) + " files";
   facts.metadata = metadata_of(file.files().front());
-  if (is_importance(file.files().front())) {
+  if (weights::is_importance(file.files().front())) {
     facts.model = "the importance of a model's matrices, for convert and cost --importance";
     return facts;
   }

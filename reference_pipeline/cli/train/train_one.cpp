@@ -122,11 +122,13 @@ constexpr std::array files_of_tokenizer{"tokenizer.json",
                                         "generation_config.json"};
 
 /// Those that lie beside the model that a run begins from, by their names: what it writes has them, too.
-std::vector<std::pair<std::string, std::string>> tokenizer_beside(const std::filesystem::path& model,
-                                                                  const std::filesystem::path& output) {
+/// Nothing where that model is the one that is written over, whose files stay as they are.
+std::optional<std::vector<std::pair<std::string, std::string>>> tokenizer_beside(
+    const std::filesystem::path& model, const std::filesystem::path& output) {
   std::vector<std::pair<std::string, std::string>> files;
   std::error_code ignored;
-  if (model.empty() || std::filesystem::equivalent(model, output, ignored)) return files;
+  if (model.empty()) return files;
+  if (std::filesystem::equivalent(model, output, ignored)) return std::nullopt;
   for (const char* name : files_of_tokenizer)
     if (std::filesystem::is_regular_file(model / name, ignored))
       files.emplace_back(name, io::MappedFile(model / name).text());
@@ -145,7 +147,8 @@ class Checkpoints {
         folder_(options.output),
         first_step_(trainer.next_step()),
         writes_(writes),
-        is_described_(options.resume) {
+        is_described_(options.resume),
+        writes_over_(options.overwrite) {
     if (writes && !options.resume) beside_ = tokenizer_beside(options.model, folder_);
   }
 
@@ -160,13 +163,13 @@ class Checkpoints {
     };
     describe("config.json", inputs_.config.json());
     if (inputs_.tokenizer) describe(tokenizer_file, inputs_.tokenizer->json());
-    for (const auto& [name, text] : beside_) describe(name.c_str(), text);
+    if (beside_)
+      for (const auto& [name, text] : *beside_) describe(name.c_str(), text);
     // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
     // lacks its config.
     trainer_.write_checkpoint(checkpoint, settings_, [&] {
       for (const auto& file : files) file->commit();
-      std::error_code ignored;  // the model that was there before had other tokens
-      if (!inputs_.tokenizer) std::filesystem::remove(folder_ / tokenizer_file, ignored);
+      remove_other_tokenizer();
     });
     is_described_ = true;
   }
@@ -178,13 +181,24 @@ class Checkpoints {
   }
 
  private:
+  /// What the model that was there before had of tokens, and this one does not.
+  void remove_other_tokenizer() const {
+    std::error_code ignored;
+    if (!inputs_.tokenizer) std::filesystem::remove(folder_ / tokenizer_file, ignored);
+    if (!writes_over_ || !beside_) return;
+    for (const char* name : files_of_tokenizer)
+      if (std::ranges::find(*beside_, name, &std::pair<std::string, std::string>::first) == beside_->end())
+        std::filesystem::remove(folder_ / name, ignored);
+  }
+
   const Trainer& trainer_;
   const TrainInputs& inputs_;
   std::string settings_;
   std::filesystem::path folder_;
   std::int64_t first_step_;
-  bool writes_, is_described_;
-  std::vector<std::pair<std::string, std::string>> beside_;  ///< the model's tokenizer, by names of files
+  bool writes_, is_described_, writes_over_;
+  /// The model's tokenizer, by names of files.
+  std::optional<std::vector<std::pair<std::string, std::string>>> beside_;
 };
 
 }  // namespace
