@@ -113,9 +113,9 @@ Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path
 
   const WebPData whole = webp_data(data);
   const Mux mux(WebPMuxCreate(&whole, 0));
-  const auto chunk = [&](const char* name) -> std::span<const std::uint8_t> {
+  const auto chunk = [&](const char* four_letters) -> std::span<const std::uint8_t> {
     WebPData block{};
-    if (!mux || WebPMuxGetChunk(mux.get(), name, &block) != WEBP_MUX_OK) return {};
+    if (!mux || WebPMuxGetChunk(mux.get(), four_letters, &block) != WEBP_MUX_OK) return {};
     return {block.bytes, block.size};
   };
   Exif exif = read_exif(std::as_bytes(chunk("EXIF")));

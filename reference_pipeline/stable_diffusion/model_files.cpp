@@ -45,11 +45,12 @@ std::vector<std::pair<std::string, std::string>> encoders_of(Kind kind) {
   return encoders;
 }
 
-/// Throws InputError that says which folder is lacking.
+/// Throws InputError that says which folder is lacking. One that holds a config alone lacks the weights.
 void require_parts(const std::filesystem::path& folder, const Files& files, const std::filesystem::path& file,
                    const WeightFile& whole) {
   const auto lacks = [&](const std::string& component) {
-    return !files.contains(component) && !io::is_there(folder / component);
+    return !files.contains(component) &&
+           !(io::is_there(folder / component) && io::ComponentSource::find_weights(folder / component));
   };
   for (const auto& [encoder, tokenizer] : encoders_of(whole.kind)) {
     if (!io::is_there(folder / tokenizer))
@@ -57,13 +58,14 @@ void require_parts(const std::filesystem::path& folder, const Files& files, cons
                                      io::shown(folder) + ": put " + tokenizer +
                                      "/ of a model of its kind, as diffusers saves it, there");
     if (lacks(encoder))
-      throw io::file_error(file, "is " + in_words(whole) + " without its " + encoder + ", and there is no " +
-                                     encoder + "/ in " + io::shown(folder) +
-                                     ": put it there, or give a file");
+      throw io::file_error(file, "is " + in_words(whole) + " without its " + encoder + ", and " +
+                                     io::shown(folder) + " has no " + encoder +
+                                     "/ with weights: put it there, or give a file (--" +
+                                     (encoder == "text_encoder" ? "text-encoder" : "text-encoder-2") + ")");
   }
   if (lacks("vae"))
-    throw io::file_error(file, "is " + in_words(whole) + " without its vae, and there is no vae/ in " +
-                                   io::shown(folder) + ": put it there, or give a file (--vae)");
+    throw io::file_error(file, "is " + in_words(whole) + " without its vae, and " + io::shown(folder) +
+                                   " has no vae/ with weights: put it there, or give a file (--vae)");
 }
 
 /// Throws RequestError where a file is given for an encoder that the model does not have.

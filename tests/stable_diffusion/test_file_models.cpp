@@ -201,4 +201,16 @@ TEST_CASE("what a model that is a file needs beside it is one line") {
                        {"model.diffusion_model.time_embed.0.weight",
                         file_tensor("F32", Shape{1}, std::vector<float>(1))}});
   CHECK(says(problem(file), "is InstructPix2Pix of Stable Diffusion 1.x"));
+  // A folder that holds a config alone lacks the weights as one that is not there.
+  write_tensors(file, {{"model.diffusion_model.input_blocks.0.0.weight",
+                        file_tensor("F32", Shape{1, 4}, std::vector<float>(4))},
+                       {"model.diffusion_model.time_embed.0.weight",
+                        file_tensor("F32", Shape{1}, std::vector<float>(1))}});
+  const std::string lacks = "is Stable Diffusion 1.x without its text_encoder, and " + place.path().string() +
+                            " has no text_encoder/ with weights";
+  CHECK(says(problem(file), lacks));
+  fs::create_directory(place.path() / "text_encoder");
+  fs::copy(stable_diffusion_model("sd15") / "text_encoder/config.json",
+           place.path() / "text_encoder/config.json");
+  CHECK(says(problem(file), lacks));
 }
