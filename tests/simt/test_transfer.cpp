@@ -159,4 +159,6 @@ TEST_CASE("what belongs to a stream is made once, and ends with it", "[simt]") {
   CHECK(living == 2);  // who uses it keeps it
   held.reset();
   CHECK(living == 1);
+  gpu::release_resources_of({});  // as of a stream that is a program's own
+  CHECK(living == 0);
 }

@@ -237,6 +237,14 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight
   detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, out.view());
   return out;
 }
+/// A weight that is not packed does not compile, with a sentence.
+template <PolicyType P, ScalarArray X, ScalarArray W, class... Options>
+Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const W&, const Options&...) {
+  static_assert(!ScalarArray<W>,
+                "Precast: conv2d takes its weight as a ConvWeight<P>, which packs a tensor or view once: "
+                "ConvWeight<P>(weight, bias), or ConvWeight<P>::borrowed(weight, bias) of a device's.");
+  return Tensor<typename precisions<P, Conv>::result>(x.shape());
+}
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ScalarArray X>

@@ -170,6 +170,14 @@ Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWe
   linear_into<P>(x, weight, options, out);
   return out;
 }
+/// A weight that is not packed does not compile, with a sentence.
+template <PolicyType P, ScalarArray X, ScalarArray W, class... Options>
+Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const W&, const Options&...) {
+  static_assert(!ScalarArray<W>,
+                "Precast: linear takes its weight as a LinearWeight<P>, which packs a tensor or view once: "
+                "LinearWeight<P>(weight, bias), or LinearWeight<P>::borrowed(weight, bias) of a device's.");
+  return Tensor<typename precisions<P, Matmul>::result>(x.shape());
+}
 
 /// Each in a context, which stands before its other arguments.
 template <PolicyType P, ScalarArray X>

@@ -74,9 +74,9 @@ class ViewIn {
   ViewIn(const Other&) {  // NOLINT(google-explicit-constructor)
     static_assert(
         !detail::RowsOfAnotherDtype<Other, T, space>,
-        "Precast: this tensor or view has another dtype than is taken here: an op writes the result "
-        "dtype of its class under the policy (precisions<P, Op>::result), and cast() "
-        "converts.");
+        "Precast: this tensor or view has another dtype than is taken here: a weight is of its class's "
+        "storage under the policy (precisions<P, Op>::storage), what an op writes of its result dtype "
+        "(::result), and cast() converts.");
   }
   /// Nor does a result that can only be read.
   template <detail::ReadOnlyFormOf<T> ReadOnly>

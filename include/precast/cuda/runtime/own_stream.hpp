@@ -20,7 +20,7 @@ class OwnStream {
 #else
     (void)cudaStreamSynchronize(context_.stream);
 #endif
-    detail::StreamResources::instance().end(context_.stream);
+    release_resources_of(context_.stream);
   }
 
   /// For ops that are given their context, in other threads too, whose current device is the one that the
@@ -31,7 +31,7 @@ class OwnStream {
   struct Owned final : Holdable {
     Stream stream = made();
     ~Owned() override {
-      detail::StreamResources::instance().end(stream);
+      release_resources_of(stream);
 #if PRECAST_CUDA_IS_EMULATED
       simt::end_stream(stream);
 #else

@@ -62,9 +62,14 @@ class StreamResources {
 
 }  // namespace detail
 
+/// Gives back what a program's own stream has beside tensors: 32 MiB in which libraries work, and 8 MiB of
+/// pinned memory for uploads. When its work is over, and before cudaStreamDestroy: without it they stay for a
+/// later stream of the same handle. The end of an OwnStream does so.
+inline void release_resources_of(Stream stream) noexcept { detail::StreamResources::instance().end(stream); }
+
 /// The T of a stream of the current device: made as T(stream) when it is first asked for, and let go of when
-/// the stream's OwnStream ends. The default stream's stay. Any thread may ask, and uses it for as long as it
-/// holds it.
+/// the stream's OwnStream ends, or by release_resources_of. The default stream's stay. Any thread may ask,
+/// and uses it for as long as it holds it.
 template <class T>
 std::shared_ptr<T> resource_of(Stream stream) {
   return detail::StreamResources::instance().get<T>(stream);
