@@ -62,9 +62,9 @@ void refuse_unread_scales(const Companions& companions) {
 void find_marks(Companions& companions) {
   constexpr std::string_view mark = "scaled_fp8";
   const auto has_others = [&](std::string_view before) {
-    return std::ranges::any_of(companions.tensors, [&](const auto& entry) {
-      return entry.first.starts_with(before) && !entry.first.ends_with(mark);
-    });
+    auto at = companions.tensors.lower_bound(before);
+    while (at != companions.tensors.end() && at->first.starts_with(before) && at->first.ends_with(mark)) ++at;
+    return at != companions.tensors.end() && at->first.starts_with(before);
   };
   for (const io::TensorEntry* const entry : companions.file.tensors()) {
     const std::string_view name = entry->name;
