@@ -68,11 +68,6 @@ f32 cross_entropy_of(std::span<const f32> row, std::int32_t target) {
   return Steps::loss(sum, of_target, largest);
 }
 
-/// The rows of a loss that count.
-inline f32 rows_that_count(std::span<const std::int32_t> targets) {
-  return static_cast<f32>(std::ssize(targets) - std::count(targets.begin(), targets.end(), no_target));
-}
-
 template <IndexInteger Number>
 std::vector<std::int32_t> checked_targets(const UncheckedTargets<Number, HostSpace>& targets,
                                           std::int64_t classes) {
@@ -107,7 +102,7 @@ void cross_entropy(HostView<const From> logits, std::span<const std::int32_t> ta
                                                    row_in_f32(logits.row(r), scratch.data()), target);
     }
   });
-  const f32 kept = detail::rows_that_count(targets);
+  const f32 kept = rows_that_count(targets);
   const auto store = [&](std::int64_t, f32 sum) {
     out.data()[0] = convert_value<typename Types::result, Types::saturate>(
         mean_of_sum<typename Types::inside>(sum, kept));

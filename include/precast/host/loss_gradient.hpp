@@ -23,7 +23,7 @@ void cross_entropy_gradient(HostView<const From> logits, std::span<const std::in
   static_assert(takes_as_given<Types>,
                 "cross_entropy_gradient takes its operand as given, or widened to f32.");
   using Steps = CrossEntropyGradientSteps<typename Types::inside>;
-  const f32 of_each = dloss / std::max(detail::rows_that_count(targets), 1.0f);
+  const f32 of_each = dloss / std::max(rows_that_count(targets), 1.0f);
   detail::for_each_row<Types>(
       logits, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
         const std::int32_t target = targets[static_cast<std::size_t>(r)];

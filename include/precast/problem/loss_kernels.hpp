@@ -1,10 +1,13 @@
 // Kernels of losses, as either backend's are declared; each is documented where it is defined.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <span>
 
 #include <precast/dtype/host_device.hpp>
+#include <precast/dtype/scalar.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/tensor/indices.hpp>
 #include <precast/tensor/view.hpp>
@@ -15,6 +18,11 @@ namespace precast {
 inline constexpr std::int32_t no_target = -1;
 /// The target of a row whose number is no class: what is made of it is NaN.
 inline constexpr std::int32_t not_a_class = -2;
+
+/// The rows of a loss that count, by which its mean divides.
+inline f32 rows_that_count(std::span<const std::int32_t> targets) {
+  return static_cast<f32>(std::ssize(targets) - std::count(targets.begin(), targets.end(), no_target));
+}
 
 /// Targets that no op has looked at, as they are given; rows of `ignored` are left out.
 template <IndexInteger Number, class MemorySpace>

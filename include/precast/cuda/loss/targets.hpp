@@ -1,9 +1,7 @@
 // The targets of rows of logits, as kernels of the cross entropy read them, and how many rows count.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <span>
 
 #include <precast/cuda/device/access.hpp>
@@ -28,8 +26,7 @@ struct RowsThatCount {
   bool is_known;
 
   static RowsThatCount of(std::span<const std::int32_t> targets) {
-    return {static_cast<f32>(std::ssize(targets) - std::count(targets.begin(), targets.end(), no_target)),
-            GlobalPointer<const f32>{}, true};
+    return {precast::rows_that_count(targets), GlobalPointer<const f32>{}, true};
   }
   PRECAST_DEVICE f32 number() const { return is_known ? known : *on_device; }
 };
