@@ -123,6 +123,31 @@ TEST_CASE("compare: parts that begin with different pictures are of different co
           "of different comparisons");
 }
 
+TEST_CASE("compare: a base and its refiner are compared together", "[compare]") {
+  const Scratch scratch;
+  const auto in = [&](const char* name) { return (scratch.path() / name).string(); };
+  const std::string models = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/",
+                    refiner = models + "refiner";
+  const auto of = [&](const std::string& output, const Words& more) {
+    return program::with({"compare", "--model", models + "sdxl", "--prompt", "a star", "--steps", "4",
+                          "--policies", "quality,f16", "--output", output},
+                         more);
+  };
+  const auto refined = run(of(in("both.png"), {"--json", "--refiner", refiner, "--refiner-start", "0.5"})),
+             alone = run(of(in("base.png"), {"--json"}));
+  INFO(refined.err);
+  REQUIRE(refined.code == 0);
+  REQUIRE(alone.code == 0);
+  CHECK_THAT(settings_in(in("both.png")),
+             Catch::Contains("Refiner") && Catch::Contains("Refiner switch at: 0.5"));
+  CHECK(precast::image::read_image(in("both.png")).image.rgb !=
+        precast::image::read_image(in("base.png")).image.rgb);
+  // A part with a refiner is of another comparison than one without, and no output takes its place.
+  REQUIRE(run(of(in("part.json"), {"--shard", "1/2"})).code == 0);
+  refused(of(in("part.json"), {"--shard", "1/2", "--refiner", refiner}), 2, "a part of another comparison");
+  refused(of(refiner + "/model_index.json", {"--refiner", refiner, "--shard", "1/2"}), 2, "model_index.json");
+}
+
 TEST_CASE("compare: parts that are no whole are refused in a line", "[compare]") {
   const Scratch scratch;
   const std::string first = (scratch.path() / "1.json").string(),

@@ -113,6 +113,39 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("doctor: a model and its refiner are examined together, and the command has both") {
+  const std::string models = program::stable_diffusion_models;
+  const nlohmann::json report = examined(models + "sdxl", {"--policies", "quality,f16", "--refiner",
+                                                           models + "refiner", "--refiner-start", "0.5"});
+  const Words components{"text_encoder",           "text_encoder_2", "unet",
+                         "refiner.text_encoder_2", "refiner.unet",   "vae"};
+  for (const nlohmann::json& policy : report["policies"]) {
+    INFO(policy["components"].dump());
+    CHECK(policy["verdict"] == "safe");
+    CHECK(policy["components"].size() == components.size());
+    for (const std::string& name : components) CHECK(policy["components"].at(name)["largest"] > 0);
+  }
+  const Words words = report["recommended"]["command"];
+  for (const auto& [option, value] :
+       {std::pair{"--refiner", models + "refiner"}, {"--refiner-start", std::string("0.5")}}) {
+    const auto place = std::ranges::find(words, option);
+    REQUIRE(std::distance(place, words.end()) > 1);
+    CHECK(*std::next(place) == value);
+  }
+}
+
+TEST_CASE("doctor: a refiner's overflow is cured as the base's") {
+  const Scratch scratch;
+  const std::string models = program::stable_diffusion_models;
+  const std::string overflows = program::overflow_variant(scratch, models + "refiner", "convolution");
+  const nlohmann::json report = examined(
+      models + "sdxl", {"--policies", "quality,f16", "--refiner", overflows, "--refiner-start", "0.5"});
+  const nlohmann::json f16 = policy_of(report, "f16");
+  CHECK(f16["verdict"] == "overflows");
+  CHECK_THAT(f16["first_non_finite"].dump(), Catch::Contains("refiner.unet."));
+  CHECK(f16["treatment"]["run"]["psnr"] > 30);
+}
+
 TEST_CASE("doctor: the share of values below a format's normal numbers, by component") {
   const Scratch scratch;
   const std::string sd15 = program::stable_diffusion_models + "sd15";

@@ -119,6 +119,8 @@ Comparison checked(const CompareOptions& options) {
   all.picture.given = given_files(all.model);
   all.picture.from_image = !options.start.image.empty();
   if (!options.start.mask.empty()) all.picture.given.emplace_back("Mask", given_name(options.start.mask));
+  if (request.refiner)
+    all.picture.given.emplace_back("Refiner", model_name(*request.refiner, options.start.refiner));
   for (const PolicyChoice& choice : all.policies) {
     const auto pipeline =
         families::open(all.model, families::ComponentChoices::all(choice), *all.device.backend);

@@ -7,6 +7,7 @@ namespace precast::cli {
 void add_compare_options(CLI::App& command, CompareOptions& options) {
   add_run_options(command, options.run);
   add_image_options(command, options.start);
+  add_refiner_options(command, options.start);
   options.run.prompts->description("What to paint; - for a line of stdin")->type_name("TEXT");
   // Bound to no variable, as --prompt is.
   options.policies =

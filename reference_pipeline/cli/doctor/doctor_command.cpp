@@ -124,6 +124,8 @@ std::vector<std::string> generate_command(const DoctorOptions& options, const fa
   add_real("--strength", options.start.strength);
   if (options.start.fit != image::Fit::stretch) add("--fit", std::string(to_string(options.start.fit)));
   if (!options.start.mask.empty()) add("--mask", options.start.mask);
+  if (options.start.refiner) add("--refiner", *options.start.refiner);
+  add_real("--refiner-start", options.start.refiner_start);
   if (options.run.vae_tiling) command.emplace_back("--vae-tiling");
   if (options.run.sampler) add("--sampler", *options.run.sampler);
   add_real("--eta", options.run.eta);
@@ -245,6 +247,7 @@ void add_doctor_command(CLI::App& app) {
       app.add_subcommand("doctor", "Under which policies a model stays finite, and what cures the others");
   add_run_options(*command, options->run);
   add_image_options(*command, options->start);
+  add_refiner_options(*command, options->start);
   options->run.prompts->description(std::string("What to paint; default: \"") + usual_prompt + "\"")
       ->type_name("TEXT");
   command->get_option("--steps")->description("Denoising steps; default: the model's, at most " +
@@ -279,6 +282,7 @@ void add_doctor_command(CLI::App& app) {
       "Examples:\n"
       "  precast doctor\n"
       "  precast doctor --model ~/sd-1.5 --prompt \"a cat\" --output policy.hpp\n"
+      "  precast doctor --model ~/sdxl --refiner ~/sdxl-refiner --prompt \"a cat\"\n"
       "  precast doctor --model ~/sd-1.5-inpainting --prompt \"a hat\" --image cat.png --mask head.png\n"
       "  precast doctor --model ~/FLUX.1-dev --policies fast,memory --width 512 --height 512 --json");
   command->callback([options] { doctor(*options); });

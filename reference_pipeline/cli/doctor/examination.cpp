@@ -7,6 +7,7 @@
 
 #include <cli/doctor/examination.hpp>
 #include <cli/options/arguments.hpp>
+#include <cli/running/component_of.hpp>
 #include <cli/running/cure_option.hpp>
 #include <cli/running/picture_run.hpp>
 #include <families/family.hpp>
@@ -47,7 +48,7 @@ class RunExtremes final : public watch::Observer {
 
   void on_op(const watch::OpRecord& record) override {
     peaks_.on_op(record);
-    const std::string_view path = record.path, name = path.substr(0, path.find('.'));
+    const std::string_view name = component_of(record.path);
     auto place = std::ranges::find(components_, name, &ComponentExtremes::component);
     if (place == components_.end()) {
       components_.emplace_back().component = name;
@@ -152,7 +153,7 @@ families::ComponentChoices with_role(families::ComponentChoices choices, familie
 }
 
 families::Role role_of(const families::Family& family, std::string_view path) {
-  const std::string_view name = path.substr(0, path.find('.'));
+  const std::string_view name = component_of_base(path);
   for (const families::ComponentInfo& component : family.components())
     if (component.name == name) return component.role;
   return families::Role::denoiser;

@@ -95,8 +95,6 @@ families::Request asked_for(const GenerateOptions& options) {
 /// Reads what the request starts from.
 void read_start(const GenerateOptions& options, std::size_t pictures, families::Request& request) {
   options.start.read(request, {});  // a picture may take the place of the one that it starts from
-  if (options.refiner) request.refiner = model_path(options.refiner);
-  request.refiner_start = options.refiner_start;
   if (options.latents.empty()) return;
   request.latents = read_latents(options.latents);
   if (request.latents->shape()[0] != static_cast<std::int64_t>(pictures))
@@ -121,7 +119,7 @@ std::vector<std::pair<std::string, std::string>> given_beside(const GenerateOpti
   auto given = given_files(model);
   if (!options.plan.empty()) given.emplace_back("Plan", given_name(options.plan));
   if (!options.start.mask.empty()) given.emplace_back("Mask", given_name(options.start.mask));
-  if (options.refiner) given.emplace_back("Refiner", model_name(*request.refiner, options.refiner));
+  if (request.refiner) given.emplace_back("Refiner", model_name(*request.refiner, options.start.refiner));
   return given;
 }
 

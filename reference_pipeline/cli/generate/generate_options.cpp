@@ -1,7 +1,6 @@
 #include <cli/generate/generate_options.hpp>
 #include <cli/options/given_files.hpp>
 #include <cli/options/picture_options.hpp>
-#include <cli/options/real_option.hpp>
 
 namespace precast::cli {
 
@@ -9,17 +8,7 @@ void add_generate_options(CLI::App& command, GenerateOptions& options) {
   add_run_options(command, options.run);
   add_count_options(command, options.run, options.start);
   CLI::Option* image = add_image_options(command, options.start);
-  CLI::Option* refiner =
-      command
-          .add_option("--refiner", options.refiner,
-                      "A folder with a refiner of XL, or its name as in --model, which takes the last steps\n"
-                      "(from --image and with --mask too)")
-          ->type_name("PATH")
-          ->group("Stable Diffusion");
-  add_real(command, "--refiner-start", options.refiner_start, 0, 1,
-           "Where in the noise the refiner takes over, between 0 and 1; default 0.8")
-      ->needs(refiner)
-      ->group("Stable Diffusion");
+  add_refiner_options(command, options.start);
   add_policy_options(command, options.policy);
   add_component_options(command, options.policy);
   command

@@ -20,8 +20,6 @@ struct GenerateOptions {
   PreviewOptions preview;
   StartOptions start;
   std::string latents, save_latents, trace, plan;
-  std::optional<std::string> refiner;
-  std::optional<double> refiner_start;
   std::string output = "out.png";
   CLI::Option* quality_option = nullptr;
   int quality = image::usual_quality;

@@ -64,7 +64,7 @@ Json settings_json(const GenerateJob& job, const families::Request& used) {
                 {"aesthetic_score", value_or_null(used.aesthetic_score)},
                 {"negative_aesthetic_score", value_or_null(used.negative_aesthetic_score)},
                 {"mask", text_or_null(options.start.mask)},
-                {"refiner", value_or_null(options.refiner)},
+                {"refiner", value_or_null(options.start.refiner)},
                 {"refiner_start", value_or_null(used.refiner_start)}};
   if (!options.start.image.empty()) {
     settings["image"] = options.start.image;

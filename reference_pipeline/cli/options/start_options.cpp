@@ -2,7 +2,9 @@
 
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
+#include <cli/options/model_path.hpp>
 #include <cli/options/picture_options.hpp>
+#include <cli/options/real_option.hpp>
 #include <cli/options/start_options.hpp>
 #include <image/picture_file.hpp>
 
@@ -19,6 +21,9 @@ void StartOptions::read(families::Request& request, std::span<const std::filesys
   check_inputs_stay(outputs, std::array<std::filesystem::path, 2>{image, mask});
   if (!image.empty()) request.image = image::read_image(image).image;
   if (!mask.empty()) request.mask = image::read_image(mask).image;
+  if (refiner) request.refiner = model_path(refiner);
+  if (refiner) check_inputs_stay(outputs, families::ModelFiles(*request.refiner));
+  request.refiner_start = refiner_start;
 }
 
 std::size_t StartOptions::pictures(const families::Request& request) const {
@@ -65,6 +70,20 @@ CLI::Option* add_image_options(CLI::App& command, StartOptions& options) {
       ->needs(image)
       ->group("Stable Diffusion");
   return image;
+}
+
+void add_refiner_options(CLI::App& command, StartOptions& options) {
+  CLI::Option* refiner =
+      command
+          .add_option("--refiner", options.refiner,
+                      "A folder with a refiner of XL, or its name as in --model, which takes the last steps\n"
+                      "(from --image and with --mask too)")
+          ->type_name("PATH")
+          ->group("Stable Diffusion");
+  add_real(command, "--refiner-start", options.refiner_start, 0, 1,
+           "Where in the noise the refiner takes over, between 0 and 1; default 0.8")
+      ->needs(refiner)
+      ->group("Stable Diffusion");
 }
 
 }  // namespace precast::cli

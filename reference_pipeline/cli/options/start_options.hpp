@@ -24,10 +24,13 @@ struct StartOptions {
   std::string image, mask;
   std::optional<double> strength;
   image::Fit fit = image::Fit::stretch;
+  std::optional<std::string> refiner;
+  std::optional<double> refiner_start;
 
-  /// What they ask for, into the request; --image and --mask are not read yet.
+  /// What they ask for, into the request; --image, --mask and --refiner are not looked at yet.
   void apply(families::Request& request) const;
-  /// Reads --image and --mask into the request. Throws UsageError where one of the outputs is one of them.
+  /// Reads --image and --mask into the request, and finds --refiner. Throws UsageError where one of the
+  /// outputs is one of them.
   void read(families::Request& request, std::span<const std::filesystem::path> outputs) const;
   /// Throws UsageError where there are more than most_pictures; else how many there are.
   std::size_t pictures(const families::Request& request) const;
@@ -37,5 +40,7 @@ struct StartOptions {
 void add_count_options(CLI::App& command, RunOptions& run, StartOptions& options);
 /// Adds --image, --strength, --fit and --mask. Returns that of --image.
 CLI::Option* add_image_options(CLI::App& command, StartOptions& options);
+/// Adds --refiner and --refiner-start.
+void add_refiner_options(CLI::App& command, StartOptions& options);
 
 }  // namespace precast::cli

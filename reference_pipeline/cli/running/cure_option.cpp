@@ -1,4 +1,5 @@
 // Spells the cures of a trace as options of the command line.
+#include <cli/running/component_of.hpp>
 #include <cli/running/cure_option.hpp>
 
 #include <precast/watch/trace.hpp>
@@ -9,9 +10,7 @@ namespace {
 
 /// "--vae-precision": what sets the precision of the component that an op's path begins with.
 std::string precision_option(std::string_view path) {
-  constexpr std::string_view refiner = "refiner.";  // which has the policies of the base
-  if (path.starts_with(refiner)) path.remove_prefix(refiner.size());
-  const std::string_view component = path.substr(0, path.find('.'));
+  const std::string_view component = component_of_base(path);
   if (component == "unet" || component == "vae" || component == "transformer")
     return "--" + std::string(component) + "-precision";
   return component.starts_with("text_encoder") ? "--text-precision" : "--precision";
