@@ -5,6 +5,7 @@
 #include <cli/compare/report_plot.hpp>
 #include <cli/pages/html.hpp>
 #include <cli/pages/svg.hpp>
+#include <cli/running/component_of.hpp>
 #include <cli/terminal/format.hpp>
 
 namespace precast::cli {
@@ -34,8 +35,6 @@ Axes axes_for(std::span<const LayerRow> layers) {
   return {layers.size(), PowerScale::around(std::max(least, 1e-8), most, plot_top, plot_height)};
 }
 
-std::string component_of(const std::string& name) { return name.substr(0, name.find('.')); }
-
 /// Bands behind the lines, one for each component of the model.
 std::string component_bands(std::span<const LayerRow> layers, const Axes& axes) {
   std::string text;
@@ -48,7 +47,7 @@ std::string component_bands(std::span<const LayerRow> layers, const Axes& axes) 
                     "class=\"band" + std::to_string(number % 2) + "\"");
     if ((end - begin) * 100 >= fewest_for_a_label * layers.size())
       text += svg_text((left + right) / 2, plot_top + plot_height + 18, "middle",
-                       component_of(layers[begin].name));
+                       std::string(component_of(layers[begin].name)));
     begin = end;
   }
   return text;
