@@ -99,6 +99,8 @@ _precast() {
         --strength) :; return ;;
         --fit) _precast_offer -W 'stretch crop pad'; return ;;
         --mask) _precast_offer -f; return ;;
+        --refiner) _precast_offer -f; return ;;
+        --refiner-start) :; return ;;
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
         --report) _precast_offer -f; return ;;
@@ -106,7 +108,7 @@ _precast() {
         --merge) _precast_offer -f; return ;;
         --quality) :; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --clip-skip --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --policies --output -o --report --shard --layers --merge --quality --markdown --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --clip-skip --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --refiner --refiner-start --policies --output -o --report --shard --layers --merge --quality --markdown --json'
       fi ;;
     doctor)
       case "$before" in
@@ -137,10 +139,12 @@ _precast() {
         --strength) :; return ;;
         --fit) _precast_offer -W 'stretch crop pad'; return ;;
         --mask) _precast_offer -f; return ;;
+        --refiner) _precast_offer -f; return ;;
+        --refiner-start) :; return ;;
         --policies) _precast_list 'quality balanced fast memory f32 bf16 f16'; return ;;
         --output|-o) _precast_offer -f; return ;;
       esac
-      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --clip-skip --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --policies --output -o --json'
+      if [[ $word == -* || -z $word ]]; then _precast_offer -W '--help -h --prompt -p --negative --negative-prompt -n --model -m --transformer --text-encoder --text-encoder-2 --vae --device --seed -s --steps --num-inference-steps --guidance --guidance-scale --cfg-scale --true-cfg-scale --width -W --height -H --max-sequence-length --t5-padding --vae-tiling --sampler --scheduler --eta --guidance-rescale --clip-skip --aesthetic-score --negative-aesthetic-score --threads --quiet -q --image --strength --fit --mask --refiner --refiner-start --policies --output -o --json'
       fi ;;
     record)
       case "$before" in
