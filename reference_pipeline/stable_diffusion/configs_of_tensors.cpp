@@ -81,15 +81,17 @@ bool may_have_one_more(const ComponentWeights& weights) {
   return weights.file() && weights.file()->kind == Kind::v2;
 }
 
-/// The layers that are run, where no config says it: of 2.x not the last of a whole OpenCLIP.
+/// The layers that are run, where no config says it: of 2.x not the last of a whole OpenCLIP, which has 24 in
+/// the published models, and in others what no text encoder of a folder has.
 std::int64_t text_layers(const ComponentWeights& weights) {
   constexpr std::int64_t of_openclip = 24;
   const std::int64_t layers = weights.blocks(layers_of_text);
+  if (!may_have_one_more(weights) || layers == of_openclip - 1) return layers;
   const std::string_view beside[] = {"logit_scale", text::openclip_transposed, text::renamed_projection};
   const bool whole = layers == of_openclip || std::ranges::any_of(beside, [&](std::string_view name) {
                        return weights.has_stored(name);
                      });
-  return layers - (may_have_one_more(weights) && whole ? 1 : 0);
+  return layers - (whole ? 1 : 0);
 }
 
 }  // namespace
