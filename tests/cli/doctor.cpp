@@ -137,7 +137,7 @@ TEST_CASE("doctor: a model and its refiner are examined together, and the comman
 TEST_CASE("doctor: a refiner's overflow is cured as the base's") {
   const Scratch scratch;
   const std::string models = program::stable_diffusion_models;
-  const std::string overflows = program::overflow_variant(scratch, models + "refiner", "convolution");
+  const std::string overflows = program::overflow_variant(scratch, models + "refiner", "values");
   const nlohmann::json report = examined(
       models + "sdxl", {"--policies", "quality,f16", "--refiner", overflows, "--refiner-start", "0.5"});
   const nlohmann::json f16 = policy_of(report, "f16");

@@ -148,10 +148,11 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   refused(gpt2 + R"("quantization_config": {"quant_method": "fp8"}})", "quantization_config");
   refused(llama + R"("is_causal": false})", "is_causal");
   CHECK_NOTHROW(config_of_text(llama + R"("is_causal": null})"));
-  for (const std::string wrong :
-       {R"("bos_token_id": "hello")", R"("bos_token_id": 1.5)", R"("bos_token_id": [1])",
-        R"("eos_token_id": {"a": 1})", R"("eos_token_id": [3, "x"])"})
-    refused(llama + wrong + "}", "must be a token's number");
+  for (const char* key : {"bos_token_id", "pad_token_id"})
+    for (const char* wrong : {"\"hello\"", "1.5", "[1]", "true"})
+      refused(llama + "\"" + key + "\": " + wrong + "}", key);
+  for (const char* wrong : {R"({"a": 1})", R"([3, "x"])", "[3.5]"})
+    refused(llama + "\"eos_token_id\": " + wrong + "}", "eos_token_id");
   refused(llama + R"("pad_token_id": 8})", "pad_token_id");
   LanguageModelConfig config{.architecture = Architecture::llama, .heads = 4, .heads_kv = 3};
   CHECK_THROWS_AS(config.check(), InputError);
