@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <precast/memory/block_cache.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 
@@ -55,9 +54,11 @@ std::optional<std::int64_t> left_in_address_space() {
 void configure_heap() {
 #if defined(__GLIBC__)
   ::mallopt(M_ARENA_MAX, 1);
-  // Larger blocks are maps of the pool's own (memory/memory.hpp), and of the C library's.
-  ::mallopt(M_MMAP_THRESHOLD, static_cast<int>(BlockCache::smallest));
-  ::mallopt(M_TRIM_THRESHOLD, 32 << 20);
+  // The largest that the C library comes to by itself where blocks of such sizes come and go. Those of
+  // tensors are maps of the pool's own from 1 MiB on (memory/memory.hpp).
+  constexpr int most = 32 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, most);
+  ::mallopt(M_TRIM_THRESHOLD, most);
 #endif
 }
 
