@@ -54,11 +54,10 @@ std::optional<std::int64_t> left_in_address_space() {
 void configure_heap() {
 #if defined(__GLIBC__)
   ::mallopt(M_ARENA_MAX, 1);
-  // The largest that the C library comes to by itself where blocks of such sizes come and go. Those of
-  // tensors are maps of the pool's own from 1 MiB on (memory/memory.hpp).
-  constexpr int most = 32 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, most);
-  ::mallopt(M_TRIM_THRESHOLD, most);
+  // Vectors of a few MiB come and go, as convert's; pictures and the like are maps that are gone when they
+  // are freed, and so are tensors from 1 MiB on (memory/memory.hpp).
+  ::mallopt(M_MMAP_THRESHOLD, 8 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 32 << 20);
 #endif
 }
 
