@@ -15,6 +15,8 @@ class HeaderAnnouncements {
  public:
   /// Throws InputError for what is no such object.
   explicit HeaderAnnouncements(const io::ComponentSource& component);
+  HeaderAnnouncements(const HeaderAnnouncements&) = delete;
+  HeaderAnnouncements& operator=(const HeaderAnnouncements&) = delete;
 
   /// What is said of a layer of that name, or nullptr.
   const nlohmann::json* of(std::string_view layer) const {
