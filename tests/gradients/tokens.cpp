@@ -100,8 +100,8 @@ TEMPLATE_TEST_CASE("gradients of tokens read their numbers where their kernels d
                    std::int32_t, std::int64_t) {
   const std::int64_t rows = 600, classes = 6;
   const auto x = random_tensor<f32>({rows, classes}, 1);
-  std::vector<std::int32_t> numbers;
-  for (std::int32_t r = 0; r < rows; ++r) numbers.push_back(r % 5 == 3 ? -1 : r * r % 6);
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(rows));
+  for (std::int32_t r = 0; r < rows; ++r) numbers[static_cast<std::size_t>(r)] = r % 5 == 3 ? -1 : r * r % 6;
   const IndicesThere<TestType> there(std::vector<TestType>(numbers.begin(), numbers.end()));
   Tensor<f32> from_host(x.shape()), found(x.shape());
   // Rows of the result that go backwards, more of them than one launch has targets for.

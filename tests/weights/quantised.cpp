@@ -229,7 +229,7 @@ TEST_CASE("quantised: a scale that is announced under another prefix than the we
     write_tensors(file, {{prefix + "a.b.weight", weight},
                          {mark + "scaled_fp8", file_tensor("F8_E4M3", {0}, std::vector<std::uint8_t>{})}});
     const io::ComponentSource source(file);
-    const auto open = [&] { weights::WeightTensors(source, prefix); };
+    const auto open = [&source, &in = prefix] { weights::WeightTensors(source, in); };
     if (mark.starts_with("text"))
       CHECK_NOTHROW(open());
     else
