@@ -38,9 +38,7 @@ std::int64_t number_after(std::string_view name, std::string_view stem) {
 /// How the names of CLIP's tensors begin: transformers before version 5 put them in "text_model.".
 std::string names_within(const weights::WeightTensors& tensors) {
   const std::string stem = "text_model.";
-  return std::ranges::any_of(tensors.all(), [&](const auto& entry) { return entry.first.starts_with(stem); })
-             ? stem
-             : "";
+  return tensors.has_names_beginning(stem) ? stem : "";
 }
 
 std::int64_t levels_in(const weights::WeightTensors& tensors) {

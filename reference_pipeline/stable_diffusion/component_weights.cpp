@@ -43,9 +43,7 @@ constexpr std::string_view text_model = "text_model.";
 /// Whether a text encoder's names are without "text_model.", as those of merged files of 1.x and of what
 /// transformers saves from version 5 on.
 bool lacks_text_model(std::string_view component, const weights::WeightTensors& tensors) {
-  return component.starts_with("text_encoder") && std::ranges::none_of(tensors.all(), [](const auto& entry) {
-           return entry.first.starts_with(text_model);
-         });
+  return component.starts_with("text_encoder") && !tensors.has_names_beginning(text_model);
 }
 
 /// The number of a block, or -1.

@@ -78,6 +78,11 @@ class WeightTensors final : public nn::ParameterSource {
   }
 
   bool contains(std::string_view name) const override { return lookup(name); }
+  /// Whether a weight's name begins so.
+  bool has_names_beginning(std::string_view start) const {
+    const auto at = weights_.lower_bound(start);
+    return at != weights_.end() && at->first.starts_with(start);
+  }
   /// A matrix that has scales is given in blocks where a block format of this build holds the same values, so
   /// that a linear layer keeps it as it is; else it is decoded to f32. The last one stays, for those who take
   /// it in parts.

@@ -21,8 +21,10 @@ void StartOptions::read(families::Request& request, std::span<const std::filesys
   check_inputs_stay(outputs, std::array<std::filesystem::path, 2>{image, mask});
   if (!image.empty()) request.image = image::read_image(image).image;
   if (!mask.empty()) request.mask = image::read_image(mask).image;
-  if (refiner) request.refiner = model_path(refiner);
-  if (refiner) check_inputs_stay(outputs, families::ModelFiles(*request.refiner));
+  if (refiner) {
+    request.refiner = model_path(refiner);
+    check_inputs_stay(outputs, families::ModelFiles(*request.refiner));
+  }
   request.refiner_start = refiner_start;
 }
 
