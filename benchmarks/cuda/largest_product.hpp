@@ -7,10 +7,9 @@
 #include <cuda/suite.hpp>
 
 #include <precast/cuda/matmul/cublaslt.hpp>
+#include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream.hpp>
-#include <precast/cuda/runtime/stream_resources.hpp>
-#include <precast/cuda/runtime/workspace.hpp>
 #include <precast/dtype/exact_operand.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
@@ -53,10 +52,7 @@ class LargestProduct {
   }
 
   void operator()() {
-    product_.workspace =
-        gpu::resource_of<gpu::Workspace>(gpu::current_stream())->of(library_.workspace_bytes);
-    product_.workspace_bytes = library_.workspace_bytes;
-    if (!library_.multiply(product_, gpu::current_stream()))
+    if (!gpu::start_product(library_, product_, gpu::current_stream()))
       throw Error("cuBLASLt has no code for its largest product after all");
   }
   double flops() const { return flops_; }

@@ -42,9 +42,9 @@ struct EmbeddingGradientArguments {
 };
 
 // Bytes moved: each number read once, and 8 written for it.
-template <class Numbers>
+template <class Number>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
-    numbered_rows_kernel(Numbers numbers, std::int64_t count, std::int32_t no_row,
+    numbered_rows_kernel(IndicesOnDevice<Number> numbers, std::int64_t count, std::int32_t no_row,
                          GlobalPointer<std::uint64_t> keys) {
   const std::int64_t i = std::int64_t{block_index().x} * embedding_gradient_threads + thread_index();
   if (i >= count) return;
@@ -107,7 +107,7 @@ void add_rows_by_number(const DeviceView<const DY>& dy, IndicesIn<Number, Device
   BufferIn<Memory> given(bytes), sorted(bytes);
   auto* const keys = reinterpret_cast<std::uint64_t*>(given.data());
   auto* const in_order = reinterpret_cast<std::uint64_t*>(sorted.data());
-  launch("numbered_rows", numbered_rows_kernel<IndicesOnDevice<Number>>,
+  launch("numbered_rows", numbered_rows_kernel<Number>,
          {{grid_blocks(ceil_divide(ids.count, threads)), 1, 1}, threads}, stream,
          IndicesOnDevice<Number>(ids, out.rows()), ids.count, no_row, global_pointer(keys, ids.count));
   sort_by_number(keys, in_order, ids.count, std::bit_width(static_cast<std::uint64_t>(out.rows())), stream);

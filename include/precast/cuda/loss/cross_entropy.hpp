@@ -78,9 +78,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
 }
 
 // Bytes moved: 4 read for a row.
-template <class Types>
+template <class Types, class RowCount>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
-    narrow_mean_loss_kernel(GlobalPointer<const f32> losses, std::int64_t rows, RowsThatCount kept,
+    narrow_mean_loss_kernel(GlobalPointer<const f32> losses, std::int64_t rows, RowCount kept,
                             GlobalPointer<typename Types::result> out) {
   const f32 sum =
       narrow_block_sum<Types, struct NarrowLosses>(rows, [&](std::int64_t i) { return losses[i]; });
@@ -93,7 +93,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
 // Bytes moved: 8 read.
 template <class Types>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(32, 1)
-    mean_of_total_kernel(GlobalPointer<const f32> total, RowsThatCount kept,
+    mean_of_total_kernel(GlobalPointer<const f32> total, RowCountOnDevice kept,
                          GlobalPointer<typename Types::result> out) {
   if (thread_index() == 0)
     *out = round_to<typename Types::result, Types::saturate>(
@@ -119,21 +119,30 @@ void losses_of_rows(const DeviceView<const From>& logits, const Targets& targets
     });
 }
 
-/// Their mean over the rows that count.
+/// The sum of losses by how many rows count.
 template <class Types>
-void mean_of_losses(const DeviceView<const f32>& losses, const RowsThatCount& kept,
+void divide_sum(const DeviceView<const f32>& losses, const KnownRowCount& kept,
+                const DeviceView<typename Types::result>& out, Stream stream) {
+  sum_all<Types::saturate>(losses, kept.known, out, stream);
+}
+template <class Types>
+void divide_sum(const DeviceView<const f32>& losses, const RowCountOnDevice& kept,
+                const DeviceView<typename Types::result>& out, Stream stream) {
+  Tensor<f32, Memory> total{Shape{}};
+  sum_all<false>(losses, 1.0f, total.view(), stream);
+  launch("mean_of_total", mean_of_total_kernel<Types>, {{1, 1, 1}, 32}, stream,
+         pointer_to(std::as_const(total).view()), kept, pointer_to(out));
+}
+
+/// The mean of losses over the rows that count.
+template <class Types, class RowCount>
+void mean_of_losses(const DeviceView<const f32>& losses, const RowCount& kept,
                     const DeviceView<typename Types::result>& out, Stream stream) {
-  if constexpr (is_narrow<Types>) {
-    launch("narrow_mean_loss", narrow_mean_loss_kernel<Types>, {{1, 1, 1}, narrow_partial_sums}, stream,
-           pointer_to(losses), losses.elements(), kept, pointer_to(out));
-  } else if (kept.is_known) {
-    sum_all<Types::saturate>(losses, kept.known, out, stream);
-  } else {
-    Tensor<f32, Memory> total{Shape{}};
-    sum_all<false>(losses, 1.0f, total.view(), stream);
-    launch("mean_of_total", mean_of_total_kernel<Types>, {{1, 1, 1}, 32}, stream,
-           pointer_to(std::as_const(total).view()), kept, pointer_to(out));
-  }
+  if constexpr (is_narrow<Types>)
+    launch("narrow_mean_loss", narrow_mean_loss_kernel<Types, RowCount>, {{1, 1, 1}, narrow_partial_sums},
+           stream, pointer_to(losses), losses.elements(), kept, pointer_to(out));
+  else
+    divide_sum<Types>(losses, kept, out, stream);
 }
 
 }  // namespace detail
@@ -153,7 +162,7 @@ void cross_entropy(DeviceView<const From> logits, std::span<const std::int32_t> 
     detail::losses_of_rows<Types>(logits.columns() ? logits.rows_between(first, rows) : logits, part,
                                   losses.view().columns_between(first, rows), stream);
   });
-  detail::mean_of_losses<Types>(std::as_const(losses).view(), detail::RowsThatCount::of(targets), out,
+  detail::mean_of_losses<Types>(std::as_const(losses).view(), detail::KnownRowCount::of(targets), out,
                                 stream);
 }
 /// The same of targets on the device: one that is no class makes it NaN.

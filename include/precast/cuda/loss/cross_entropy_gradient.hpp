@@ -24,20 +24,20 @@ namespace precast::gpu {
 
 namespace detail {
 
-template <class From, class To>
+template <class From, class To, class RowCount>
 struct CrossEntropyGradientArguments {
   GlobalPointer<const From> x;
   GlobalPointer<To> out;
   std::int64_t x_stride, out_stride, columns;
   f32 dloss;
-  RowsThatCount kept;
+  RowCount kept;
 };
 
 // Bytes moved: each logit read three times, from a cache but for the first where a row fits there, and each
 // gradient written once.
-template <class Types, class From, class Targets>
+template <class Types, class From, class Targets, class RowCount>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
-    cross_entropy_gradient_kernel(CrossEntropyGradientArguments<From, typename Types::result> a,
+    cross_entropy_gradient_kernel(CrossEntropyGradientArguments<From, typename Types::result, RowCount> a,
                                   Targets targets) {
   using To = typename Types::result;
   using Steps = CrossEntropyGradientSteps<typename Types::inside>;
@@ -66,15 +66,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
 }
 
 /// The gradients of rows, whose targets a kernel reads one way or the other.
-template <class Types, class From, class Targets>
+template <class Types, class From, class Targets, class RowCount>
 void gradients_of_rows(const DeviceView<const From>& logits, const Targets& targets, f32 dloss,
-                       const RowsThatCount& kept, const DeviceView<typename Types::result>& out,
-                       Stream stream) {
-  launch("cross_entropy_gradient", cross_entropy_gradient_kernel<Types, From, Targets>,
+                       const RowCount& kept, const DeviceView<typename Types::result>& out, Stream stream) {
+  launch("cross_entropy_gradient", cross_entropy_gradient_kernel<Types, From, Targets, RowCount>,
          {{grid_blocks(out.rows()), 1, 1}, narrow_partial_sums}, stream,
-         CrossEntropyGradientArguments<From, typename Types::result>{pointer_to(logits), pointer_to(out),
-                                                                     logits.row_stride(), out.row_stride(),
-                                                                     out.columns(), dloss, kept},
+         CrossEntropyGradientArguments<From, typename Types::result, RowCount>{
+             pointer_to(logits), pointer_to(out), logits.row_stride(), out.row_stride(), out.columns(), dloss,
+             kept},
          targets);
 }
 
@@ -89,7 +88,7 @@ void cross_entropy_gradient(DeviceView<const From> logits, std::span<const std::
   static_assert(takes_as_given<Types>,
                 "cross_entropy_gradient takes its operand as given, or widened to f32.");
   if (out.elements() == 0) return;
-  const auto kept = detail::RowsThatCount::of(targets);
+  const auto kept = detail::KnownRowCount::of(targets);
   detail::for_each_launch(targets, [&](std::int64_t first, std::int64_t rows, const detail::Ids& part) {
     detail::gradients_of_rows<Types>(logits.rows_between(first, rows), part, dloss, kept,
                                      out.rows_between(first, rows), stream);

@@ -19,16 +19,20 @@
 
 namespace precast::gpu::detail {
 
-/// How many rows of a loss count, as the host knows it or where the device has it.
-struct RowsThatCount {
+/// How many rows of a loss count, as the host knows it.
+struct KnownRowCount {
   f32 known;
-  GlobalPointer<const f32> on_device;
-  bool is_known;
 
-  static RowsThatCount of(std::span<const std::int32_t> targets) {
-    return {precast::rows_that_count(targets), GlobalPointer<const f32>{}, true};
+  static KnownRowCount of(std::span<const std::int32_t> targets) {
+    return {precast::rows_that_count(targets)};
   }
-  PRECAST_DEVICE f32 number() const { return is_known ? known : *on_device; }
+  PRECAST_DEVICE f32 number() const { return known; }
+};
+
+/// The same where the device has it.
+struct RowCountOnDevice {
+  GlobalPointer<const f32> place;
+  PRECAST_DEVICE f32 number() const { return *place; }
 };
 
 /// Targets on the device that a kernel has checked.
@@ -75,7 +79,7 @@ class CheckedTargets {
            pointer_to(rows_that_count_.view()));
   }
   TargetsOnDevice of_rows() { return {targets()}; }
-  RowsThatCount rows_that_count() const { return {0, pointer_to(rows_that_count_.view()), false}; }
+  RowCountOnDevice rows_that_count() const { return {pointer_to(rows_that_count_.view())}; }
 
  private:
   GlobalPointer<std::int32_t> targets() {

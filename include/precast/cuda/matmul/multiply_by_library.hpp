@@ -46,7 +46,9 @@ inline bool start_product(const ProductLibrary& library, ProductRequest product,
     dry->kept<Workspace>(static_cast<std::int64_t>(library.workspace_bytes), DryRun::Counts::device_memory);
     return true;
   }
-  product.workspace = resource_of<Workspace>(stream)->of(library.workspace_bytes);
+  // Held until the product has started: another thread may end the stream's resources.
+  const auto workspace = resource_of<Workspace>(stream);
+  product.workspace = workspace->of(library.workspace_bytes);
   product.workspace_bytes = library.workspace_bytes;
   return library.multiply(product, stream);
 }
