@@ -223,6 +223,18 @@ TEST_CASE("naive f16 keeps a weight's gradient, and its sums, in f16", "[linear]
   CHECK(wide(bias)[0] == 100000);
 }
 
+TEST_CASE("the gradient of a bias keeps its accuracy over very many rows", "[linear]") {
+  // Equal values, whose rounding errors all have the same sign.
+  const std::int64_t rows = 128 * 64 * 64 + 128 * 64 + 77;
+  const auto dy = filled<f32>({rows, 2}, 0.1f);
+  Tensor<f32> bias(Shape{2});
+  bias_gradient_into<F32>(sent(dy), GradientOptions{}, bias);
+  const double expected = static_cast<double>(rows) * double{0.1f};
+  // Additions that a term goes through: a block's, those of blocks, three, and those of the partial sums.
+  for (const double sum : wide(bias))
+    CHECK(std::abs(sum - expected) <= expected * unit<f32> * (64 + 64 + 3 + 7));
+}
+
 TEST_CASE("the gradient of a bias goes to rows that lie apart", "[linear]") {
   const std::int64_t tokens = 5, columns = 12, apart = 19;
   const auto dy = random_tensor<f32>({2, tokens, columns}, 1), start = random_tensor<f32>({tokens, apart}, 2);

@@ -8,6 +8,7 @@
 #include <precast/dtype/convert_value.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/parallel.hpp>
+#include <precast/problem/blocked_sum.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
@@ -16,6 +17,29 @@ namespace precast::host::detail {
 
 /// The partial sums that rows are added to: row r to number r mod this many, in order.
 inline constexpr std::int64_t row_partial_sums = narrow_partial_sums;
+
+/// Adds the sums of a block to those of blocks, and begins it anew.
+inline void end_block(f32* sums, f32* of_blocks, std::int64_t width) {
+  for (std::int64_t c = 0; c < width; ++c) of_blocks[c] += sums[c];
+  std::fill_n(sums, width, 0.0f);
+}
+
+/// Adds row `first` and each that follows it in steps of row_partial_sums to `sums`, column by column as
+/// BlockedSum does.
+template <class AddRow>
+void add_in_blocks(std::int64_t first, std::int64_t rows, std::int64_t width, AddRow&& add_row, f32* sums) {
+  HostTensor<f32> upper(Shape{2, width});
+  std::fill_n(upper.data(), 2 * width, 0.0f);
+  f32 *const blocks = upper.data(), *const blocks_of_blocks = blocks + width;
+  std::int64_t terms = 0;
+  for (std::int64_t r = first; r < rows; r += row_partial_sums) {
+    add_row(r, sums);
+    if (++terms % terms_of_block) continue;
+    end_block(sums, blocks, width);
+    if (terms % (terms_of_block * terms_of_block) == 0) end_block(blocks, blocks_of_blocks, width);
+  }
+  for (std::int64_t c = 0; c < width; ++c) sums[c] = (sums[c] + blocks[c]) + blocks_of_blocks[c];
+}
 
 /// Calls `add_row(r, sums)` for each of `rows` rows, which adds to `width` sums, f32 values that start as
 /// zeros, several rows at the same time to sums of their own; then `store(column, total)` for each of them.
@@ -28,7 +52,10 @@ void sum_columns(std::int64_t rows, std::int64_t width, AddRow&& add_row, Store&
   parallel_for(partial, [&](std::int64_t lane) {
     f32* const own = sums.data() + lane * width;
     std::fill_n(own, width, 0.0f);
-    for (std::int64_t r = lane; r < rows; r += row_partial_sums) add_row(r, own);
+    if (!is_narrow<Types> && rows >= row_partial_sums * terms_of_block)
+      add_in_blocks(lane, rows, width, add_row, own);
+    else
+      for (std::int64_t r = lane; r < rows; r += row_partial_sums) add_row(r, own);
   });
   constexpr std::int64_t columns_per_task = 512;
   parallel_for(ceil_divide(width, columns_per_task), [&](std::int64_t task) {

@@ -12,6 +12,7 @@
 #include <precast/cuda/norm/narrow_sum.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/problem/blocked_sum.hpp>
 #include <precast/problem/narrow_steps.hpp>
 #include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/view.hpp>
@@ -39,10 +40,18 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(column_threads, 1)
     partial_column_sums_kernel(Term term, std::int64_t rows, std::int64_t width, GlobalPointer<f32> sums) {
   const std::int64_t column = std::int64_t{block_index().x} * column_threads + thread_index();
   if (column >= planted<"column edge">(width, width - 1)) return;
-  f32 sum = 0;
-  for (std::int64_t r = block_index().y; r < rows; r += planted<"rows added twice">(narrow_partial_sums, 1))
-    sum = planted<"accumulate ignored">(narrow_add<Types>(sum, term(r, column)), sum + term(r, column));
-  sums[block_index().y * width + column] = sum;
+  const std::int64_t step = planted<"rows added twice">(narrow_partial_sums, 1);
+  f32 total = 0;
+  if constexpr (is_narrow<Types>) {
+    for (std::int64_t r = block_index().y; r < rows; r += step)
+      total =
+          planted<"accumulate ignored">(narrow_add<Types>(total, term(r, column)), total + term(r, column));
+  } else {
+    BlockedSum sum;
+    for (std::int64_t r = block_index().y; r < rows; r += step) sum.add(term(r, column));
+    total = sum.total();
+  }
+  sums[block_index().y * width + column] = total;
 }
 
 /// Where totals go: to the first array's values, row by row, and then to another one's.
