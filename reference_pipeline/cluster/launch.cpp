@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cluster {
 
@@ -31,9 +31,8 @@ std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
   const char* const value = std::getenv(name);
   if (!value || !*value) return std::nullopt;
   const std::string_view text(value);
-  std::int64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc{} || end != text.data() + text.size() || number < low || number > most)
+  const auto number = io::number_in<std::int64_t>(text);
+  if (!number || *number < low || *number > most)
     throw InputError(std::string("the environment's ") + name + " is '" + io::printable(text, 40) +
                      "', which is no whole number from " + std::to_string(low) + " to " +
                      std::to_string(most) + ": start the program by mpirun or srun, or unset it");

@@ -71,7 +71,7 @@ void ModelConversion::warn_of_choices(const TypeChooser& chooser) {
   const auto layers = chooser.unmatched_layers();
   if (!layers.empty() && layers.size() == settings_.wishes.plan->types.size())
     throw families::RequestError("--plan is of " + settings_.wishes.plan->model_in_words() +
-                                 ": none of its " + std::to_string(layers.size()) + " layers, such as " +
+                                 ": none of its " + io::counted(std::ssize(layers), "layer") + ", such as " +
                                  io::printable(layers.front()) + ", is in " + io::shown(in_) + example +
                                  ": give the plan of this model");
   if (!layers.empty())
@@ -84,9 +84,8 @@ void ModelConversion::warn_of_choices(const TypeChooser& chooser) {
         "', and each gets the most precise: the file is larger than the plan says; --layout diffusers "
         "keeps parts apart");
   if (const std::vector<std::string>& several = chooser.of_several_rules(); !several.empty())
-    warnings_.push_back("--rule has a type for some parts of " + std::to_string(several.size()) +
-                        (several.size() == 1 ? " tensor" : " tensors") + ", such as '" +
-                        io::printable(several.front()) +
+    warnings_.push_back("--rule has a type for some parts of " + io::counted(std::ssize(several), "tensor") +
+                        ", such as '" + io::printable(several.front()) +
                         "', whose other parts get a more precise one, which counts for all; --layout "
                         "diffusers keeps parts apart");
 }

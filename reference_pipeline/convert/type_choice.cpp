@@ -43,6 +43,14 @@ bool found_in(const TypeRule& rule, std::string_view name) {
   }
 }
 
+/// What libstdc++ says of an expression; but for one that begins with a repetition it speaks of parentheses.
+std::string what_is_wrong(const std::string& expression, const std::regex_error& wrong) {
+  if (std::string_view("*+?").find(expression.front()) != std::string_view::npos)
+    return std::string("nothing stands before '") + expression.front() +
+           "' that it could repeat: write '.*' for any text";
+  return io::printable(wrong.what());
+}
+
 bool is_under(std::string_view name, std::string_view layer) {
   return name.starts_with(layer) && (name.size() == layer.size() || name[layer.size()] == '.');
 }
@@ -103,7 +111,7 @@ TypeRule parse_rule(const std::string& text) {
   try {
     rule.expression = std::regex(expression, in_bounded_time);
   } catch (const std::regex_error& wrong) {
-    throw refuse(std::string("is no regular expression: ") + io::printable(wrong.what()));
+    throw refuse("is no regular expression: " + what_is_wrong(expression, wrong));
   }
   rule.names_tensors = !found_in(rule, any_text);
   return rule;

@@ -1,5 +1,4 @@
 // Chooses a device. Builds without CUDA have the CPU alone.
-#include <charconv>
 #include <optional>
 
 #include <families/backend.hpp>
@@ -7,6 +6,7 @@
 #include <families/request_error.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/number_text.hpp>
 
 #if PRECAST_HAS_CUDA
 #include <families/cuda_backend.hpp>
@@ -22,11 +22,8 @@ ChosenDevice on_cpu(std::string reason) { return {&cpu_backend(), "cpu", std::mo
 std::optional<int> cuda_number(std::string_view wanted) {
   if (wanted == "cuda") return 0;
   if (!wanted.starts_with("cuda:")) return std::nullopt;
-  const std::string_view digits = wanted.substr(5);
-  int number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number < 0) return std::nullopt;
-  return number;
+  const auto number = io::number_in<int>(wanted.substr(5));
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 ChosenDevice on_cuda([[maybe_unused]] int number) {

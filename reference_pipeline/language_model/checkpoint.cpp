@@ -14,6 +14,7 @@
 #include <precast/io/content_hash.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 #include <precast/io/safetensors_writer.hpp>
 
 namespace precast::language_model {
@@ -33,12 +34,8 @@ std::string text_of(Number value) {
 template <class Number>
 Number number_of(const io::SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
-  Number value{};
-  if (found != file.metadata().end()) {
-    const std::string& text = found->second;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (failed == std::errc{} && end == text.data() + text.size()) return value;
-  }
+  if (found != file.metadata().end())
+    if (const auto value = io::number_in<Number>(found->second)) return *value;
   throw io::file_error(file.path(), "the checkpoint's " + key + " is missing or no number: take another one");
 }
 

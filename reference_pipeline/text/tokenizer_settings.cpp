@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <functional>
 #include <limits>
 #include <set>
@@ -9,6 +8,7 @@
 #include <text/tokenizer_settings.hpp>
 
 #include <precast/io/null_keys.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::text {
 namespace {
@@ -45,11 +45,10 @@ std::vector<AddedToken> read_tokens(const io::Config& config, std::string_view k
 }
 
 std::int64_t read_id(const io::Config& config, std::string_view key, const std::string& text) {
-  std::int64_t id = -1;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (failure != std::errc() || end != text.data() + text.size() || id < 0 || id > largest_token_id)
+  const auto id = io::number_in<std::int64_t>(text);
+  if (!id || *id < 0 || *id > largest_token_id)
     throw config.error(key, "'" + io::printable(text) + "' is not a token id: get the file anew");
-  return id;
+  return *id;
 }
 
 /// Special tokens that have names of a model's own: "image_token", or what an object lists. add_bos_token and

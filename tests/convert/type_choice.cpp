@@ -211,7 +211,7 @@ TEST_CASE("rules that are none are refused in one line") {
            {"img=q8_1", "there is no type 'q8_1'"},
            {"(=q4_k", "is no regular expression"},
            {"[z-a]=q4_k", "is no regular expression"},
-           {"*=q4_k", "is no regular expression"},
+           {"*=q4_k", "is no regular expression: nothing stands before '*'"},
            {"a{2,1}=q4_k", "is no regular expression"},
            {std::string(1001, '(') + "=q4_k", "more than 1000 characters"},
            {"a\nb(=q4_k", "a?b("}}) {

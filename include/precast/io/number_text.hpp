@@ -1,10 +1,13 @@
-// Numbers as text, with a point whatever the locale, "inf" and "-inf", and "nan" without a sign.
+// Numbers as text and back, with a point whatever the locale, "inf" and "-inf", and "nan" without a sign.
 #pragma once
 
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 namespace precast::io {
 
@@ -20,6 +23,16 @@ std::string number_text(double value, Format... format) {
 }
 
 }  // namespace detail
+
+/// The number that a text is from its first character to its last; nothing where it is none, has more than
+/// a number, such as a space or a plus sign, or is one that Number does not hold.
+template <class Number>
+std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, failed] = std::from_chars(text.data(), end, number);
+  return failed == std::errc{} && rest == end ? std::optional(number) : std::nullopt;
+}
 
 /// "0.6": the shortest decimal text that reads back as the same double.
 inline std::string shortest(double value) { return detail::number_text(value); }

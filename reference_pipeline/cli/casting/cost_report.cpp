@@ -16,6 +16,7 @@
 #include <cli/terminal/output.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -165,10 +166,11 @@ std::string plan_section(const CostReport& report) {
 std::string report_facts(const CostReport& report) {
   std::int64_t parameters = 0;
   for (const casting::LayerCost& layer : report.file.layers) parameters += layer.parameters.value_or(0);
-  std::string text = std::to_string(report.file.layers.size()) + " layers, " +
-                     std::to_string(report.file.types().size()) + " formats";
+  std::string text = io::counted(std::ssize(report.file.layers), "layer") + ", " +
+                     io::counted(std::ssize(report.file.types()), "format");
   if (has_parameters(report.file)) text += ", " + with_commas(parameters) + " parameters";
-  if (report.file.samples) text += ", " + with_commas(*report.file.samples) + " samples";
+  if (report.file.samples)
+    text += ", " + with_commas(*report.file.samples) + (*report.file.samples == 1 ? " sample" : " samples");
   return text;
 }
 

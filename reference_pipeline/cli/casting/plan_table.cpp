@@ -6,6 +6,7 @@
 #include <cli/casting/plan_table.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/number_text.hpp>
 
@@ -33,7 +34,7 @@ std::string types_in_words(const casting::Plan& plan) {
 
 std::string plan_summary(const casting::PlanResult& result) {
   const double gap = *result.plan.gap;
-  return std::to_string(result.plan.types.size()) + " layers, " + with_commas(result.parameters) +
+  return io::counted(std::ssize(result.plan.types), "layer") + ", " + with_commas(result.parameters) +
          " parameters: " + types_in_words(result.plan) + "\n" +
          (gap == 0
               ? "no plan is better (proved)"

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
@@ -15,15 +14,6 @@
 namespace precast::cli {
 
 namespace {
-
-template <class Integer>
-std::optional<Integer> whole_number(const std::string& text) {
-  Integer value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end) return std::nullopt;
-  return value;
-}
 
 /// The text as strtod reads it, or nothing where it is no number or has more than a number.
 std::optional<double> real_number(const std::string& text) {
@@ -61,7 +51,7 @@ bool is_list_option(std::string_view name) {
 
 std::int64_t parse_integer(std::string_view option, const std::string& text, std::int64_t low,
                            std::int64_t high) {
-  const auto value = whole_number<std::int64_t>(text);
+  const auto value = io::number_in<std::int64_t>(text);
   if (!value || *value < low || *value > high)
     throw UsageError(std::string(option) + " is '" + text + "': it takes a whole number from " +
                      std::to_string(low) + " to " + std::to_string(high));
@@ -69,7 +59,7 @@ std::int64_t parse_integer(std::string_view option, const std::string& text, std
 }
 
 std::uint64_t parse_seed(std::string_view option, const std::string& text, std::string_view or_else) {
-  const auto value = whole_number<std::uint64_t>(text);
+  const auto value = io::number_in<std::uint64_t>(text);
   if (!value)
     throw UsageError(std::string(option) + " is '" + text +
                      "': it takes a whole number from 0 to 18446744073709551615" + std::string(or_else));

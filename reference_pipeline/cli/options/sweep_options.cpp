@@ -8,6 +8,7 @@
 #include <cluster/launch.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
@@ -46,12 +47,14 @@ casting::Shard parse_shard(const std::string& text) {
                        std::to_string(most) + " parts: start fewer");
     return {part.index, part.count};
   }
-  const std::size_t slash = text.find('/');
-  if (slash == std::string::npos)
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const auto index = io::number_in<std::int64_t>(text.substr(0, slash)),
+             count = io::number_in<std::int64_t>(text.substr(std::min(slash + 1, text.size())));
+  if (!index || !count || *index < 1 || *index > *count || *count > most)
     throw UsageError("--shard is '" + io::printable(text) +
-                     "': it must read I/N, such as 2/4, the second of four, or auto");
-  const std::int64_t count = parse_integer("--shard", text.substr(slash + 1), 1, most);
-  return {parse_integer("--shard", text.substr(0, slash), 1, count) - 1, count};
+                     "': it takes I/N, such as 2/4, the second of four, with N from 1 to " +
+                     std::to_string(most) + " and I from 1 to N; or auto");
+  return {*index - 1, *count};
 }
 
 std::string part_file(const std::string& file, const casting::Shard& shard) {

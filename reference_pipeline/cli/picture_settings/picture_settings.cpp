@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
 #include <cli/options/arguments.hpp>
 #include <cli/picture_settings/picture_settings.hpp>
 #include <cli/terminal/output.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
@@ -25,10 +25,8 @@ std::string_view trimmed(std::string_view text) {
 
 /// Where the line of that number ends, counted from 1; npos where there is none, or no number.
 std::size_t end_of_line(std::string_view text, const std::string& number) {
-  std::size_t lines = 0, end = 0;
-  const auto [rest, error] = std::from_chars(number.data(), number.data() + number.size(), lines);
-  if (error != std::errc{} || rest != number.data() + number.size() || lines == 0)
-    return std::string_view::npos;
+  std::size_t lines = io::number_in<std::size_t>(number).value_or(0), end = 0;
+  if (lines == 0) return std::string_view::npos;
   for (; lines > 1; --lines) {
     end = text.find('\n', end);
     if (end == std::string_view::npos) return end;

@@ -1,7 +1,6 @@
 // Writes the settings of a picture as a command that makes it again.
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
@@ -13,6 +12,7 @@
 #include <sampling/sampler_title.hpp>
 
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
@@ -74,11 +74,7 @@ void add_policy(Arguments& to, RemadeCommand& command, const std::string& text) 
 }
 
 /// Whether a scale is that of a run without classifier-free guidance, which takes no negative prompt.
-bool without_cfg(const std::string& scale) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(scale.data(), scale.data() + scale.size(), number);
-  return scale.empty() || (error == std::errc() && end == scale.data() + scale.size() && number == 1);
-}
+bool without_cfg(const std::string& scale) { return scale.empty() || io::number_in<double>(scale) == 1.0; }
 
 bool from_parameters(const PictureSettings& settings) {
   return settings.source == SettingsSource::parameters;

@@ -1,10 +1,11 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
 #include <cli/terminal/wrap.hpp>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <precast/io/number_text.hpp>
 
 namespace precast::cli {
 
@@ -58,11 +59,7 @@ std::vector<std::string> command_words(std::string_view command) {
 
 std::size_t help_columns() {
   std::size_t columns = 0;
-  if (const char* wanted = std::getenv("COLUMNS")) {
-    const std::string_view text(wanted);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
-    if (error != std::errc{} || end != text.data() + text.size()) columns = 0;
-  }
+  if (const char* wanted = std::getenv("COLUMNS")) columns = io::number_in<std::size_t>(wanted).value_or(0);
   winsize size{};
   if (columns == 0 && ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
     columns = size.ws_col;
