@@ -44,7 +44,8 @@ TEST_CASE("on the emulated device Stable Diffusion is as close to diffusers as i
     }
 }
 
-TEST_CASE("on the emulated device Stable Diffusion paints and starts from pictures as diffusers does") {
+TEST_CASE("on the emulated device Stable Diffusion paints and starts from pictures as diffusers does",
+          "[many_runs]") {
   const Golden golden("stable_diffusion");
   for (const char* name :
        {"sd15_img2img_euler_a", "sd15_inpaint_dpmpp_2m", "lcm_txt2img_own", "sdxl_inpaint_euler_a_refined"})

@@ -77,7 +77,7 @@ TEST_CASE("a step of a language model is measured on the emulated device, whose 
   }
 }
 
-TEST_CASE("each reading of the clock waits for the emulated device", "[f32]") {
+TEST_CASE("each reading of the clock waits for the emulated device", "[f32][many_runs]") {
   const auto of_model = [](std::int64_t steps, Parts parts) {
     const ModelGrid grid{.sizes = {"tiny"},
                          .contexts = {8},

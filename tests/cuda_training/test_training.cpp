@@ -95,7 +95,7 @@ ParameterValues first_values(const std::string& model) {
 
 }  // namespace
 
-TEST_CASE("on the emulated device f32 is trained as on the host", "[f32]") {
+TEST_CASE("on the emulated device f32 is trained as on the host", "[f32][many_runs]") {
   for (const char* model : models) {
     const Run host = run_on(training_on_cpu(), model, "f32"),
               device = run_on(emulated_training_device(), model, "f32");
@@ -138,7 +138,8 @@ TEST_CASE("gradients on the emulated device are counted by their powers of two",
   CHECK(std::ranges::count_if(found.counts, [](std::int64_t count) { return count > 0; }) > 5);
 }
 
-TEST_CASE("on the emulated device mixed precision is as far from f32 as on the host", "[f32][amp-bf16]") {
+TEST_CASE("on the emulated device mixed precision is as far from f32 as on the host",
+          "[f32][amp-bf16][many_runs]") {
   const char* const policy = "amp-bf16";
   for (const char* model : models) {
     const Run exact = run_on(training_on_cpu(), model, "f32"),

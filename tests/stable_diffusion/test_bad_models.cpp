@@ -274,7 +274,7 @@ TEST_CASE("the config of another component in a text encoder's place is named") 
              {"text_encoder/config.json", "_class_name", "'AutoencoderKL'", "CLIPTextModel is wanted"});
 }
 
-TEST_CASE("every key that a reader of configs knows is refused where its value is absurd") {
+TEST_CASE("every key that a reader of configs knows is refused where its value is absurd", "[many_runs]") {
   for (const Reader& reader : readers) {
     const DamagedFolder folder(stable_diffusion_model(reader.folder));
     const std::string whole = read_text(folder.path() / reader.file);

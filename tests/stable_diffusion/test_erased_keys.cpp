@@ -36,7 +36,8 @@ int largest_difference(const image::Image& picture, const std::vector<std::uint8
 
 }  // namespace
 
-TEST_CASE("a config without one of its keys is diffusers' default, or one line that names the file") {
+TEST_CASE("a config without one of its keys is diffusers' default, or one line that names the file",
+          "[many_runs]") {
   const Golden golden("erased_keys");
   const nlohmann::json outcomes = golden.fact("outcomes"), how = golden.fact("case");
   std::map<std::string, int> counts;
