@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <convert/model_conversion.hpp>
+#include <convert/scaled_weight.hpp>
 #include <families/request_error.hpp>
 
 #include <precast/io/config.hpp>
@@ -118,13 +119,14 @@ void ModelConversion::warn_of_columns() {
 
 void ModelConversion::warn_of_tensors() {
   std::int64_t again = 0;
-  std::vector<std::string> vectors, long_names;
+  std::vector<std::string> vectors, long_names, scaled_anew;
   std::string types;
   for (const ModelPart& part : parts_)
     for (const OutputTensor& tensor : part.conversion->tensors()) {
       if (tensor.shape.rank() <= 1 && is_block(tensor.chosen.type)) vectors.push_back(tensor.name);
       if (part.conversion->container() == Container::gguf && std::ssize(tensor.name) >= ggml_name_bytes)
         long_names.push_back(tensor.name);
+      if (needs_new_scales(tensor, part.conversion->container())) scaled_anew.push_back(tensor.name);
       const DtypeInfo& from = tensor.pieces.front().from->type;
       if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
       ++again;
@@ -138,6 +140,9 @@ void ModelConversion::warn_of_tensors() {
   warn_of_several(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
                   "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, "
                   "ComfyUI any");
+  warn_of_several(scaled_anew, "matrix", "matrices",
+                  "put together of parts that each had a scale, get one and are quantised again: both errors "
+                  "add up");
   if (again)
     warnings_.push_back(io::counted(again, "tensor") + " of a quantised type " + (again == 1 ? "is" : "are") +
                         " quantised again (" + types + "): both errors add up");

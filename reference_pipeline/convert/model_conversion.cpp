@@ -146,7 +146,7 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
     const fs::path weights = whole_model ? denoiser_folder(in) : in;
     add_part(whole_model ? weights.filename().string() : "", weights, out, chooser);
     if (whole_model)
-      warnings_.push_back("only " + io::shown(parts_.front().input->path().filename()) + " goes into " +
+      warnings_.push_back("only the " + io::shown(parts_.front().input->path().filename()) + " goes into " +
                           io::shown(out.filename()) + ": name a folder to convert all components");
   }
   if (settings.layout &&

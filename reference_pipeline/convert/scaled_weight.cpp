@@ -124,16 +124,19 @@ std::optional<f32> scale_of_all_scales(const OutputTensor& tensor) {
   return number_of_all(tensor, [](const weights::StoredCodes& codes) { return codes.of_scales; });
 }
 
-/// Whether all of a tensor lies in its format, under scales that it can have: its codes are moved then, which
-/// others would be where another program chose the scales.
+/// Whether all of a tensor lies in its format.
+bool lies_in_format(const OutputTensor& tensor) {
+  return std::ranges::all_of(tensor.pieces, [&](const Piece& piece) {
+    const weights::WeightTensor* const weight = piece.from->scaled;
+    return weight && weight->codes.announced == announced_as(tensor.chosen.type).announced &&
+           weight->shape.rank() == 2 && weight->shape[1] == tensor.shape[1];
+  });
+}
+/// Whether all of a tensor lies under scales that it can have: its codes are moved then, which others would
+/// be where another program chose the scales.
 bool can_be_moved(const OutputTensor& tensor) {
   const DtypeInfo& type = tensor.chosen.type;
-  const bool same_format = std::ranges::all_of(tensor.pieces, [&](const Piece& piece) {
-    const weights::WeightTensor* const weight = piece.from->scaled;
-    return weight && weight->codes.announced == announced_as(type).announced && weight->shape.rank() == 2 &&
-           weight->shape[1] == tensor.shape[1];
-  });
-  return same_format && (!has_one_scale(type) || scale_of_all(tensor)) &&
+  return lies_in_format(tensor) && (!has_one_scale(type) || scale_of_all(tensor)) &&
          (!is_nvfp4(type) || scale_of_all_scales(tensor));
 }
 
@@ -317,6 +320,17 @@ bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& 
   return shape.rank() == 2 && shape.elements() > 0 && name.ends_with(weight_end) &&
          (!is_mxfp8(type) || (casting::has_whole_tiles(type, shape) && shape[1] % 32 == 0)) &&
          (!is_nvfp4(type) || (shape[0] % 16 == 0 && shape[1] % 64 == 0));
+}
+
+std::string what_can_be_scaled(std::string_view type) {
+  return std::string("matrices of layers") +
+         (type == dtype_traits<mxfp8>::name   ? " in tiles of 32 rows and 32 columns"
+          : type == dtype_traits<nvfp4>::name ? " in tiles of 16 rows and 64 columns"
+                                              : "");
+}
+
+bool needs_new_scales(const OutputTensor& tensor, Container container) {
+  return is_scaled(tensor.chosen.type, container) && lies_in_format(tensor) && !can_be_moved(tensor);
 }
 
 std::int64_t bytes_in(const OutputTensor& tensor, Container container) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <convert/output_tensor.hpp>
 
@@ -21,6 +22,11 @@ bool is_scaled(const DtypeInfo& type, Container container);
 /// 32, of nvfp4 of 16, which ComfyUI pads them to.
 bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& shape);
 
+/// That in words: "matrices of layers in tiles of 16 rows and 64 columns".
+std::string what_can_be_scaled(std::string_view type);
+/// Whether a tensor lies in its format, but under scales that it cannot have together, as where parts are
+/// put together that each had one: it is decoded and encoded anew.
+bool needs_new_scales(const OutputTensor& tensor, Container container);
 /// What a tensor takes in a file of that kind, scales included, announcements not: as a weight of the input
 /// is counted.
 std::int64_t bytes_in(const OutputTensor& tensor, Container container);

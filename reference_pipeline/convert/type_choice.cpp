@@ -163,7 +163,7 @@ void check_types(const TypeWishes& wishes, Container container) {
 TypeChooser::Wish TypeChooser::wish_for_part(const TensorFacts& facts, const std::vector<std::string>& names,
                                              const std::vector<std::string>& more_names_in_plans) {
   std::optional<DtypeInfo> planned;
-  if (wishes_.plan && facts.shape.rank() >= 2) {
+  if (wishes_.plan && facts.shape.rank() == 2) {
     std::vector<std::string> in_plan = names;
     in_plan.insert(in_plan.end(), more_names_in_plans.begin(), more_names_in_plans.end());
     for (const std::string& name : in_plan)
@@ -218,7 +218,7 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
   const Wish wish = wish_for(facts);
   const DtypeInfo kept = kept_type(facts, container);
   if (!facts.is_float) return {kept, "not of floating point", {}};
-  if (!wish.type) return {kept, "no type asked for", {}};
+  if (!wish.type) return {kept, wish.rule ? "as a rule says" : "no type asked for", {}};
   std::string_view because = precise_because(facts.kind, facts.names.front(), facts.shape);
   if (because.empty() && facts.part_of_small_component) because = "small component";
   if (!wish.names_tensor && !because.empty()) {

@@ -106,7 +106,7 @@ TEST_CASE("component: shards, of which the index says which tensor to take") {
     write_text(index, map);
     expect(refusal(file, [&] { io::ComponentSource{folder.path()}; }), words);
   };
-  refused(index, "{}", "key 'weight_map': is missing");
+  refused(index, "{}", "holds no weights, and is no index of files that do");
   refused(index, R"({"weight_map":[]})", "key 'weight_map': must be an object");
   refused(index, R"({"weight_map":{}})", "is empty");
   refused(index, R"({"weight_map":{"a":3}})", "tensor 'a': must name a file, not 3");

@@ -222,7 +222,11 @@ class ComponentSource final : public nn::ParameterSource {
   }
 
   void open_shards(const std::filesystem::path& index) {
-    const Config map = Config::load(index).object("weight_map");
+    const Config json = Config::load(index);
+    if (!json.has("weight_map"))
+      throw file_error(
+          index, "holds no weights, and is no index of files that do: name the weights or their folder");
+    const Config map = json.object("weight_map");
     std::map<std::string, std::size_t> shards;
     for (const auto& [name, value] : map.json().items()) shards.emplace(shard_name(index, name, value), 0);
     if (shards.empty()) throw file_error(index, "key 'weight_map': is empty: get the file anew");

@@ -52,8 +52,9 @@ std::array<f32, InBlock> near_one(const f32* weights) {
   return scaled;
 }
 
-/// Replaces blocks of the reference encoder where the search finds one with a smaller error. `values` are
-/// those of the blocks, from value `first` of a matrix on whose columns have this importance (none: all
+/// Replaces blocks of the reference encoder where the search finds one with a smaller error, or where a block
+/// of zeros has one: values that are small beside the steps of an f16 scale may come back larger. `values`
+/// are those of the blocks, from value `first` of a matrix on whose columns have this importance (none: all
 /// alike).
 template <Searchable Format>
 void improve(std::span<const f32> values, std::span<const f32> importance, std::size_t first,
@@ -69,7 +70,12 @@ void improve(std::span<const f32> values, std::span<const f32> importance, std::
     Format found = blocks[b];
     search_block(here, weights.data(), found);
     const double after = squared_error(here, weights.data(), found);
-    if (after < before || (before != before && after == after)) blocks[b] = found;
+    const bool is_better = after < before || (before != before && after == after);
+    if (is_better) blocks[b] = found;
+    const Format zeros{};
+    if (const double of_zeros = squared_error(here, weights.data(), zeros);
+        of_zeros < (is_better ? after : before))
+      blocks[b] = zeros;
   }
 }
 

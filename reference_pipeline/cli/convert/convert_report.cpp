@@ -106,7 +106,7 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
     const auto& [type, wanted, columns] = key;
     text += type + " instead of " + wanted +
             (columns ? ", whose blocks do not divide rows of " + std::to_string(columns)
-                     : std::string(", which takes matrices of layers in whole tiles")) +
+                     : ", which takes " + conversion::what_can_be_scaled(wanted)) +
             ": " + io::counted(group.tensors, "tensor") + ", such as " + group.example + "\n";
   }
   for (const auto& [reason, group] : sums.kept)

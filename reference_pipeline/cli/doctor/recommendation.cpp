@@ -49,7 +49,8 @@ std::optional<Recommendation> recommend(std::span<const Examined> policies, cons
     Recommendation recommendation{policy->name, policy->final_run().choices, policy->final_run().in_effect,
                                   wanted, chosen.reason};
     if (policies.size() == 1)
-      recommendation.reason = "no other was examined";
+      recommendation.reason = policy->treated ? "the cure of the one policy that was asked for"
+                                              : "the one policy that was asked for";
     else if (candidates.size() == 1)
       recommendation.reason =
           "no other was " + std::string(wanted == Verdict::safe ? "safe" : "finite") + " here";

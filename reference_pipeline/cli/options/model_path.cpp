@@ -40,14 +40,19 @@ const EmbeddedModel* embedded_named(std::string_view name) {
 
 fs::path folder_of(const EmbeddedModel& model) {
   // A setting that someone made on purpose is not silently passed over.
-  if (const char* chosen = std::getenv(model.variable); chosen && *chosen) return chosen;
+  if (const char* chosen = std::getenv(model.variable); chosen && *chosen) {
+    if (io::is_there(chosen)) return chosen;
+    throw InputError(std::string("the environment's ") + model.variable + " is " + io::shown(chosen) +
+                     ", which is not there: correct or unset it");
+  }
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
   const fs::path installed = (program / model.installed).lexically_normal(), built = program / model.built;
   for (const fs::path& place : {installed, built})
     if (fs::exists(place / "model_index.json", failed)) return place;
   throw InputError("the embedded model " + std::string(model.name) + " is not in " + io::shown(installed) +
-                   ": name a model folder with --model");
+                   ": install the program with its folder, name that of the model in " + model.variable +
+                   ", or give another model");
 }
 
 }  // namespace
