@@ -141,8 +141,7 @@ void ModelConversion::warn_of_tensors() {
                   "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, "
                   "ComfyUI any");
   warn_of_several(scaled_anew, "matrix", "matrices",
-                  "put together of parts that each had a scale, get one and are quantised again: both errors "
-                  "add up");
+                  "under several scales in IN, get one scale and are quantised again: both errors add up");
   if (again)
     warnings_.push_back(io::counted(again, "tensor") + " of a quantised type " + (again == 1 ? "is" : "are") +
                         " quantised again (" + types + "): both errors add up");

@@ -400,7 +400,7 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
   }
   const auto unset = run({"tokenize", "--text", "a"}, "PRECAST_SHAPES=" + here + "/nothing");
   CHECK(unset.code == 1);
-  CHECK_THAT(unset.err, Catch::Contains(here + "/nothing"));
+  CHECK_THAT(unset.err, Catch::Contains("the environment's PRECAST_SHAPES is " + here + "/nothing, which is"));
 }
 
 TEST_CASE("inspect: full depth by accounting, from a config alone") {

@@ -146,6 +146,7 @@ TEST_CASE("a plan's layer covers the matrices under it, after rules and before t
   CHECK(chosen(planned, "blocks.1.b.weight", {256, 256}).type.name == "q6_k");
   CHECK(chosen(planned, "blocks.1.a.weight", {256, 256}).type.name == "q2_k");
   CHECK(chosen(planned, "blocks.1.a.bias", {256}).type.name == "f32");
+  CHECK(chosen(planned, "blocks.1.conv.weight", {256, 256, 1, 256}).type.name != "q6_k");
   CHECK(chosen(planned, "blocks.10.a.weight", {256, 256}).type.name == "q4_k");
   CHECK(chosen(planned, "blocks.1.to_v.weight", {256, 256}).type.name == "q8_0");
   TypeChooser chooser(planned);

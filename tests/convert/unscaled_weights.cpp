@@ -277,6 +277,14 @@ TEST_CASE("codes under scales are moved to the same type, whoever chose the scal
   CHECK(loaded(out) == loaded(plain));
   convert_file(source, out, in_layout("fp8_e4m3_tensor", Layout::bfl));
   convert_file(plain, other, in_layout("fp8_e4m3_tensor", Layout::bfl));
+  const auto warnings = [&](const std::string& type, Layout layout) {
+    return ModelConversion(source, out, in_layout(type, layout)).warnings();
+  };
+  CHECK(warnings("fp8_e4m3_row", Layout::bfl).empty());
+  CHECK(warnings("fp8_e4m3_tensor", Layout::diffusers).empty());
+  REQUIRE(warnings("fp8_e4m3_tensor", Layout::bfl).size() == 1);
+  CHECK_THAT(warnings("fp8_e4m3_tensor", Layout::bfl).front(),
+             Catch::Contains("under several scales in IN, get one scale and are quantised again"));
   CHECK(loaded(out) == loaded(other));
 }
 

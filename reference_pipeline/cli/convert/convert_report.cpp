@@ -7,6 +7,7 @@
 
 #include <cli/convert/convert_report.hpp>
 #include <cli/terminal/format.hpp>
+#include <convert/scaled_weight.hpp>
 #include <convert/value_type.hpp>
 #include <families/free_memory.hpp>
 
