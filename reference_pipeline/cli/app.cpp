@@ -121,9 +121,19 @@ std::string with_advice(const std::string& problem, const std::vector<std::strin
   if (problem.find(": try ") != std::string::npos) return problem;  // it was estimated: there is advice
   if (!arguments.empty() && arguments.front() == "train")
     return problem + ": close other programs, or use a smaller --batch, --context or model";
-  const auto smallest = families::smallest_preset();
-  return problem + ": close other programs, or use a smaller size" +
-         (smallest ? " or --preset " + std::string(smallest->name) : "");
+  CLI::App app;
+  build_app(app);
+  const auto takes = [&](const char* option) {
+    return std::ranges::any_of(app.get_subcommands({}), [&](const CLI::App* command) {
+      return !arguments.empty() && command->get_name() == arguments.front() &&
+             command->get_option_no_throw(option);
+    });
+  };
+  std::string advice = ": close other programs";
+  if (takes("--width")) advice += ", or use a smaller size";
+  if (const auto smallest = families::smallest_preset(); smallest && takes("--preset"))
+    advice += " or --preset " + std::string(smallest->name);
+  return problem + advice;
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& 
 
 /// That in words: "matrices of layers in tiles of 16 rows and 64 columns".
 std::string what_can_be_scaled(std::string_view type);
-/// Whether a tensor lies in its format, but under several scales where it can have one, as where parts are put
-/// together that each had theirs: it is decoded and encoded anew.
+/// Whether a tensor lies in its format, but under several scales where it can have one, as where parts are
+/// put together that each had theirs: it is decoded and encoded anew.
 bool needs_new_scales(const OutputTensor& tensor, Container container);
 /// What a tensor takes in a file of that kind, scales included, announcements not: as a weight of the input
 /// is counted.

@@ -1,8 +1,9 @@
-// Reads /proc and the control group's limits.
+// Reads /proc, limits and what control groups leave.
 #include <algorithm>
 #include <fstream>
 #include <string>
 
+#include <families/control_group.hpp>
 #include <families/free_memory.hpp>
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -21,7 +22,7 @@ std::optional<std::int64_t> number_in(const char* file) {
   std::ifstream stream(file);
   std::int64_t value = 0;
   if (stream >> value) return value;
-  return std::nullopt;  // missing, or "max"
+  return std::nullopt;
 }
 
 std::optional<std::int64_t> available_to_system() {
@@ -30,13 +31,6 @@ std::optional<std::int64_t> available_to_system() {
   std::int64_t kilobytes = 0;
   while (stream >> name >> kilobytes && std::getline(stream, unit))
     if (name == "MemAvailable:") return kilobytes * 1024;
-  return std::nullopt;
-}
-
-std::optional<std::int64_t> left_to_control_group() {
-  const auto limit = number_in("/sys/fs/cgroup/memory.max"),
-             used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit && used) return std::max<std::int64_t>(*limit - *used, 0);
   return std::nullopt;
 }
 
@@ -87,7 +81,7 @@ std::int64_t peak_resident_memory() {
 
 std::optional<std::int64_t> free_memory() {
   std::optional<std::int64_t> least;
-  for (const auto& bytes : {available_to_system(), left_to_control_group(), left_in_address_space()})
+  for (const auto& bytes : {available_to_system(), left_to_control_groups(), left_in_address_space()})
     if (bytes && (!least || *bytes < *least)) least = bytes;
   return least;
 }

@@ -136,12 +136,10 @@ StepFacts Trainer::step(const Batches& batches) {
   return facts;
 }
 
-std::optional<double> Trainer::loss_of(const HeldOut& held_out, std::int64_t batch,
-                                       const std::function<bool()>& goes_on) {
+double Trainer::loss_of(const HeldOut& held_out, std::int64_t batch) {
   const std::int64_t own = parallel_.job ? parallel_.job->rank() : 0, count = held_out.count();
   double sum = 0;
   for (std::int64_t first = own * batch; first < count; first += ranks() * batch) {
-    if (goes_on && !goes_on()) return std::nullopt;
     const std::int64_t rows = std::min(batch, count - first);
     sum += model_->loss(held_out.windows(first, rows), rows, std::nullopt) * static_cast<double>(rows);
   }

@@ -78,10 +78,8 @@ class Trainer {
   /// does.
   StepFacts step(const Batches& batches);
 
-  /// The mean loss of what is held out, `batch` windows of each rank at a time. `goes_on` is asked before
-  /// each of them; nothing where it says no, which it may where there is one rank alone.
-  std::optional<double> loss_of(const HeldOut& held_out, std::int64_t batch,
-                                const std::function<bool()>& goes_on = {});
+  /// The mean loss of what is held out, `batch` windows of each rank at a time.
+  double loss_of(const HeldOut& held_out, std::int64_t batch);
 
   TrainedModel& model() { return *model_; }
   const LanguageModelConfig& config() const { return config_; }

@@ -140,7 +140,8 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   write_sparse(tall, 33, "F32", 4);
   const auto tiles = run({"convert", tall, scratch.path() / "tiles.safetensors", "--type", "mxfp8"});
   CHECK_THAT(tiles.out,
-             Catch::Contains("f32 instead of mxfp8, which takes matrices of layers in tiles of 32 rows and 32 columns"));
+             Catch::Contains(
+                 "f32 instead of mxfp8, which takes matrices of layers in tiles of 32 rows and 32 columns"));
   CHECK_THAT(text.out, Catch::Contains("kept precise, entry or exit layer") && Catch::Contains("before ") &&
                            Catch::Contains("after "));
   const auto converted = run({"convert", transformer, out, "--type", "q4_k", "--json"});

@@ -388,6 +388,12 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
     CHECK(result.one_line_error());
   }
   CHECK_FALSE(std::filesystem::exists(here + "/a.png"));
+  // A picture is worth more than what was to be written about it.
+  const auto traced = run({"generate", "--prompt", "a", "--output", here + "/traced.png", "--width", "64",
+                           "--height", "64", "--steps", "1", "--trace", "/dev/full"});
+  CHECK(traced.code == 1);
+  CHECK_THAT(traced.err, Catch::Contains("/dev/full"));
+  CHECK(std::filesystem::exists(here + "/traced.png"));
   // The others fail as they are printed, longer than a buffer is, and not as they are flushed.
   using Words = std::vector<std::string>;
   for (const Words& words : {Words{"formats"}, Words{"autocast", "--json"}, Words{"completions", "bash"}}) {
@@ -400,7 +406,8 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
   }
   const auto unset = run({"tokenize", "--text", "a"}, "PRECAST_SHAPES=" + here + "/nothing");
   CHECK(unset.code == 1);
-  CHECK_THAT(unset.err, Catch::Contains("the environment's PRECAST_SHAPES is " + here + "/nothing, which is"));
+  CHECK_THAT(unset.err,
+             Catch::Contains("the environment's PRECAST_SHAPES is " + here + "/nothing, which is"));
 }
 
 TEST_CASE("inspect: full depth by accounting, from a config alone") {

@@ -94,6 +94,13 @@ TEST_CASE("a run that fails before its first checkpoint leaves the model of its 
   const std::string log = (scratch.path() / "none" / "log.jsonl").string();
   CHECK(run(train(out, {"--steps", "2", "--architecture", "llama", "--overwrite", "--log", log})).code == 1);
   CHECK(program::content(out / "config.json") == config);
+  // From its first checkpoint on the folder is this run's, and has no weights of another under its config.
+  CHECK(fs::exists(out / "model.safetensors"));
+  CHECK(run(train(out, {"--steps", "2", "--architecture", "llama", "--overwrite", "--log", "/dev/full"}))
+            .code == 1);
+  CHECK(program::content(out / "config.json") != config);
+  CHECK(fs::exists(out / "checkpoint.safetensors"));
+  CHECK_FALSE(fs::exists(out / "model.safetensors"));
   REQUIRE(run(train(out, {"--steps", "2", "--architecture", "llama", "--overwrite"})).code == 0);
   CHECK(program::content(out / "config.json") != config);
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <precast/io/atomic_file.hpp>
@@ -18,13 +19,19 @@ namespace precast::io {
 /// file.
 class LineFile {
  public:
-  /// Replaces the file by `kept`, in one step, and opens it.
+  /// Replaces the file by `kept`, in one step, and opens it. It is this one's for as long as this lives:
+  /// another's is left as it is.
   explicit LineFile(const std::filesystem::path& path, std::string_view kept = {})
       : path_(followed_link(path)),  // of a descriptor in /proc, what it was opened as
         size_(static_cast<off_t>(kept.size())) {
+    {
+      const FileDescriptor old(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+      require_unclaimed(old);
+    }
     write_file(path_, kept);
     file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     if (!file_.valid()) throw system_error(path_, "cannot be written", errno, "choose another place for it");
+    require_unclaimed(file_);
   }
 
   /// Adds a line, which has no newline of its own.
@@ -46,6 +53,12 @@ class LineFile {
   }
 
  private:
+  /// Claims a file for as long as it stays open. A file system without locks leaves it to the user.
+  void require_unclaimed(const FileDescriptor& file) const {
+    if (file.valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      throw file_error(path_, "another run writes it: wait for its end, or name another file");
+  }
+
   std::filesystem::path path_;
   off_t size_ = 0;
   FileDescriptor file_;

@@ -76,13 +76,15 @@ casting::PlanMeasurement verified(const PlanOptions& options, const casting::Cos
   const auto pipeline =
       families::open(model, families::ComponentChoices::all(parse_policy(options.policy)), *device.backend);
   ProgressReporter reporter;
+  const std::string written =
+      options.output.empty() ? "nothing was written" : "the plan is written, and was not verified";
   const auto blocks = pipeline->load_blocks([&](const families::Progress& at) {
-    throw_if_interrupted();
+    throw_if_interrupted(written);
     reporter.update(at.stage, at.done, at.total);
   });
   const casting::PlanMeasurement measured = casting::measure_plan(
       *blocks, samples.recorded, plan, io::shown(options.cost), [&](std::int64_t done, std::int64_t total) {
-        throw_if_interrupted();
+        throw_if_interrupted(written);
         reporter.update("verify", done, total);
       });
   reporter.wipe();

@@ -3,6 +3,8 @@
 #include <cli/running/trace_file.hpp>
 #include <cli/terminal/output.hpp>
 
+#include <precast/error.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -64,7 +66,12 @@ void TraceFile::on_op(const watch::OpRecord& record) {
   if (!file_) return;
   pending_ += op_line(record, !std::exchange(any_, true));
   if (pending_.size() < piece) return;
-  file_->write(pending_);
+  try {
+    file_->write(pending_);
+  } catch (const InputError&) {
+    failed_ = std::current_exception();
+    file_.reset();  // gives the disk its room back
+  }
   pending_.clear();
 }
 
@@ -73,6 +80,7 @@ void TraceFile::on_non_finite(const watch::NonFinite& found) {
 }
 
 void TraceFile::commit() {
+  if (failed_) std::rethrow_exception(failed_);
   pending_ += end_text(first_non_finite_, !any_);
   file_->write(pending_);
   file_->commit();

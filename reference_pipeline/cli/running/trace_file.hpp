@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -28,8 +29,9 @@ class TraceFile final : public watch::Observer {
  public:
   /// Writes nothing: finds what is not finite.
   TraceFile() = default;
-  /// Opens the file, which appears with `commit`, whole or not at all. Throws InputError that names it, here
-  /// and wherever it cannot be written, also where one is there that is to be kept.
+  /// Opens the file, which appears with `commit`, whole or not at all. Throws InputError that names it, here,
+  /// also where one is there that is to be kept, and in `commit` where it could not be written: the run that
+  /// is watched goes on without it.
   explicit TraceFile(const std::filesystem::path& file, io::OldFile old = io::OldFile::replaced)
       : file_(std::in_place, file, old) {}
 
@@ -44,6 +46,7 @@ class TraceFile final : public watch::Observer {
 
  private:
   std::optional<io::AtomicFile> file_;
+  std::exception_ptr failed_;  ///< why the file could not be written
   std::string pending_;
   bool any_ = false;
   std::optional<watch::NonFinite> first_non_finite_;

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <language_model/trainer.hpp>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <precast/io/component_source.hpp>
 #include <precast/io/mapped_file.hpp>
@@ -83,8 +84,8 @@ class OutputFolder {
     if (std::filesystem::create_directory(folder, ignored)) made_.push_back(folder);
   }
   void take_away() {
-    std::error_code ignored;  // one that has files stays
-    for (; !made_.empty(); made_.pop_back()) std::filesystem::remove(made_.back(), ignored);
+    // One that has files stays, and so does a file that has its name by now.
+    for (; !made_.empty(); made_.pop_back()) static_cast<void>(::rmdir(made_.back().c_str()));
   }
 
   io::FileDescriptor claimed_;

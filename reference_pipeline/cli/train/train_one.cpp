@@ -168,8 +168,8 @@ class Checkpoints {
     // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
     // lacks its config.
     trainer_.write_checkpoint(checkpoint, settings_, [&] {
+      remove_other_model();
       for (const auto& file : files) file->commit();
-      remove_other_tokenizer();
     });
     is_described_ = true;
   }
@@ -181,11 +181,14 @@ class Checkpoints {
   }
 
  private:
-  /// What the model that was there before had of tokens, and this one does not.
-  void remove_other_tokenizer() const {
+  /// Takes away the model that was there before, whose weights would else be read under this one's config,
+  /// and what it had of tokens, and this one does not.
+  void remove_other_model() const {
     std::error_code ignored;
     if (!inputs_.tokenizer) std::filesystem::remove(folder_ / tokenizer_file, ignored);
     if (!writes_over_ || !beside_) return;
+    for (const char* name : {checkpoint_file, model_file, "model.safetensors.index.json"})
+      std::filesystem::remove(folder_ / name, ignored);
     for (const char* name : files_of_tokenizer)
       if (std::ranges::find(*beside_, name, &std::pair<std::string, std::string>::first) == beside_->end())
         std::filesystem::remove(folder_ / name, ignored);
@@ -209,6 +212,11 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   const bool is_first = job.rank() == 0;  // the only one that writes
   const std::filesystem::path folder = options.output, checkpoint = folder / checkpoint_file;
   check_train_folder(options);
+  std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
+  if (is_first) {
+    made.emplace(folder);
+    check_train_folder(options);  // again: until now another run may have written there
+  }
   const GivenOptions given(command);
   std::optional<io::SafetensorsFile> resumed;  // open until its state is read: opening reads all of it
   TrainSettings kept;
@@ -244,9 +252,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
       return;
     }
   }
-  std::optional<OutputFolder> made;  // of one rank: another would take it away while this one writes
   if (is_first) {
-    made.emplace(folder);
     // One that cannot be written, or a log in the place of another, is found before it is trained for.
     std::vector<std::filesystem::path> files(written.begin(), written.end());
     if (!options.log.empty()) files.emplace_back(options.log);

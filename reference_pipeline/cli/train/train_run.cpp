@@ -303,7 +303,6 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
   TrainedRun run{policy, {}, {}};
   ProgressReporter progress;
   const WhileTraining trains;
-  const auto goes_on = [&] { return job.size() > 1 || interrupting_signal() == 0; };
   while (!trainer.done()) {
     if (const int signal = signal_to_any(job)) {
       signal_of_leaving = interrupting_signal();
@@ -313,8 +312,9 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
       throw Interrupted("interrupted: " + left, signal);
     }
     run.steps.push_back(trainer.step(*inputs.batches));
+    // Comes to its end after a signal, too: no run that goes on would make up for it.
     if (inputs.held_out && (trainer.next_step() % inputs.validate_every == 0 || trainer.done()))
-      run.steps.back().validation_loss = trainer.loss_of(*inputs.held_out, inputs.batches->batch(), goes_on);
+      run.steps.back().validation_loss = trainer.loss_of(*inputs.held_out, inputs.batches->batch());
     after_step(run.steps.back());
     progress.update("training " + policy, trainer.next_step(), steps,
                     "loss " + four_digits(run.steps.back().loss));
