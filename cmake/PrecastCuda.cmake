@@ -23,10 +23,14 @@ if(PRECAST_BUILD_PIPELINE AND NOT _cuda STREQUAL "off")
   if(CMAKE_CUDA_COMPILER)
     set(_codes "${PRECAST_CUDA_ARCHITECTURES}")
     list(TRANSFORM _codes REPLACE "-(real|virtual)$" "")
-    foreach(_code IN ITEMS ${_codes})
+    if(PRECAST_CUDA_ARCHITECTURES STREQUAL "")
+      message(FATAL_ERROR "PRECAST_CUDA_ARCHITECTURES is empty: it takes native, or a list of compute capabilities of 80 and "
+                          "newer, as in -DPRECAST_CUDA_ARCHITECTURES=\"80;90a\".")
+    endif()
+    foreach(_code IN LISTS _codes)
       if(NOT _codes STREQUAL "native" AND (NOT _code MATCHES "^([0-9]+)[af]?$" OR CMAKE_MATCH_1 LESS 80))
-        message(FATAL_ERROR "PRECAST_CUDA_ARCHITECTURES holds \"${_code}\": it takes native, or a list of compute capabilities of "
-                            "80 and newer, as in -DPRECAST_CUDA_ARCHITECTURES=\"80;90a\".")
+        message(FATAL_ERROR "PRECAST_CUDA_ARCHITECTURES holds \"${_code}\": it takes native by itself, or a list of compute capabilities "
+                            "of 80 and newer, as in -DPRECAST_CUDA_ARCHITECTURES=\"80;90a\".")
       endif()
     endforeach()
     if("90" IN_LIST _codes AND "90a" IN_LIST _codes)
@@ -35,6 +39,10 @@ if(PRECAST_BUILD_PIPELINE AND NOT _cuda STREQUAL "off")
     endif()
     set(CMAKE_CUDA_ARCHITECTURES "${PRECAST_CUDA_ARCHITECTURES}")
     enable_language(CUDA)
+    if(CMAKE_CUDA_ARCHITECTURES STREQUAL "native" AND NOT CMAKE_CUDA_ARCHITECTURES_NATIVE)
+      message(FATAL_ERROR "PRECAST_CUDA_ARCHITECTURES is \"native\", and no NVIDIA device was found: name compute capabilities, "
+                          "as in -DPRECAST_CUDA_ARCHITECTURES=\"80;90a\".")
+    endif()
     # CMake's native leaves out kernels for warpgroups, which a Hopper device runs.
     if(CMAKE_CUDA_ARCHITECTURES STREQUAL "native" AND CMAKE_CUDA_ARCHITECTURES_NATIVE MATCHES "^90(-real)?$")
       set(CMAKE_CUDA_ARCHITECTURES 90a-real)

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include <catch2/catch.hpp>
 #include <op_cases/conv_cases.hpp>
@@ -11,6 +12,7 @@
 #include <support/products.hpp>
 
 #include <precast/ops/conv.hpp>
+#include <precast/ops/linear.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -96,6 +98,22 @@ TEMPLATE_LIST_TEST_CASE("conv2d reads pixels that lie apart", "[conv]", PlainPol
                   .inexact(conv_of<TestType>(c, there.view().columns_between(first, channels), weight,
                                              bias)) == "");
       }
+}
+
+TEST_CASE("a result in a weight that is borrowed is refused where it is read in its place",
+          "[linear][conv]") {
+  Tensor<f32> weight = sent(random_tensor<f32>({8, 1, 1, 8}, 1));
+  const auto x = sent(random_tensor<f32>({1, 2, 1, 8}, 2));
+  const View<f32> out(weight.data() + 20, Shape{1, 2, 1, 8});
+  const auto expect = [](auto&& run) {
+    if constexpr (backend::Memory::on_host)  // which packs a copy
+      CHECK_NOTHROW(run());
+    else
+      CHECK_THROWS_WITH(run(), Catch::Contains("lies in the memory of the operand [8, 8]"));
+  };
+  expect([&] { conv2d_into<F32>(x, ConvWeight<F32>::borrowed(std::as_const(weight)), {}, out); });
+  const auto matrix = std::as_const(weight).view().reshaped({8, 8});
+  expect([&] { linear_into<F32>(x, LinearWeight<F32>::borrowed(matrix), out); });
 }
 
 TEMPLATE_TEST_CASE("a convolution's weight that lies where ops read it is multiplied there", "[conv]", F32,

@@ -73,6 +73,45 @@ TEST_CASE("rows at any distance overlap where a value is both's", "[ops]") {
   CHECK(overlaps > 1000);
 }
 
+TEST_CASE("heads by any strides overlap where a value is both's", "[ops]") {
+  std::vector<f32> memory(4000);
+  std::mt19937 random(2);
+  const auto pick = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution(least, most)(random);
+  };
+  // Often those of one layout, side by side or with room between, whose parts lie between each other's.
+  std::int64_t shared_head = 3, shared_row = 20, shared_batch = 120;
+  const auto heads_anywhere = [&] {
+    const bool same = pick(0, 2) > 0;
+    const Shape shape{pick(0, 3), pick(1, 6), pick(1, 5), pick(1, 4)};
+    const HeadsStrides strides{same ? shared_batch : pick(0, 200), same ? shared_row : pick(0, 40),
+                               same ? shared_head : pick(0, 40)};
+    return HeadsView<const f32>(memory.data() + pick(900, 1200), shape, strides);
+  };
+  const auto mark = [&](const HeadsView<const f32>& heads, auto&& each) {
+    for (std::int64_t b = 0; b < heads.batch(); ++b)
+      for (std::int64_t h = 0; h < heads.heads(); ++h)
+        for (std::int64_t r = 0; r < heads.rows(); ++r)
+          for (const f32& value : heads.row(b, h, r)) each(static_cast<std::size_t>(&value - memory.data()));
+  };
+  int overlaps = 0;
+  for (int i = 0; i < 20000; ++i) {
+    if (i % 50 == 0) shared_head = pick(1, 9), shared_row = pick(1, 60), shared_batch = pick(1, 300);
+    const auto a = heads_anywhere(), b = heads_anywhere();
+    std::vector<bool> in_a(memory.size());
+    mark(a, [&](std::size_t place) { in_a[place] = true; });
+    bool overlap = false;
+    mark(b, [&](std::size_t place) { overlap = overlap || in_a[place]; });
+    CAPTURE(to_string(a.shape()), a.strides().batch, a.strides().row, a.strides().head,
+            a.data() - memory.data(), to_string(b.shape()), b.strides().batch, b.strides().row,
+            b.strides().head, b.data() - memory.data());
+    REQUIRE(detail::HeadsBytes(a).meet(detail::HeadsBytes(b)) == overlap);
+    overlaps += overlap;
+  }
+  CHECK(overlaps > 1000);
+  CHECK(overlaps < 19000);
+}
+
 TEST_CASE("results in the place of another dtype's values or of another order of rows are refused",
           "[ops][cast]") {
   SharedMemory memory;
@@ -121,6 +160,8 @@ TEST_CASE("results in parameters, in shared rows or in what is summed are refuse
   CHECK_THROWS_WITH(linear_weight_gradient_into<P>(rows, rows_out, {}, memory.at(140, {8, 8})),
                     refused_overlap);
   CHECK_THROWS_WITH(bias_gradient_into<P>(rows_out, {}, in_weight), refused_overlap);
+  CHECK_THROWS_WITH(linear_into<P>(rows, memory.at(140, {8, 8}), rows_out), refused_overlap);
+  CHECK_THROWS_WITH(linear_into<P>(rows, memory.at(600, {8, 8}), in_weight, rows_out), refused_overlap);
   CHECK_THROWS_WITH(matmul_left_gradient_into<P>(rows, memory.at(140, {8, 8}), rows_out), refused_overlap);
   CHECK_THROWS_WITH(matmul_right_gradient_into<P>(rows_out, rows, memory.at(140, {8, 8})), refused_overlap);
   CHECK_THROWS_WITH(embedding_gradient_into<P>(rows_out, ids, {}, memory.at(140, {2, 8})), refused_overlap);
@@ -141,6 +182,16 @@ TEST_CASE("results in parameters, in shared rows or in what is summed are refuse
                     refused_overlap);
   CHECK_THROWS_WITH(attention_with_log_sums_into<P>(q, k, v, two, result, memory.at(850, {1, 2, 6})),
                     refused_overlap);
+  // A cache with room behind each batch's rows, of which queries and results are the two halves.
+  const HeadsStrides of_cache{200, 32, 16};
+  const auto half = [&](std::int64_t first) {
+    return HeadsView<f32>(memory.at(first, {1, 1}).data(), Shape{2, 5, 2, 8}, of_cache);
+  };
+  CHECK_THROWS_WITH(attention_into<P>(half(1200), half(1600), half(1600), {}, half(1200 + 200)),
+                    refused_overlap);
+  CHECK_THROWS_WITH(attention_into<P>(half(1200), half(1600), half(1600), {}, half(1200 + 64)),
+                    refused_overlap);
+  attention_into<P>(half(1200), half(1600), half(1600), {}, half(1208));
   attention_with_log_sums_into<P>(q, k, v, two, result, log_sums);
   CHECK_THROWS_WITH(attention_gradient_into<P>(result, q, k, v, result, log_sums, two, q, dk, dv),
                     refused_overlap);

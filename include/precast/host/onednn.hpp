@@ -21,6 +21,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
+#include <precast/host/of_thread.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/memory/memory.hpp>
 
@@ -89,31 +90,31 @@ struct Destroyer {
 template <class Handle, auto Destroy>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroyer<Destroy>>;
 
-using Engine = Owned<dnnl_engine_t, dnnl_engine_destroy>;
 using Stream = Owned<dnnl_stream_t, dnnl_stream_destroy>;
 using Memory = Owned<dnnl_memory_t, dnnl_memory_destroy>;
 using Attributes = Owned<dnnl_primitive_attr_t, dnnl_primitive_attr_destroy>;
 using PrimitiveDescription = Owned<dnnl_primitive_desc_t, dnnl_primitive_desc_destroy>;
 using PrimitiveHandle = Owned<dnnl_primitive_t, dnnl_primitive_destroy>;
 
+/// Not destroyed: ops may still run when the program ends.
 inline dnnl_engine_t engine() {
-  static const Engine engine = [] {
+  static const dnnl_engine_t engine = [] {
     dnnl_engine_t handle = nullptr;
     check(dnnl_engine_create(&handle, dnnl_cpu, 0), "start its CPU engine");
-    return Engine(handle);
+    return handle;
   }();
-  return engine.get();
+  return engine;
 }
 
-/// The calling thread's stream.
-inline dnnl_stream_t stream() {
-  thread_local const Stream stream = [] {
+struct StreamOfThread {
+  Stream stream = [] {
     dnnl_stream_t handle = nullptr;
     check(dnnl_stream_create(&handle, engine(), dnnl_stream_default_flags), "start a stream");
     return Stream(handle);
   }();
-  return stream.get();
-}
+};
+/// The calling thread's stream.
+inline dnnl_stream_t stream() { return detail::of_thread<StreamOfThread>().stream.get(); }
 
 template <OneDnnOperand T>
 inline constexpr dnnl_data_type_t data_type = std::is_same_v<T, f32> ? dnnl_f32 : dnnl_bf16;
@@ -240,7 +241,8 @@ inline void make_gemm_code(const std::string& doing) {
 }
 
 /// Keeps what was made for a key, the most recently used `most` of them. Safe to use from several threads;
-/// what it returned stays valid for as long as somebody holds it.
+/// what it returned stays valid for as long as somebody holds it. A static one is not destroyed (`new`): ops
+/// may still run when the program ends.
 template <class Key, class Value>
 class Cache {
  public:
@@ -277,7 +279,7 @@ class Cache {
 /// `Use` is its own.
 template <class Use>
 std::byte* thread_scratch(std::size_t bytes) {
-  thread_local Buffer buffer;
+  auto& buffer = detail::of_thread<Buffer, Use>();
   if (buffer.capacity() < bytes) {
     buffer = Buffer();
     buffer = Buffer(bytes, MemoryPurpose::scratch);

@@ -40,20 +40,17 @@ class ThreadPool {
   using Task = void (*)(void* context, std::int64_t task);
   static constexpr std::int64_t most_tasks = 0xffff'fffe;
 
+  /// Not destroyed, as the pool of memory is not. Its workers end with the program, or with a library that is
+  /// unloaded; what comes later runs on the threads that ask for it.
   static ThreadPool& instance() {
-    precast::detail::MemoryPool::instance();  // first, so that it outlives the workers' scratch memory
-    static ThreadPool pool;
-    return pool;
+    static auto* const pool = new ThreadPool;
+    static const struct End {
+      ~End() { pool->end(); }
+    } end;
+    return *pool;
   }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  ~ThreadPool() {
-    // libgomp calls exit() where it has no memory, on whichever thread that is. A worker can neither join
-    // itself nor wait for who waits for it: the program ends here.
-    for (const std::thread& worker : workers_)
-      if (worker.get_id() == std::this_thread::get_id()) std::_Exit(EXIT_FAILURE);
-    stop_workers();
-  }
 
   int threads() const { return threads_.load(std::memory_order_relaxed); }
 
@@ -71,7 +68,7 @@ class ThreadPool {
   /// Returns false, having done nothing, where another thread's job is running.
   bool try_run(std::int64_t tasks, Task task, void* context) {
     const std::unique_lock running(running_, std::try_to_lock);
-    if (!running) return false;
+    if (!running || ended_) return false;
     if (workers_.empty()) start_workers();
     failure_ = nullptr;
     failed_task_ = tasks;
@@ -100,6 +97,17 @@ class ThreadPool {
 
   ThreadPool() : threads_(default_threads()) {
     ::pthread_atfork(nullptr, nullptr, [] { instance().forget_workers(); });
+  }
+
+  void end() {
+    // libgomp calls exit() where it has no memory, on whichever thread that is. A worker can neither join
+    // itself nor wait for who waits for it: the program ends here.
+    for (const std::thread& worker : workers_)
+      if (worker.get_id() == std::this_thread::get_id()) std::_Exit(EXIT_FAILURE);
+    std::unique_lock running(running_, std::defer_lock);
+    if (!inside_parallel_for) running.lock();  // else its own job is the one that runs
+    ended_ = true;
+    stop_workers();
   }
 
   /// In the child of a fork there is the thread that forked alone. To join workers that are not there would
@@ -199,8 +207,9 @@ class ThreadPool {
 
   std::atomic<int> threads_;
   std::vector<std::thread> workers_;
-  std::mutex running_;  // held while a job runs
-  std::mutex sleep_;    // guards sleeping and the failure
+  std::mutex running_;  // held while a job runs, and guards ended_
+  bool ended_ = false;
+  std::mutex sleep_;  // guards sleeping and the failure
   std::condition_variable wake_, finished_;
   std::atomic<bool> stopping_{false}, failed_{false}, caller_sleeps_{false};
   std::atomic<int> sleepers_{0};

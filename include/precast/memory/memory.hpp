@@ -29,13 +29,17 @@ class MemoryPool {
  public:
   static constexpr std::size_t alignment = 64;
 
+  /// Not destroyed: threads that are detached, and destructors, may still run ops when the program ends. What
+  /// is free goes back then, for libraries that are unloaded.
   static MemoryPool& instance() {
-    static MemoryPool pool;
-    return pool;
+    static auto* const pool = new MemoryPool;
+    static const struct End {
+      ~End() { pool->release_cached(); }
+    } end;
+    return *pool;
   }
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
-  ~MemoryPool() { release_cached(); }
 
   /// The size that a request is rounded up to: whole cache lines, or pages where blocks are large.
   static constexpr std::size_t rounded(std::size_t bytes) {

@@ -1,81 +1,12 @@
 // Scaled dot-product attention: plain, or flash where the policy says so.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 #include <precast/backend.hpp>
-#include <precast/error.hpp>
 #include <precast/ops/attention_call.hpp>
+#include <precast/ops/heads_apart.hpp>
 #include <precast/problem/context.hpp>
 
 namespace precast {
-
-namespace detail {
-
-inline namespace PRECAST_BACKEND {
-
-/// A dimension of heads, of which the smallest step comes first.
-struct HeadsDimension {
-  std::int64_t stride, size;
-};
-template <class T>
-std::array<HeadsDimension, 3> dimensions_by_stride(const HeadsView<T>& heads) {
-  const HeadsStrides& by = heads.strides();
-  std::array<HeadsDimension, 3> dimensions{
-      {{by.batch, heads.batch()}, {by.row, heads.rows()}, {by.head, heads.heads()}}};
-  std::ranges::sort(dimensions, {}, &HeadsDimension::stride);
-  return dimensions;
-}
-
-/// Throws ShapeError where rows of the heads that attention writes overlap each other: each dimension steps
-/// over all that lies within it.
-template <class T>
-void require_heads_apart(const HeadsView<T>& out) {
-  if (out.elements() == 0) return;
-  const HeadsStrides& by = out.strides();
-  std::int64_t spanned = out.width();
-  for (const auto& [stride, size] : dimensions_by_stride(out)) {
-    if (size == 1) continue;
-    if (stride < spanned)
-      throw ShapeError("attention: the heads of the result " + to_string(out.shape()) + " with strides of " +
-                       std::to_string(by.batch) + ", " + std::to_string(by.row) + " and " +
-                       std::to_string(by.head) + " overlap: only what an op reads may do so");
-    spanned += (size - 1) * stride;
-  }
-}
-
-/// Heads as runs of values at one distance, as they lie in memory; none where there is more than one
-/// distance, and they are not judged.
-template <class T>
-View<T> rows_in_memory(const HeadsView<T>& heads) {
-  if (heads.elements() == 0) return {};
-  std::int64_t run = heads.width(), count = 1, step = 0;
-  for (const auto& [stride, size] : dimensions_by_stride(heads)) {
-    if (size == 1 || stride == 0) continue;  // the same values again
-    if (count == 1 && stride == run) {
-      run *= size;
-    } else if (count == 1 || stride == step * count) {
-      if (count == 1) step = stride;
-      count *= size;
-    } else {
-      return {};
-    }
-  }
-  return {heads.data(), Shape{count, run}, count == 1 ? run : step};
-}
-template <class Call, class T>
-void require_heads_apart_from(std::string_view op, const Call& call, View<T> out) {
-  require_apart(op, out, rows_in_memory(call.q), rows_in_memory(call.k), rows_in_memory(call.v),
-                call.problem.bias);
-}
-
-}  // namespace PRECAST_BACKEND
-
-}  // namespace detail
 
 inline namespace PRECAST_BACKEND {
 
@@ -115,7 +46,7 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   if (out.shape() != result)
     detail::shapes_do_not_fit("attention", result, out.shape(), "are the result and what is given for it");
   detail::require_heads_apart(out);
-  detail::require_heads_apart_from("attention", call, detail::rows_in_memory(out));
+  detail::require_heads_apart_from("attention", call, out);
   if (const auto rows = out.joined()) return call.template into<P>(*rows);
   call.template run<P, Types>(out);
   if (watch::active()) [[unlikely]] {  // it reads rows: the same once more, with its heads side by side

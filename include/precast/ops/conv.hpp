@@ -216,7 +216,8 @@ inline namespace PRECAST_BACKEND {
 /// x [batch, height, width, in_channels] -> activation(x * W + b) [batch, out_height, out_width,
 /// out_channels], where out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1. Operands
 /// are rounded to the policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed
-/// in f32, results rounded once. Throws ShapeError where shapes do not fit, or `out` overlaps x.
+/// in f32, results rounded once. Throws ShapeError where shapes do not fit, or `out` overlaps x or a weight
+/// that is borrowed.
 template <PolicyType P, ScalarArray X>
 void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvOptions& options,
                  View<typename precisions<P, Conv>::result> out) {
@@ -224,6 +225,7 @@ void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvOptions& opt
   const ConvSizes sizes = detail::conv_sizes(in.shape(), weight.kernel(), options);
   detail::require_same_shape("conv2d", detail::conv_result(sizes, weight.out_channels()), out.shape());
   detail::require_apart("conv2d", out, in);
+  detail::require_apart_from_weight("conv2d", out, weight.weight());
   detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, out);
 }
 

@@ -26,7 +26,7 @@ void embedding_of_view_into(T table, Ids ids, std::int64_t count, View<typename 
     throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
   require_rows("embedding", ids, table.shape()[0]);
   require_same_shape("embedding", Shape{count, table.shape()[1]}, out.shape());
-  if constexpr (ScalarDtype<typename T::value_type>) require_apart("embedding", out, table);
+  require_apart("embedding", out, table);
   run_op_into<Pointwise, Row>(
       "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
 }

@@ -137,6 +137,7 @@ void linear_of_view_into(X x, const WeightAndBias<Row>& layer, const LinearOptio
     shapes_do_not_fit("linear", x.shape().with_back(weight.features()), out.shape(),
                       "are the result and where it should go");
   require_apart("linear", out, x);
+  require_apart_from_weight("linear", out, weight);
   run_op_into<Matmul, Row>("linear", out, [&]<class Types>(Types, auto to) {
     backend::matmul_transposed<Types>(x, weight, layer.epilogue(options.activation), to);
   });
@@ -150,7 +151,8 @@ inline namespace PRECAST_BACKEND {
 
 /// out = activation(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
 /// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
-/// rounded once. Rows of `out` may lie apart. Throws ShapeError where shapes do not fit, or `out` overlaps x.
+/// rounded once. Rows of `out` may lie apart. Throws ShapeError where shapes do not fit, or `out` overlaps x
+/// or a weight that is borrowed.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
                  View<typename precisions<P, Matmul>::result> out) {

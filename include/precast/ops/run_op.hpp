@@ -59,6 +59,14 @@ struct RowBytes {
     if (step == 0) count = 1;
     step = step == 0 ? bytes : -step;
   }
+  /// A matrix of blocks, whose rows follow each other.
+  template <class Blocks>
+    requires requires(const Blocks& matrix) { matrix.blocks_per_row(); }
+  explicit RowBytes(const Blocks& matrix) : first(reinterpret_cast<std::intptr_t>(matrix.data())) {
+    if (matrix.elements() == 0) return;
+    bytes = step = matrix.bytes();
+    count = 1;
+  }
   std::int64_t last() const { return first + (count - 1) * step; }
   std::int64_t end() const { return last() + bytes; }
   /// Whether a byte of the runs lies in [begin, end).
@@ -90,7 +98,7 @@ struct RowBytes {
 /// Throws ShapeError where what an op writes lies, in part or whole, where it reads: it would read again what
 /// it has written over.
 template <class Out, class... In>
-void require_apart(std::string_view op, View<Out> out, View<In>... in) {
+void require_apart(std::string_view op, View<Out> out, const In&... in) {
   if (MemoryCounter::active()) return;  // whose addresses are no memory's
   const RowBytes written(out);
   const auto require = [&](const auto& operand) {

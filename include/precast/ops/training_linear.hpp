@@ -21,7 +21,7 @@ inline namespace PRECAST_BACKEND {
 
 /// out = x w^T + bias for x [..., in_features], w [out_features, in_features] and bias [out_features], or
 /// none of no values. Rounded as linear's, whatever dtypes w and bias have: a master in f32 is rounded to
-/// operands here, and nowhere else. Throws ShapeError where shapes do not fit, or `out` overlaps x.
+/// operands here, and nowhere else. Throws ShapeError where shapes do not fit, or `out` overlaps one of them.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void linear_into(const X& x, const W& weight, const B& bias,
                  View<typename precisions<P, Matmul>::result> out) {
@@ -34,7 +34,7 @@ void linear_into(const X& x, const W& weight, const B& bias,
   if (vector.elements() != 0 && vector.shape() != Shape{matrix.rows()})
     detail::shapes_do_not_fit("linear", matrix.shape(), vector.shape(), "are not a weight and its bias");
   detail::require_same_shape("linear", in.shape().with_back(matrix.rows()), out.shape());
-  detail::require_apart("linear", out, in);
+  detail::require_apart("linear", out, in, matrix, vector);
   using Stored = value_type_of<W>;
   using Row = detail::with_storage<precisions<P, Matmul>, Stored>;
   const auto packed = backend::PackedWeight<Stored>::template for_one_product<Row>(matrix);

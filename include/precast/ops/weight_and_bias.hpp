@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include <precast/backend/matmul.hpp>
 #include <precast/error.hpp>
 #include <precast/ops/bias.hpp>
+#include <precast/ops/run_op.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/view.hpp>
@@ -38,6 +40,13 @@ class StillHeld {
  private:
   bool held_ = true;
 };
+
+/// Throws ShapeError where what an op writes lies in a weight that is borrowed, which a device reads in its
+/// place.
+template <class Out, class Packed>
+void require_apart_from_weight(std::string_view op, View<Out> out, const Packed& weight) {
+  if constexpr (requires { weight.borrowed_rows(); }) require_apart(op, out, weight.borrowed_rows());
+}
 
 /// A matrix packed for products with `Row`, a row of the op table, and the bias of its output features.
 template <class Row>

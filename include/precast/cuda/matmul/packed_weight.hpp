@@ -142,6 +142,10 @@ class PackedWeight {
     (void)memory_.data();
     return view_;
   }
+  /// Its rows where they are borrowed; else no rows.
+  DeviceView<const Storage> borrowed_rows() const {
+    return memory_.elements() == 0 && !blocks() ? view_ : DeviceView<const Storage>();
+  }
   /// The same rows rounded to tf32, in an f32's place, where `filled` made them; else no rows.
   DeviceView<const Storage> in_tf32() const {
     return in_tf32_.elements() == 0 ? DeviceView<const Storage>()
@@ -200,6 +204,10 @@ class PackedWeight<Storage> {
   std::int64_t features() const { return view_.rows(); }
   std::int64_t columns() const { return view_.columns(); }
   std::int64_t bytes() const { return memory_.bytes(); }
+  /// Its rows where they are borrowed; else no rows.
+  DeviceStoredView<const Storage> borrowed_rows() const {
+    return memory_.bytes() == 0 ? view_ : DeviceStoredView<const Storage>();
+  }
   /// For work of the current stream: it comes after the upload.
   DeviceStoredView<const Storage> view() const {
     (void)memory_.data();

@@ -35,8 +35,8 @@ class CublasLtLibrary {
   /// this is, which every driver runs that runs this program, as those for CUDA 12 do not version 13; then
   /// the other one.
   static const CublasLtLibrary& instance() {
-    static const CublasLtLibrary library;
-    return library;
+    static const auto* const library = new CublasLtLibrary;  // not destroyed: ops may still run at exit
+    return *library;
   }
 
   bool found() const { return found_; }

@@ -83,8 +83,8 @@ class CudnnLibrary {
  public:
   /// Looked for once in a process: version 9, in the system's search path (LD_LIBRARY_PATH).
   static const CudnnLibrary& instance() {
-    static const CudnnLibrary library;
-    return library;
+    static const auto* const library = new CudnnLibrary;  // not destroyed: ops may still run at exit
+    return *library;
   }
 
   bool found() const { return found_; }
