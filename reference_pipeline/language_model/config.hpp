@@ -48,8 +48,8 @@ struct LanguageModelConfig {
   /// gives to torch's Embedding as padding_idx); a tied head's gradient reaches that row all the same.
   std::optional<std::int64_t> padding{};
   /// The tokens that a text begins, ends and is filled up with, as JSON by their keys: config.json keeps
-  /// them.
-  std::map<std::string, std::string> special_tokens{{"bos_token_id", "0"}, {"eos_token_id", "0"}};
+  /// them. A new model's texts have none: what transformers generates would end at the token that it named.
+  std::map<std::string, std::string> special_tokens{{"bos_token_id", "null"}, {"eos_token_id", "null"}};
   /// Keys of the file that a run here leaves out: dropout.
   std::vector<std::string> left_out{};
 

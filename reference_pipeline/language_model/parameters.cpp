@@ -161,17 +161,15 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
 
 std::vector<std::string> unread_tensors(const std::filesystem::path& folder,
                                         const LanguageModelConfig& config) {
+  const io::ComponentSource source(folder);
   std::set<std::string, std::less<>> read{head};  // of a tied one it is seen that it is the same
-  for (const ParameterFacts& facts : parameters_of(config)) {
-    read.insert(facts.name);
-    read.insert(name_without_head(facts.name));
-  }
+  for (const ParameterFacts& facts : parameters_of(config))
+    read.insert(source.contains(facts.name) ? facts.name : name_without_head(facts.name));
   // Masks of GPT-2 and frequencies of Llama that older files have.
   const auto is_buffer = [](const std::string& name) {
     return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
            name.ends_with(".rotary_emb.inv_freq");
   };
-  const io::ComponentSource source(folder);
   const weights::WeightTensors tensors(source, "");
   std::vector<std::string> unread;
   for (const auto& [name, weight] : tensors.all())

@@ -115,6 +115,10 @@ CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
     range.end = timesteps.size() - count_below(*run.denoising_end);
   if (range.first >= range.end) {
     const bool all = run.strength == 1;  // of a picture that is drawn from noise too
+    if (!run.denoising_start && !run.denoising_end)
+      throw InputError("strength " + shortest(run.strength) + " of " + io::counted(run.steps, "step") +
+                       " leaves none, as the scheduler's config has " +
+                       io::counted(std::ssize(timesteps), "timestep") + " for them: raise one of them");
     throw InputError(
         run.denoising_start
             ? "of " + io::counted(run.steps, "step") + " none lies behind " + shortest(*run.denoising_start) +

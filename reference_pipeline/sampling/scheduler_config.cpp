@@ -337,9 +337,8 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
     settings.timestep_scaling = config_.number_or("timestep_scaling", 10, 1e-3, 1e6);
   }
   // A sampler that takes the place of the file's own is not told what is not in the file.
-  const auto is_told = [&](const char* key) {
-    return named(kind).class_name == class_name_ || config_.json().contains(key);
-  };
+  const bool is_own = named(kind).class_name == class_name_ && kind == default_kind();
+  const auto is_told = [&](const char* key) { return is_own || config_.json().contains(key); };
   if (correction != SchedulerCorrection::none && is_told("steps_offset")) settings.steps_offset = 1;
   if (correction == SchedulerCorrection::of_drawing && is_told("clip_sample")) settings.clip_sample = false;
   if (correction == SchedulerCorrection::of_painting && is_told("skip_prk_steps"))

@@ -31,6 +31,11 @@ Config config_of(ModelFolder& model, const std::string& name, FromTensors&& from
     return config;
   }
   const ComponentWeights weights(given->second, name);
+  const std::filesystem::path folder = given->second.parent_path();
+  if (weights.file() && io::is_there(folder / "config.json") &&
+      io::ComponentSource::find_weights(folder) == given->second)
+    model.notes.push_back(io::shown(folder / "config.json") + " is not read, as a file was given: give " +
+                          io::shown(folder) + " for the component with its config");
   for (const std::filesystem::path& config_file : {given->second / "config.json", usual})
     if (io::is_there(config_file)) {
       Config config = Config::load(config_file);

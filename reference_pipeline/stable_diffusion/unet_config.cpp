@@ -93,7 +93,7 @@ void require_known_model(const io::Config& json) {
                                     {"encoder_hid_dim_type", {null}},
                                     {"time_embedding_act_fn", {null}},
                                     {"timestep_post_act", {null}},
-                                    {"cross_attention_norm", {null}}};
+                                    {"cross_attention_norm", {null, false}}};
   for (const FixedKey& one : fixed) require_known(json, one);
   if (json.has("num_attention_heads"))
     throw json.error("num_attention_heads",

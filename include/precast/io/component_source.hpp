@@ -1,6 +1,7 @@
 // ComponentSource: the weights of one component: a folder, or a file of tensors.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <filesystem>
@@ -128,13 +129,23 @@ class ComponentSource final : public nn::ParameterSource {
                                     index_end = ".json", gguf_end = ".gguf";
   static constexpr std::array<std::string_view, 2> stems{"diffusion_pytorch_model", "model"};
 
+  /// Whether a folder's config is one of transformers': it has no class of diffusers.
+  static bool is_of_transformers(const std::filesystem::path& folder) {
+    const std::filesystem::path config = folder / "config.json";
+    if (!is_there(config)) return false;
+    const Config json = Config::load(config);
+    return !json.has("_class_name") && (json.has("model_type") || json.has("architectures"));
+  }
+
   /// GGUF, which `precast convert` writes into folders, comes last. Where a folder has both other forms,
-  /// diffusers reads the shards and transformers the single file. `variant` is
-  /// "" or "NAME".
+  /// diffusers reads the shards and transformers the single file; each its own names before the other's.
+  /// `variant` is "" or "NAME".
   static std::optional<std::filesystem::path> find_variant(const std::filesystem::path& folder,
                                                            const std::string& variant) {
     const std::string infix = variant.empty() ? "" : "." + variant;
-    for (const std::string_view stem : stems) {
+    std::array<std::string_view, 2> in_order = stems;
+    if (is_of_transformers(folder)) std::ranges::reverse(in_order);
+    for (const std::string_view stem : in_order) {
       const std::filesystem::path single = folder / (std::string(stem).append(infix).append(single_end));
       const std::filesystem::path index =
           folder / (std::string(stem).append(index_start).append(infix).append(index_end));
