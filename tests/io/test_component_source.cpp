@@ -86,6 +86,21 @@ TEST_CASE("component: where both forms are, each library's own choice") {
   CHECK(value("model") == 1);
 }
 
+TEST_CASE("component: of files under both libraries' names, those of the config's") {
+  const TemporaryFolder folder;
+  write_tensor(folder.path() / "diffusion_pytorch_model.safetensors", "a", 1);
+  write_tensor(folder.path() / "model.safetensors", "a", 2);
+  const auto value = [&] { return first_value(io::ComponentSource(folder.path()).find("a")); };
+  CHECK(value() == 1);
+  write_text(folder.path() / "config.json", R"({"_class_name": "UNet2DConditionModel"})");
+  CHECK(value() == 1);
+  write_text(folder.path() / "config.json",
+             R"({"architectures": ["CLIPTextModel"], "model_type": "clip_text_model"})");
+  CHECK(value() == 2);
+  std::filesystem::remove(folder.path() / "model.safetensors");
+  CHECK(value() == 1);
+}
+
 TEST_CASE("component: shards, of which the index says which tensor to take") {
   const TemporaryFolder folder;
   write_tensor(folder.path() / "m-1.safetensors", "a", 1);

@@ -382,6 +382,22 @@ TEST_CASE("tensors that are no parameters of the model are named", "[language_mo
   CHECK(unread(true, {"h.0.attn.bias"}).empty());
   CHECK(unread(false, {"transformer.h.1.ln_1.weight", "score.weight"}) ==
         std::vector<std::string>{"score.weight", "transformer.h.1.ln_1.weight"});
+  // Of a tensor that is there under both of its names one is read.
+  CHECK(unread(false, {"ln_f.weight"}) == std::vector<std::string>{"ln_f.weight"});
+}
+
+TEST_CASE("a new model's config names no token that ends a text", "[language_model]") {
+  const testing::TemporaryFolder folder;
+  for (const Architecture architecture : {Architecture::gpt2, Architecture::llama}) {
+    LanguageModelConfig config = smallest_gpt2;
+    config.architecture = architecture;
+    const auto json = nlohmann::json::parse(config.json());
+    // Without the keys transformers would take its own tokens.
+    for (const char* key : {"bos_token_id", "eos_token_id"}) {
+      REQUIRE(json.contains(key));
+      CHECK(json[key].is_null());
+    }
+  }
 }
 
 TEST_CASE("weights in fp8 are read with the scales that lie beside them", "[language_model]") {

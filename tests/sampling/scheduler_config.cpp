@@ -159,6 +159,11 @@ TEST_CASE("keys that diffusers' pipelines correct are corrected") {
   // Another sampler has its own class's defaults.
   CHECK(bare.settings(SamplerKind::euler, of_drawing).steps_offset == 0);
   CHECK(loaded(R"({"_class_name": "PNDMScheduler"})").settings(SamplerKind::ddim, of_drawing).clip_sample);
+  // So has one of the same class that is another sampler.
+  const SchedulerConfig dpm = loaded(R"({"_class_name": "DPMSolverMultistepScheduler"})");
+  CHECK(dpm.settings(SamplerKind::dpmpp_2m, of_drawing).steps_offset == 1);
+  CHECK(dpm.settings(SamplerKind::dpmpp_2m_sde, of_drawing).steps_offset == 0);
+  CHECK(dpm.settings(SamplerKind::dpmpp_2m_karras, of_drawing).steps_offset == 0);
 
   const SchedulerConfig written = loaded(
       R"({"_class_name": "PNDMScheduler", "clip_sample": true, "steps_offset": 3, "skip_prk_steps": false})");
