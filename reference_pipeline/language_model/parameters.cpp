@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include <language_model/parameters.hpp>
@@ -151,8 +154,11 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
     std::vector<f32> values = values_of(name);
     all.push_back(facts.transposed ? turned(values, shape) : std::move(values));
   }
-  // transformers would train both apart.
-  if (config.tied && source.contains(head) && values_of(head) != all.front())
+  // transformers would train both apart. Bits are compared, as NaN is not NaN.
+  const auto same_bits = [](const std::vector<f32>& a, const std::vector<f32>& b) {
+    return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
+  };
+  if (config.tied && source.contains(head) && !same_bits(values_of(head), all.front()))
     throw InputError(source.description() + ": tensor '" + head +
                      "' differs from the embeddings, and the config ties them: set its key "
                      "'tie_word_embeddings' to false");

@@ -16,6 +16,7 @@
 #include <language_model/shipped_text.hpp>
 #include <language_model/tokenizer.hpp>
 #include <language_model/trainer.hpp>
+#include <nlohmann/json.hpp>
 #include <support/temporary_folder.hpp>
 
 #include <precast/dtype/convert_value.hpp>

@@ -146,6 +146,7 @@ class Checkpoints {
         settings_(std::move(settings)),
         folder_(options.output),
         first_step_(trainer.next_step()),
+        kept_step_(first_step_),
         writes_(writes),
         is_described_(options.resume),
         writes_over_(options.overwrite) {
@@ -154,6 +155,26 @@ class Checkpoints {
 
   void write() {
     if (!writes_) return;
+    try {
+      write_now();
+      kept_step_ = trainer_.next_step();
+    } catch (const InputError& failed) {
+      if (!is_described_) throw;
+      throw InputError(std::string(failed.what()) + "; " + resumes_from(kept_step_));
+    }
+  }
+  /// For a run that ends before its end: what it says that is there.
+  std::string leave_behind() {
+    if (trainer_.next_step() > first_step_) write();
+    return is_described_ ? resumes_from(trainer_.next_step()) : "nothing was written";
+  }
+
+ private:
+  static std::string resumes_from(std::int64_t step) {
+    return "--resume goes on from the checkpoint of step " + std::to_string(step);
+  }
+
+  void write_now() {
     const std::filesystem::path checkpoint = folder_ / checkpoint_file;
     if (is_described_) return trainer_.write_checkpoint(checkpoint, settings_);
     std::vector<std::unique_ptr<io::AtomicFile>> files;
@@ -173,14 +194,6 @@ class Checkpoints {
     });
     is_described_ = true;
   }
-  /// For a run that ends before its end: what it says that is there.
-  std::string leave_behind() {
-    const std::string step = std::to_string(trainer_.next_step());
-    if (trainer_.next_step() > first_step_) write();
-    return is_described_ ? "--resume goes on from the checkpoint of step " + step : "nothing was written";
-  }
-
- private:
   /// Takes away the model that was there before, whose weights would else be read under this one's config,
   /// and what it had of tokens, and this one does not.
   void remove_other_model() const {
@@ -198,7 +211,7 @@ class Checkpoints {
   const TrainInputs& inputs_;
   std::string settings_;
   std::filesystem::path folder_;
-  std::int64_t first_step_;
+  std::int64_t first_step_, kept_step_;
   bool writes_, is_described_, writes_over_;
   /// The model's tokenizer, by names of files.
   std::optional<std::vector<std::pair<std::string, std::string>>> beside_;
