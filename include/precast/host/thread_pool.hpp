@@ -99,14 +99,15 @@ class ThreadPool {
     ::pthread_atfork(nullptr, nullptr, [] { instance().forget_workers(); });
   }
 
+  /// From here on no job begins; one that runs comes to its end.
   void end() {
-    // libgomp calls exit() where it has no memory, on whichever thread that is. A worker can neither join
-    // itself nor wait for who waits for it: the program ends here.
+    ended_ = true;
+    std::unique_lock running(running_, std::defer_lock);
+    if (!inside_parallel_for) running.lock();
+    // Else its own job is the one that runs: libgomp calls exit() where it has no memory, on whichever thread
+    // that is. A worker can neither join itself nor wait for who waits for it: the program ends here.
     for (const std::thread& worker : workers_)
       if (worker.get_id() == std::this_thread::get_id()) std::_Exit(EXIT_FAILURE);
-    std::unique_lock running(running_, std::defer_lock);
-    if (!inside_parallel_for) running.lock();  // else its own job is the one that runs
-    ended_ = true;
     stop_workers();
   }
 
@@ -207,11 +208,10 @@ class ThreadPool {
 
   std::atomic<int> threads_;
   std::vector<std::thread> workers_;
-  std::mutex running_;  // held while a job runs, and guards ended_
-  bool ended_ = false;
-  std::mutex sleep_;  // guards sleeping and the failure
+  std::mutex running_;  // held while a job runs
+  std::mutex sleep_;    // guards sleeping and the failure
   std::condition_variable wake_, finished_;
-  std::atomic<bool> stopping_{false}, failed_{false}, caller_sleeps_{false};
+  std::atomic<bool> stopping_{false}, ended_{false}, failed_{false}, caller_sleeps_{false};
   std::atomic<int> sleepers_{0};
   std::atomic<std::uint64_t> ticket_{closed};
   std::atomic<std::int64_t> tasks_{0}, done_{0};
