@@ -1,8 +1,11 @@
-// Runs ops before main(), in it, at the end of a thread, and after all that ops themselves keep would have
-// been destroyed in the usual order: what was made last goes first.
+// Runs ops in main(), at the end of a thread, and after all that ops themselves keep would have been
+// destroyed in the usual order, in which what was made last goes first; and the same in the child of a fork.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <precast/ops/linear.hpp>
 #include <precast/ops/softmax.hpp>
@@ -45,5 +48,12 @@ int main() {
     run_ops("a thread");
   }).join();
   run_ops("main");
-  return 0;
+  const pid_t child = ::fork();
+  if (child < 0) return EXIT_FAILURE;
+  if (child == 0) {
+    run_ops("the child of a fork");
+    return 0;  // to the same end
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
 }
