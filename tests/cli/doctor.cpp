@@ -207,7 +207,7 @@ TEST_CASE(
   const nlohmann::json report = examined(model, {"--policies", "f16"});
   CHECK(policy_of(report, "f16")["treatment"]["changes"] == Words{"--upcast-attention"});
   CHECK(report["recommended"]["name"] == "memory");
-  CHECK(report["recommended"]["reason"] == "no other was examined");
+  CHECK(report["recommended"]["reason"] == "the cure of the one policy that was asked for");
 }
 
 TEST_CASE("doctor: scores that come near f16's end are in the headroom, and what keeps them in f32 is told") {
