@@ -82,12 +82,28 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   check_output_files(files);
 }
 
+/// A picture is worth more than its previews: of one that cannot be written a warning is told, and no other
+/// follows.
+std::optional<families::PreviewWish> dispensable(std::optional<families::PreviewWish> wish) {
+  if (!wish) return wish;
+  wish->show = [show = wish->show, lost = false](const families::Preview& preview) mutable {
+    if (lost) return;
+    try {
+      show(preview);
+    } catch (const InputError& failed) {
+      lost = true;
+      tell_warnings({std::string(failed.what()) + "; the run goes on without previews"});
+    }
+  };
+  return wish;
+}
+
 /// What is asked for; no file was read yet but the prompts'.
 families::Request asked_for(const GenerateOptions& options) {
   families::Request request = options.run.request();
   options.start.apply(request);
   check_picture_name(options.output, recorded_texts(request));
-  request.preview = options.preview.wish(options.output, options.quality, options.old_files());
+  request.preview = dispensable(options.preview.wish(options.output, options.quality, options.old_files()));
   request.written_as = image::Encoding{image::format_of_name(options.output), options.quality};
   return request;
 }

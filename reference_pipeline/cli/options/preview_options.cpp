@@ -2,7 +2,6 @@
 #include <cli/options/output_files.hpp>
 #include <cli/options/preview_options.hpp>
 #include <cli/options/run_options.hpp>
-#include <cli/running/run_report.hpp>
 #include <image/picture_file.hpp>
 
 namespace precast::cli {
@@ -26,16 +25,9 @@ std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem:
   } catch (const InputError& wrong) {
     throw UsageError(std::string("--preview-output: ") + wrong.what());
   }
-  const auto write = [target = *target, quality, old,
-                      lost = false](const families::Preview& preview) mutable {
-    if (lost) return;
-    try {
-      write_output(target, image::encode_image(image::format_of_name(target), preview.picture, {}, quality),
-                   old);
-    } catch (const InputError& failed) {
-      lost = true;  // the pictures are worth more
-      tell_warnings({std::string(failed.what()) + "; the run goes on without previews"});
-    }
+  const auto write = [target = *target, quality, old](const families::Preview& preview) mutable {
+    write_output(target, image::encode_image(image::format_of_name(target), preview.picture, {}, quality),
+                 old);
     old = io::OldFile::replaced;  // what the next one meets is this one
   };
   return families::PreviewWish{*every, vae, write};
