@@ -152,7 +152,7 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
     bytes += share["bytes"].get<std::int64_t>();
   CHECK(json["after"]["bytes"] == bytes);
   CHECK(fs::file_size(out) > static_cast<std::uintmax_t>(bytes));
-  CHECK(json["instead"].size() > 0);
+  REQUIRE_FALSE(json["instead"].empty());
   CHECK(json["instead"][0]["instead_of"] == "q4_k");
   // A rule without a match is a warning, and the file is written.
   const auto warned = run({"convert", transformer, out, "--type", "q8_0", "--rule", "img_attn_nowhere=q4_0"});
@@ -341,7 +341,7 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
 
 TEST_CASE("convert: what a killed conversion left of a folder is swept away, and nothing else") {
   const Scratch scratch;
-  const fs::path here = scratch.path(), left = here / ".precast-999999-0.tmp",
+  const fs::path &here = scratch.path(), left = here / ".precast-999999-0.tmp",
                  other = here / ".precast-x.tmp";
   fs::create_directories(left / "transformer");
   fs::create_directories(other);
