@@ -44,17 +44,17 @@ std::optional<std::int64_t> left_to_one(const fs::path& group, const Names& name
   return std::clamp<std::int64_t>(*limit - *used + pages_of_files(group, names), 0, *limit);
 }
 
+void keep_least(std::optional<std::int64_t>& least, std::optional<std::int64_t> left) {
+  if (left && (!least || *left < *least)) least = left;
+}
+
 /// Of the group of that path and of those above it. A container's own group may be the root of what is
 /// mounted, and its path be of the machine outside.
 std::optional<std::int64_t> left_along(const fs::path& mounted, std::string_view path, const Names& names) {
   std::optional<std::int64_t> least;
-  const auto consider = [&](const fs::path& group) {
-    const auto left = left_to_one(group, names);
-    if (left && (!least || *left < *least)) least = left;
-  };
   for (fs::path below = fs::path(path).relative_path(); !below.empty(); below = below.parent_path())
-    consider(mounted / below);
-  consider(mounted);
+    keep_least(least, left_to_one(mounted / below, names));
+  keep_least(least, left_to_one(mounted, names));
   return least;
 }
 
@@ -87,7 +87,7 @@ std::optional<std::int64_t> left_to_control_groups(const fs::path& groups, const
     } else if (has_controller(controllers, "memory")) {
       left = left_along(mounted / "memory", path, version_1);
     }
-    if (left && (!least || *left < *least)) least = left;
+    keep_least(least, left);
   }
   return least;
 }

@@ -18,13 +18,6 @@ namespace precast::families {
 
 namespace {
 
-std::optional<std::int64_t> number_in(const char* file) {
-  std::ifstream stream(file);
-  std::int64_t value = 0;
-  if (stream >> value) return value;
-  return std::nullopt;
-}
-
 std::optional<std::int64_t> available_to_system() {
   std::ifstream stream("/proc/meminfo");
   std::string name, unit;
@@ -37,10 +30,10 @@ std::optional<std::int64_t> available_to_system() {
 std::optional<std::int64_t> left_in_address_space() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  const auto pages = number_in("/proc/self/statm");
-  if (!pages) return std::nullopt;
-  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - *pages * sysconf(_SC_PAGESIZE),
-                                0);
+  std::ifstream stream("/proc/self/statm");
+  std::int64_t pages = 0;
+  if (!(stream >> pages)) return std::nullopt;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - pages * sysconf(_SC_PAGESIZE), 0);
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ std::string name_without_head(const std::string& name) {
   return name;
 }
 
+/// The name that a parameter has in these files.
+std::string name_in(const io::ComponentSource& source, const ParameterFacts& facts) {
+  return source.contains(facts.name) ? facts.name : name_without_head(facts.name);
+}
+
 /// Of f64, which nothing here computes with, each value is rounded once.
 std::vector<f32> values_of_entry(const io::TensorEntry& entry) {
   if (entry.dtype.file_name != "F64") return weights::values_of(entry);
@@ -144,7 +149,7 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
   };
   ParameterValues all;
   for (const ParameterFacts& facts : parameters_of(config)) {
-    const std::string name = source.contains(facts.name) ? facts.name : name_without_head(facts.name);
+    const std::string name = name_in(source, facts);
     const weights::WeightTensor* const whole = scaled(name);
     const Shape shape = whole ? whole->shape : source.find(source.contains(name) ? name : facts.name).shape;
     if (shape != facts.stored_shape())
@@ -169,8 +174,7 @@ std::vector<std::string> unread_tensors(const std::filesystem::path& folder,
                                         const LanguageModelConfig& config) {
   const io::ComponentSource source(folder);
   std::set<std::string, std::less<>> read{head};  // of a tied one it is seen that it is the same
-  for (const ParameterFacts& facts : parameters_of(config))
-    read.insert(source.contains(facts.name) ? facts.name : name_without_head(facts.name));
+  for (const ParameterFacts& facts : parameters_of(config)) read.insert(name_in(source, facts));
   // Masks of GPT-2 and frequencies of Llama that older files have.
   const auto is_buffer = [](const std::string& name) {
     return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||

@@ -46,8 +46,7 @@ void check_measuring(const CostOptions& options) {
   if (options.samples.empty() && !options.only_estimates)
     throw UsageError(
         "there is no --samples: give a file that `precast record` wrote, or --merge cost files, or "
-        "--importance "
-        "FILE --estimates-only");
+        "--importance FILE --estimates-only");
 }
 
 /// What an importance file says of each matrix of blocks. Throws InputError where it says nothing of any.
