@@ -13,12 +13,25 @@ namespace precast::casting {
 /// Which of a cost file's numbers is meant.
 enum class Measure : std::uint8_t { cost, loss, relative_cost, relative_loss, estimate };
 
-/// Their keys in files and words on command lines, by value.
-inline constexpr std::array<std::string_view, 5> measure_names{"cost", "loss", "relative_cost",
-                                                               "relative_loss", "estimate"};
+inline constexpr std::array all_measures{Measure::cost, Measure::loss, Measure::relative_cost,
+                                         Measure::relative_loss, Measure::estimate};
 
-/// The same words for help and completions.
-inline constexpr char measure_choices[] = "cost|loss|relative_cost|relative_loss|estimate";
+/// Its key in files and word on command lines.
+constexpr std::string_view to_string(Measure measure) {
+  switch (measure) {
+    case Measure::cost:
+      return "cost";
+    case Measure::loss:
+      return "loss";
+    case Measure::relative_cost:
+      return "relative_cost";
+    case Measure::relative_loss:
+      return "relative_loss";
+    case Measure::estimate:
+      return "estimate";
+  }
+  return {};
+}
 
 /// That number, where it is known.
 inline std::optional<double> value_of(const TypeCost& cost, Measure measure) {

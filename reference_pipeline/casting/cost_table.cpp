@@ -26,8 +26,7 @@ std::vector<std::string> types_with(const CostFile& file, Measure measure) {
     });
   });
   if (found.empty() && !types.empty())
-    throw InputError("no layer has a number for '" +
-                     std::string(measure_names[static_cast<std::size_t>(measure)]) + "': " +
+    throw InputError("no layer has a number for '" + std::string(to_string(measure)) + "': " +
                      (measure == Measure::estimate ? "precast cost --importance adds it"
                                                    : "choose another --measure, or measure it"));
   return measure == Measure::estimate ? found : types;
@@ -69,8 +68,7 @@ std::optional<double> agreement(const CostFile& file, const std::string& type, M
 
 void add_agreement(const CostFile& file, CostTable& table) {
   for (const Measure measure : {Measure::relative_loss, Measure::relative_cost}) {
-    std::vector<std::string> row{"rank correlation with " +
-                                 std::string(measure_names[static_cast<std::size_t>(measure)])};
+    std::vector<std::string> row{"rank correlation with " + std::string(to_string(measure))};
     bool any = false;
     for (const std::string& type : std::span(table.rows.front()).subspan(1)) {
       const auto correlation = agreement(file, type, measure);

@@ -62,9 +62,9 @@ std::string advice_without(const LayerCost& layer, Measure measure) {
                                [&](const auto& type) { return value_of(type.second, wanted).has_value(); });
   };
   std::string others;
-  for (std::size_t i = 0; i < measure_names.size() && !has(measure); ++i)
-    if (has(static_cast<Measure>(i)))
-      others += (others.empty() ? "" : " or ") + std::string(measure_names[i]);
+  if (!has(measure))
+    for (const Measure other : all_measures)
+      if (has(other)) others += (others.empty() ? "" : " or ") + std::string(to_string(other));
   return others.empty() ? "leave the layer out, or give it a type that keeps it finite"
                         : "plan by a number that it has, with --measure " + others;
 }
@@ -89,8 +89,7 @@ LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std:
   }
   if (choices.types.empty())
     throw io::file_error(path, named_layer(layer) + "no type has a finite '" +
-                                   std::string(measure_names[static_cast<std::size_t>(measure)]) +
-                                   "': " + advice_without(layer, measure));
+                                   std::string(to_string(measure)) + "': " + advice_without(layer, measure));
   return choices;
 }
 
@@ -232,8 +231,8 @@ PlannedSize size_of_plan(const CostFile& file, const Plan& plan, const std::file
     const auto found = layer->types.find(type);
     const auto error = found == layer->types.end() ? std::nullopt : value_of(found->second, measure);
     if (!error)
-      throw problem("the cost file has no '" + std::string(measure_names[static_cast<std::size_t>(measure)]) +
-                    "' of " + io::printable(type, 40) + " there");
+      throw problem("the cost file has no '" + std::string(to_string(measure)) + "' of " +
+                    io::printable(type, 40) + " there");
     const auto bits = found->second.bits ? found->second.bits : file.bits_of(type);
     if (!bits) throw problem("the cost file does not say the bits of " + io::printable(type, 40));
     size.bytes += bytes_at(*layer->parameters, *bits);

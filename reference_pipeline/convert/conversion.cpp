@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include <convert/conversion.hpp>
@@ -270,6 +271,9 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
           for (const std::string& name : {tensor.name, source->name}) names.push_back(component + '.' + name);
         names.push_back(source->name);
       }
+    if (tensor.shape.rank() == 1)
+      for (const Piece& piece : tensor.pieces)
+        facts.values_in_run = std::gcd(facts.values_in_run, piece.count);
     tensor.chosen = chooser.choose(facts, container);
   }
 }
@@ -286,13 +290,6 @@ void Conversion::check_types() const {
                    ? "choose another type, or the other kind of file"
                    : "what is not of floating point keeps its type: write the other kind of file"));
     }
-    // Rows are whole blocks; the parts of a bias need not be.
-    for (const Piece& piece : tensor.pieces)
-      if (piece.count % tensor.chosen.type.values_per_block != 0)
-        throw io::tensor_error(input_.path(), piece.from->name,
-                               "is a part of '" + tensor.name + "' that is no whole blocks of " +
-                                   std::string(tensor.chosen.type.name) +
-                                   ": choose f32 or bf16 for it, with --rule");
   }
 }
 

@@ -72,7 +72,7 @@ DtypeInfo kept_type(const TensorFacts& facts, Container container) {
   if (!facts.is_float) return facts.from;
   // Other readers of GGUF expect f32 in what is no matrix.
   if (container == Container::gguf && facts.shape.rank() <= 1 && !is_block(facts.from)) return exact;
-  const bool whole = facts.shape.back() % facts.from.values_per_block == 0;
+  const bool whole = facts.values_in_run % facts.from.values_per_block == 0;
   const bool fits =
       !is_scaled(facts.from, container) || can_be_scaled(facts.from, facts.names.front(), facts.shape);
   if (whole && fits && holds(container, facts.from) && facts.from != f64_info) return facts.from;
@@ -226,15 +226,18 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
     if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
   // What takes the place of a type that was added may be one that its kind of file does not have.
-  if (const auto type = casting::fitting_type(*wish.type, facts.shape);
+  const Shape run = facts.shape.rank() > 1 ? facts.shape : Shape{facts.values_in_run};
+  if (const auto type = casting::fitting_type(*wish.type, run);
       type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type))) {
-    const bool divides_rows = type->name == wish.type->name;
+    const bool divides = type->name == wish.type->name;
+    const auto undivided = divides ? std::nullopt : std::optional(facts.values_in_run);
     if (is_scaled(*type, container) && !can_be_scaled(*type, facts.names.front(), facts.shape))
-      return {kept, "no matrix of a layer", wish.type, divides_rows};
-    return {*type, {}, divides_rows ? std::nullopt : wish.type, divides_rows};
+      return {kept, "no matrix of a layer", wish.type, undivided};
+    return {*type, {}, divides ? std::nullopt : wish.type, undivided};
   }
-  const bool divides_rows = facts.shape.back() % wish.type->values_per_block == 0;
-  return {kept, divides_rows ? "no matrix of a layer" : "no block divides its rows", wish.type, divides_rows};
+  if (facts.values_in_run % wish.type->values_per_block == 0)
+    return {kept, "no matrix of a layer", wish.type};
+  return {kept, "no block divides its rows", wish.type, facts.values_in_run};
 }
 
 std::vector<std::string> TypeChooser::unmatched_rules() const {

@@ -63,13 +63,16 @@ struct TensorFacts {
   std::vector<std::string> more_names_in_plans{};  ///< diffusers', by which layers are planned
   /// Of a tensor that is put together from several: the names of each part, the output's own among them.
   std::vector<std::vector<std::string>> parts{};
+  /// What must be whole blocks of the type: rows, or, of a bias that is put together, its parts.
+  std::int64_t values_in_run = shape.rank() > 0 ? shape.back() : 1;
 };
 
 struct ChosenType {
   DtypeInfo type;
   std::string_view kept_because;        ///< "" where the tensor has the type that was asked for
   std::optional<DtypeInfo> instead_of;  ///< the type that was asked for, where it has another one
-  bool divides_rows = true;             ///< whether that type's blocks divide its rows
+  /// How many values its rows, or the parts of a bias, have, where that type's blocks do not divide them.
+  std::optional<std::int64_t> undivided{};
 };
 
 /// Chooses types, and counts what rules and the plan matched.

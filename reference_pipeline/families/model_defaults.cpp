@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include <families/model_defaults.hpp>
-#include <families/request_limits.hpp>
+#include <families/setting_ranges.hpp>
 
 namespace precast::families {
 
@@ -15,7 +15,8 @@ ModelDefaults ModelDefaults::from(const io::Config& json) {
   defaults.steps = integer("steps", most_steps);
   defaults.width = integer("width", largest_side);
   defaults.height = integer("height", largest_side);
-  if (json.has("guidance")) defaults.guidance = json.number("guidance", 0, 1000);
+  if (json.has("guidance"))
+    defaults.guidance = json.number("guidance", guidance_range.least, guidance_range.most);
   if (json.has("preview")) defaults.preview = PreviewMap::from(json);
   return defaults;
 }

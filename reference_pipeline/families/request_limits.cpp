@@ -24,6 +24,12 @@ RequestError out_of_range(std::string_view what, const std::string& value, const
   return RequestError(std::string(what) + " is " + value + ": it must be " + range);
 }
 
+void require_in(const Range& range, std::string_view what, double value) {
+  if (!(value >= range.least && value <= range.most))
+    throw out_of_range(what, io::shortest(value),
+                       "from " + io::shortest(range.least) + " to " + io::shortest(range.most));
+}
+
 void check_counts(const Request& full) {
   if (full.prompts.empty()) throw RequestError("there is no prompt: give at least one");
   if (*full.steps < 1 || *full.steps > most_steps)
@@ -31,8 +37,7 @@ void check_counts(const Request& full) {
   if (full.batch < 1 || pictures(full) > most_pictures)
     throw out_of_range("batch", std::to_string(full.batch),
                        "at least 1, for at most " + std::to_string(most_pictures) + " pictures in all");
-  if (!(full.strength >= 0 && full.strength <= 1))
-    throw out_of_range("strength", io::shortest(full.strength), "from 0 to 1");
+  require_in(part_range, "strength", full.strength);
   if (full.preview && full.preview->every < 1)
     throw out_of_range("steps between previews", std::to_string(full.preview->every), "at least 1");
 }

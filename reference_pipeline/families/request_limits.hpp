@@ -6,13 +6,15 @@
 
 #include <families/request.hpp>
 #include <families/request_error.hpp>
+#include <families/setting_ranges.hpp>
 
 namespace precast::families {
 
-inline constexpr int largest_side = 16384, most_steps = 10000, most_pictures = 1024;
-
 /// "WHAT is VALUE: it must be RANGE".
 RequestError out_of_range(std::string_view what, const std::string& value, const std::string& range);
+
+/// Throws RequestError where a value lies outside of a range, or is NaN.
+void require_in(const Range& range, std::string_view what, double value);
 
 /// Throws RequestError where there is no prompt, or steps, batch, strength or previews are out of their
 /// ranges. `full` has its steps.

@@ -101,8 +101,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
 
   families::check_counts(full);
   full.preview.reset();
-  if (!(*full.guidance >= 0 && *full.guidance <= 1000))
-    throw out_of_range("guidance", io::shortest(*full.guidance), "from 0 to 1000");
+  families::require_in(families::guidance_range, "guidance", *full.guidance);
   if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
     throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
                        "from 1 to " + std::to_string(longest_t5));
@@ -110,8 +109,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
     throw out_of_range("T5 padding", std::to_string(*full.padding),
                        "from 1 to the max sequence length, " + std::to_string(*full.max_sequence_length));
   if (!guided) full.guidance.reset();  // it has been looked at, and does nothing
-  if (!(full.cfg_scale >= 1 && full.cfg_scale <= 1000))
-    throw out_of_range("CFG scale", std::to_string(full.cfg_scale), "from 1 (without) to 1000");
+  families::require_in(families::cfg_range, "CFG scale", full.cfg_scale);
   families::check_sides(full, 2 * factor, "two latents of " + io::counted(factor, "pixel"));
   if (request.preview && !request.preview->vae && !model.preview_map())
     throw families::RequestError("there is no map from the " + std::to_string(model.vae.latent_channels) +

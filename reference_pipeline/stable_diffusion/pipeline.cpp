@@ -34,10 +34,6 @@ sampling::SamplerKind sampler_kind(const std::string& name) {
   }
 }
 
-void check_part(std::string_view what, std::optional<double> value) {
-  if (value && !(*value >= 0 && *value <= 1)) throw out_of_range(what, io::shortest(*value), "from 0 to 1");
-}
-
 /// That the mask, the image and the latents that are given are those that a run can begin with.
 void check_start(const ModelFolder& folder, const Request& given) {
   if (given.image) image::check_pixels(*given.image, "the image to start from");
@@ -128,14 +124,13 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
 
   families::check_counts(full);
   full.preview.reset();
-  if (!(*full.guidance >= 0 && *full.guidance <= 1000))
-    throw out_of_range("guidance", io::shortest(*full.guidance), "from 0 to 1000");
+  families::require_in(families::guidance_range, "guidance", *full.guidance);
   families::check_sides(full, factor, "a latent of " + std::to_string(factor) + " pixels");
-  check_part("eta", request.eta);
-  check_part("guidance rescale", request.guidance_rescale);
+  if (request.eta) families::require_in(families::part_range, "eta", *request.eta);
+  if (request.guidance_rescale)
+    families::require_in(families::part_range, "guidance rescale", *request.guidance_rescale);
   for (const auto& score : {request.aesthetic_score, request.negative_aesthetic_score})
-    if (score && !(*score >= 0 && *score <= 100))
-      throw out_of_range("aesthetic score", io::shortest(*score), "from 0 to 100");
+    if (score) families::require_in(families::aesthetic_range, "aesthetic score", *score);
   full.clip_skip = request.clip_skip;
   if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
   if (Parts::guided(model, full)) {

@@ -116,7 +116,9 @@ std::vector<bool> blocks(const io::Config& json, const char* key, std::span<cons
   std::vector<std::string> names(defaults.begin(), defaults.end());
   if (json.has(key)) names = json.strings(key);
   std::vector<bool> attend;
-  for (const std::string& name : names) {
+  for (std::string& name : names) {
+    constexpr std::string_view of_first_configs = "UNetRes";
+    if (name.starts_with(of_first_configs)) name.erase(0, of_first_configs.size());
     if (name != attending && name != plain)
       throw json.error(key, "'" + io::printable(name, 40) + "' is not known here, only " +
                                 std::string(attending) + " and " + std::string(plain) + ": " +

@@ -1,4 +1,5 @@
-// expect: Policy: Storage<T> needs a dtype that memory can hold; tf32 is a format of operands only.
+// expect: Policy: Storage<T> needs a dtype that memory can hold; a format of operands only, such as tf32, is
+// never stored.
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

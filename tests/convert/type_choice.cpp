@@ -175,16 +175,25 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
   CHECK(instead("q4_k", 48) == "bf16");
   CHECK(instead("q8_0", 16) == "bf16");
   CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).instead_of == find_type("q4_k"));
-  CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 640}).divides_rows);
+  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).undivided == 640);
   CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).instead_of);
-  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 512}).divides_rows);
+  CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).undivided);
   // Its blocks divide the rows; that 8 of them are no whole tiles is another reason.
   const ChosenType in_tiles = chosen(wishes("mxfp8"), "a.weight", {8, 512}, Container::safetensors);
   CHECK(in_tiles.instead_of == find_type("mxfp8"));
-  CHECK(in_tiles.divides_rows);
+  CHECK(!in_tiles.undivided);
   const ChosenType odd = chosen(wishes("mxfp8"), "a.weight", {32, 100}, Container::safetensors);
   CHECK(odd.instead_of == find_type("mxfp8"));
-  CHECK(!odd.divides_rows);
+  CHECK(odd.undivided == 100);
+  // Of a bias that is put together, blocks are whole in its parts.
+  const TypeWishes of_bias = wishes("", {"bias=q8_0"});
+  TensorFacts halves{{"final_layer.adaLN_modulation.1.bias"}, {96}, *find_type("bf16"), true};
+  CHECK(TypeChooser(of_bias).choose(halves, Container::gguf).type.name == "q8_0");
+  halves.values_in_run = 48;
+  const ChosenType stays = TypeChooser(of_bias).choose(halves, Container::gguf);
+  CHECK(stays.type.name == "f32");
+  CHECK(stays.instead_of == find_type("q8_0"));
+  CHECK(stays.undivided == 48);
   for (const BlockFormat& format : block_formats)
     for (const std::int64_t columns : {32, 64, 96, 128, 224, 256, 640}) {
       if (columns % format.info.values_per_block == 0) continue;

@@ -142,6 +142,9 @@ TEST_CASE("a UNet's config is read as it is written") {
   json["act_fn"] = "swish";
   json["class_embed_type"] = nullptr;
   CHECK(complaint(json) == "");
+  json["down_block_types"] = {"UNetResDownBlock2D", "UNetResCrossAttnDownBlock2D"};
+  CHECK(!config_of(json).levels[0].attention_down);
+  CHECK(config_of(json).levels[1].attention_down);
 }
 
 TEST_CASE("a value that no UNet here has is one line that names its key") {

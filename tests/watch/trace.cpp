@@ -1,8 +1,12 @@
 // Trace keeps the first value that is not finite, and says what cures it.
+#include <initializer_list>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
+#include <precast/dtype/scalar.hpp>
 #include <precast/watch/trace.hpp>
 
 using namespace precast;
@@ -12,6 +16,7 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double bf16_max = dtype_traits<bf16>::format.max();
 
 OpRecord op(std::string_view name, std::string_view operand, std::string_view inside,
             std::string_view result) {
@@ -54,8 +59,7 @@ TEST_CASE("a result above the range of its dtype") {
                      "does Overflow<Saturate>"));
   // Casting attention up does not cure what its result cannot hold.
   CHECK(cure_for({op("Attention", "f32", "f32", "f16"), 0, inf, -70000, 0, 65504}) == Cure::store_bf16);
-  CHECK(cure_for({op("Matmul", "bf16", "", "bf16"), 0, inf, 3.4e38, 0, 3.3895313892515355e38}) ==
-        Cure::store_f32);
+  CHECK(cure_for({op("Matmul", "bf16", "", "bf16"), 0, inf, 3.4e38, 0, bf16_max}) == Cure::store_f32);
 }
 
 TEST_CASE("a product that overflows on the way") {
@@ -81,8 +85,10 @@ TEST_CASE("a program spells the cures as its own options") {
 }
 
 TEST_CASE("weights that the dtype at rest may have made infinite") {
-  for (const std::string_view storage : {"f16", "fp8_e4m3"}) {
-    NonFinite found{op("Matmul", "f16", "", "f16"), 0, not_a_number, inf, 0, 65504};
+  // The last is a dtype that a user may have added.
+  for (const auto& [storage, largest] : std::initializer_list<std::pair<std::string_view, double>>{
+           {"f16", 65504}, {"fp8_e4m3", 448}, {"e3m4", 15.5}}) {
+    NonFinite found{op("Matmul", "f16", "", "f16"), 0, not_a_number, inf, 0, 65504, largest};
     found.record.storage = storage;
     CHECK(cause_of(found) == Cause::weights);
     CHECK(cure_for(found) == Cure::store_bf16);
@@ -95,7 +101,7 @@ TEST_CASE("weights that the dtype at rest may have made infinite") {
 
 TEST_CASE("what no precision cures") {
   for (const double in_f32 : {inf, -inf, not_a_number}) {
-    NonFinite found{op("Matmul", "bf16", "", "bf16"), 0, not_a_number, in_f32, 0, 65504};
+    NonFinite found{op("Matmul", "bf16", "", "bf16"), 0, not_a_number, in_f32, 0, bf16_max, bf16_max};
     found.record.storage = "bf16";
     CHECK(cause_of(found) == Cause::input);
     CHECK(cure_for(found) == Cure::none);

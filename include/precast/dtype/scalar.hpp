@@ -65,6 +65,7 @@ template <>
 struct dtype_traits<tf32> : detail::scalar_traits<tf32> {
   static constexpr std::string_view name = "tf32";
   static constexpr FloatFormat format{8, 10};
+  static constexpr bool operands_only = true;
   using between_ops = f32;
 };
 template <>

@@ -69,7 +69,7 @@ void report_active(std::string_view function, std::string_view op_class, View<co
   told.on_op(record);
   if (extremes.all_finite() || !told.wants_non_finite()) return;
   const std::int64_t first = extremes.first_non_finite;
-  NonFinite found{record, first, 0, 0, 0, dtype_traits<T>::format.max()};
+  NonFinite found{record, first, 0, 0, 0, dtype_traits<T>::format.max(), ran.storage_max};
   found.value = to_double(value_at(result, first));
   const Tensor<f32> wide = in_f32.result(in_f32.calls);
   found.value_in_f32 = value_at(wide.view(), first);

@@ -37,10 +37,7 @@ void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs)
   (require_rows_apart(name, outs), ...);
   require_results_apart(name, outs...);
   if (MemoryCounter::active()) {
-    constexpr bool takes_memory =
-        std::is_same_v<Op, Matmul> || std::is_same_v<Op, Attention> ||
-        ((std::is_same_v<Op, Norm> || std::is_same_v<Op, Reduction>)&&!backend::Memory::on_host);
-    if constexpr (takes_memory) kernel(Types{}, outs...);
+    if constexpr (takes_memory<Op>) kernel(Types{}, outs...);
     return;
   }
 #if PRECAST_HAS_WATCH

@@ -145,6 +145,14 @@ void run_in_place([[maybe_unused]] bool in_place, Run&& run, View<T>... outs) {
   run(outs...);
 }
 
+/// Whether kernels of an op class take memory of their own. A dry run calls them, and no others.
+template <OpClass Op>
+inline constexpr bool takes_memory = std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> ||
+                                     std::is_same_v<Op, Attention> ||
+                                     (!backend::Memory::on_host &&
+                                      (std::is_same_v<Op, Norm> || std::is_same_v<Op, Reduction> ||
+                                       std::is_same_v<Op, Loss>));
+
 /// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
 /// time, with `widened_to_f32<Types>`, so `out` must be apart from what it reads (run_op_in_place).
 template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>
@@ -152,10 +160,7 @@ void run_op_into(std::string_view name, View<typename Types::result> out, Kernel
                  [[maybe_unused]] Probe&& probe = {}) {
   require_rows_apart(name, out);
   if (MemoryCounter::active()) {
-    constexpr bool takes_memory = std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> ||
-                                  std::is_same_v<Op, Attention> ||
-                                  (std::is_same_v<Op, Norm> && !backend::Memory::on_host);
-    if constexpr (takes_memory) kernel(Types{}, out);
+    if constexpr (takes_memory<Op>) kernel(Types{}, out);
     return;
   }
 #if PRECAST_HAS_WATCH

@@ -11,15 +11,15 @@ namespace precast {
 enum class AutocastList : std::uint8_t {
   none,             ///< nothing: the operator runs in the dtype that its operands have
   lower_precision,  ///< casts them to the chosen dtype, f16 or bf16
-  f32,              ///< casts them to f32
-  f32_set_dtype,    ///< asks for an f32 result where the caller names no dtype
+  fp32,             ///< casts them to f32
+  fp32_set_dtype,   ///< asks for an f32 result where the caller names no dtype
   promote,          ///< casts them to the widest among them
   banned,           ///< throws
 };
 
 /// The lists by name, in the order in which they are printed.
-inline constexpr std::array autocast_lists{AutocastList::lower_precision, AutocastList::f32,
-                                           AutocastList::f32_set_dtype, AutocastList::promote,
+inline constexpr std::array autocast_lists{AutocastList::lower_precision, AutocastList::fp32,
+                                           AutocastList::fp32_set_dtype, AutocastList::promote,
                                            AutocastList::banned};
 
 constexpr std::string_view to_string(AutocastList list) {
@@ -28,9 +28,9 @@ constexpr std::string_view to_string(AutocastList list) {
       return "none";
     case AutocastList::lower_precision:
       return "lower_precision";
-    case AutocastList::f32:
+    case AutocastList::fp32:
       return "f32";
-    case AutocastList::f32_set_dtype:
+    case AutocastList::fp32_set_dtype:
       return "f32_set_dtype";
     case AutocastList::promote:
       return "promote";

@@ -3,14 +3,18 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <precast/policy/autocast.hpp>
 #include <precast/policy/op_class.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/options.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/policy/training_policies.hpp>
 
@@ -21,30 +25,30 @@ struct FlowStep {
   std::string_view path;      ///< "blocks.0.attn.qkv"
   std::string_view function;  ///< of Precast: "linear"
   std::string_view op;        ///< its class: "Matmul"
-  bool lower_on_cuda;         ///< whether its result is f16 or bf16 under autocast on CUDA, else f32
-  bool lower_on_cpu;
+  /// Whether its result is f16 or bf16 under autocast, on CUDA and the CPU alike, else f32.
+  bool in_lower_precision;
 };
 
 /// A language model of one block as autocast_amp_notebook.md writes it: embeddings of tokens and places,
 /// layer norm, attention, layer norm, gelu between two layers, layer norm, head, loss. In the order in which
 /// it runs.
 inline constexpr std::array dtype_flow_steps{
-    FlowStep{"tok_emb", "embedding", Pointwise::name, false, false},
-    FlowStep{"pos_emb", "embedding", Pointwise::name, false, false},
-    FlowStep{"x", "add", Pointwise::name, false, false},
-    FlowStep{"blocks.0.ln1", "layer_norm", Norm::name, false, false},
-    FlowStep{"blocks.0.attn.qkv", "linear", Matmul::name, true, true},
-    FlowStep{"blocks.0.attn", "attention", Attention::name, true, true},
-    FlowStep{"blocks.0.attn.proj", "linear", Matmul::name, true, true},
-    FlowStep{"blocks.0.residual_1", "add", Pointwise::name, false, false},
-    FlowStep{"blocks.0.ln2", "layer_norm", Norm::name, false, false},
-    FlowStep{"blocks.0.mlp.fc1", "linear", Matmul::name, true, true},
-    FlowStep{"blocks.0.mlp.gelu", "activate", Pointwise::name, true, true},
-    FlowStep{"blocks.0.mlp.fc2", "linear", Matmul::name, true, true},
-    FlowStep{"blocks.0.residual_2", "add", Pointwise::name, false, false},
-    FlowStep{"ln_f", "layer_norm", Norm::name, false, false},
-    FlowStep{"head", "linear", Matmul::name, true, true},
-    FlowStep{"loss", "cross_entropy", Loss::name, false, false},
+    FlowStep{"tok_emb", "embedding", Pointwise::name, false},
+    FlowStep{"pos_emb", "embedding", Pointwise::name, false},
+    FlowStep{"x", "add", Pointwise::name, false},
+    FlowStep{"blocks.0.ln1", "layer_norm", Norm::name, false},
+    FlowStep{"blocks.0.attn.qkv", "linear", Matmul::name, true},
+    FlowStep{"blocks.0.attn", "attention", Attention::name, true},
+    FlowStep{"blocks.0.attn.proj", "linear", Matmul::name, true},
+    FlowStep{"blocks.0.residual_1", "add", Pointwise::name, false},
+    FlowStep{"blocks.0.ln2", "layer_norm", Norm::name, false},
+    FlowStep{"blocks.0.mlp.fc1", "linear", Matmul::name, true},
+    FlowStep{"blocks.0.mlp.gelu", "activate", Pointwise::name, true},
+    FlowStep{"blocks.0.mlp.fc2", "linear", Matmul::name, true},
+    FlowStep{"blocks.0.residual_2", "add", Pointwise::name, false},
+    FlowStep{"ln_f", "layer_norm", Norm::name, false},
+    FlowStep{"head", "linear", Matmul::name, true},
+    FlowStep{"loss", "cross_entropy", Loss::name, false},
 };
 
 /// The five dtypes of a step by name; empty where its op has none.
@@ -78,27 +82,28 @@ struct FlowPolicy {
 
 namespace detail {
 
-template <Literal Name, class Visitor>
-constexpr void visit_flow_of_training(Visitor& visitor) {
-  visitor(FlowPolicy<training_policy_named<Name>>{Name.view()});
+template <std::size_t Place>
+using PresetPolicy = typename PolicyPath<named_presets[Place].choice>::policy;
+
+template <class Visitor, std::size_t... Preset, class... Regimes>
+constexpr void visit_flow_policies(Visitor& visitor, std::index_sequence<Preset...>,
+                                   const std::tuple<Regimes...>*) {
+  (visitor(FlowPolicy<PresetPolicy<Preset>>{named_presets[Preset].name}), ...);
+  const auto visit_regime = [&]<class Regime>(std::type_identity<Regime>) {
+    using P = typename Regime::template with<>;
+    if constexpr (!(std::is_same_v<P, PresetPolicy<Preset>> || ...)) visitor(FlowPolicy<P>{Regime::name});
+  };
+  (visit_regime(std::type_identity<Regimes>{}), ...);
 }
 
 }  // namespace detail
 
-/// Calls `visitor(FlowPolicy<P>{name})` for the policies that tables of the flow have: the presets, and the
-/// policies of training, by their names.
+/// Calls `visitor(FlowPolicy<P>{name})` for the policies that tables of the flow have: the presets, and what
+/// models are trained under, by their names; a policy of both is a preset.
 template <class Visitor>
 constexpr void for_each_flow_policy(Visitor&& visitor) {
-  visitor(FlowPolicy<presets::Quality>{"quality"});
-  visitor(FlowPolicy<presets::Balanced>{"balanced"});
-  visitor(FlowPolicy<presets::Fast>{"fast"});
-  visitor(FlowPolicy<presets::Memory>{"memory"});
-  detail::visit_flow_of_training<"bf16">(visitor);
-  detail::visit_flow_of_training<"f16">(visitor);
-  detail::visit_flow_of_training<"amp-bf16">(visitor);
-  detail::visit_flow_of_training<"amp-f16">(visitor);
-  detail::visit_flow_of_training<"naive-f16">(visitor);
-  detail::visit_flow_of_training<"fp8">(visitor);
+  detail::visit_flow_policies(visitor, std::make_index_sequence<named_presets.size()>(),
+                              static_cast<const TrainingRegimes*>(nullptr));
 }
 
 }  // namespace precast

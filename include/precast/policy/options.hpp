@@ -76,7 +76,11 @@ template <class Mode>
 inline constexpr OptionKind option_kind<Overflow<Mode>> = OptionKind::overflow;
 
 template <class T>
-inline constexpr bool is_resting = Dtype<T> && !std::is_same_v<T, tf32>;
+concept OperandsOnly = requires {
+  requires dtype_traits<T>::operands_only;
+};
+template <class T>
+inline constexpr bool is_resting = Dtype<T> && !OperandsOnly<T>;
 
 // Overload look-up over inherited options: each pick is one overload resolution, however many options there
 // are.

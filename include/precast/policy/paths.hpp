@@ -7,6 +7,7 @@
 
 #include <precast/error.hpp>
 #include <precast/policy/choice.hpp>
+#include <precast/policy/name_list.hpp>
 #include <precast/policy/presets.hpp>
 
 // Without CMake, as in a project that only includes headers, every path is there.
@@ -24,11 +25,7 @@ static_assert(compiled_preset == "all" || preset_named(compiled_preset),
 /// Whether PRECAST_PRECISIONS holds a precision.
 constexpr bool precision_compiled([[maybe_unused]] Precision precision) {
 #ifdef PRECAST_PRECISION_NAMES
-  const std::string_view names = "," PRECAST_PRECISION_NAMES ",";  // "f32,bf16"
-  const std::string_view name = to_string(precision);
-  for (std::size_t at = names.find(name); at != names.npos; at = names.find(name, at + 1))
-    if (names[at - 1] == ',' && names[at + name.size()] == ',') return true;
-  return false;
+  return detail::list_holds(PRECAST_PRECISION_NAMES, to_string(precision));
 #else
   return true;
 #endif

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <precast/error.hpp>
+#include <precast/policy/name_list.hpp>
 
 // Without CMake, as in a project that only includes headers, every format is there.
 #ifndef PRECAST_QUANT_NAMES
@@ -15,11 +16,8 @@ namespace precast {
 
 /// Whether PRECAST_QUANT ("all", or names with commas between) holds the block format of that name.
 constexpr bool block_format_compiled(std::string_view format) {
-  const std::string_view names = "," PRECAST_QUANT_NAMES ",";
-  if (names == ",all,") return true;
-  for (std::size_t at = names.find(format); at != names.npos; at = names.find(format, at + 1))
-    if (names[at - 1] == ',' && names[at + format.size()] == ',') return true;
-  return false;
+  constexpr std::string_view names = PRECAST_QUANT_NAMES;
+  return names == "all" || detail::list_holds(names, format);
 }
 
 /// Throws PathNotCompiled, naming the option to turn on, where this build lacks a block format.

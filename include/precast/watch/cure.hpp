@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include <precast/dtype/scalar.hpp>
 #include <precast/watch/observer.hpp>
 
 namespace precast::watch {
@@ -18,12 +19,12 @@ enum class Cause : std::uint8_t {
   input,    ///< f32 is not finite either: what goes in is broken, or too large for any dtype here
 };
 
-/// Whether the largest number of a storage dtype is below what files in f32 and bf16 hold.
-inline bool ends_early(std::string_view storage) { return storage == "f16" || storage.starts_with("fp8_"); }
+/// Whether a dtype ends before bf16 does, whose range is f32's, and files may hold larger numbers.
+inline bool ends_early(double largest) { return largest < dtype_traits<bf16>::format.max(); }
 
 inline Cause cause_of(const NonFinite& found) {
   if (!std::isfinite(found.value_in_f32))
-    return ends_early(found.record.storage) ? Cause::weights : Cause::input;
+    return ends_early(found.storage_max) ? Cause::weights : Cause::input;
   return std::fabs(found.value_in_f32) > found.result_max ? Cause::result : Cause::inside;
 }
 
@@ -42,7 +43,7 @@ enum class Cure : std::uint8_t {
 
 inline Cure cure_for(const NonFinite& found) {
   const OpRecord& record = found.record;
-  const Cure wider = record.result == "bf16" ? Cure::store_f32 : Cure::store_bf16;
+  const Cure wider = ends_early(found.result_max) ? Cure::store_bf16 : Cure::store_f32;
   const auto narrow = [](std::string_view dtype) { return !dtype.empty() && dtype != "f32"; };
   switch (cause_of(found)) {
     case Cause::input:

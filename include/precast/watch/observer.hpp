@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,8 @@ struct NonFinite {
   double value_in_f32 = 0;    ///< what the same op makes of the same inputs in f32
   double largest_inside = 0;  ///< the largest |x| between the op's steps in f32 (scores); 0 where it has none
   double result_max = 0;      ///< the largest finite number of the result's dtype
+  /// That of the dtype in which weights are stored; infinity where that is a block format, or there are none.
+  double storage_max = std::numeric_limits<double>::infinity();
 };
 
 /// Is told of ops. Calls come from the thread that runs the model.

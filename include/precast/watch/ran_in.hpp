@@ -9,9 +9,11 @@
 
 #if PRECAST_HAS_WATCH
 #include <atomic>
+#include <limits>
 #include <string_view>
 #include <utility>
 
+#include <precast/dtype/dtype.hpp>
 #include <precast/policy/op_table.hpp>
 #endif
 
@@ -39,9 +41,19 @@ class Observer;
 /// The dtypes of a row, by name; empty where the row has none, and everywhere where no kernel ran.
 struct RowNames {
   std::string_view storage, operand, accumulate, inside, result;
+  /// The largest finite number of a scalar storage, else infinity.
+  double storage_max = std::numeric_limits<double>::infinity();
 };
 
 namespace detail {
+template <class Storage>
+consteval double max_of_storage() {
+  if constexpr (ScalarDtype<Storage>)
+    return dtype_traits<Storage>::format.max();
+  else
+    return std::numeric_limits<double>::infinity();
+}
+
 inline std::atomic<Observer*> observer{nullptr};
 inline thread_local RowNames ran;  // by the last kernel of this thread
 }  // namespace detail
@@ -62,9 +74,10 @@ template <class Types>
 void ran_in() {
 #if PRECAST_HAS_WATCH
   if (active()) [[unlikely]]
-    detail::ran = {dtype_name<typename Types::storage>(), dtype_name<typename Types::operand>(),
-                   dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
-                   dtype_name<typename Types::result>()};
+    detail::ran = {
+        dtype_name<typename Types::storage>(),    dtype_name<typename Types::operand>(),
+        dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
+        dtype_name<typename Types::result>(),     detail::max_of_storage<typename Types::storage>()};
 #endif
 }
 

@@ -2,9 +2,9 @@
 // why.
 #pragma once
 
+#include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,8 +43,7 @@ class Trace final : public Observer {
 inline std::string digits(double value) {
   if (std::isnan(value)) return "nan";
   char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
+  return {text, std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6).ptr};
 }
 
 /// "[0, 3, 17]": the place of the value of that row-major index.

@@ -10,6 +10,7 @@
 #include <casting/merge_costs.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_options.hpp>
+#include <cli/casting/measure_option.hpp>
 #include <cli/commands.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/output_files.hpp>
@@ -165,17 +166,11 @@ void add_cost_command(CLI::App& app) {
               "measured again")
           ->type_name("FILE")
           ->capture_default_str();
-  options->measure_option = command->add_option_function<std::string>(
-      "--measure",
-      [options](const std::string& text) {
-        const auto& names = casting::measure_names;
-        const std::string name = parse_name("--measure", text, names);
-        options->measure = static_cast<casting::Measure>(std::ranges::find(names, name) - names.begin());
-      },
+  options->measure_option = add_measure_option(
+      *command, options->measure,
       "What the table shows. cost (default): mean squared error of all tokens after the last block; loss: "
       "the same of the layer's own output; relative: over the mean square of what is compared with; estimate "
       "(default with --estimates-only): --importance's, with its rank correlation with what was measured");
-  options->measure_option->type_name(casting::measure_choices);
   CLI::Option* weighted = command->add_flag(
       "--weighted", options->weighted,
       "The table for each parameter: over the layer's parameters, in those of the smallest layer");

@@ -176,7 +176,7 @@ std::string measure_plot(const casting::CostFile& file, casting::Measure measure
   if (!scale) return "";
   const LayerAxis axis{file.layers.size()};
   const std::vector<std::string> types = file.types();
-  const std::string name(casting::measure_names[static_cast<std::size_t>(measure)]);
+  const std::string name(to_string(measure));
   std::string inside = layer_bands(file, axis) + scale->lines(cost_left, cost_width);
   for (std::size_t place = 0; place < types.size(); ++place)
     inside += type_line(file, types[place], place, measure, axis, *scale);

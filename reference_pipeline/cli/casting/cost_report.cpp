@@ -53,21 +53,19 @@ std::string_view measure_words(Measure measure) {
 }
 
 std::string name_of(Measure measure) {
-  std::string name(casting::measure_names[static_cast<std::size_t>(measure)]);
+  std::string name(to_string(measure));
   std::ranges::replace(name, '_', ' ');
   return name;
 }
 
 std::vector<Measure> measures_of(const casting::CostFile& file) {
   std::vector<Measure> found;
-  for (std::size_t i = 0; i < casting::measure_names.size(); ++i) {
-    const auto measure = static_cast<Measure>(i);
+  for (const Measure measure : casting::all_measures)
     if (std::ranges::any_of(file.layers, [&](const casting::LayerCost& layer) {
           return std::ranges::any_of(
               layer.types, [&](const auto& type) { return value_of(type.second, measure).has_value(); });
         }))
       found.push_back(measure);
-  }
   return found;
 }
 

@@ -14,6 +14,7 @@
 #include <casting/type_names.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_resuming.hpp>
+#include <cli/casting/measure_option.hpp>
 #include <cli/casting/plan_table.hpp>
 #include <cli/commands.hpp>
 #include <cli/options/arguments.hpp>
@@ -208,16 +209,8 @@ void add_plan_command(CLI::App& app) {
           [options](const std::string& text) { options->request.types = parse_list("--types", text); },
           "Formats to choose from, with commas between; default: all of the cost file that this build has")
       ->type_name("TYPE,...");
-  command
-      ->add_option_function<std::string>(
-          "--measure",
-          [options](const std::string& text) {
-            const std::string name = parse_name("--measure", text, casting::measure_names);
-            options->request.measure = static_cast<casting::Measure>(
-                std::ranges::find(casting::measure_names, name) - casting::measure_names.begin());
-          },
-          "Which number of the cost file is added up and made small; default cost")
-      ->type_name(casting::measure_choices);
+  add_measure_option(*command, options->request.measure,
+                     "Which number of the cost file is added up and made small; default cost");
   command
       ->add_option_function<std::string>(
           "--time-limit",

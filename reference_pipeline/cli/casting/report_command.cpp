@@ -8,6 +8,7 @@
 #include <casting/cost_table.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_report.hpp>
+#include <cli/casting/measure_option.hpp>
 #include <cli/commands.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
@@ -26,7 +27,8 @@ namespace {
 constexpr std::array<std::string_view, 3> report_formats{"html", "markdown", "csv"};
 
 struct ReportOptions {
-  std::string cost, plan, output, format, measure = "cost";
+  std::string cost, plan, output, format;
+  casting::Measure measure = casting::Measure::cost;
   bool weighted = false;
 };
 
@@ -57,8 +59,7 @@ void write_report(const ReportOptions& options) {
   report.cost_path = options.cost;
   report.file = casting::read_cost_file(report.cost_path);
   warn_of_missing(report.cost_path, report.file, "report");
-  report.measure = static_cast<casting::Measure>(std::ranges::find(casting::measure_names, options.measure) -
-                                                 casting::measure_names.begin());
+  report.measure = options.measure;
   if (!options.plan.empty()) {
     report.plan_path = options.plan;
     report.plan = casting::read_plan(report.plan_path);
@@ -94,14 +95,8 @@ void add_report_command(CLI::App& app) {
           },
           "What to write; default: by the name of --output, and Markdown on standard output")
       ->type_name("html|markdown|csv");
-  command
-      ->add_option_function<std::string>(
-          "--measure",
-          [options](const std::string& text) {
-            options->measure = parse_name("--measure", text, casting::measure_names);
-          },
-          "The number that sizes and the plan are shown by, and that CSV holds; default cost")
-      ->type_name(casting::measure_choices);
+  add_measure_option(*command, options->measure,
+                     "The number that sizes and the plan are shown by, and that CSV holds; default cost");
   command->add_flag(
       "--weighted", options->weighted,
       "CSV of numbers over parameters: divided by the layer's parameters over the smallest layer's");

@@ -34,8 +34,8 @@ struct Sums {
   Types before, after;
   TypeShare all_before, all_after;
   std::map<std::string, Group> kept;  ///< by the reason
-  /// By type, wanted type, and the columns that its blocks do not divide; 0 where they do.
-  std::map<std::tuple<std::string, std::string, std::int64_t>, Group> others;
+  /// By type, wanted type, and the values in a row that its blocks do not divide.
+  std::map<std::tuple<std::string, std::string, std::optional<std::int64_t>>, Group> others;
 };
 
 void add(Types& types, TypeShare& all, const Types& more) {
@@ -60,7 +60,7 @@ Sums sums_of(const conversion::ModelConversion& done) {
     for (const OutputTensor& tensor : part.conversion->tensors()) {
       if (tensor.chosen.instead_of)
         count(sums.others[{std::string(tensor.chosen.type.name), std::string(tensor.chosen.instead_of->name),
-                           tensor.chosen.divides_rows ? 0 : tensor.shape.back()}],
+                           tensor.chosen.undivided}],
               tensor.name);
       else if (!tensor.chosen.kept_because.empty())
         count(sums.kept[std::string(tensor.chosen.kept_because)], tensor.name);
@@ -104,10 +104,10 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
                     io::fixed(bits_of(share), 2)});
   std::string text = aligned(rows, "lr");
   for (const auto& [key, group] : sums.others) {
-    const auto& [type, wanted, columns] = key;
+    const auto& [type, wanted, undivided] = key;
     text += type + " instead of " + wanted +
-            (columns ? ", whose blocks do not divide rows of " + std::to_string(columns)
-                     : ", which takes " + conversion::what_can_be_scaled(wanted)) +
+            (undivided ? ", whose blocks do not divide rows of " + std::to_string(*undivided)
+                       : ", which takes " + conversion::what_can_be_scaled(wanted)) +
             ": " + io::counted(group.tensors, "tensor") + ", such as " + group.example + "\n";
   }
   for (const auto& [reason, group] : sums.kept)

@@ -215,7 +215,7 @@ void add_record_command(CLI::App& app) {
   add_image_options(*command, options->start);
   add_policy_options(*command, options->policy);
   add_component_options(*command, options->policy);
-  add_integer(*command, "--every", options->every, 1, 10000,
+  add_integer(*command, "--every", options->every, 1, families::most_steps,
               "Steps from one sample to the next, beginning with the first; default 1: every step");
   options->output_option =
       command

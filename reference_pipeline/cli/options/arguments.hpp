@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <families/setting_ranges.hpp>
+
 #include <precast/error.hpp>
 
 namespace precast::cli {
@@ -30,6 +32,9 @@ enum class Ends : std::uint8_t { both, above_low, below_high, neither };
 /// A finite number in [low, high], or without one of the ends. Throws UsageError that names the option.
 double parse_real(std::string_view option, const std::string& text, double low, double high,
                   Ends ends = Ends::both);
+inline double parse_real(std::string_view option, const std::string& text, const families::Range& range) {
+  return parse_real(option, text, range.least, range.most);
+}
 
 /// A size in bytes, at least 1: a number, then nothing, B, or a unit of 1024 (KiB, MiB, GiB, TiB) or 1000
 /// (kB, MB, GB, TB), in either case; what is left of a byte is dropped. Throws UsageError that names the

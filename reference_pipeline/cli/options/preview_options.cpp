@@ -36,7 +36,7 @@ std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem:
 void add_preview_options(CLI::App& command, PreviewOptions& options) {
   const std::string group = "Preview";
   CLI::Option* every =
-      add_integer(command, "--preview", options.every, 1, 10000,
+      add_integer(command, "--preview", options.every, 1, families::most_steps,
                   "Writes the picture as it forms, every N steps, estimated from its latents");
   every->group(group);
   command.add_flag("--preview-vae", options.vae, "Previews by the VAE: sharp, and it is loaded all the time")

@@ -19,5 +19,10 @@ CLI::Option* add_real(CLI::App& command, const std::string& name, Number& value,
           description)
       ->type_name("X");
 }
+template <class Number>
+CLI::Option* add_real(CLI::App& command, const std::string& name, Number& value, const families::Range& range,
+                      const std::string& description) {
+  return add_real(command, name, value, range.least, range.most, description);
+}
 
 }  // namespace precast::cli

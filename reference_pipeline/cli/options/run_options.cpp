@@ -39,21 +39,21 @@ void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
           "How noise is taken away; default: what the model's scheduler/ says")
       ->type_name(with_bars(sampling::sampler_kinds()))
       ->group(group);
-  add_real(command, "--eta", options.eta, 0, 1,
+  add_real(command, "--eta", options.eta, families::part_range,
            "How much noise each step of ddim draws: 0 (default) none, 1 as much as in training")
       ->group(group);
-  add_real(command, "--guidance-rescale", options.guidance_rescale, 0, 1,
+  add_real(command, "--guidance-rescale", options.guidance_rescale, families::part_range,
            "How far guided predictions are taken back to the deviation of the unguided: 0 (default) not at "
            "all; 0.7 cures overexposure of models that predict v")
       ->group(group);
-  add_integer(command, "--clip-skip", options.clip_skip, 1, 100,
+  add_integer(command, "--clip-skip", options.clip_skip, 1, families::most_clip_layers,
               "Which layer of CLIP the prompt is read from, counted from its last, 1; default 1, XL 2. Other "
               "programs' 'Clip skip: 2' is 2")
       ->group(group);
-  add_real(command, "--aesthetic-score", options.aesthetic_score, 0, 100,
+  add_real(command, "--aesthetic-score", options.aesthetic_score, families::aesthetic_range,
            "What a refiner is told of the picture; default 6")
       ->group(group);
-  add_real(command, "--negative-aesthetic-score", options.negative_aesthetic_score, 0, 100,
+  add_real(command, "--negative-aesthetic-score", options.negative_aesthetic_score, families::aesthetic_range,
            "What a refiner is told of what to keep away from; default 2.5")
       ->group(group);
 }
@@ -172,12 +172,14 @@ void add_run_options(CLI::App& command, RunOptions& options) {
           "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; random (or -1): a new one, which is "
           "told and recorded; default 0")
       ->type_name("N|random");
-  add_integer(command, "--steps,--num-inference-steps", options.steps, 1, 10000,
+  add_integer(command, "--steps,--num-inference-steps", options.steps, 1, families::most_steps,
               "Denoising steps; default: the model's");
   command
       .add_option_function<std::string>(
           "--guidance,--guidance-scale",
-          [&](const std::string& text) { options.guidance = parse_real("--guidance", text, 0, 1000); },
+          [&](const std::string& text) {
+            options.guidance = parse_real("--guidance", text, families::guidance_range);
+          },
           "How closely to follow the prompt; default: the model's, else 3.5 for Flux, where it is an input "
           "of models that were trained with it, and 7.5 for Stable Diffusion, XL 5, LCM 8.5, where it is "
           "classifier-free guidance and 1 is without")
@@ -185,14 +187,16 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command
       .add_option_function<std::string>(
           "--cfg-scale,--true-cfg-scale",
-          [&](const std::string& text) { options.cfg_scale = parse_real("--cfg-scale", text, 1, 1000); },
+          [&](const std::string& text) {
+            options.cfg_scale = parse_real("--cfg-scale", text, families::cfg_range);
+          },
           "Classifier-free guidance: how far to go from --negative to --prompt; 1 (default): without, above: "
           "twice the time. Of Stable Diffusion the same as --guidance")
       ->type_name("C");
-  add_integer(command, "--width,-W", options.width, 1, 16384,
+  add_integer(command, "--width,-W", options.width, 1, families::largest_side,
               "Pixels; default: the model's, else 1024 for Flux, 512 for Stable Diffusion")
       ->type_name("W");
-  add_integer(command, "--height,-H", options.height, 1, 16384,
+  add_integer(command, "--height,-H", options.height, 1, families::largest_side,
               "Pixels; default: the model's, else 1024 for Flux, 512 for Stable Diffusion")
       ->type_name("H");
   add_integer(command, "--max-sequence-length", options.max_sequence_length, 1, 1 << 20,

@@ -30,14 +30,14 @@ void StartOptions::read(families::Request& request, std::span<const std::filesys
 
 std::size_t StartOptions::pictures(const families::Request& request) const {
   const std::size_t pictures = request.prompts.size() * static_cast<std::size_t>(request.batch);
-  if (pictures > most_pictures)
+  if (pictures > families::most_pictures)
     throw UsageError("--prompt and --batch ask for " + std::to_string(pictures) +
-                     " pictures: " + std::to_string(most_pictures) + " are the most in one run");
+                     " pictures: " + std::to_string(families::most_pictures) + " are the most in one run");
   return pictures;
 }
 
 void add_count_options(CLI::App& command, RunOptions& run, StartOptions& options) {
-  add_integer(command, "--batch", options.batch, 1, static_cast<int>(most_pictures),
+  add_integer(command, "--batch", options.batch, 1, families::most_pictures,
               "Pictures for each prompt; default 1");
   command.add_option("--prompts-file", run.prompts_file, "Prompts, one a line; - for stdin")
       ->type_name("FILE");
@@ -57,7 +57,9 @@ CLI::Option* add_image_options(CLI::App& command, StartOptions& options) {
   command
       .add_option_function<std::string>(
           "--strength",
-          [&](const std::string& text) { options.strength = parse_real("--strength", text, 0, 1); },
+          [&](const std::string& text) {
+            options.strength = parse_real("--strength", text, families::part_range);
+          },
           "How much of --image to replace: 0 keeps it, as the model's VAE has it; 1\n"
           "ignores it; default 0.6")
       ->type_name("S")

@@ -15,9 +15,6 @@
 
 namespace precast::cli {
 
-/// The most pictures of one run.
-inline constexpr std::size_t most_pictures = 1024;
-
 struct StartOptions {
   std::optional<int> batch;
   std::optional<std::uint64_t> seed_step;
@@ -32,7 +29,7 @@ struct StartOptions {
   /// Reads --image and --mask into the request, and finds --refiner. Throws UsageError where one of the
   /// outputs is one of them.
   void read(families::Request& request, std::span<const std::filesystem::path> outputs) const;
-  /// Throws UsageError where there are more than most_pictures; else how many there are.
+  /// Throws UsageError where there are more than families::most_pictures; else how many there are.
   std::size_t pictures(const families::Request& request) const;
 };
 

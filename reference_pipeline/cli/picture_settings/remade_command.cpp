@@ -36,8 +36,8 @@ class Arguments {
   void add_seed(const std::string& value) {
     add_checked("--seed", value, [&] { parse_seed("--seed", value); });
   }
-  void add_real(const std::string& option, const std::string& value, double low, double high) {
-    add_checked(option, value, [&] { parse_real(option, value, low, high); });
+  void add_real(const std::string& option, const std::string& value, const families::Range& range) {
+    add_checked(option, value, [&] { parse_real(option, value, range); });
   }
   void add_flag(const std::string& option) { command_.arguments.push_back(option); }
   void note(std::string sentence) { command_.notes.push_back(std::move(sentence)); }
@@ -60,8 +60,8 @@ class Arguments {
 void add_size(Arguments& to, const std::string& size) {
   const std::size_t cross = size.find('x');
   if (cross == std::string::npos) return;
-  to.add_integer("--width", size.substr(0, cross), 1, 16384);
-  to.add_integer("--height", size.substr(cross + 1), 1, 16384);
+  to.add_integer("--width", size.substr(0, cross), 1, families::largest_side);
+  to.add_integer("--height", size.substr(cross + 1), 1, families::largest_side);
 }
 
 void add_policy(Arguments& to, RemadeCommand& command, const std::string& text) {
@@ -117,15 +117,16 @@ void add_sampler(Arguments& to, const PictureSettings& settings) {
   if (const auto sampler = sampler_of(settings); !sampler.empty()) to.add("--sampler", std::string(sampler));
   // What reads one layer of CLIP's or another is no model of Flux's family.
   if (settings.value("Distilled CFG Scale").empty())
-    to.add_integer("--clip-skip", settings.value("Clip skip"), 1, 100);
+    to.add_integer("--clip-skip", settings.value("Clip skip"), 1, families::most_clip_layers);
   if (settings.source != SettingsSource::precast) return;
-  to.add_real("--eta", settings.value("Eta"), 0, 1);
-  to.add_real("--guidance-rescale", settings.value("CFG Rescale"), 0, 1);
-  to.add_real("--aesthetic-score", settings.value("Aesthetic score"), 0, 100);
-  to.add_real("--negative-aesthetic-score", settings.value("Negative aesthetic score"), 0, 100);
+  to.add_real("--eta", settings.value("Eta"), families::part_range);
+  to.add_real("--guidance-rescale", settings.value("CFG Rescale"), families::part_range);
+  to.add_real("--aesthetic-score", settings.value("Aesthetic score"), families::aesthetic_range);
+  to.add_real("--negative-aesthetic-score", settings.value("Negative aesthetic score"),
+              families::aesthetic_range);
   if (const std::string refiner = settings.value("Refiner"); !refiner.empty()) {
     to.add("--refiner", refiner);
-    to.add_real("--refiner-start", settings.value("Refiner switch at"), 0, 1);
+    to.add_real("--refiner-start", settings.value("Refiner switch at"), families::part_range);
     to.note("its refiner was '" + io::printable(refiner) + "': say where that is");
   }
   if (const std::string mask = settings.value("Mask"); !mask.empty()) {
@@ -136,7 +137,7 @@ void add_sampler(Arguments& to, const PictureSettings& settings) {
 
 void add_guidance(Arguments& to, const PictureSettings& settings) {
   if (is_stable_diffusion(settings)) {
-    to.add_real("--guidance", settings.value("CFG scale"), 0, 1000);
+    to.add_real("--guidance", settings.value("CFG scale"), families::guidance_range);
     if (settings.negative) to.add("--negative", *settings.negative);
     return;
   }
@@ -144,16 +145,16 @@ void add_guidance(Arguments& to, const PictureSettings& settings) {
   const std::string scale = settings.value("CFG scale");
   // stable-diffusion.cpp's name for it.
   if (distilled.empty() && from_parameters(settings)) distilled = settings.value("Guidance");
-  to.add_real("--guidance", distilled, 0, 1000);
+  to.add_real("--guidance", distilled, families::guidance_range);
   if (without_cfg(scale)) return;
-  to.add_real("--cfg-scale", scale, 1, 1000);
+  to.add_real("--cfg-scale", scale, families::cfg_range);
   if (settings.negative) to.add("--negative", *settings.negative);
 }
 
 void add_batch(Arguments& to, const PictureSettings& settings) {
   const std::string size = settings.value("Batch size"), position = settings.value("Batch pos");
   if (settings.source != SettingsSource::precast || size.empty()) return;
-  to.add_integer("--batch", size, 1, 1024);
+  to.add_integer("--batch", size, 1, families::most_pictures);
   to.note("it is one of " + io::printable(size) +
           " pictures, whose noise is drawn one after another: number " +
           (position.find_first_not_of("0123456789") == std::string::npos && position.size() < 5 &&
@@ -219,7 +220,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
   add_given_files(to, settings);
   add_prompt(to, settings.prompt);
   to.add_seed(settings.value("Seed"));
-  to.add_integer("--steps", settings.value("Steps"), 1, 10000);
+  to.add_integer("--steps", settings.value("Steps"), 1, families::most_steps);
   add_guidance(to, settings);
   add_sampler(to, settings);
   add_size(to, settings.value("Size"));
@@ -232,7 +233,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
     to.note("its second, larger pass (Hires) is left out: these are the settings of the first");
   } else if (!strength.empty() && (settings.source == SettingsSource::precast || strength != "1")) {
     to.add("--image", "INPUT.png");
-    to.add_real("--strength", strength, 0, 1);
+    to.add_real("--strength", strength, families::part_range);
     if (const std::string fit = settings.value("Fit"); image::fit_named(fit)) to.add("--fit", fit);
     to.note("it was made from a picture, which it does not hold: INPUT.png stands for it");
   }

@@ -85,18 +85,15 @@ std::string classes_text(AutocastDevice device) {
   return aligned(rows);
 }
 
-std::string_view under_autocast(const FlowStep& step, AutocastDevice device) {
-  const bool lower = device == AutocastDevice::cuda ? step.lower_on_cuda : step.lower_on_cpu;
-  return lower ? "lower" : "f32";
-}
+std::string_view under_autocast(const FlowStep& step) { return step.in_lower_precision ? "lower" : "f32"; }
 
 /// Whether a step keeps values of its own in memory, as attention does without Flash.
 bool has_scores(const FlowStep& step) { return step.op == Attention::name; }
 
-std::string flow_text(AutocastDevice device) {
+std::string flow_text() {
   std::vector<std::vector<std::string>> rows{{"value", "op class", "autocast"}, {"parameters", "", "f32"}};
   for (const FlowStep& step : dtype_flow_steps) {
-    const std::string op(step.op), autocast(under_autocast(step, device));
+    const std::string op(step.op), autocast(under_autocast(step));
     if (has_scores(step)) rows.push_back({std::string(step.path) + ": scores", op, autocast});
     rows.push_back({std::string(step.path), op, autocast});
   }
@@ -113,13 +110,13 @@ std::string flow_text(AutocastDevice device) {
   return aligned(rows);
 }
 
-Json flow_json(AutocastDevice device) {
+Json flow_json() {
   Json values = Json::array();
   for (const FlowStep& step : dtype_flow_steps)
     values.push_back({{"value", step.path},
                       {"op", step.op},
                       {"function", step.function},
-                      {"autocast", under_autocast(step, device)},
+                      {"autocast", under_autocast(step)},
                       {"policies", Json::object()}});
   for_each_flow_policy([&]<class P>(FlowPolicy<P> policy) {
     const auto flow = dtype_flow<P>();
@@ -145,7 +142,7 @@ std::string autocast_text(AutocastDevice device) {
          "\nWhat it does with each class of ops, and what a policy does\n\n" + classes_text(device) +
          "\nThe dtype of every value of a small transformer: autocast with parameters in f32 (lower: f16 or "
          "bf16),\nand policies\n\n" +
-         flow_text(device);
+         flow_text();
 }
 
 Json autocast_json(AutocastDevice device) {
@@ -157,7 +154,7 @@ Json autocast_json(AutocastDevice device) {
   for (const AutocastOperator& op : autocast_operators)
     if (op.on(device) != AutocastList::none) classes[std::string(op.base_name())] = text_or_null(op.op);
   json["op_classes"] = classes;
-  json["flow"] = flow_json(device);
+  json["flow"] = flow_json();
   return json;
 }
 

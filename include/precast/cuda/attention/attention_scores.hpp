@@ -61,18 +61,18 @@ struct ScoresOf : AttentionShape {
   }
   /// As the op keeps it: rounded to `inside`; -inf where the query does not see the key.
   template <class Types, class ForwardOperand>
-  PRECAST_DEVICE f32 score(std::int64_t batch, std::int64_t head, std::int64_t query,
+  PRECAST_DEVICE f32 score(std::int64_t sample, std::int64_t head, std::int64_t query,
                            std::int64_t key) const {
     if (!sees(query, key)) return -infinity;
-    const auto left = row_of(q, batch, head, query);
-    const auto right = row_of(k, batch, kv_head(head), key);
+    const auto left = row_of(q, sample, head, query);
+    const auto right = row_of(k, sample, kv_head(head), key);
     f32 sum = 0;
     for (std::int64_t d = 0; d < width; ++d)
       sum = add_product<Types>(operand_of<ForwardOperand, Types::saturate>(left[d]),
                                operand_of<ForwardOperand, Types::saturate>(right[d]), sum);
-    const f32 bias = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
-    const f32 scaled = biased ? multiply_then_add(sum, scale, bias) : math::rounded_product(sum, scale);
-    if (Types::saturate && bias == -infinity) return bias;  // a masked score stays masked
+    const f32 added = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
+    const f32 scaled = biased ? multiply_then_add(sum, scale, added) : math::rounded_product(sum, scale);
+    if (Types::saturate && added == -infinity) return added;  // a masked score stays masked
     return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(scaled), scaled);
   }
 };

@@ -1,0 +1,38 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <cli/casting/measure_option.hpp>
+#include <cli/options/arguments.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using casting::all_measures;
+
+std::array<std::string_view, all_measures.size()> names_of_measures() {
+  std::array<std::string_view, all_measures.size()> names;
+  std::ranges::transform(all_measures, names.begin(), casting::to_string);
+  return names;
+}
+
+}  // namespace
+
+CLI::Option* add_measure_option(CLI::App& command, casting::Measure& measure,
+                                const std::string& description) {
+  std::string choices;
+  for (const std::string_view name : names_of_measures())
+    choices += (choices.empty() ? "" : "|") + std::string(name);
+  return command
+      .add_option_function<std::string>(
+          "--measure",
+          [&measure](const std::string& text) {
+            const std::string name = parse_name("--measure", text, names_of_measures());
+            measure = *std::ranges::find(all_measures, name, casting::to_string);
+          },
+          description)
+      ->type_name(choices);
+}
+
+}  // namespace precast::cli
