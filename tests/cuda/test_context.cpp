@@ -13,10 +13,15 @@
 #include <precast/cuda/runtime/context.hpp>
 #include <precast/cuda/runtime/event.hpp>
 #include <precast/ops/attention.hpp>
+#include <precast/ops/conv.hpp>
+#include <precast/ops/embedding_gradient.hpp>
+#include <precast/ops/linear.hpp>
 #include <precast/ops/matmul.hpp>
+#include <precast/ops/norm_gradient.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/ops/timestep_embedding.hpp>
+#include <precast/ops/training_linear.hpp>
 #include <precast/train/optimiser.hpp>
 
 using namespace precast;
@@ -82,6 +87,14 @@ TEST_CASE("every op runs in the context that it is given, and writes into a view
     decltype(out) tensor(expected.shape());
     into(tensor, current_context());
     CHECK(same_bits(to_host(tensor), to_host(expected)));
+    // What a result held before may still be on its way to it, by another stream.
+    using T = typename decltype(out)::value_type;
+    simt::wait_for_device();
+    auto uploaded_into =
+        there(HostTensor<T>(expected.shape(), std::vector<T>(static_cast<std::size_t>(out.elements()))));
+    CHECK_NOTHROW(into(uploaded_into, Context{simt::make_stream()}));
+    simt::wait_for_device();
+    CHECK(same_bits(to_host(uploaded_into), to_host(expected)));
   });
 }
 
@@ -128,6 +141,48 @@ TEST_CASE("ops in a context wait there for tensors that were uploaded on another
   check(
       [](const auto& c, const auto& times, View<f32> to) { timestep_embedding_into<F32>(c, times, {}, to); },
       there(random_tensor<f32>({3}, 1)));
+}
+
+TEST_CASE("gradients in a context wait there for what they are added to", "[context]") {
+  const auto dy = there(random_tensor<bf16>({4, 8}, 1)), x = there(random_tensor<bf16>({4, 8}, 2)),
+             weight = there(random_tensor<bf16>({8}, 3));
+  const std::vector<std::int32_t> ids{2, 0, 2, 1};
+  simt::wait_for_device();
+  const auto zeros = [](const Shape& shape) {
+    return there(HostTensor<f32>(shape, std::vector<f32>(static_cast<std::size_t>(shape.elements()))));
+  };
+  const auto check = [&](auto&& op, auto... outs) {
+    CHECK_NOTHROW(op(Context{simt::make_stream()}, outs...));
+    CHECK_NOTHROW(simt::wait_for_device());
+  };
+  const GradientOptions added{.accumulate = true};
+  check([&](const auto& c, auto& out) { embedding_gradient_into<Bf16>(c, dy, ids, added, out); },
+        zeros({3, 8}));
+  check([&](const auto& c, auto& out) { linear_weight_gradient_into<Bf16>(c, dy, x, added, out); },
+        zeros({8, 8}));
+  check([&](const auto& c, auto& out) { bias_gradient_into<Bf16>(c, dy, added, out); }, zeros({8}));
+  check(
+      [&](const auto& c, auto& dweight, auto& dbias) {
+        Tensor<bf16> dx = with_context(c, [&] { return Tensor<bf16>(x.shape()); });
+        layer_norm_gradient_into<Bf16>(c, dy, x, weight, {.accumulate = true}, dx, dweight, dbias);
+      },
+      zeros({8}), zeros({8}));
+}
+
+TEST_CASE("what options and borrowed weights keep is waited for where it is read", "[context]") {
+  const auto q = there(random_tensor<bf16>({1, 5, 16}, 1)), k = there(random_tensor<bf16>({1, 7, 16}, 2));
+  const auto image = there(random_tensor<bf16>({1, 4, 5, 8}, 3));
+  simt::wait_for_device();
+  const auto bias = there(random_tensor<f32>({2, 5, 7}, 4));
+  CHECK_NOTHROW(attention<Bf16>(Context{simt::make_stream()}, q, k, k, {.heads = 2, .bias = bias}));
+  const auto weight = there(random_tensor<bf16>({6, 16}, 5));
+  const auto borrowed = LinearWeight<Bf16>::borrowed(weight);
+  const auto product = linear<Bf16>(Context{simt::make_stream()}, q, borrowed);
+  const auto kernel = there(random_tensor<bf16>({4, 3, 3, 8}, 6));
+  const auto of_conv = ConvWeight<Bf16>::borrowed(kernel);
+  CHECK_NOTHROW(conv2d<Bf16>(Context{simt::make_stream()}, image, of_conv));
+  CHECK_NOTHROW(simt::wait_for_device());  // before the inputs end
+  CHECK(same_bits(to_host(product), to_host(linear<Bf16>(q, borrowed))));
 }
 
 TEST_CASE("an op on a stream that is not ordered behind its input is found", "[context]") {

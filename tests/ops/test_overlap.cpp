@@ -16,6 +16,7 @@
 #include <precast/ops/embedding_gradient.hpp>
 #include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/loss.hpp>
+#include <precast/ops/loss_gradient.hpp>
 #include <precast/ops/matmul_gradient.hpp>
 #include <precast/ops/norm.hpp>
 #include <precast/ops/norm_gradient.hpp>
@@ -122,6 +123,27 @@ TEST_CASE("results in the place of another dtype's values or of another order of
   CHECK_THROWS_WITH(copy_into<F32>(View<const f32>(x.data(), {4, 4}, 8), View<f32>(x.data(), {4, 4}, 4)),
                     refused_overlap);
   CHECK_NOTHROW(copy_into<F32>(View<const f32>(x.data(), {4, 4}, 8), View<f32>(x.data() + 4, {4, 4}, 8)));
+}
+
+TEST_CASE("results in the numbers of rows and classes are refused", "[ops]") {
+  SharedMemory memory;
+  const View<f32> table = memory.at(0, {6, 8}), rows = memory.at(100, {4, 8}), loss = memory.at(120, Shape{});
+  const auto numbers = [](View<f32> in, std::int64_t count) {
+    auto* const place = reinterpret_cast<std::int32_t*>(in.data());
+    for (std::int64_t i = 0; i < count; ++i) place[i] = 1;
+    return Indices<std::int32_t>{place, count};
+  };
+  CHECK_THROWS_WITH(embedding_into<F32>(table, numbers(memory.at(131, {1, 4}), 4), rows), refused_overlap);
+  CHECK_NOTHROW(embedding_into<F32>(table, numbers(memory.at(132, {1, 4}), 4), rows));
+  CHECK_THROWS_WITH(embedding_gradient_into<F32>(rows, numbers(memory.at(44, {1, 4}), 4), {}, table),
+                    refused_overlap);
+  CHECK_NOTHROW(embedding_gradient_into<F32>(rows, numbers(memory.at(48, {1, 4}), 4), {}, table));
+  CHECK_THROWS_WITH(cross_entropy_into<F32>(table, numbers(memory.at(115, {1, 6}), 6), {}, loss),
+                    refused_overlap);
+  CHECK_NOTHROW(cross_entropy_into<F32>(table, numbers(memory.at(114, {1, 6}), 6), {}, loss));
+  CHECK_THROWS_WITH(cross_entropy_gradient_into<F32>(1, table, numbers(memory.at(247, {1, 6}), 6), {},
+                                                     memory.at(200, {6, 8})),
+                    refused_overlap);
 }
 
 TEST_CASE("results in parameters, in shared rows or in what is summed are refused", "[ops]") {

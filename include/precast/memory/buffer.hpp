@@ -52,9 +52,12 @@ class BufferIn {
 
   /// Where the bytes are, for work of the current stream: it comes after what was uploaded to them.
   std::byte* data() const {
-    Memory::wait_for_values(origin_);
+    Memory::wait_for_upload(upload());
     return data_;
   }
+  /// The same for who waits for the upload later.
+  std::byte* address() const { return data_; }
+  decltype(auto) upload() const { return Memory::upload_of(origin_); }
   /// The number of the device that they are on; 0 for the host's.
   int device() const { return Memory::device_of(origin_); }
   /// The bytes held, which may be a little more than asked for.

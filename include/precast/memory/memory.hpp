@@ -184,8 +184,10 @@ struct HostMemory {
   }
   /// Notes that a block was written by what has been started so far, and waits for that in the order of the
   /// current work: nothing here, where work is done when it returns.
+  struct Upload {};
   static void note_written(Origin&) {}
-  static void wait_for_values(const Origin&) {}
+  static Upload upload_of(const Origin&) { return {}; }
+  static void wait_for_upload(const Upload&) {}
   static void wait_for_context(const Origin&) {}
   static int device_of(const Origin&) { return 0; }
   /// Copies within the memory, from the host's into it, and out of it.

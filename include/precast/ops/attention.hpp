@@ -65,15 +65,10 @@ auto attention(const Q& q, const K& k, const V& v, const AttentionOptions& optio
 }
 
 /// All in a context.
-template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
+template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V,
+          class Out>
 void attention_into(const Context& context, const Q& q, const K& k, const V& v,
-                    const AttentionOptions& options, View<typename precisions<P, Attention>::result> out) {
-  with_context(context, [&] { attention_into<P, Chosen...>(q, k, v, options, out); });
-}
-template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
-void attention_into(const Context& context, const Q& q, const K& k, const V& v,
-                    const AttentionOptions& options,
-                    HeadsView<typename precisions<P, Attention>::result> out) {
+                    const AttentionOptions& options, Out&& out) {
   with_context(context, [&] { attention_into<P, Chosen...>(q, k, v, options, out); });
 }
 template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>

@@ -12,6 +12,7 @@
 #include <precast/ops/attention_operand.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/attention_choice.hpp>
+#include <precast/tensor/pending_view.hpp>
 
 #if PRECAST_HAS_WATCH
 #include <precast/backend/largest_score.hpp>
@@ -26,7 +27,8 @@ struct AttentionOptions {
   std::optional<std::int64_t> heads_kv{};  ///< of keys and values [B, S, Hkv * D]; else as many as `heads`
   std::optional<f32> scale{};              ///< what scores are multiplied by; else 1 / sqrt(D)
   bool causal = false;                     ///< query i sees keys 0 to i only
-  std::optional<View<const f32>> bias{};   ///< [H, Sq, Sk], added to the scaled scores; may hold -inf
+  /// [H, Sq, Sk], a Tensor or a View: added to the scaled scores; may hold -inf.
+  std::optional<PendingView<View<const f32>>> bias{};
 };
 
 }  // namespace PRECAST_BACKEND
@@ -102,7 +104,7 @@ auto attention_call(const QueryArray& queries, const KeyArray& keys, const Value
                                  .width_v = v.width(),
                                  .scale = options.scale.value_or(usual),
                                  .causal = options.causal,
-                                 .bias = options.bias.value_or(View<const f32>())};
+                                 .bias = options.bias ? options.bias->view() : View<const f32>()};
   return AttentionCall<Choice, typename QueryArray::value_type, typename KeyArray::value_type,
                        typename ValueArray::value_type>{q, k, v, problem};
 }

@@ -114,18 +114,17 @@ void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v,
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
+template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V,
+          class Out, class LogSums>
 void attention_with_log_sums_into(const Context& context, const Q& q, const K& k, const V& v,
-                                  const AttentionOptions& options,
-                                  View<typename precisions<P, Attention>::result> out, View<f32> log_sums) {
+                                  const AttentionOptions& options, Out&& out, LogSums&& log_sums) {
   with_context(context, [&] { attention_with_log_sums_into<P, Chosen...>(q, k, v, options, out, log_sums); });
 }
 template <PolicyType P, AttentionOption... Chosen, ScalarArray DO, AttentionArray Q, AttentionArray K,
-          AttentionArray V, ScalarArray O, ArrayOf<f32> L>
+          AttentionArray V, ScalarArray O, ArrayOf<f32> L, class DQ, class DK, class DV>
 void attention_gradient_into(const Context& context, const DO& dout, const Q& q, const K& k, const V& v,
-                             const O& out, const L& log_sums, const AttentionOptions& options,
-                             View<typename training<P>::gradient> dq, View<typename training<P>::gradient> dk,
-                             View<typename training<P>::gradient> dv) {
+                             const O& out, const L& log_sums, const AttentionOptions& options, DQ&& dq,
+                             DK&& dk, DV&& dv) {
   with_context(context, [&] {
     attention_gradient_into<P, Chosen...>(dout, q, k, v, out, log_sums, options, dq, dk, dv);
   });

@@ -36,6 +36,10 @@ void cast_into(const Context& context, const X& x, View<To> out) {
   with_context(context, [&] { cast_into<To, Saturates>(x, out); });
 }
 template <ScalarDtype To, bool Saturates = false, ScalarArray X>
+void cast_into(const Context& context, const X& x, Tensor<To>& out) {
+  with_context(context, [&] { cast_into<To, Saturates>(x, out.view()); });
+}
+template <ScalarDtype To, bool Saturates = false, ScalarArray X>
 Tensor<To> cast(const Context& context, const X& x) {
   return with_context(context, [&] { return cast<To, Saturates>(x); });
 }

@@ -19,6 +19,7 @@
 #include <precast/problem/context.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/owned_tensor.hpp>
+#include <precast/tensor/pending_view.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
@@ -78,14 +79,15 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   /// A weight [out_channels, kernel_height, kernel_width, in_channels], as PyTorch has one in channels_last,
   /// and a bias, which a program has where this backend's ops read them: LinearWeight::borrowed of a
   /// convolution. Throws ShapeError as the constructors do, and where the values are not one run.
-  static ConvWeight borrowed(StoredView<const Storage> weight,
+  static ConvWeight borrowed(const PendingView<StoredView<const Storage>>& weight,
                              View<const BiasStorage> bias = {}) requires ScalarDtype<Storage> {
     const Shape& shape = four(weight.shape());
-    const auto matrix = weight.reshaped(checked(shape));
+    const PendingView<StoredView<const Storage>> matrix{weight.place().reshaped(checked(shape)),
+                                                        weight.upload()};
     const Shape kernel{shape[1], shape[2], shape[3]};
     if constexpr (backend::Memory::on_host)
-      return {Base::Packed::template filled<Types>(matrix.shape(), rows_of_matrix<Storage>(matrix)), bias,
-              kernel};
+      return {Base::Packed::template filled<Types>(matrix.shape(), rows_of_matrix<Storage>(matrix.view())),
+              bias, kernel};
     else
       return {Base::Packed::borrowed(matrix), bias, kernel};
   }
@@ -249,9 +251,9 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const W&, const 
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X>
+template <PolicyType P, ScalarArray X, class Out>
 void conv2d_into(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvOptions& options,
-                 View<typename precisions<P, Conv>::result> out) {
+                 Out&& out) {
   with_context(context, [&] { conv2d_into<P>(x, weight, options, out); });
 }
 template <PolicyType P, ScalarArray X>

@@ -48,9 +48,8 @@ auto dropout(const X& x, const DropoutOptions& options) {
 }
 
 /// Both in a context, which stands before their other arguments.
-template <PolicyType P, ScalarArray X>
-void dropout_into(const Context& context, const X& x, const DropoutOptions& options,
-                  View<typename precisions<P, Pointwise>::result> out) {
+template <PolicyType P, ScalarArray X, class Out>
+void dropout_into(const Context& context, const X& x, const DropoutOptions& options, Out&& out) {
   with_context(context, [&] { dropout_into<P>(x, options, out); });
 }
 template <PolicyType P, ScalarArray X>

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding.hpp>
@@ -27,6 +28,7 @@ void embedding_of_view_into(T table, Ids ids, std::int64_t count, View<typename 
   require_rows("embedding", ids, table.shape()[0]);
   require_same_shape("embedding", Shape{count, table.shape()[1]}, out.shape());
   require_apart("embedding", out, table);
+  if constexpr (!std::is_same_v<Ids, std::span<const std::int32_t>>) require_apart("embedding", out, ids);
   run_op_into<Pointwise, Row>(
       "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
 }
@@ -49,7 +51,8 @@ void embedding_into(const T& table, std::span<const std::int32_t> ids,
 
 /// The same of ids that lie where this backend's ops read: tokens that a kernel has chosen, or that a
 /// captured graph reads anew each time it runs. Nobody has looked at them before, so that one outside of [0,
-/// V) makes its row NaN. Throws ShapeError as the other, and InputError for ids that are nowhere.
+/// V) makes its row NaN. `out` must not overlap them. Throws ShapeError as the other, and InputError for ids
+/// that are nowhere.
 template <PolicyType P, StoredArray T, IndexInteger Number>
 void embedding_into(const T& table, Indices<Number> ids,
                     View<typename precisions<P, Pointwise>::result> out) {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding_gradient.hpp>
@@ -31,6 +32,8 @@ void embedding_gradient_of_view_into(DY dy, Ids ids, std::int64_t count, const G
   require_rows("embedding_gradient", ids, out.shape()[0], embedding_without_gradient);
   if (out.elements() == 0) return;
   require_apart("embedding_gradient", out, dy);
+  if constexpr (!std::is_same_v<Ids, std::span<const std::int32_t>>)
+    require_apart("embedding_gradient", out, ids);
   run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "embedding_gradient",
       [&]<class Types>(Types, auto to) { backend::embedding_gradient<Types>(dy, ids, options, to); }, out);
@@ -62,16 +65,14 @@ void embedding_gradient_into(const DY& dy, Indices<Number> ids, const GradientOp
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray DY>
+template <PolicyType P, ScalarArray DY, class Out>
 void embedding_gradient_into(const Context& context, const DY& dy, std::span<const std::int32_t> ids,
-                             const GradientOptions& options,
-                             View<typename training<P>::parameter_gradient> out) {
+                             const GradientOptions& options, Out&& out) {
   with_context(context, [&] { embedding_gradient_into<P>(dy, ids, options, out); });
 }
-template <PolicyType P, ScalarArray DY, IndexInteger Number>
+template <PolicyType P, ScalarArray DY, IndexInteger Number, class Out>
 void embedding_gradient_into(const Context& context, const DY& dy, Indices<Number> ids,
-                             const GradientOptions& options,
-                             View<typename training<P>::parameter_gradient> out) {
+                             const GradientOptions& options, Out&& out) {
   with_context(context, [&] { embedding_gradient_into<P>(dy, ids, options, out); });
 }
 

@@ -66,9 +66,9 @@ auto group_norm(const X& x, const W& weight, const B& bias, const GroupNormOptio
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B, class Out>
 void group_norm_into(const Context& context, const X& x, const W& weight, const B& bias,
-                     const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
+                     const GroupNormOptions& options, Out&& out) {
   with_context(context, [&] { group_norm_into<P>(x, weight, bias, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>

@@ -101,18 +101,17 @@ auto group_norm_with(const X& x, const M& moments, const W& weight, const B& bia
 }
 
 /// Each in a context, which stands before its other arguments.
-template <ScalarArray X>
-void group_moments_into(const Context& context, const X& x, const GroupNormOptions& options, View<f32> out) {
+template <ScalarArray X, class Out>
+void group_moments_into(const Context& context, const X& x, const GroupNormOptions& options, Out&& out) {
   with_context(context, [&] { group_moments_into(x, options, out); });
 }
 template <ScalarArray X>
 auto group_moments(const Context& context, const X& x, const GroupNormOptions& options) {
   return with_context(context, [&] { return group_moments(x, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B, class Out>
 void group_norm_with_into(const Context& context, const X& x, const M& moments, const W& weight,
-                          const B& bias, const GroupNormOptions& options,
-                          View<typename precisions<P, Norm>::result> out) {
+                          const B& bias, const GroupNormOptions& options, Out&& out) {
   with_context(context, [&] { group_norm_with_into<P>(x, moments, weight, bias, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>

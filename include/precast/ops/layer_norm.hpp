@@ -97,14 +97,13 @@ auto layer_norm_modulate(const X& x, const M& scale, const S& shift, const NormO
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X>
-void layer_norm_into(const Context& context, const X& x, const NormOptions& options,
-                     View<typename precisions<P, Norm>::result> out) {
+template <PolicyType P, ScalarArray X, class Out>
+void layer_norm_into(const Context& context, const X& x, const NormOptions& options, Out&& out) {
   with_context(context, [&] { layer_norm_into<P>(x, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B, class Out>
 void layer_norm_into(const Context& context, const X& x, const W& weight, const B& bias,
-                     const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
+                     const NormOptions& options, Out&& out) {
   with_context(context, [&] { layer_norm_into<P>(x, weight, bias, options, out); });
 }
 template <PolicyType P, ScalarArray X>
@@ -116,9 +115,9 @@ auto layer_norm(const Context& context, const X& x, const W& weight, const B& bi
                 const NormOptions& options = {}) {
   return with_context(context, [&] { return layer_norm<P>(x, weight, bias, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
+template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S, class Out>
 void layer_norm_modulate_into(const Context& context, const X& x, const M& scale, const S& shift,
-                              const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
+                              const NormOptions& options, Out&& out) {
   with_context(context, [&] { layer_norm_modulate_into<P>(x, scale, shift, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>

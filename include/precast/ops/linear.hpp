@@ -19,6 +19,7 @@
 #include <precast/problem/context.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/owned_tensor.hpp>
+#include <precast/tensor/pending_view.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {
@@ -93,10 +94,12 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   /// where they lie, without a copy: they must outlive this, and a change of theirs is a change of this. The
   /// host packs them, as every weight. The bias is read at once, in the current context. Throws ShapeError as
   /// the constructors do.
-  static LinearWeight borrowed(StoredView<const Storage> weight, View<const BiasStorage> bias = {}) {
+  static LinearWeight borrowed(const PendingView<StoredView<const Storage>>& weight,
+                               View<const BiasStorage> bias = {}) {
     checked(matrix(weight.shape()));
     if constexpr (backend::Memory::on_host)
-      return {Base::Packed::template filled<Types>(weight.shape(), rows_of_matrix<Storage>(weight)), bias};
+      return {Base::Packed::template filled<Types>(weight.shape(), rows_of_matrix<Storage>(weight.view())),
+              bias};
     else
       return {Base::Packed::borrowed(weight), bias};
   }
@@ -182,14 +185,13 @@ Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const W&, cons
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X>
+template <PolicyType P, ScalarArray X, class Out>
 void linear_into(const Context& context, const X& x, const LinearWeight<P>& weight,
-                 const LinearOptions& options, View<typename precisions<P, Matmul>::result> out) {
+                 const LinearOptions& options, Out&& out) {
   with_context(context, [&] { linear_into<P>(x, weight, options, out); });
 }
-template <PolicyType P, ScalarArray X>
-void linear_into(const Context& context, const X& x, const LinearWeight<P>& weight,
-                 View<typename precisions<P, Matmul>::result> out) {
+template <PolicyType P, ScalarArray X, class Out>
+void linear_into(const Context& context, const X& x, const LinearWeight<P>& weight, Out&& out) {
   with_context(context, [&] { linear_into<P>(x, weight, out); });
 }
 template <PolicyType P, ScalarArray X>

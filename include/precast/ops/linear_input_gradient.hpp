@@ -92,9 +92,9 @@ Tensor<typename precisions<P, Matmul>::result> linear_input_gradient(const Y& y,
 }
 
 /// Both in a context, which stands before their other arguments.
-template <PolicyType P, ScalarArray Y>
+template <PolicyType P, ScalarArray Y, class Out>
 void linear_input_gradient_into(const Context& context, const Y& y, const TransposedWeight<P>& weight,
-                                View<typename precisions<P, Matmul>::result> out) {
+                                Out&& out) {
   with_context(context, [&] { linear_input_gradient_into<P>(y, weight, out); });
 }
 template <PolicyType P, ScalarArray Y>

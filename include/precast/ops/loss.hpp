@@ -46,6 +46,7 @@ void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOpt
       detail::targets_of_rows("cross_entropy", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy", Shape{}, out.shape());
   detail::require_apart("cross_entropy", out, as_view(logits));
+  if constexpr (UncheckedClasses<T>) detail::require_apart("cross_entropy", out, targets);
   detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", out, [&](auto types, auto to) {
     backend::cross_entropy<decltype(types)>(as_view(logits), of_rows.as_argument(), to);
   });
@@ -68,9 +69,9 @@ template <PolicyType P, class... Arguments>
 auto mean_squared_error(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return mean_squared_error<P>(arguments...); });
 }
-template <PolicyType P, ScalarArray X, ClassNumbers T>
+template <PolicyType P, ScalarArray X, ClassNumbers T, class Out>
 void cross_entropy_into(const Context& context, const X& logits, const T& targets,
-                        const CrossEntropyOptions& options, View<typename precisions<P, Loss>::result> out) {
+                        const CrossEntropyOptions& options, Out&& out) {
   with_context(context, [&] { cross_entropy_into<P>(logits, targets, options, out); });
 }
 template <PolicyType P, ScalarArray X, ClassNumbers T>

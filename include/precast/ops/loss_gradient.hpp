@@ -25,6 +25,7 @@ void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
       detail::targets_of_rows("cross_entropy_gradient", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
   const bool in_place = detail::require_apart_or_same("cross_entropy_gradient", out, as_view(logits));
+  if constexpr (UncheckedClasses<T>) detail::require_apart("cross_entropy_gradient", out, targets);
   detail::run_gradients_in_place<Loss, gradient_precisions<P, Loss>>(
       in_place, "cross_entropy_gradient",
       [&]<class Types>(Types, auto to) {
@@ -34,10 +35,9 @@ void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, ClassNumbers T>
+template <PolicyType P, ScalarArray X, ClassNumbers T, class Out>
 void cross_entropy_gradient_into(const Context& context, f32 dloss, const X& logits, const T& targets,
-                                 const CrossEntropyOptions& options,
-                                 View<typename training<P>::gradient> out) {
+                                 const CrossEntropyOptions& options, Out&& out) {
   with_context(context, [&] { cross_entropy_gradient_into<P>(dloss, logits, targets, options, out); });
 }
 

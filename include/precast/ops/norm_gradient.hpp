@@ -91,22 +91,19 @@ void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const Nor
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray DY, ScalarArray X>
+template <PolicyType P, ScalarArray DY, ScalarArray X, class DX>
 void layer_norm_gradient_into(const Context& context, const DY& dy, const X& x, const NormOptions& options,
-                              View<typename training<P>::gradient> dx) {
+                              DX&& dx) {
   with_context(context, [&] { layer_norm_gradient_into<P>(dy, x, options, dx); });
 }
-template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
+template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W, class DX, class DWeight, class DBias>
 void layer_norm_gradient_into(const Context& context, const DY& dy, const X& x, const W& weight,
-                              const NormGradientOptions& options, View<typename training<P>::gradient> dx,
-                              View<typename training<P>::parameter_gradient> dweight,
-                              View<typename training<P>::parameter_gradient> dbias) {
+                              const NormGradientOptions& options, DX&& dx, DWeight&& dweight, DBias&& dbias) {
   with_context(context, [&] { layer_norm_gradient_into<P>(dy, x, weight, options, dx, dweight, dbias); });
 }
-template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
+template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W, class DX, class DWeight>
 void rms_norm_gradient_into(const Context& context, const DY& dy, const X& x, const W& weight,
-                            const NormGradientOptions& options, View<typename training<P>::gradient> dx,
-                            View<typename training<P>::parameter_gradient> dweight) {
+                            const NormGradientOptions& options, DX&& dx, DWeight&& dweight) {
   with_context(context, [&] { rms_norm_gradient_into<P>(dy, x, weight, options, dx, dweight); });
 }
 

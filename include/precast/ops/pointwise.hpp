@@ -141,18 +141,16 @@ template <PolicyType P, class... Arguments>
 auto gated_add(const Context& context, const Arguments&... arguments) {
   return with_context(context, [&] { return gated_add<P>(arguments...); });
 }
-template <PolicyType P, ScalarArray X>
-void scale_shift_into(const Context& context, const X& x, const ScaleShiftOptions& options,
-                      View<typename precisions<P, Pointwise>::result> out) {
+template <PolicyType P, ScalarArray X, class Out>
+void scale_shift_into(const Context& context, const X& x, const ScaleShiftOptions& options, Out&& out) {
   with_context(context, [&] { scale_shift_into<P>(x, options, out); });
 }
 template <PolicyType P, ScalarArray X>
 auto scale_shift(const Context& context, const X& x, const ScaleShiftOptions& options) {
   return with_context(context, [&] { return scale_shift<P>(x, options); });
 }
-template <PolicyType P, ScalarArray X>
-void clamp_into(const Context& context, const X& x, const ClampOptions& options,
-                View<typename precisions<P, Pointwise>::result> out) {
+template <PolicyType P, ScalarArray X, class Out>
+void clamp_into(const Context& context, const X& x, const ClampOptions& options, Out&& out) {
   with_context(context, [&] { clamp_into<P>(x, options, out); });
 }
 template <PolicyType P, ScalarArray X>

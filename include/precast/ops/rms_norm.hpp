@@ -75,18 +75,18 @@ auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options = {}
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, ScalarArray W>
+template <PolicyType P, ScalarArray X, ScalarArray W, class Out>
 void rms_norm_into(const Context& context, const X& x, const W& weight, const NormOptions& options,
-                   View<typename precisions<P, Norm>::result> out) {
+                   Out&& out) {
   with_context(context, [&] { rms_norm_into<P>(x, weight, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>
 auto rms_norm(const Context& context, const X& x, const W& weight, const NormOptions& options = {}) {
   return with_context(context, [&] { return rms_norm<P>(x, weight, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray W>
+template <PolicyType P, ScalarArray X, ScalarArray W, class Out>
 void rms_norm_heads_into(const Context& context, const X& x, const W& weight, const NormOptions& options,
-                         View<typename precisions<P, Norm>::result> out) {
+                         Out&& out) {
   with_context(context, [&] { rms_norm_heads_into<P>(x, weight, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W>

@@ -54,9 +54,8 @@ auto rotary(const X& x, const RotaryTableOf<Pairs>& table) {
 }
 
 /// Both in a context, which stands before their other arguments.
-template <PolicyType P, ScalarArray X, RotaryPairs Pairs>
-void rotary_into(const Context& context, const X& x, const RotaryTableOf<Pairs>& table,
-                 View<typename precisions<P, Position>::result> out) {
+template <PolicyType P, ScalarArray X, RotaryPairs Pairs, class Out>
+void rotary_into(const Context& context, const X& x, const RotaryTableOf<Pairs>& table, Out&& out) {
   with_context(context, [&] { rotary_into<P>(x, table, out); });
 }
 template <PolicyType P, ScalarArray X, RotaryPairs Pairs>

@@ -33,9 +33,9 @@ void rotary_gradient_into(const DY& dy, const RotaryTableOf<Pairs>& table,
 }
 
 /// The same in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray DY, RotaryPairs Pairs>
+template <PolicyType P, ScalarArray DY, RotaryPairs Pairs, class Out>
 void rotary_gradient_into(const Context& context, const DY& dy, const RotaryTableOf<Pairs>& table,
-                          View<typename training<P>::gradient> out) {
+                          Out&& out) {
   with_context(context, [&] { rotary_gradient_into<P>(dy, table, out); });
 }
 

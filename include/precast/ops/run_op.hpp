@@ -67,6 +67,14 @@ struct RowBytes {
     bytes = step = matrix.bytes();
     count = 1;
   }
+  /// Numbers one after another, of rows or classes (tensor/indices.hpp).
+  template <class Numbers>
+    requires requires(const Numbers& numbers) { *numbers.data + numbers.count; }
+  explicit RowBytes(const Numbers& numbers) : first(reinterpret_cast<std::intptr_t>(numbers.data)) {
+    if (numbers.count <= 0) return;
+    bytes = step = numbers.count * static_cast<std::int64_t>(sizeof *numbers.data);
+    count = 1;
+  }
   std::int64_t last() const { return first + (count - 1) * step; }
   std::int64_t end() const { return last() + bytes; }
   /// Whether a byte of the runs lies in [begin, end).

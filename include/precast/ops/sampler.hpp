@@ -115,41 +115,40 @@ inline void euler_step_into(View<const f32> state, View<const f32> velocity, f32
 
 // The same on a Context, the first argument (problem/context.hpp). Tensors become views in it, where they
 // wait for what was uploaded to them.
-template <ArrayOf<f32> X0>
-void combine_into(const Context& context, const X0& x0, const elementwise::Combination& how, View<f32> out) {
+template <ArrayOf<f32> X0, class Out>
+void combine_into(const Context& context, const X0& x0, const elementwise::Combination& how, Out&& out) {
   with_context(context, [&] { combine_into(x0, how, out); });
 }
-template <ArrayOf<f32> X0, ArrayOf<f32> X1>
+template <ArrayOf<f32> X0, ArrayOf<f32> X1, class Out>
 void combine_into(const Context& context, const X0& x0, const X1& x1, const elementwise::Combination& how,
-                  View<f32> out) {
+                  Out&& out) {
   with_context(context, [&] { combine_into(x0, x1, how, out); });
 }
-template <ArrayOf<f32> X0, ArrayOf<f32> X1, ArrayOf<f32> X2>
+template <ArrayOf<f32> X0, ArrayOf<f32> X1, ArrayOf<f32> X2, class Out>
 void combine_into(const Context& context, const X0& x0, const X1& x1, const X2& x2,
-                  const elementwise::Combination& how, View<f32> out) {
+                  const elementwise::Combination& how, Out&& out) {
   with_context(context, [&] { combine_into(x0, x1, x2, how, out); });
 }
-template <ArrayOf<f32> X0, ArrayOf<f32> X1, ArrayOf<f32> X2, ArrayOf<f32> X3>
+template <ArrayOf<f32> X0, ArrayOf<f32> X1, ArrayOf<f32> X2, ArrayOf<f32> X3, class Out>
 void combine_into(const Context& context, const X0& x0, const X1& x1, const X2& x2, const X3& x3,
-                  const elementwise::Combination& how, View<f32> out) {
+                  const elementwise::Combination& how, Out&& out) {
   with_context(context, [&] { combine_into(x0, x1, x2, x3, how, out); });
 }
-template <ArrayOf<f32> N, ArrayOf<f32> Q>
-void guide_into(const Context& context, const N& negative, const Q& positive, f32 scale, View<f32> out) {
+template <ArrayOf<f32> N, ArrayOf<f32> Q, class Out>
+void guide_into(const Context& context, const N& negative, const Q& positive, f32 scale, Out&& out) {
   with_context(context, [&] { guide_into(negative, positive, scale, out); });
 }
-template <ArrayOf<f32> G, ArrayOf<f32> Q>
-void rescale_guidance_into(const Context& context, const G& guided, const Q& positive, f32 share,
-                           View<f32> out) {
+template <ArrayOf<f32> G, ArrayOf<f32> Q, class Out>
+void rescale_guidance_into(const Context& context, const G& guided, const Q& positive, f32 share, Out&& out) {
   with_context(context, [&] { rescale_guidance_into(guided, positive, share, out); });
 }
-template <ArrayOf<f32> L, ArrayOf<f32> C, ArrayOf<f32> N, ArrayOf<f32> M>
+template <ArrayOf<f32> L, ArrayOf<f32> C, ArrayOf<f32> N, ArrayOf<f32> M, class Out>
 void repaint_into(const Context& context, const L& latents, const C& clean, const N& noise, const M& mask,
-                  const elementwise::Repainted& how, View<f32> out) {
+                  const elementwise::Repainted& how, Out&& out) {
   with_context(context, [&] { repaint_into(latents, clean, noise, mask, how, out); });
 }
-template <ArrayOf<f32> S, ArrayOf<f32> V>
-void euler_step_into(const Context& context, const S& state, const V& velocity, f32 distance, View<f32> out) {
+template <ArrayOf<f32> S, ArrayOf<f32> V, class Out>
+void euler_step_into(const Context& context, const S& state, const V& velocity, f32 distance, Out&& out) {
   with_context(context, [&] { euler_step_into(state, velocity, distance, out); });
 }
 

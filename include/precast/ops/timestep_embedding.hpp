@@ -53,9 +53,8 @@ auto timestep_embedding(const View<const f32>& times, std::int64_t dim, const Ti
 }
 
 /// Both in a context, which stands before their other arguments.
-template <PolicyType P, ArrayOf<f32> T>
-void timestep_embedding_into(const Context& context, const T& times, const TimestepWaves& waves,
-                             View<typename precisions<P, Position>::result> out) {
+template <PolicyType P, ArrayOf<f32> T, class Out>
+void timestep_embedding_into(const Context& context, const T& times, const TimestepWaves& waves, Out&& out) {
   with_context(context, [&] { timestep_embedding_into<P>(times, waves, out); });
 }
 template <PolicyType P, ArrayOf<f32> T>

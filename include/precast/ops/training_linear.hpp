@@ -122,20 +122,17 @@ template <PolicyType P, ScalarArray X, class... Rest>
 void linear_into(const Context& context, const X& x, Rest&&... rest) {
   with_context(context, [&] { linear_into<P>(x, rest...); });
 }
-template <PolicyType P, ScalarArray DY, ScalarArray W>
-void linear_input_gradient_into(const Context& context, const DY& dy, const W& weight,
-                                View<typename training<P>::gradient> out) {
+template <PolicyType P, ScalarArray DY, ScalarArray W, class Out>
+void linear_input_gradient_into(const Context& context, const DY& dy, const W& weight, Out&& out) {
   with_context(context, [&] { linear_input_gradient_into<P>(dy, weight, out); });
 }
-template <PolicyType P, ScalarArray DY, ScalarArray X>
+template <PolicyType P, ScalarArray DY, ScalarArray X, class Out>
 void linear_weight_gradient_into(const Context& context, const DY& dy, const X& x,
-                                 const GradientOptions& options,
-                                 View<typename training<P>::parameter_gradient> out) {
+                                 const GradientOptions& options, Out&& out) {
   with_context(context, [&] { linear_weight_gradient_into<P>(dy, x, options, out); });
 }
-template <PolicyType P, ScalarArray DY>
-void bias_gradient_into(const Context& context, const DY& dy, const GradientOptions& options,
-                        View<typename training<P>::parameter_gradient> out) {
+template <PolicyType P, ScalarArray DY, class Out>
+void bias_gradient_into(const Context& context, const DY& dy, const GradientOptions& options, Out&& out) {
   with_context(context, [&] { bias_gradient_into<P>(dy, options, out); });
 }
 

@@ -8,7 +8,9 @@
 //   }
 //
 // One that writes into a view takes `Arguments&&...`, since what it is given to write into may be a tensor.
-// An op whose options may be written in braces (attention, norms, gradients) spells its parameters out.
+// An op whose options may be written in braces (attention, norms, gradients) spells its parameters out, and
+// takes what it writes into as `Out&&`. Tensors become views inside with_context: in the stream that then
+// waits for what was uploaded to them.
 #pragma once
 
 #include <precast/backend.hpp>

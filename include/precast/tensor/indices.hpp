@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <precast/backend.hpp>
+#include <precast/tensor/shape.hpp>
 
 namespace precast {
 
@@ -18,6 +19,8 @@ template <IndexInteger T, class MemorySpace>
 struct IndicesIn {
   const T* data = nullptr;
   std::int64_t count = 0;
+
+  Shape shape() const { return {count}; }
 };
 
 inline namespace PRECAST_BACKEND {

@@ -22,6 +22,9 @@
 
 namespace precast {
 
+template <class V, class Memory>
+class PendingView;
+
 /// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only: a
 /// copy is written `clone()`, and what was moved from has no elements. It lies in the memory of the backend
 /// that the translation unit is compiled for, unless another Memory is named.
@@ -84,6 +87,11 @@ class Tensor {
   ViewIn<const T, space> view() const { return {data(), shape_}; }
   operator ViewIn<T, space>() { return view(); }              // NOLINT(google-explicit-constructor)
   operator ViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
+
+  /// The same view for who reads it later, in whichever context (pending_view.hpp).
+  PendingView<ViewIn<const T, space>, Memory> pending() const {
+    return {{reinterpret_cast<const T*>(buffer_.address()), shape_}, buffer_.upload()};
+  }
 
   Tensor clone() const {
     Tensor copy(shape_);

@@ -59,6 +59,10 @@ class BlockMatrix {
   BlockViewIn<const T, space> view() const { return {data(), shape_}; }
   operator BlockViewIn<T, space>() { return view(); }              // NOLINT(google-explicit-constructor)
   operator BlockViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
+  /// The same view for who reads it later, in whichever context (pending_view.hpp).
+  PendingView<BlockViewIn<const T, space>, Memory> pending() const {
+    return {view_of(reinterpret_cast<const T*>(buffer_.address())), buffer_.upload()};
+  }
 
  private:
   BlockViewIn<const T, space> view_of(const T* data) const { return {data, shape_}; }

@@ -32,6 +32,16 @@ inline constexpr bool has_warpgroup_products = true;
 inline constexpr bool has_warpgroup_products = false;
 #endif
 
+// In each unit, of a thread or of the process, as with PRECAST_HAS_WATCH (watch/ran_in.hpp): a linker refuses
+// units that differ, of which one would launch its kernels with the shared memory of the other's.
+// NOLINTBEGIN(readability-identifier-naming): what linkers say shows the macro's name
+#if defined(PRECAST_SM_90A)
+[[gnu::used]] inline thread_local char PRECAST_SM_90A_is_the_same_in_all_units = 0;
+#else
+[[gnu::used]] inline char PRECAST_SM_90A_is_the_same_in_all_units = 0;
+#endif
+// NOLINTEND(readability-identifier-naming)
+
 /// Changes how many registers each thread of the calling warpgroup has: fewer, or more as soon as others have
 /// given theirs. A multiple of 8, 24 to 256. Under a launch bound that says how many there are at the start.
 template <int Registers>

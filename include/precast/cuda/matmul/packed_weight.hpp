@@ -17,6 +17,7 @@
 #include <precast/error.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/tensor/block_view.hpp>
+#include <precast/tensor/pending_view.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/stored_matrix.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -107,9 +108,11 @@ class PackedWeight {
     return packed;
   }
   /// Rows in the memory of the device as they lie there, without a copy; they must outlive this.
-  static PackedWeight borrowed(DeviceView<const Storage> weight) {
+  static PackedWeight borrowed(const PendingView<DeviceView<const Storage>, DeviceMemory>& weight) {
+    const DeviceView<const Storage>& rows = weight.place();
     PackedWeight packed;
-    packed.view_ = {weight.data(), Shape{weight.rows(), weight.columns()}, weight.row_stride()};
+    packed.view_ = {rows.data(), Shape{rows.rows(), rows.columns()}, rows.row_stride()};
+    packed.upload_ = weight.upload();
     return packed;
   }
   /// Memory of the device for a weight, which `write(DeviceView<Storage>)` fills there.
@@ -140,6 +143,7 @@ class PackedWeight {
       throw InputError("a weight in " + std::string(blocks_.format.name) +
                        " has no rows of scalars on the device: only linear layers multiply with it");
     (void)memory_.data();
+    DeviceMemory::wait_for_upload(upload_);
     return view_;
   }
   /// Its rows where they are borrowed; else no rows.
@@ -179,6 +183,7 @@ class PackedWeight {
   Memory memory_, in_tf32_;
   HeldBlocks blocks_;
   DeviceView<const Storage> view_;
+  DeviceMemory::Upload upload_;  ///< of rows that are borrowed
 };
 
 /// A weight in blocks [features, columns], each row of which begins with one.
@@ -195,9 +200,10 @@ class PackedWeight<Storage> {
     });
     return packed;
   }
-  static PackedWeight borrowed(DeviceStoredView<const Storage> weight) {
+  static PackedWeight borrowed(const PendingView<DeviceStoredView<const Storage>, DeviceMemory>& weight) {
     PackedWeight packed;
-    packed.view_ = weight;
+    packed.view_ = weight.place();
+    packed.upload_ = weight.upload();
     return packed;
   }
 
@@ -211,6 +217,7 @@ class PackedWeight<Storage> {
   /// For work of the current stream: it comes after the upload.
   DeviceStoredView<const Storage> view() const {
     (void)memory_.data();
+    DeviceMemory::wait_for_upload(upload_);
     return view_;
   }
 
@@ -219,6 +226,7 @@ class PackedWeight<Storage> {
 
   BlockMatrix<Storage, DeviceMemory> memory_;
   DeviceStoredView<const Storage> view_;
+  DeviceMemory::Upload upload_;  ///< of rows that are borrowed
 };
 
 }  // namespace precast::gpu

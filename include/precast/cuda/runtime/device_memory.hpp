@@ -81,8 +81,11 @@ struct DeviceMemory {
     detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
   }
   static int device_of(const Origin& origin) { return origin.device; }
-  static void wait_for_values(const Origin& origin) {
-    if (origin.arrival) origin.arrival->order_before(current_stream());
+  /// What was sent to a block: whoever waits for it, waits in the order of the current stream.
+  using Upload = Held<Arrival>;
+  static const Upload& upload_of(const Origin& origin) { return origin.arrival; }
+  static void wait_for_upload(const Upload& upload) {
+    if (upload) upload->order_before(current_stream());
   }
 
   /// Defined in device_copies.hpp, which who copies includes. The host's values have been read when

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace precast::gpu {
 /// Runs a body again and again. The first time it runs as it is, so that what is made once (plans of
 /// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
 /// spares the host the launches. The body must use the same memory each time, give back what it takes,
-/// bring no values from the host and not wait for the device. On another stream all begins anew, because a
+/// bring no values from the host and not wait for the device. On another stream or device all begins anew: a
 /// recording has the workspaces of its own; this keeps the stream of an OwnStream alive, and the workspaces
 /// that were recorded. The emulator runs the body every time.
 /// A graph takes what the body allocates from a pool of its own: what the first run has left in the device's
@@ -36,19 +37,23 @@ class Replay {
   template <class Body>
   void operator()(Body&& body) {
     if (DryRun::active()) return body();
-    Event& run_before_last = done_[runs_++ % done_.size()];
-    run_before_last.wait();
+    if (ran_once_ && (context_.stream != current_stream() || device_ != detail::current_device())) forget();
+    std::optional<Event>& run_before_last = done_[runs_++ % done_.size()];
+    if (run_before_last)
+      run_before_last->wait();
+    else
+      run_before_last.emplace();  // of the device that is current
     run(body);
-    run_before_last.record(current_stream());
+    run_before_last->record(current_stream());
   }
 
  private:
   template <class Body>
   void run(Body&& body) {
-    if (ran_once_ && context_.stream != current_stream()) forget();
     if (!ran_once_) {
       body();
       context_ = current_context();
+      device_ = detail::current_device();
       ran_once_ = true;
       return;
     }
@@ -64,8 +69,10 @@ class Replay {
   /// Gives the graph back when the device is done with it.
   void forget() noexcept {
     ran_once_ = false;
+    for (std::optional<Event>& done : done_) done.reset();
 #if !PRECAST_CUDA_IS_EMULATED
     if (!graph_) return;
+    const detail::DeviceScope device(device_);  // the default stream is the current device's
     (void)cudaStreamSynchronize(context_.stream);
     graph_.reset();
     used_.clear();
@@ -101,7 +108,6 @@ class Replay {
     check(cudaGraphInstantiate(&executable, graph.get(), 0), "prepare a graph");
     graph_.reset(executable);
     used_ = detail::StreamResources::instance().all_of(stream);
-    device_ = detail::current_device();
     // The first run's memory is of no use any more, and is only free once that run is over.
     wait_for(stream);
     cudaMemPool_t pool{};
@@ -112,11 +118,11 @@ class Replay {
   std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, decltype(&cudaGraphExecDestroy)> graph_{
       nullptr, &cudaGraphExecDestroy};
   std::vector<std::shared_ptr<void>> used_;  ///< workspaces whose addresses the graph has
-  int device_ = 0;
 #endif
   bool ran_once_ = false;
   Context context_;  ///< of the first run
-  std::array<Event, 2> done_;
+  int device_ = 0;   ///< of the same
+  std::array<std::optional<Event>, 2> done_;
   std::size_t runs_ = 0;
 };
 
