@@ -93,10 +93,10 @@ def main():
     DOCUMENT.write_text("\n".join([
         "# What a user's file takes to compile", "",
         f"Made by `python3 benchmarks/compile_time.py --rounds {options.rounds} --arch {options.arch}` with nvcc {version} on "
-        f"{platform.machine()}: a",
-        "file with one op, `P` = `Policy<Storage<bf16>, Flash>`, compiled by `nvcc -std=c++20 -arch=... -I include -c`. Seconds",
-        "are the CPU's in user mode, the median of rounds in turn; the ratio is the median of the rounds' ratios. Headers are",
-        "Precast's own. `tests/cuda_build` holds headers, bytes and kernels; seconds are no test.", "",
+        f"{platform.machine()}. Each",
+        "file calls one op under `P` = `Policy<Storage<bf16>, Flash>` and is compiled by `nvcc -std=c++20 -arch=... -I include -c`.",
+        "Seconds are user-mode CPU time, the median of several rounds in turn; the ratio is the median of the rounds' ratios. Headers are",
+        "Precast's own. `tests/cuda_build` checks headers, bytes and kernels; no test checks the seconds.", "",
         "| file | CPU seconds | of CUB's | object, MB | headers |", "|---|---|---|---|---|", *rows, ""]))
 
 

@@ -79,10 +79,10 @@ def main():
             print(line, flush=True)
     document.write_text("\n".join([
         "# What each preset weighs", "",
-        "Made by `python3 benchmarks/sizes.py`: programs of `PRECAST_PRESET`, built from nothing without ccache; CPU time is",
-        "that of all compilers together, on the machine at hand. Host kernels are instances of `precast::host` templates, CUDA",
-        "kernels the entries of the program's cubins. Rows are of the commit that they name, and of that day's machine: CPU",
-        "times compare within one commit.", "", header, rule, *rows.values(), ""]))
+        "Made by `python3 benchmarks/sizes.py`: programs of `PRECAST_PRESET`, built from scratch without ccache. CPU time is that of",
+        "all compilers together, on the machine at hand. Host kernels are instances of `precast::host` templates; CUDA kernels are the",
+        "entries of the program's cubins. Each row was measured at the commit that it names, on that day's machine, so CPU times can be",
+        "compared only within one commit.", "", header, rule, *rows.values(), ""]))
 
 
 if __name__ == "__main__":

@@ -42,13 +42,21 @@ std::string first_line(const std::string& text) {
 /// Ends a type of which a value holds several.
 constexpr std::string_view list_mark = ",...";
 
-/// The words of "N|random|auto": those in capitals stand for any value.
+/// Whether a word of an option's type stands for any value: "FILE" by itself, and numbers among words, as in
+/// "N|random" and "cpu|cuda:N".
+bool stands_for_any(std::string_view word, bool by_itself) {
+  if (by_itself) return std::ranges::any_of(word, [](unsigned char c) { return std::isupper(c); });
+  return word == "N" || word.ends_with("/N") || word.ends_with(":N");
+}
+
+/// The words of "N|random|auto" that are what they say.
 std::vector<std::string> words_of(const std::string& type) {
   std::vector<std::string> words;
+  const bool by_itself = type.find('|') == std::string::npos;
   for (std::size_t at = 0; at != std::string::npos;) {
     const std::size_t bar = type.find('|', at);
     const std::string word = type.substr(at, bar == std::string::npos ? bar : bar - at);
-    if (std::ranges::none_of(word, [](unsigned char c) { return std::isupper(c); })) words.push_back(word);
+    if (!stands_for_any(word, by_itself)) words.push_back(word);
     at = bar == std::string::npos ? bar : bar + 1;
   }
   return words;

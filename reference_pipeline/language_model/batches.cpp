@@ -154,11 +154,12 @@ std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std:
 HeldOut held_out_text(std::span<const std::int32_t> tokens, std::int64_t context, const std::string& name) {
   require_window(std::ssize(tokens), context, name);
   HeldOut all{{}, context};
-  for (std::int64_t first = 0; first + context < std::ssize(tokens); first += context) {
-    const auto window =
-        tokens.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(context + 1));
+  // The last token of a window is the first of the next.
+  for (; std::ssize(tokens) > context; tokens = tokens.subspan(static_cast<std::size_t>(context))) {
+    const auto window = tokens.first(static_cast<std::size_t>(context + 1));
     all.tokens.insert(all.tokens.end(), window.begin(), window.end());
   }
+  if (tokens.size() > 1) all.last.assign(tokens.begin(), tokens.end());
   return all;
 }
 

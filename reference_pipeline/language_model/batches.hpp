@@ -1,8 +1,10 @@
 // The windows of tokens that each step of a training run takes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,20 +44,26 @@ std::int64_t tokens_of_batches(const std::filesystem::path& file);
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
                                          std::int64_t vocabulary);
 
-/// Windows that a model is not trained on, whose loss says what it has learnt: [count, context + 1] tokens.
+/// Windows that a model is not trained on, whose loss says what it has learnt: [count, context + 1] tokens,
+/// and perhaps one more that is shorter.
 struct HeldOut {
   std::vector<std::int32_t> tokens;
   std::int64_t context = 0;
+  std::vector<std::int32_t> last{};  ///< empty, or at least two tokens
 
   std::int64_t count() const { return static_cast<std::int64_t>(tokens.size()) / (context + 1); }
+  /// How many tokens are predicted: all but the first of each window.
+  std::int64_t predictions() const {
+    return count() * context + std::max<std::int64_t>(std::ssize(last) - 1, 0);
+  }
   std::span<const std::int32_t> windows(std::int64_t first, std::int64_t rows) const {
     return std::span(tokens).subspan(static_cast<std::size_t>(first * (context + 1)),
                                      static_cast<std::size_t>(rows * (context + 1)));
   }
 };
 
-/// A text from its beginning, so that each token but the first is predicted once; what is left at its end,
-/// shorter than a window, is left out. Throws InputError where the text is shorter than a window.
+/// A text from its beginning, so that each token but the first is predicted once. Throws InputError where the
+/// text is shorter than a window.
 HeldOut held_out_text(std::span<const std::int32_t> tokens, std::int64_t context, const std::string& name);
 /// All windows of a file of batches, as batches_of_file reads it. Throws what that does.
 HeldOut held_out_file(const std::filesystem::path& file, std::int64_t vocabulary);

@@ -18,20 +18,30 @@ namespace {
 
 constexpr std::int64_t widest = 1 << 17, deepest = 1024, largest_vocabulary = 1 << 21, longest = 1 << 20;
 
-/// The key may have one value alone, by any of its names; a key that is not there has the first.
-void require(const io::Config& json, const char* key, std::initializer_list<std::string_view> names) {
-  const std::string known(*names.begin());
-  if (std::ranges::find(names, json.string_or(key, known)) == names.end())
-    throw json.error(key, "only " + known + " is known here: use a model that has it");
+/// The activation that a config names. Transformers takes null for no name, and not for the usual one.
+std::string activation_named(const io::Config& json, const char* key, const char* usual) {
+  if (const auto found = json.json().find(key); found != json.json().end() && found->is_null())
+    throw json.error(key, "is null, where the name of an activation is wanted, such as " +
+                              std::string(usual) + ": correct it");
+  return json.string_or(key, usual);
+}
+/// SwiGLU gates with silu alone, which has two names.
+void require_silu(const io::Config& json, const char* key) {
+  const std::string name = activation_named(json, key, "silu");
+  if (name != "silu" && name != "swish")
+    throw json.error(key, "only silu (swish) is known here: use a model that has it");
 }
 /// The form of gelu that transformers' table of activations has under the name.
 ActivationFunction gelu_named(const io::Config& json, const char* key) {
-  const std::string name = json.string_or(key, "gelu_new");
+  const std::string name = activation_named(json, key, "gelu_new");
   if (name == "gelu" || name == "gelu_python") return ActivationFunction::gelu_erf;
   for (const char* by_tanh :
        {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast", "gelu_accurate"})
     if (name == by_tanh) return ActivationFunction::gelu_tanh;
-  throw json.error(key, "only gelu_new and gelu are known here: use a model that has one of them");
+  throw json.error(key,
+                   "only gelu (also gelu_python) and gelu_new (also gelu_pytorch_tanh, "
+                   "gelu_python_tanh, gelu_fast and gelu_accurate) are known here: use a model that "
+                   "has one of them");
 }
 
 /// Keys of dropout that are above 0; a key that is not there is `usual`.
@@ -141,7 +151,7 @@ RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, s
 LanguageModelConfig llama(const io::Config& json) {
   LanguageModelConfig config;
   config.architecture = Architecture::llama;
-  require(json, "hidden_act", {"silu", "swish"});
+  require_silu(json, "hidden_act");
   config.attention_bias = json.boolean_or("attention_bias", false);
   config.mlp_bias = json.boolean_or("mlp_bias", false);
   config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);

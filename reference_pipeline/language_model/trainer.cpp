@@ -141,10 +141,13 @@ double Trainer::loss_of(const HeldOut& held_out, std::int64_t batch) {
   double sum = 0;
   for (std::int64_t first = own * batch; first < count; first += ranks() * batch) {
     const std::int64_t rows = std::min(batch, count - first);
-    sum += model_->loss(held_out.windows(first, rows), rows, std::nullopt) * static_cast<double>(rows);
+    sum += model_->loss(held_out.windows(first, rows), rows, std::nullopt) *
+           static_cast<double>(rows * held_out.context);
   }
+  if (!held_out.last.empty() && own == ranks() - 1)
+    sum += model_->loss(held_out.last, 1, std::nullopt) * static_cast<double>(held_out.last.size() - 1);
   if (ranks() > 1) sum = cluster::sum(*parallel_.job, sum);
-  return sum / static_cast<double>(count);
+  return sum / static_cast<double>(held_out.predictions());
 }
 
 }  // namespace precast::language_model

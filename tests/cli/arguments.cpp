@@ -79,7 +79,7 @@ TEST_CASE("sizes in bytes, with units of 1024 and of 1000") {
   for (const char* text : {"", "GiB", "-1GiB", "0", "0.4", "1e3", "5 apples", "1.2.3GiB", "5GiB ", " 5GiB",
                            "9999999TiB", "nan", "inf", "0x10"})
     CHECK_THAT(message_of([&] { parse_bytes("--budget", text); }),
-               Catch::StartsWith("--budget is '" + std::string(text) + "': it takes a size"));
+               Catch::StartsWith("--budget is '" + std::string(text) + "': it takes a size above 0"));
 }
 
 TEST_CASE("lists with commas have no empty name and no name twice") {

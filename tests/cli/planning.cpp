@@ -95,7 +95,7 @@ TEST_CASE("plan: what it refuses is one line, and nothing is written") {
       {{"plan", "--cost", ""}, 2, "--cost is empty"},
       {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--budget", "1GiB"}, 2, "excludes"},
       {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--error", "1"}, 2, "excludes"},
-      {{"plan", "--cost", flux_dev_costs, "--budget", "much"}, 2, "--budget is 'much': it takes a size"},
+      {{"plan", "--cost", flux_dev_costs, "--budget", "much"}, 2, "--budget is 'much': it takes a size above 0"},
       {{"plan", "--cost", flux_dev_costs, "--bits", "0"}, 2, "--bits is '0'"},
       {{"plan", "--cost", flux_dev_costs, "--error", "-1"}, 2, "--error is '-1'"},
       {{"plan", "--cost", flux_dev_costs, "--bits", "5", "--types", "q8_0,,q4_k"},

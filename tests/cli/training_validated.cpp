@@ -1,4 +1,5 @@
 // precast train --validation: the loss of what a model is not trained on.
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -22,17 +23,20 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string held_out_words =
-    "The rabbit took a watch out of its pocket, and looked at it, and then hurried on.";
+    "The rabbit took a watch out of its pocket, and looked at it, and then hurried on. It";
 
-/// The windows of 8 tokens of the text's bytes, one after another, as a file of --batches: one step of all.
-std::string file_of_windows(const Scratch& scratch) {
+/// The windows of `context` tokens of a text's bytes, one after another, as a file of --batches: one step of
+/// all.
+std::string file_of_windows(const Scratch& scratch, const std::string& text, std::int64_t context) {
   std::vector<std::int64_t> tokens;
   std::int64_t count = 0;
-  for (std::size_t first = 0; first + 8 < held_out_words.size(); first += 8, ++count)
-    for (const char c : held_out_words.substr(first, 9)) tokens.push_back(c);
-  const std::string file = (scratch.path() / "windows.safetensors").string();
+  const auto step = static_cast<std::size_t>(context);
+  for (std::size_t first = 0; first + step < text.size(); first += step, ++count)
+    for (const char c : text.substr(first, step + 1)) tokens.push_back(c);
+  const std::string file =
+      (scratch.path() / ("windows_of_" + std::to_string(context) + ".safetensors")).string();
   precast::io::SafetensorsWriter writer(file);
-  writer.declare("tokens", precast::DtypeInfo{"i64", 1, 8}, precast::Shape{1, count, 9});
+  writer.declare("tokens", precast::DtypeInfo{"i64", 1, 8}, precast::Shape{1, count, context + 1});
   writer.write(std::as_bytes(std::span(tokens)));
   writer.commit();
   return file;
@@ -60,16 +64,23 @@ TEST_CASE("train tells the loss of a text that is held out, and trains as withou
   REQUIRE(without.code == 0);
   CHECK(without.json()["validation_loss"].is_null());
   CHECK(program::content(out / "model.safetensors") == program::content(plain / "model.safetensors"));
-  // It is the loss that the trained model has of the same windows, two at a time or all at once.
-  const std::string windows = file_of_windows(scratch);
-  const auto told =
-      run({"train", "--model", out.string(), "--batches", windows, "--validation", windows, "--lr", "1e-30",
-           "--output", (scratch.path() / "again").string(), "--json", "--quiet", "--sample", "0"});
-  INFO(told.err);
-  REQUIRE(told.code == 0);
-  const double expected = told.json()["first_loss"].get<double>();
-  CHECK(lines[6]["validation_loss"].get<double>() == Approx(expected).epsilon(1e-6));
-  CHECK(told.json()["validation_loss"].get<double>() == Approx(expected).epsilon(1e-6));
+  // It is the loss that the trained model has of the same windows, two at a time or all at once, and of the
+  // last one, which is shorter.
+  const auto loss_of = [&](const std::string& windows) {
+    const auto told = run({"train", "--model", out.string(), "--batches", windows, "--validation", windows,
+                           "--lr", "1e-30", "--output", (scratch.path() / "again").string(), "--overwrite",
+                           "--json", "--quiet", "--sample", "0"});
+    INFO(told.err);
+    REQUIRE(told.code == 0);
+    const double loss = told.json()["first_loss"].get<double>();
+    CHECK(told.json()["validation_loss"].get<double>() == Approx(loss).epsilon(1e-6));
+    return loss;
+  };
+  REQUIRE(held_out_words.size() == 10 * 8 + 5);
+  const double whole = loss_of(file_of_windows(scratch, held_out_words, 8)),
+               last = loss_of(file_of_windows(scratch, held_out_words.substr(10 * 8), 4));
+  CHECK(std::fabs(whole - last) > 1e-3);
+  CHECK(lines[6]["validation_loss"].get<double>() == Approx((80 * whole + 4 * last) / 84).epsilon(1e-6));
 }
 
 TEST_CASE("a run that goes on tells the loss of what was held out, or of other windows", "[train]") {

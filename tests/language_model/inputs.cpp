@@ -117,7 +117,9 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   refused(R"({"model_type": "bert"})", "model_type");
   refused(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 10, "n_layer": 1, "n_head": 3})", "n_head");
   refused(R"({"model_type": "gpt2", "activation_function": "relu"})", "activation_function");
+  refused(R"({"model_type": "gpt2", "activation_function": null})", "activation_function");
   refused(R"({"model_type": "llama", "hidden_act": "gelu"})", "hidden_act");
+  refused(R"({"model_type": "llama", "hidden_act": null})", "hidden_act");
   refused(R"({"model_type": "llama", "attention_bias": 1})", "attention_bias");
   const std::string llama =
       R"({"model_type": "llama", "vocab_size": 8, "hidden_size": 8, "intermediate_size": 8,

@@ -2,8 +2,9 @@
 // header no multiplication is fused with an addition, whatever -ffp-contract says.
 //
 // Without them g++ fuses by default wherever the processor can, and q5_k's bytes then differ in a quarter of
-// all blocks. tests/quant/fused.cpp compiles the encoders with -ffp-contract=fast and compares. clang++ heeds
-// the macros except where its command line says -ffp-contract=fast, which nothing in a source can take back.
+// all blocks. tests/quant compiles the encoders with -ffp-contract=fast and compares their bytes. clang++
+// heeds the macros except where its command line says -ffp-contract=fast, which nothing in a source can take
+// back.
 #pragma once
 
 #include <cfloat>

@@ -93,7 +93,7 @@ std::int64_t parse_bytes(std::string_view option, const std::string& text) {
     if (number && unit == name && *number * factor >= 1 && *number * factor < 0x1p60)
       return static_cast<std::int64_t>(*number * factor);
   throw UsageError(std::string(option) + " is '" + text +
-                   "': it takes a size, such as 6.5GiB, 6500MB or a number of bytes");
+                   "': it takes a size above 0, such as 6.5GiB, 6500MB or a number of bytes");
 }
 
 std::vector<std::string> parse_list(std::string_view option, std::string_view text) {
