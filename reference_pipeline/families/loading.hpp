@@ -16,13 +16,19 @@
 
 namespace precast::families {
 
+/// A component that is loaded, and what progress calls that. A VAE's encoder and decoder are one component,
+/// whose memory is counted by different names.
+struct LoadStage {
+  std::string_view component, words, counted_as = component;
+};
+
 /// Opens the weights of a component, in the folder or file `path`, by `open(io::TakenCallback)`, and returns
-/// what `use(const nn::ParameterSource&)` makes of them. Each byte that it takes is reported under the name
+/// what `use(const nn::ParameterSource&)` makes of them. Each byte that it takes is reported under the words
 /// of the stage. Of a folder without weights a dry run finds out what they would take.
 template <class Open, class Use>
-auto with_weights(const std::filesystem::path& path, std::string_view component, std::string_view stage,
-                  const Reporter& progress, Open&& open, Use&& use) {
-  if (progress.meter) progress.meter->begin(stage == "load VAE encoder" ? "vae encoder" : component);
+auto with_weights(const std::filesystem::path& path, const LoadStage& stage, const Reporter& progress,
+                  Open&& open, Use&& use) {
+  if (progress.meter) progress.meter->begin(stage.counted_as);
   if (DryRun::active() && std::filesystem::is_directory(path) && !io::ComponentSource::find_weights(path)) {
     const nn::AbsentParameters absent;
     auto loaded = use(static_cast<const nn::ParameterSource&>(absent));
@@ -32,12 +38,12 @@ auto with_weights(const std::filesystem::path& path, std::string_view component,
   std::int64_t taken = 0, total = 0;
   const auto weights = open([&](std::size_t bytes) {
     taken += static_cast<std::int64_t>(bytes);
-    if (progress) progress({stage, std::min(taken, total), total});
+    if (progress) progress({stage.words, std::min(taken, total), total});
   });
   total = static_cast<std::int64_t>(weights.bytes_to_take());
   auto loaded = use(static_cast<const nn::ParameterSource&>(weights));
   if (progress.meter) progress.meter->loaded();
-  if (progress) progress({stage, total, total});
+  if (progress) progress({stage.words, total, total});
   return loaded;
 }
 

@@ -27,7 +27,7 @@ using families::seconds_since;
 std::unique_ptr<BlockwiseTransformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
                                                                             Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  auto transformer = with_weights("transformer", "load transformer", progress, [&](const auto& source) {
+  auto transformer = with_weights({"transformer", "load transformer"}, progress, [&](const auto& source) {
     return models_of(backend, choices.transformer).transformer(model.transformer, source);
   });
   result.load_seconds += seconds_since(start);
@@ -37,7 +37,7 @@ std::unique_ptr<BlockwiseTransformer> FluxPipeline::Parts::load_transformer(cons
 std::unique_ptr<vae::Decoder> FluxPipeline::Parts::load_decoder(const Reporter& progress,
                                                                 Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  auto decoder = with_weights("vae", "load VAE decoder", progress, [&](const auto& source) {
+  auto decoder = with_weights({"vae", "load VAE decoder"}, progress, [&](const auto& source) {
     return models_of(backend, choices.vae).decoder(model.vae, source);
   });
   result.load_seconds += seconds_since(start);

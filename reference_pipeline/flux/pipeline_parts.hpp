@@ -100,13 +100,12 @@ struct FluxPipeline::Parts {
 
   /// Opens a component's weights, and reports each byte that is taken under the stage's name.
   template <class Use>
-  auto with_weights(std::string_view component, std::string_view stage, const Reporter& progress,
-                    Use&& use) const {
-    const std::filesystem::path path = model.component(component);
+  auto with_weights(const families::LoadStage& stage, const Reporter& progress, Use&& use) const {
+    const std::filesystem::path path = model.component(stage.component);
     return families::with_weights(
-        path, component, stage, progress,
+        path, stage, progress,
         [&](io::TakenCallback taken) {
-          return ComponentWeights(path, weights::part_in(component), std::move(taken));
+          return ComponentWeights(path, weights::part_in(stage.component), std::move(taken));
         },
         std::forward<Use>(use));
   }

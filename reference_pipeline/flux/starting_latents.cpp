@@ -54,9 +54,9 @@ void sample_into(Tensor<f32>& sample, const vae::Moments& moments, const Tensor<
 vae::Moments FluxPipeline::Parts::encoded_picture(const Request& request, const image::Image& picture,
                                                   const Reporter& progress, Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  const auto encoder = with_weights("vae", "load VAE encoder", progress, [&](const auto& source) {
-    return models_of(backend, choices.vae).encoder(model.vae, source);
-  });
+  const auto encoder = with_weights(
+      {"vae", "load VAE encoder", "vae encoder"}, progress,
+      [&](const auto& source) { return models_of(backend, choices.vae).encoder(model.vae, source); });
   result.load_seconds += seconds_since(start);
   if (progress) progress({"encode image", 0, 1});
   const image::Image fitted = families::fitted_picture(picture, request);

@@ -57,7 +57,7 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
                               auto&& make, auto&& use, auto&& copy) {
     const auto start = std::chrono::steady_clock::now();
-    const auto encoder = with_weights(component, load, progress, make);
+    const auto encoder = with_weights({component, load}, progress, make);
     result.load_seconds += seconds_since(start);
     const auto loaded = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < prompts.size(); ++i) {

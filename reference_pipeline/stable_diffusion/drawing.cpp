@@ -105,8 +105,8 @@ StartingPicture StableDiffusionPipeline::Parts::encoded_picture(const Request& g
   const bool needs_moments = !starting.is_noise || !folder.takes_mask() || starting.kept_by_refiner;
 
   const auto start = std::chrono::steady_clock::now();
-  const auto encoder =
-      model.with_weights("vae", "load VAE encoder", progress, [&](const nn::ParameterSource& source) {
+  const auto encoder = model.with_weights(
+      {"vae", "load VAE encoder", "vae encoder"}, progress, [&](const nn::ParameterSource& source) {
         return models_of(backend, vae_choice(model, VaeHalf::encoder)).encoder(folder.vae, source);
       });
   result.load_seconds += families::seconds_since(start);

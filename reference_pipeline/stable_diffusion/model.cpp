@@ -96,7 +96,7 @@ std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>
                            encode = second ? "encode with OpenCLIP" : "encode with CLIP";
     const text::ClipState state = state_of(encoder, clip_skip);
     const auto start = std::chrono::steady_clock::now();
-    const auto loaded = with_weights(encoder.name, load, progress, [&](const nn::ParameterSource& source) {
+    const auto loaded = with_weights({encoder.name, load}, progress, [&](const nn::ParameterSource& source) {
       return models_of(backend, choice).clip(encoder.config, source);
     });
     result.load_seconds += families::seconds_since(start);

@@ -57,12 +57,11 @@ struct Model {
 
   /// Opens a component's weights, and reports each byte that is taken under the stage's name.
   template <class Use>
-  auto with_weights(std::string_view component, std::string_view stage, const families::Reporter& progress,
-                    Use&& use) const {
-    const std::filesystem::path path = folder.component(component);
+  auto with_weights(const families::LoadStage& stage, const families::Reporter& progress, Use&& use) const {
+    const std::filesystem::path path = folder.component(stage.component);
     return families::with_weights(
-        path, component, stage, progress,
-        [&](io::TakenCallback taken) { return ComponentWeights(path, component, std::move(taken)); },
+        path, stage, progress,
+        [&](io::TakenCallback taken) { return ComponentWeights(path, stage.component, std::move(taken)); },
         std::forward<Use>(use));
   }
 

@@ -68,7 +68,7 @@ std::unique_ptr<Denoiser> StableDiffusionPipeline::Parts::load_denoiser(const Le
                                                                         Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   auto denoiser = leg.model->with_weights(
-      "unet", leg.model == &model ? "load UNet" : "load refiner", progress,
+      {"unet", leg.model == &model ? "load UNet" : "load refiner"}, progress,
       [&](const nn::ParameterSource& source) {
         return models_of(backend, choices.transformer).denoiser(leg.model->folder.unet, source);
       });
@@ -80,9 +80,10 @@ std::unique_ptr<vae::Decoder> StableDiffusionPipeline::Parts::load_decoder(const
                                                                            const Reporter& progress,
                                                                            Result& result) const {
   const auto start = std::chrono::steady_clock::now();
-  auto decoder = of.with_weights("vae", "load VAE decoder", progress, [&](const nn::ParameterSource& source) {
-    return models_of(backend, vae_choice(of, VaeHalf::decoder)).decoder(of.folder.vae, source);
-  });
+  auto decoder =
+      of.with_weights({"vae", "load VAE decoder"}, progress, [&](const nn::ParameterSource& source) {
+        return models_of(backend, vae_choice(of, VaeHalf::decoder)).decoder(of.folder.vae, source);
+      });
   result.load_seconds += families::seconds_since(start);
   return decoder;
 }
