@@ -88,7 +88,7 @@ class ComponentSource final : public nn::ParameterSource {
     const auto first = tensors_.lower_bound(start);
     return first != tensors_.end() && first->first.starts_with(start);
   }
-  /// The bytes of all tensors: what progress counts to.
+  /// The bytes of all tensors, read or not.
   std::size_t total_bytes() const {
     std::size_t total = 0;
     for (const auto& [name, place] : tensors_) total += place.entry->bytes.size();
