@@ -280,11 +280,24 @@ TEST_CASE("convert rounds f64 once to an added scalar, whatever room that takes"
   CHECK(values_in(out, "layer.weight") == std::vector<f32>{1 + std::ldexp(1.0f, -12)});
 }
 
-TEST_CASE("a cast of a parameter takes an added format, and rows that its blocks do not divide another") {
+TEST_CASE(
+    "a cast of a parameter takes an added format, and rows that its blocks do not divide stay as they are") {
   const formats::Registration<nf4> blocks;
   CHECK(casting::fitting_type(dtype_info<nf4>, {32, 128}) == dtype_info<nf4>);
-  CHECK(casting::fitting_type(dtype_info<nf4>, {32, 96})->name == "iq4_nl");
-  CHECK(!casting::fitting_type(dtype_info<nf4>, {32, 80}));
+  // As in convert, whose safetensors file has nf4 and none of ggml's blocks.
+  CHECK(!casting::fitting_type(dtype_info<nf4>, {32, 96}));
+  testing::MemorySource source;
+  source.add<bf16>("layer.weight", {32, 96}, normal_values(32 * 96));
+  const families::BlockParameter matrix{
+      "layer.weight", {32, 96}, dtype_info<bf16>, families::BlockParameterRole::matrix};
+  casting::CastSource cast(source);
+  CHECK(cast.cast(matrix, "nf4") == dtype_info<bf16>);
+  CHECK(cast.find("layer.weight").dtype == dtype_info<bf16>);
+  conversion::TypeWishes wishes;
+  wishes.type = dtype_info<nf4>;
+  const conversion::TensorFacts facts{{"layer.weight"}, {32, 96}, dtype_info<bf16>, true};
+  CHECK(conversion::TypeChooser(wishes).choose(facts, conversion::Container::safetensors).type ==
+        dtype_info<bf16>);
 }
 
 }  // namespace added_formats
