@@ -91,7 +91,7 @@ std::vector<std::string> CostFile::types() const {
 }
 
 CostFile parse_cost_file(std::string_view text, const std::filesystem::path& path) {
-  const nlohmann::json json = io::parse_json(text, path);
+  const nlohmann::json json = parse_own_json(text, path, "a cost file (precast cost)");
   const JsonFields fields(path, "", json);
   CostFile file;
   file.model = fields.text("model");

@@ -1,6 +1,8 @@
 // cost.json: what casting each layer of a model to each format costs, as it was measured.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -24,18 +26,25 @@ struct TypeCost {
   /// How large it is as far as weights and the size of inputs tell (LossEstimate).
   std::optional<double> estimate = std::nullopt;
 
+  /// Its numbers, all of them.
+  static constexpr std::array<std::optional<double> TypeCost::*, 6> numbers() {
+    return {&TypeCost::bits,          &TypeCost::cost,          &TypeCost::loss,
+            &TypeCost::relative_cost, &TypeCost::relative_loss, &TypeCost::estimate};
+  }
   bool measured() const { return cost || loss || relative_cost || relative_loss; }
 
-  /// NaN equals NaN: both were measured as no number.
-  friend bool operator==(const TypeCost& a, const TypeCost& b) {
-    const auto same = [&](std::optional<double> TypeCost::*member) {
-      const auto &x = a.*member, &y = b.*member;
-      return x == y || (x && y && std::isnan(*x) && std::isnan(*y));
-    };
-    return same(&TypeCost::bits) && same(&TypeCost::cost) && same(&TypeCost::loss) &&
-           same(&TypeCost::relative_cost) && same(&TypeCost::relative_loss) && same(&TypeCost::estimate);
-  }
+  friend bool operator==(const TypeCost& a, const TypeCost& b);
 };
+
+/// Whether two numbers are the same. NaN equals NaN: both were measured as no number.
+inline bool same_number(std::optional<double> a, std::optional<double> b) {
+  return a == b || (a && b && std::isnan(*a) && std::isnan(*b));
+}
+
+inline bool operator==(const TypeCost& a, const TypeCost& b) {
+  return std::ranges::all_of(TypeCost::numbers(),
+                             [&](auto number) { return same_number(a.*number, b.*number); });
+}
 
 /// A layer, and what each format of it costs.
 struct LayerCost {

@@ -8,6 +8,18 @@
 
 namespace precast::casting {
 
+nlohmann::json parse_own_json(std::string_view text, const std::filesystem::path& path,
+                              const std::string& wanted) {
+  try {
+    return io::parse_json(text, path);
+  } catch (const InputError&) {
+    constexpr std::string_view before_json = " \t\r\n\xEF\xBB\xBF";  // spaces, and a mark of UTF-8
+    const std::size_t first = text.find_first_not_of(before_json);
+    if (first == text.npos || text[first] == '{' || text[first] == '[') throw;
+    throw io::file_error(path, "is no JSON: give " + wanted);
+  }
+}
+
 JsonFields::JsonFields(const std::filesystem::path& path, std::string where, const nlohmann::json& object)
     : path_(path), where_(std::move(where)), object_(object) {
   if (!object.is_object())

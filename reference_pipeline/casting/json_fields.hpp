@@ -5,12 +5,18 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include <precast/error.hpp>
 
 namespace precast::casting {
+
+/// The text of a file that Precast wrote, as JSON. `wanted` says which it is: "a plan (precast plan)". Throws
+/// InputError as io::parse_json does; for text of another kind, such as CSV, it says that one is wanted.
+nlohmann::json parse_own_json(std::string_view text, const std::filesystem::path& path,
+                              const std::string& wanted);
 
 /// An object somewhere in a file, read key by key. Its errors read "PATH: WHERE: key 'x': what is wrong". It
 /// refers to the value, which must outlive it.

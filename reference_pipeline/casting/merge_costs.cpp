@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,19 +29,37 @@ std::string_view block_of(std::string_view name) {
   return name.substr(0, name.find_first_not_of(digits, std::min(name.find_first_of(digits), name.size())));
 }
 
-/// Groups in the order in which a model has them, as far as the files tell: one that a file has before
-/// another comes before it.
+/// Groups in the order in which a model has them, as far as the files tell: one that stands before another,
+/// among the layers of a file or among those that it is missing, comes before it. Where nothing tells, they
+/// come as the files do.
 std::vector<std::string> groups_in(std::span<const NamedCosts> files) {
-  std::vector<std::string> groups;
-  for (const NamedCosts& named : files) {
-    auto place = groups.end();  // new ones go before the next known one, which is found from the back
-    for (auto layer = named.file.layers.rbegin(); layer != named.file.layers.rend(); ++layer) {
-      const std::string group = group_of(layer->name);
-      const auto known = std::ranges::find(groups, group);
-      place = known != groups.end() ? known : groups.insert(place, group);
+  std::vector<std::string> groups;                           // as they are met
+  std::set<std::pair<std::string, std::string>> neighbours;  // the first before the second
+  const auto add = [&](const auto& layers, const auto& name_of) {
+    std::optional<std::string> before;
+    for (const auto& layer : layers) {
+      std::string group = group_of(std::invoke(name_of, layer));
+      if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
+      if (before && *before != group) neighbours.emplace(*before, group);
+      before = std::move(group);
     }
+  };
+  for (const NamedCosts& named : files) {
+    add(named.file.layers, &LayerCost::name);
+    add(named.file.missing, std::identity());
   }
-  return groups;
+  std::vector<std::string> sorted;
+  while (!groups.empty()) {
+    auto next = std::ranges::find_if(groups, [&](const std::string& group) {
+      return std::ranges::none_of(groups, [&](const std::string& other) {
+        return neighbours.contains({other, group});
+      });
+    });
+    if (next == groups.end()) next = groups.begin();  // two files contradict each other
+    sorted.push_back(*next);
+    groups.erase(next);
+  }
+  return sorted;
 }
 
 [[noreturn]] void differ(const NamedCosts& a, const NamedCosts& b, const std::string& what) {
@@ -49,19 +69,20 @@ std::vector<std::string> groups_in(std::span<const NamedCosts> files) {
 
 void add_layer(const NamedCosts& from, const LayerCost& layer,
                std::map<std::string, const NamedCosts*>& owners, std::vector<LayerCost>& layers) {
-  const auto found = std::ranges::find(layers, layer.name, &LayerCost::name);
-  if (found == layers.end()) {
-    layers.push_back(layer);
-    for (const auto& [type, cost] : layer.types) owners[layer.name + '\n' + type] = &from;
-    return;
-  }
+  auto found = std::ranges::find(layers, layer.name, &LayerCost::name);
+  if (found == layers.end()) found = layers.insert(found, LayerCost{layer.name, layer.parameters, {}});
   const auto of_layer = " of layer '" + io::printable(layer.name) + "'";
   for (const auto& [type, cost] : layer.types) {
-    const NamedCosts*& owner = owners[layer.name + '\n' + type];
-    const auto [place, is_new] = found->types.emplace(type, cost);
-    if (!is_new && place->second != cost)
-      differ(*owner, from, "the numbers" + of_layer + " in " + io::printable(type));
-    if (is_new) owner = &from;
+    TypeCost& merged = found->types[type];
+    for (std::size_t i = 0; i < TypeCost::numbers().size(); ++i) {
+      const auto number = TypeCost::numbers()[i];
+      if (!(cost.*number)) continue;
+      const NamedCosts*& owner = owners[layer.name + '\n' + type + '\n' + std::to_string(i)];
+      if (owner && !same_number(merged.*number, cost.*number))
+        differ(*owner, from, "the numbers" + of_layer + " in " + io::printable(type));
+      if (!owner) owner = &from;
+      merged.*number = cost.*number;
+    }
   }
   if (!found->parameters) found->parameters = layer.parameters;
   if (layer.parameters && found->parameters != layer.parameters) {
@@ -92,7 +113,7 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
   const NamedCosts& first = files.front();
   CostFile merged{first.file.model, first.file.samples, first.file.settings, {}, {}};
   const NamedCosts* estimated = nullptr;            // the first that has estimates
-  std::map<std::string, const NamedCosts*> owners;  // of each layer and format
+  std::map<std::string, const NamedCosts*> owners;  // of each number of a layer in a format
   for (const NamedCosts& named : files) {
     if (named.file.model != merged.model) differ(first, named, "\"model\"");
     if (named.file.samples != merged.samples) differ(first, named, "\"samples\"");
@@ -111,13 +132,13 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
           std::ranges::find(merged.missing, name) == merged.missing.end())
         merged.missing.push_back(name);
   const std::vector<std::string> groups = groups_in(files);
-  std::ranges::stable_sort(merged.layers, [&](const LayerCost& a, const LayerCost& b) {
-    const auto place = [&](const LayerCost& layer) {
-      return std::ranges::find(groups, group_of(layer.name));
-    };
+  const auto comes_before = [&](const std::string& a, const std::string& b) {
+    const auto place = [&](const std::string& name) { return std::ranges::find(groups, group_of(name)); };
     if (place(a) != place(b)) return place(a) < place(b);
-    return LayerOrder()(block_of(a.name), block_of(b.name));  // matrices of a block stay as they are measured
-  });
+    return LayerOrder()(block_of(a), block_of(b));  // matrices of a block stay as they are measured
+  };
+  std::ranges::stable_sort(merged.layers, comes_before, &LayerCost::name);
+  std::ranges::stable_sort(merged.missing, comes_before);
   return merged;
 }
 

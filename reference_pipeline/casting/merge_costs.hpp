@@ -18,10 +18,11 @@ struct NamedCosts {
 };
 
 /// All layers and formats of the files, at least one. Layers that share what stands before their first number
-/// ("transformer_blocks.") stand together, by number; these groups come in the order of the files. What is
-/// missing is what no file has. Throws InputError that names two files and what differs, where their model,
-/// samples, settings or what estimates were made from do, or where both have numbers of one layer and format
-/// that are not the same.
+/// ("transformer_blocks.") stand together, by number; these groups come as the layers of a file and those
+/// that it is missing do, else in the order of the files. What is missing is what no file has. Of a layer in
+/// a format one file may have numbers that another lacks. Throws InputError that names two files and what
+/// differs, where their model, samples, settings or what estimates were made from do, or where both have a
+/// number that is not the same.
 CostFile merge_costs(std::span<const NamedCosts> files);
 
 /// The cost file that a measurement writes anew again and again, and which another run may write meanwhile:

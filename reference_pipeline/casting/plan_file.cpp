@@ -30,7 +30,7 @@ std::string Plan::model_in_words() const {
 
 Plan parse_plan(std::string_view text, const std::filesystem::path& path) {
   constexpr double any_number = std::numeric_limits<double>::max();
-  const nlohmann::json json = io::parse_json(text, path);
+  const nlohmann::json json = parse_own_json(text, path, "a plan (precast plan)");
   const JsonFields fields(path, "", json);
   Plan plan;
   plan.model = fields.text("model");

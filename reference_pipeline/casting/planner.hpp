@@ -48,8 +48,8 @@ struct PlanResult {
 /// The plan of the least predicted error (the sum over layers) that keeps to the budget, or the smallest that
 /// keeps to the error. Formats that a layer has no finite number for are not chosen for it. `path` is for
 /// messages. Throws InputError, which names file, layer and key, where the file lacks what is needed;
-/// families::RequestError where a format is not in the file, or where nothing keeps to what was asked for: it
-/// says what the least possible is.
+/// families::RequestError where a format that was asked for is not in the file, or has no finite number in
+/// any layer, or where nothing keeps to what was asked for: it says what the least possible is.
 PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, const PlanRequest& request);
 
 /// What a plan that is there already takes and predicts by these costs; `method` is "plan". `plan_path` is

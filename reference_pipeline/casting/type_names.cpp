@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -15,6 +16,11 @@ constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q
 
 /// ComfyUI pads such matrices to it.
 constexpr std::int64_t rows_of_mxfp8_tile = 32;
+
+bool was_added(const DtypeInfo& type) {
+  return std::ranges::find(formats::added_formats(), type.name, &CastType::name) !=
+         formats::added_formats().end();
+}
 
 }  // namespace
 
@@ -40,6 +46,7 @@ std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matr
                ? std::optional(scaled_row_info(type->info.name, columns))
                : std::nullopt;
   if (columns % wanted.values_per_block == 0) return wanted;
+  if (was_added(wanted)) return std::nullopt;  // the files that hold it hold none of ggml's blocks
   for (const std::string_view name : stand_ins) {
     const DtypeInfo type = *find_type(name);
     if (bits_per_value(type) >= bits_per_value(wanted) && columns % type.values_per_block == 0) return type;

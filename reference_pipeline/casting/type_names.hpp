@@ -32,8 +32,9 @@ std::string known_name(std::string_view name);
 
 /// What a matrix takes where `wanted` is asked for: `wanted` where its blocks divide the rows; else, of
 /// iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and divides them; and nothing
-/// where none does, nor the matrix is in whole tiles: then it stays as it is. A format whose blocks are rows
-/// fits all, with rows of so many columns. cost, plan and convert all go by this.
+/// where none does, nor the matrix is in whole tiles, and for a format that a program added: then it stays as
+/// it is. A format whose blocks are rows fits all, with rows of so many columns. cost, plan and convert all
+/// go by this.
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matrix);
 
 /// Whether a matrix has as many rows as files take of a format: of mxfp8, whose scales lie there in the order

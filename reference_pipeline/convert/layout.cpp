@@ -8,6 +8,7 @@
 #include <convert/name_prefix.hpp>
 #include <flux/bfl_names.hpp>
 #include <text/t5_gguf_names.hpp>
+#include <weights/renamed_source.hpp>
 
 namespace precast::conversion {
 
@@ -43,7 +44,7 @@ class Arrangement {
   /// Our names from theirs: each tensor in one or several parts.
   void divide() {
     for (const InputTensor& tensor : input_.tensors()) {
-      const std::vector<io::NamedRows> parts = io::our_rows(table_, without_prefix(tensor.name));
+      const std::vector<io::NamedRows> parts = weights::our_rows_in(table_, without_prefix(tensor.name));
       if (parts.empty()) keep(tensor);
       for (const io::NamedRows& part : parts) {
         const std::int64_t unit = divided(tensor, rows_of(tensor.shape), part.of);
@@ -185,7 +186,8 @@ std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name
   const std::string_view plain = without_prefix(name);
   if (io::their_rows(table_of(kind), plain)) return {std::string(plain)};
   std::vector<std::string> names;
-  for (io::NamedRows& rows : io::our_rows(table_of(kind), plain)) names.push_back(std::move(rows.name));
+  for (io::NamedRows& rows : weights::our_rows_in(table_of(kind), plain))
+    names.push_back(std::move(rows.name));
   return names;
 }
 
@@ -197,7 +199,7 @@ std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,
     return io::their_rows(table, without_prefix(tensor.name)).has_value();
   };
   const auto is_theirs = [&](const InputTensor& tensor) {
-    return !io::our_rows(table, without_prefix(tensor.name)).empty();
+    return !weights::our_rows_in(table, without_prefix(tensor.name)).empty();
   };
   if (layout == Layout::diffusers && std::ranges::any_of(input.tensors(), is_theirs))
     arrangement.divide();

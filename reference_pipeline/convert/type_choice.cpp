@@ -225,10 +225,10 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
     if (!is_precise(*wish.type)) return {kept, because, {}};
     if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
-  // What takes the place of a type that was added may be one that its kind of file does not have.
+  // What takes the place of nvfp4 is one that safetensors does not have.
   const Shape run = facts.shape.rank() > 1 ? facts.shape : Shape{facts.values_in_run};
   if (const auto type = casting::fitting_type(*wish.type, run);
-      type && (*type == *wish.type || holds(container, *type) || !holds(container, *wish.type))) {
+      type && (*type == *wish.type || holds(container, *type))) {
     const bool divides = type->name == wish.type->name;
     const auto undivided = divides ? std::nullopt : std::optional(facts.values_in_run);
     if (is_scaled(*type, container) && !can_be_scaled(*type, facts.names.front(), facts.shape))

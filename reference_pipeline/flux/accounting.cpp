@@ -1,4 +1,8 @@
 // Adds up the linear layers of a Flux transformer.
+#include <algorithm>
+#include <span>
+#include <utility>
+
 #include <flux/accounting.hpp>
 
 namespace precast::flux {
@@ -7,6 +11,32 @@ namespace {
 
 /// Width of the sinusoidal timestep embedding, fixed in every Flux model.
 constexpr std::int64_t timestep_channels = 256;
+
+/// A linear layer of a block, by its name in it; `in` and `out` are in widths of the model.
+struct BlockLinear {
+  std::string_view name;
+  std::int64_t in, out;
+};
+constexpr BlockLinear in_double_block[] = {{"norm1.linear", 1, 6},
+                                           {"norm1_context.linear", 1, 6},
+                                           {"attn.to_q", 1, 1},
+                                           {"attn.to_k", 1, 1},
+                                           {"attn.to_v", 1, 1},
+                                           {"attn.to_out.0", 1, 1},
+                                           {"attn.add_q_proj", 1, 1},
+                                           {"attn.add_k_proj", 1, 1},
+                                           {"attn.add_v_proj", 1, 1},
+                                           {"attn.to_add_out", 1, 1},
+                                           {"ff.net.0.proj", 1, 4},
+                                           {"ff.net.2", 4, 1},
+                                           {"ff_context.net.0.proj", 1, 4},
+                                           {"ff_context.net.2", 4, 1}};
+constexpr BlockLinear in_single_block[] = {{"norm.linear", 1, 3}, {"attn.to_q", 1, 1}, {"attn.to_k", 1, 1},
+                                           {"attn.to_v", 1, 1},   {"proj_mlp", 1, 4},  {"proj_out", 5, 1}};
+
+/// How the names of blocks begin, and what these hold.
+constexpr std::pair<std::string_view, std::span<const BlockLinear>> kinds_of_blocks[] = {
+    {"transformer_blocks.", in_double_block}, {"single_transformer_blocks.", in_single_block}};
 
 /// Linear layers as they add up.
 struct Linears {
@@ -22,14 +52,8 @@ struct Linears {
 Accounting account(const TransformerConfig& config) {
   const std::int64_t width = config.inner_dim();
   Linears double_block, single_block, ends;
-  double_block.add(width, 6 * width, 2);  // modulation of both streams
-  double_block.add(width, width, 8);      // query, key, value and output of both
-  double_block.add(width, 4 * width, 2);
-  double_block.add(4 * width, width, 2);
-  single_block.add(width, 3 * width);  // modulation
-  single_block.add(width, width, 3);
-  single_block.add(width, 4 * width);
-  single_block.add(5 * width, width);
+  for (const BlockLinear& linear : in_double_block) double_block.add(linear.in * width, linear.out * width);
+  for (const BlockLinear& linear : in_single_block) single_block.add(linear.in * width, linear.out * width);
   ends.add(config.in_channels, width);
   ends.add(config.joint_attention_dim, width);
   ends.add(timestep_channels, width, config.guidance_embeds ? 2 : 1);
@@ -52,12 +76,26 @@ Accounting account(const TransformerConfig& config) {
 }
 
 ParameterRole role_of(std::string_view tensor_name) {
-  if (!tensor_name.starts_with("transformer_blocks.") &&
-      !tensor_name.starts_with("single_transformer_blocks."))
+  if (std::ranges::none_of(kinds_of_blocks,
+                           [&](const auto& kind) { return tensor_name.starts_with(kind.first); }))
     return ParameterRole::entry_and_exit;
   for (const std::string_view norm : {".norm_q.", ".norm_k.", ".norm_added_q.", ".norm_added_k."})
     if (tensor_name.find(norm) != std::string_view::npos) return ParameterRole::norm_scale;
   return tensor_name.ends_with(".bias") ? ParameterRole::block_bias : ParameterRole::block_weight;
+}
+
+std::optional<Shape> block_weight_shape(const TransformerConfig& config, std::string_view tensor_name) {
+  constexpr std::string_view weight = ".weight";
+  if (!tensor_name.ends_with(weight)) return std::nullopt;
+  tensor_name.remove_suffix(weight.size());
+  for (const auto& [stem, linears] : kinds_of_blocks) {
+    const std::size_t dot = tensor_name.find('.', stem.size());
+    if (!tensor_name.starts_with(stem) || dot == tensor_name.npos) continue;
+    const auto linear = std::ranges::find(linears, tensor_name.substr(dot + 1), &BlockLinear::name);
+    if (linear != linears.end())
+      return Shape{linear->out * config.inner_dim(), linear->in * config.inner_dim()};
+  }
+  return std::nullopt;
 }
 
 }  // namespace precast::flux

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <flux/transformer.hpp>
+
+#include <precast/tensor/shape.hpp>
 
 namespace precast::flux {
 
@@ -38,5 +41,8 @@ Accounting account(const TransformerConfig& config);
 /// Where a tensor of a transformer is counted.
 enum class ParameterRole : std::uint8_t { block_weight, block_bias, norm_scale, entry_and_exit };
 ParameterRole role_of(std::string_view tensor_name);
+
+/// The shape of a block's matrix, in our names; nothing where the name is of none.
+std::optional<Shape> block_weight_shape(const TransformerConfig& config, std::string_view tensor_name);
 
 }  // namespace precast::flux

@@ -10,6 +10,7 @@
 #include <flux/accounting.hpp>
 #include <flux/models.hpp>
 #include <flux/pipeline_parts.hpp>
+#include <flux/unpadded_blocks.hpp>
 
 namespace precast::flux {
 
@@ -53,8 +54,8 @@ class FluxBlocks final : public families::Blocks {
  public:
   FluxBlocks(const TransformerConfig& config, const Models& models,
              std::unique_ptr<families::DeviceSession> session, std::unique_ptr<nn::ParameterSource> source)
-      : session_(std::move(session)), source_(std::move(source)) {
-    const ListingSource listing(*source_);
+      : session_(std::move(session)), source_(std::move(source)), unpadded_(*source_, config) {
+    const ListingSource listing(unpadded_);
     transformer_ = models.transformer(config, listing);
     for (std::int64_t i = 0; i < config.num_layers; ++i)
       blocks_.push_back(listing.block("transformer_blocks." + std::to_string(i)));
@@ -63,7 +64,7 @@ class FluxBlocks final : public families::Blocks {
   }
 
   const std::vector<families::Block>& list() const override { return blocks_; }
-  const nn::ParameterSource& source() const override { return *source_; }
+  const nn::ParameterSource& source() const override { return unpadded_; }
   void run(families::BlockState& state, std::int64_t first, std::int64_t last) const override {
     transformer_->run_blocks(state, first, last);
   }
@@ -74,6 +75,7 @@ class FluxBlocks final : public families::Blocks {
  private:
   std::unique_ptr<families::DeviceSession> session_;
   std::unique_ptr<nn::ParameterSource> source_;
+  UnpaddedBlocks unpadded_;
   std::unique_ptr<BlockwiseTransformer> transformer_;
   std::vector<families::Block> blocks_;
 };

@@ -1,5 +1,6 @@
 #include <flux/changed_models.hpp>
 #include <flux/models.hpp>
+#include <flux/unpadded_blocks.hpp>
 
 namespace precast::flux {
 
@@ -12,7 +13,8 @@ class ChangedModels final : public Models {
 
   std::unique_ptr<BlockwiseTransformer> transformer(const TransformerConfig& config,
                                                     const nn::ParameterSource& source) const override {
-    const auto changed = change_.change(source);
+    const UnpaddedBlocks unpadded(source, config);
+    const auto changed = change_.change(unpadded);
     auto loaded = models_.transformer(config, *changed);
     change_.loaded(*changed);
     return loaded;

@@ -90,12 +90,7 @@ ComponentWeights::ComponentWeights(const std::filesystem::path& path, Part part,
 std::vector<std::string> ComponentWeights::unread() const {
   const std::span<const io::NameLine> table = table_of(part_);
   const auto known = [&](const std::string& name) {
-    if (found_.naming != Naming::ours) {
-      if (!io::our_rows(table, name, levels_).empty()) return true;
-      constexpr std::string_view weight = "weight";  // of a norm's scale
-      return name.ends_with(weight) &&
-             !io::our_rows(table, name.substr(0, name.size() - weight.size()) + "scale").empty();
-    }
+    if (found_.naming != Naming::ours) return !weights::our_rows_in(table, name, levels_).empty();
     if (part_ == Part::t5 &&
         (name == "encoder.embed_tokens.weight" || name.find(".DenseReluDense.wi.") != name.npos))
       return true;

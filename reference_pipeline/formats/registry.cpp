@@ -9,6 +9,7 @@
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/error.hpp>
 #include <precast/host/block_decoder.hpp>
 #include <precast/host/parallel.hpp>
@@ -114,8 +115,20 @@ Lists& lists() {
   return all;
 }
 
+bool same_in_either_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+/// Whether Precast has a scalar or an element of blocks of that name, one that files do not hold too.
+bool is_own_scalar(std::string_view name) {
+  const auto has_it = [&]<class T>() { return same_in_either_case(dtype_traits<T>::name, name); };
+  return any_dtype(ScalarDtypes{}, has_it) || any_dtype(BlockElements{}, has_it);
+}
+
 io::FileDtype file_dtype_of(const StoredFormat& format) {
-  if (format_in_either_case(format.name)) throw Error("number format '" + format.name + "' is there already");
+  if (format_in_either_case(format.name) || is_own_scalar(format.name))
+    throw Error("number format '" + format.name + "' is there already");
   return {format.file_name, format.info, true};
 }
 
@@ -130,9 +143,8 @@ const StoredFormat* format_named(std::string_view name) {
 }
 
 const StoredFormat* format_in_either_case(std::string_view name) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   for (const StoredFormat& format : lists().all)
-    if (std::ranges::equal(format.name, name, {}, lower, lower)) return &format;
+    if (same_in_either_case(format.name, name)) return &format;
   return nullptr;
 }
 

@@ -6,6 +6,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
+#include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/safetensors.hpp>
 
@@ -83,6 +84,17 @@ void require_window(std::int64_t tokens, std::int64_t context, const std::string
                      " needs: give more text, or a smaller --context");
 }
 
+/// Batches are never downloaded, as weights are, of which the reader speaks: what is no such file is told
+/// here.
+io::SafetensorsFile open_batches(const std::filesystem::path& file) {
+  constexpr std::size_t header = 8;  // where it begins
+  const io::MappedFile mapped(file);
+  if (mapped.text().size() <= header || mapped.text()[header] != '{')
+    throw io::file_error(
+        file, "is no safetensors file: give one that has 'tokens', I64 [steps, batch, context + 1]");
+  return io::SafetensorsFile(file);
+}
+
 const io::TensorEntry& tokens_of(const io::SafetensorsFile& opened, const std::filesystem::path& file) {
   const io::TensorEntry& entry = opened.at("tokens");
   const Shape& shape = entry.shape;
@@ -129,19 +141,19 @@ std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::i
 }
 
 std::int64_t steps_of_batches(const std::filesystem::path& file) {
-  const io::SafetensorsFile opened(file);
+  const io::SafetensorsFile opened = open_batches(file);
   return tokens_of(opened, file).shape[0];
 }
 
 std::int64_t tokens_of_batches(const std::filesystem::path& file) {
-  const io::SafetensorsFile opened(file);
+  const io::SafetensorsFile opened = open_batches(file);
   const Shape& shape = tokens_of(opened, file).shape;
   return shape[1] * (shape[2] - 1);
 }
 
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
                                          std::int64_t vocabulary) {
-  const io::SafetensorsFile opened(file);
+  const io::SafetensorsFile opened = open_batches(file);
   const io::TensorEntry& entry = tokens_of(opened, file);
   const Shape& shape = entry.shape;
   if (shape[0] < steps)
@@ -164,7 +176,7 @@ HeldOut held_out_text(std::span<const std::int32_t> tokens, std::int64_t context
 }
 
 HeldOut held_out_file(const std::filesystem::path& file, std::int64_t vocabulary) {
-  const io::SafetensorsFile opened(file);
+  const io::SafetensorsFile opened = open_batches(file);
   const io::TensorEntry& entry = tokens_of(opened, file);
   return {first_steps(entry, file, entry.shape[0], vocabulary), entry.shape[2] - 1};
 }

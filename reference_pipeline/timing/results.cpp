@@ -79,7 +79,8 @@ std::string results_json(const Results& results) {
 
 Results read_results(const std::filesystem::path& path) {
   const io::MappedFile file(path);
-  const nlohmann::json json = io::parse_json(file.text(), path);
+  const nlohmann::json json =
+      casting::parse_own_json(file.text(), path, "what precast bench wrote with --json");
   const casting::JsonFields fields(path, "", json);
   const auto text = [&](const char* key) {
     const auto found = fields.text(key);

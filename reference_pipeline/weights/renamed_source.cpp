@@ -14,6 +14,9 @@ namespace precast::weights {
 
 namespace {
 
+/// How BFL's names of a norm's scale end, and how some programs have them.
+constexpr std::string_view norm_scale = "scale", norm_weight = "weight";
+
 InputError broken(const nn::ParameterSource& source, const std::string& name, const std::string& problem) {
   return InputError(source.description() + ": tensor '" + io::printable(name) + "': " + problem +
                     ": get the file anew");
@@ -65,13 +68,20 @@ nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::
 io::NamedRows RenamedSource::place_of(std::string_view name) const {
   auto place = io::their_rows(table_, name, levels_);
   if (!place) return {std::string(name)};
-  // Some programs call the scales of norms weights.
-  constexpr std::string_view scale = "scale";
-  if (!source_.contains(place->name) && place->name.ends_with(scale)) {
-    const std::string other = place->name.substr(0, place->name.size() - scale.size()) + "weight";
+  if (!source_.contains(place->name) && place->name.ends_with(norm_scale)) {
+    const std::string other =
+        place->name.substr(0, place->name.size() - norm_scale.size()).append(norm_weight);
     if (source_.contains(other)) place->name = other;
   }
   return *place;
+}
+
+std::vector<io::NamedRows> our_rows_in(std::span<const io::NameLine> table, std::string_view name,
+                                       std::int64_t levels) {
+  auto rows = io::our_rows(table, name, levels);
+  if (!rows.empty() || !name.ends_with(norm_weight)) return rows;
+  name.remove_suffix(norm_weight.size());
+  return io::our_rows(table, std::string(name).append(norm_scale), levels);
 }
 
 nn::Parameter parameter_at(const nn::ParameterSource& source, const io::NamedRows& place) {

@@ -5,11 +5,17 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <precast/io/name_table.hpp>
 #include <precast/nn/parameter_source.hpp>
 
 namespace precast::weights {
+
+/// Our parameters that lie in the tensor that is stored as `name`, as io::our_rows has them; where the table
+/// has a norm's scale that ends in "scale", of one that ends in "weight", too, as some programs call it.
+std::vector<io::NamedRows> our_rows_in(std::span<const io::NameLine> table, std::string_view name,
+                                       std::int64_t levels = 0);
 
 /// The parameter that lies at a place of a source: all of its rows, or those that the place says. Throws
 /// InputError for a tensor that is missing, or whose rows cannot be divided as the place says.

@@ -106,6 +106,8 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
           {"{]", {"not valid JSON, at byte 2 of 2: get"}},
           {"[]", {"must be a JSON object", "a list"}},
           {"3", {"must be a JSON object", "3"}},
+          {"layer,q8_0\n", {"is no JSON: give a cost file (precast cost)"}},
+          {"\n [nonsense", {"not valid JSON"}},
           {"{}", {"'layers'", "is missing"}},
           {R"({"layers": null})", {"'layers'", "is missing"}},
           {R"({"layers": {}})", {"'layers'", "must be a list", "an object"}},
@@ -254,7 +256,7 @@ TEST_CASE("malformed plans are refused in one line that names file, layer and ke
   check_refusals([](const std::string& text, const char* path) { return parse_plan(text, path); },
                  {
                      {"", {"not valid JSON"}},
-                     {"nonsense", {"not valid JSON"}},
+                     {"nonsense", {"is no JSON: give a plan (precast plan)"}},
                      {"[1]", {"must be a JSON object"}},
                      {"{}", {"'types'", "is missing"}},
                      {R"({"types": null})", {"'types'", "is missing"}},

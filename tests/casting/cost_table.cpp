@@ -111,6 +111,25 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", part}, {"b", rest}}).missing ==
         std::vector<std::string>{"transformer_blocks.0", "single_transformer_blocks.0"});
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", part}, {"b", rest}, {"c", c}}).missing.empty());
+  // No file has layers of both groups; what each of them is missing says which comes first.
+  CostFile doubles = b, single = c, last = c;
+  doubles.layers = {layer("transformer_blocks.0", 1)};
+  doubles.missing = {"single_transformer_blocks.0", "single_transformer_blocks.1"};
+  single.layers = {layer("single_transformer_blocks.0", 2)};
+  single.missing = {"transformer_blocks.0", "single_transformer_blocks.1"};
+  last.layers = {layer("single_transformer_blocks.1", 3)};
+  last.missing = {"transformer_blocks.0", "single_transformer_blocks.0"};
+  const CostFile forwards = merge_costs(std::vector<NamedCosts>{{"1", doubles}, {"2", single}, {"3", last}});
+  CHECK(merge_costs(std::vector<NamedCosts>{{"3", last}, {"2", single}, {"1", doubles}}) == forwards);
+  CHECK(merge_costs(std::vector<NamedCosts>{{"2", single}, {"1", doubles}, {"3", last}}) == forwards);
+  CHECK(forwards.layers.front().name == "transformer_blocks.0");
+  CHECK(merge_costs(std::vector<NamedCosts>{{"3", last}, {"1", doubles}}).layers.front().name ==
+        "transformer_blocks.0");
+  CostFile none = a;
+  none.layers = {layer("transformer_blocks.2", 1)};
+  none.missing = {"single_transformer_blocks.0", "transformer_blocks.0"};
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", part}, {"none", none}}).missing ==
+        std::vector<std::string>{"transformer_blocks.0", "single_transformer_blocks.0"});
   CostFile matrices = a, later = a;  // which are in no order of names
   matrices.layers = {layer("blocks.0.norm1.linear", 1), layer("blocks.0.attn.to_out.0", 2),
                      layer("blocks.0.attn.to_k", 3), layer("blocks.10.norm1.linear", 4)};
@@ -126,6 +145,21 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
   CostFile more = a;
   more.layers[0].types = {{"q4_0", {4.5, 9, {}, {}, {}}}};
   CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"more", more}}).layers[0].types.size() == 2);
+
+  // A number that one of them lacks is the other's, and one that both have is the same.
+  CostFile with_estimate = a;
+  with_estimate.estimates = "importance 1";
+  with_estimate.layers[0].types["q8_0"].estimate = 9;
+  CHECK(merge_costs(std::vector<NamedCosts>{{"a", a}, {"b", with_estimate}}) == with_estimate);
+  CHECK(merge_costs(std::vector<NamedCosts>{{"b", with_estimate}, {"a", a}}) == with_estimate);
+  CostFile only_estimate = with_estimate;
+  only_estimate.layers[0].types["q8_0"].cost.reset();
+  CHECK(merge_costs(std::vector<NamedCosts>{{"b", only_estimate}, {"a", a}}) == with_estimate);
+  CostFile contradicts = with_estimate;
+  contradicts.layers[0].types["q8_0"].estimate = 8;
+  CHECK_THAT(refusal({{"one.json", a}, {"two.json", with_estimate}, {"three.json", contradicts}}),
+             Catch::Contains("two.json and three.json differ in the numbers of layer") &&
+                 Catch::Contains("transformer_blocks.10") && Catch::Contains("q8_0"));
 
   CostFile other = a;
   other.layers[1].types["q8_0"].cost = 7;

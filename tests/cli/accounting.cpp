@@ -57,13 +57,15 @@ TEST_CASE("the accounting of a config is what its weights hold") {
     const auto folder = model.path() / "transformer";
     if (!std::filesystem::exists(folder / "config.json")) continue;
     INFO(folder.string());
-    const flux::Accounting by_config = flux::account(flux::TransformerConfig::load(folder / "config.json"));
+    const auto config = flux::TransformerConfig::load(folder / "config.json");
+    const flux::Accounting by_config = flux::account(config);
     const io::ComponentSource source(folder);
     std::int64_t block_weights = 0, block_biases = 0, norm_scales = 0, ends = 0, end_biases = 0;
     for (const io::TensorEntry* tensor : source.tensors()) {
       const std::int64_t count = tensor->shape.elements();
       switch (flux::role_of(tensor->name)) {
         case flux::ParameterRole::block_weight:
+          CHECK(flux::block_weight_shape(config, tensor->name) == tensor->shape);
           block_weights += count;
           break;
         case flux::ParameterRole::block_bias:

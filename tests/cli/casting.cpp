@@ -1,11 +1,20 @@
 // record and cost as a user runs them: samples, numbers that are kept, tables, and what is refused.
+#include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <image/metrics.hpp>
+#include <image/picture_file.hpp>
 
+#include <precast/dtype/scalar.hpp>
 #include <precast/io/safetensors.hpp>
 #include <precast/io/safetensors_writer.hpp>
+#include <precast/tensor/rounded_up.hpp>
 
 #include "given.hpp"
 #include "program.hpp"
@@ -37,6 +46,64 @@ std::vector<std::string> cost(const std::string& samples, const std::string& out
                               const std::vector<std::string>& more) {
   return program::with(
       {"cost", "--model", small_flux, "--samples", samples, "--output", output, "--policy", "f32"}, more);
+}
+
+/// The small model's transformer with its blocks' matrices in mxfp8 that was padded to tiles of 32, as
+/// ComfyUI has it, and with the same values in f32: two files. All scales are equal, so that their order is,
+/// too.
+std::pair<std::string, std::string> write_padded_mxfp8(const Scratch& scratch) {
+  const std::string padded = (scratch.path() / "padded.safetensors").string(),
+                    plain = (scratch.path() / "plain.safetensors").string();
+  const precast::io::SafetensorsFile source(small_flux + "/transformer/diffusion_pytorch_model.safetensors");
+  constexpr std::uint8_t code_of_scale = 127 - 8;
+  constexpr std::string_view announced = R"({"format": "mxfp8"})";
+  struct Stored {
+    std::string name;
+    precast::DtypeInfo dtype;
+    precast::Shape shape;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Stored> in_padded, in_plain;
+  const auto add = [](std::vector<Stored>& file, const std::string& name, const precast::DtypeInfo& dtype,
+                      const precast::Shape& shape, const auto& values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    file.push_back({name, dtype, shape, {bytes.begin(), bytes.end()}});
+  };
+  const precast::DtypeInfo byte{"u8", 1, 1};
+  for (const precast::io::TensorEntry& tensor : source.tensors()) {
+    if (tensor.shape.rank() != 2 || tensor.name.find("transformer_blocks.") == tensor.name.npos) {
+      add(in_padded, tensor.name, tensor.dtype.info, tensor.shape, tensor.bytes);
+      add(in_plain, tensor.name, tensor.dtype.info, tensor.shape, tensor.bytes);
+      continue;
+    }
+    const std::int64_t rows = tensor.shape[0], columns = tensor.shape[1];
+    const precast::Shape whole{precast::rounded_up(rows, 32), precast::rounded_up(columns, 32)};
+    std::vector<precast::fp8_e4m3> codes(static_cast<std::size_t>(whole.elements()));
+    std::vector<precast::f32> values;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t column = 0; column < columns; ++column) {
+        precast::f32 value = 0;
+        std::memcpy(&value, tensor.bytes.data() + (row * columns + column) * std::int64_t{sizeof value},
+                    sizeof value);
+        const auto code = precast::convert<precast::fp8_e4m3>(value * 256);
+        codes[static_cast<std::size_t>(row * whole[1] + column)] = code;
+        values.push_back(precast::convert<precast::f32>(code) / 256);
+      }
+    const precast::Shape scales{precast::rounded_up(rows, 128), precast::rounded_up(whole[1] / 32, 4)};
+    const std::string layer = tensor.name.substr(0, tensor.name.rfind('.'));
+    add(in_padded, tensor.name, precast::dtype_info<precast::fp8_e4m3>, whole, codes);
+    add(in_padded, layer + ".weight_scale", byte, scales,
+        std::vector<std::uint8_t>(static_cast<std::size_t>(scales.elements()), code_of_scale));
+    add(in_padded, layer + ".comfy_quant", byte, precast::Shape{std::ssize(announced)}, announced);
+    add(in_plain, tensor.name, precast::dtype_info<precast::f32>, tensor.shape, values);
+  }
+  for (const auto& [path, tensors] : {std::pair(padded, in_padded), std::pair(plain, in_plain)}) {
+    precast::io::SafetensorsWriter writer(path);
+    for (const Stored& tensor : tensors) writer.declare(tensor.name, tensor.dtype, tensor.shape);
+    for (const Stored& tensor : tensors) writer.write(tensor.bytes);
+    writer.commit();
+  }
+  return {padded, plain};
 }
 
 }  // namespace
@@ -300,6 +367,41 @@ TEST_CASE("cost does not take what it reads for results that it goes on from", "
   refused(cost(samples, importance, {"--types", "fp8_e4m3", "--importance", importance}), 2,
           "is read by this command");
   CHECK(program::content(importance) == "importance");
+}
+
+TEST_CASE("cost and plans take mxfp8 with padded columns as the matrices that the model has", "[casting]") {
+  const Scratch scratch;
+  const auto [padded, plain] = write_padded_mxfp8(scratch);
+  const std::string samples = small_samples(scratch), types = "int8_row,fp8_e4m3",
+                    plan = scratch.file("plan.json", R"({"types": {"transformer_blocks.0": "int8_row"}})");
+  std::vector<nlohmann::json> layers;
+  std::vector<std::string> pictures;
+  for (const std::string& file : {padded, plain}) {
+    const auto measured =
+        run(cost(samples, file + ".json", {"--types", types, "--transformer", file, "--json"}));
+    INFO(measured.err);
+    REQUIRE(measured.code == 0);
+    layers.push_back(measured.json()["layers"]);
+    pictures.push_back(file + ".png");
+    const auto drawn =
+        run({"generate", "--model", small_flux, "--transformer", file, "--plan", plan, "-p", "a", "--width",
+             "16", "--height", "16", "--steps", "1", "--output", pictures.back()});
+    INFO(drawn.err);
+    REQUIRE(drawn.code == 0);
+  }
+  REQUIRE(layers[0].size() == 3);
+  for (std::size_t i = 0; i < layers[0].size(); ++i)
+    for (const char* type : {"int8_row", "fp8_e4m3"}) {
+      const auto& of_padded = layers[0][i]["types"][type];
+      const auto& of_plain = layers[1][i]["types"][type];
+      CHECK(of_padded["bits"] == of_plain["bits"]);
+      CHECK(of_padded["cost"] > 0);
+      // Products of blocks that are none of padding add in another order than those of values.
+      CHECK(of_padded["cost"].get<double>() == Approx(of_plain["cost"].get<double>()).epsilon(0.01));
+    }
+  const auto of_padded = precast::image::read_image(pictures[0]).image,
+             of_plain = precast::image::read_image(pictures[1]).image;
+  CHECK(precast::image::difference(of_padded, of_plain).mse < 0.1);
 }
 
 TEST_CASE("cost does not go on with the numbers of other weights that have the same name", "[casting]") {

@@ -67,6 +67,33 @@ TEST_CASE("BFL's layout puts rows together, and comes back as it was") {
   }
 }
 
+TEST_CASE("norms that end in .weight among BFL's names get diffusers' names, too") {
+  const TemporaryFolder folder;
+  const PlainTensors plain = small_flux();
+  const auto source = folder.path() / "source.safetensors", bfl = folder.path() / "bfl.safetensors",
+             renamed = folder.path() / "renamed.safetensors", back = folder.path() / "back.safetensors";
+  write_tensors<io::SafetensorsWriter>(source, plain, "f32");
+  convert_file(source, bfl, with_layout(Layout::bfl));
+  PlainTensors with_weights;
+  std::size_t norms = 0;
+  for (const InputWeights made(bfl); const InputTensor& tensor : made.tensors()) {
+    std::string name = tensor.name;
+    if (name.ends_with("_norm.scale"))
+      name.replace(name.rfind("scale"), std::string::npos, "weight"), ++norms;
+    with_weights[name] = {tensor.shape, decoded(tensor)};
+  }
+  REQUIRE(norms == 6);
+  write_tensors<io::SafetensorsWriter>(renamed, with_weights, "f32");
+  convert_file(renamed, back, with_layout(Layout::diffusers));
+  const InputWeights again(back);
+  CHECK(again.tensors().size() == plain.size());
+  for (const auto& [name, tensor] : plain) {
+    INFO(name);
+    REQUIRE(again.lookup(name));
+    CHECK(decoded(*again.lookup(name)) == tensor.values);
+  }
+}
+
 TEST_CASE("f16 and bf16 that are put together become f32, which holds the values of both") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", bfl = folder.path() / "bfl.safetensors";

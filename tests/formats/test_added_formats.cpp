@@ -41,7 +41,7 @@ struct alignas(16) e8m12 {
 
 template <>
 struct precast::dtype_traits<added_formats::e3m2> {
-  static constexpr std::string_view name = "e3m2", safetensors_name = "F6_E3M2";
+  static constexpr std::string_view name = "six_bits", safetensors_name = "F6_E3M2";
   static constexpr int values_per_block = 1, bytes_per_block = 1;
   static constexpr precast::FloatFormat format{3, 2, precast::Specials::none};
 };
@@ -187,6 +187,16 @@ TEST_CASE("values come back from files of added formats as they were encoded") {
     CHECK(from_scalars[i] == convert<f32>(convert<e3m4>(values[i])));
 }
 
+TEST_CASE("a format is not added under a name that Precast has, of files, of policies or within blocks") {
+  for (const char* name : {"q4_0", "Q4_0", "bf16", "tf32", "e3m2", "E2M3", "e2m1"}) {
+    formats::StoredFormat format = formats::of_dtype<e3m4>();
+    format.name = name;
+    CHECK_THROWS_WITH(formats::AddedFormat(std::move(format)),
+                      Catch::Contains(name) && Catch::Contains("is there already"));
+  }
+  CHECK(formats::added_formats().empty());
+}
+
 TEST_CASE("files of an added format are refused by name where it is not there") {
   const testing::TemporaryFolder folder;
   const auto path = folder.path() / "nf4.safetensors";
@@ -243,10 +253,10 @@ TEST_CASE("convert refuses what a format without infinity and NaN would make its
   const formats::Registration<e3m2> scalar;
   const auto source = folder.path() / "f32.safetensors", out = folder.path() / "e3m2.safetensors";
   conversion::Settings settings;
-  settings.wishes.rules.push_back(conversion::parse_rule("layer=e3m2"));
+  settings.wishes.rules.push_back(conversion::parse_rule("layer=six_bits"));
   write_file(source, "f32", {1, 2}, {-30.0f, 0.5f});  // half way to what would come next
   CHECK_THROWS_WITH(conversion::ModelConversion(source, out, settings).write({}),
-                    Catch::Contains("at [0, 0], is -30") && Catch::Contains("beyond what e3m2 holds"));
+                    Catch::Contains("at [0, 0], is -30") && Catch::Contains("beyond what six_bits holds"));
   write_file(source, "f32", {1, 2}, {-29.9f, 0.5f});
   conversion::ModelConversion(source, out, settings).write({});
   CHECK(values_in(out, "layer.weight") == std::vector<f32>{-28.0f, 0.5f});
@@ -270,11 +280,24 @@ TEST_CASE("convert rounds f64 once to an added scalar, whatever room that takes"
   CHECK(values_in(out, "layer.weight") == std::vector<f32>{1 + std::ldexp(1.0f, -12)});
 }
 
-TEST_CASE("a cast of a parameter takes an added format, and rows that its blocks do not divide another") {
+TEST_CASE(
+    "a cast of a parameter takes an added format, and rows that its blocks do not divide stay as they are") {
   const formats::Registration<nf4> blocks;
   CHECK(casting::fitting_type(dtype_info<nf4>, {32, 128}) == dtype_info<nf4>);
-  CHECK(casting::fitting_type(dtype_info<nf4>, {32, 96})->name == "iq4_nl");
-  CHECK(!casting::fitting_type(dtype_info<nf4>, {32, 80}));
+  // As in convert, whose safetensors file has nf4 and none of ggml's blocks.
+  CHECK(!casting::fitting_type(dtype_info<nf4>, {32, 96}));
+  testing::MemorySource source;
+  source.add<bf16>("layer.weight", {32, 96}, normal_values(32 * 96));
+  const families::BlockParameter matrix{
+      "layer.weight", {32, 96}, dtype_info<bf16>, families::BlockParameterRole::matrix};
+  casting::CastSource cast(source);
+  CHECK(cast.cast(matrix, "nf4") == dtype_info<bf16>);
+  CHECK(cast.find("layer.weight").dtype == dtype_info<bf16>);
+  conversion::TypeWishes wishes;
+  wishes.type = dtype_info<nf4>;
+  const conversion::TensorFacts facts{{"layer.weight"}, {32, 96}, dtype_info<bf16>, true};
+  CHECK(conversion::TypeChooser(wishes).choose(facts, conversion::Container::safetensors).type ==
+        dtype_info<bf16>);
 }
 
 }  // namespace added_formats

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <numeric>
 #include <span>
@@ -105,6 +106,11 @@ TEST_CASE("batches of a file are taken as they are, and checked", "[language_mod
   CHECK_THROWS_WITH(batches_of_file(file, 1, 12), Catch::Contains("I64 [steps, batch, context + 1]"));
   write({0, 1, 2, 3}, Shape{1, 2, 2}, DtypeInfo{"i32", 1, 4});
   CHECK_THROWS_WITH(batches_of_file(file, 1, 12), Catch::Contains("I32"));
+  for (const char* text : {"", "hello", "a text that is longer than the length of a header"}) {
+    std::ofstream(file, std::ios::binary) << text;
+    CHECK_THROWS_WITH(batches_of_file(file, 1, 12),
+                      Catch::Contains("is no safetensors file: give one that has 'tokens'"));
+  }
 }
 
 TEST_CASE("configs that are not known are refused by their keys", "[language_model]") {

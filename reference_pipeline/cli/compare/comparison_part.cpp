@@ -12,7 +12,6 @@
 #include <image/picture_file.hpp>
 #include <text/base64.hpp>
 
-#include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -134,7 +133,8 @@ ComparisonPart read_comparison_part(const std::filesystem::path& path) {
 }
 
 ComparisonPart parse_comparison_part(std::string_view text, const std::filesystem::path& path) {
-  const nlohmann::json json = io::parse_json(text, path);
+  const nlohmann::json json =
+      casting::parse_own_json(text, path, "a part that precast compare --shard wrote");
   const casting::JsonFields fields(path, "", json);
   ComparisonPart part;
   part.facts.prompt = needed_text(fields, "prompt");
