@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include <cli/command_line.hpp>
 #include <cli/options/arguments.hpp>
+
+#include <precast/io/joined.hpp>
 
 namespace precast::cli {
 
@@ -142,9 +145,7 @@ class Walk {
       most += takes;
     }
     if (positionals_.size() <= most) return;
-    std::string extras;
-    for (std::size_t i = most; i < positionals_.size(); ++i)
-      extras += (i > most ? " " : "") + positionals_[i];
+    const std::string extras = io::joined(std::span(positionals_).subspan(most), " ");
     std::string advice;
     for (const char* text : {"--prompt", "--text"})
       if (most == 0 && advice.empty() && command_.get_option_no_throw(text))

@@ -12,6 +12,8 @@
 #include <cli/options/arguments.hpp>
 #include <cli/terminal/output.hpp>
 
+#include <precast/io/joined.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -92,15 +94,9 @@ std::vector<CompletedCommand> completed(const CLI::App& app) {
   return commands;
 }
 
-std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : std::string(between)) + word;
-  return text;
-}
-
 /// What bash runs for a value: words, or names of files, as lines.
 std::string bash_value(const CompletedOption& option) {
-  const std::string words = "'" + joined(option.words, " ") + "'";
+  const std::string words = "'" + io::joined(option.words, " ") + "'";
   if (option.list) return "_precast_list " + words;
   if (!option.words.empty()) return "_precast_offer -W " + words;
   if (option.folder) return "_precast_offer -d";
@@ -108,20 +104,18 @@ std::string bash_value(const CompletedOption& option) {
 }
 
 std::string bash_script(const std::vector<CompletedCommand>& commands) {
-  std::string names, cases;
+  const auto names_of = [](const CompletedOption& option) { return io::joined(option.names, " "); };
+  std::string cases;
   for (const CompletedCommand& command : commands) {
-    names += (names.empty() ? "" : " ") + command.name;
-    std::string options, values;
-    for (const CompletedOption& option : command.options) {
-      options += (options.empty() ? "" : " ") + joined(option.names, " ");
+    std::string values;
+    for (const CompletedOption& option : command.options)
       if (option.takes_value)
-        values += "        " + joined(option.names, "|") + ") " + bash_value(option) + "; return ;;\n";
-    }
+        values += "        " + io::joined(option.names, "|") + ") " + bash_value(option) + "; return ;;\n";
     cases += "    " + command.name + ")\n";
     if (!values.empty()) cases += "      case \"$before\" in\n" + values + "      esac\n";
     const bool takes_more = !command.argument.words.empty() || command.argument.file;
     cases += std::string("      if [[ $word == -*") + (takes_more ? "" : " || -z $word") +
-             " ]]; then _precast_offer -W '" + options + "'\n";
+             " ]]; then _precast_offer -W '" + io::joined(command.options, " ", names_of) + "'\n";
     if (takes_more) cases += "      else " + bash_value(command.argument) + "\n";
     cases += "      fi ;;\n";
   }
@@ -142,7 +136,7 @@ _precast() {
   fi
   if [[ $COMP_CWORD -eq 1 ]]; then
     _precast_offer -W ')" +
-         names + R"( -h --help -V --version'
+         io::joined(commands, " ", &CompletedCommand::name) + R"( -h --help -V --version'
     return
   fi
   case "${COMP_WORDS[1]}" in
@@ -160,7 +154,7 @@ std::string zsh_script(const std::vector<CompletedCommand>& commands) {
     cases += "      " + command.name + ") _arguments -s";
     const auto action = [](const CompletedOption& option) -> std::string {
       if (!option.takes_value) return "";
-      const std::string words = joined(option.words, " ");
+      const std::string words = io::joined(option.words, " ");
       if (option.list) return ":values:_values -s , value " + words;
       if (!option.words.empty()) return ":value:(" + words + ")";
       if (option.folder) return ":folder:_files -/";
@@ -173,7 +167,7 @@ std::string zsh_script(const std::vector<CompletedCommand>& commands) {
         cases += " \\\n        '*" + name + joint + "[" + option.help + "]" + action(option) + "'";
       }
     if (!command.argument.words.empty())
-      cases += " \\\n        '1:value:(" + joined(command.argument.words, " ") + ")'";
+      cases += " \\\n        '1:value:(" + io::joined(command.argument.words, " ") + ")'";
     else if (command.argument.file)
       cases += " \\\n        '1:file:_files'";
     cases += " ;;\n";
@@ -225,14 +219,15 @@ complete -c precast -n __fish_use_subcommand -l version -s V -d Version
       for (const std::string& name : option.names)
         text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       if (option.takes_value) text += option.file || option.folder ? " -r -F" : " -x";
-      const std::string words = joined(option.words, " ");
+      const std::string words = io::joined(option.words, " ");
       if (option.list)
         text += " -a '(__precast_list " + words + ")'";
       else if (!words.empty())
         text += " -a '" + words + "'";
       text += " -d '" + option.help + "'\n";
     }
-    if (!command.argument.words.empty()) text += when + " -a '" + joined(command.argument.words, " ") + "'\n";
+    if (!command.argument.words.empty())
+      text += when + " -a '" + io::joined(command.argument.words, " ") + "'\n";
     if (command.argument.file) text += when + " -F\n";
   }
   return text;

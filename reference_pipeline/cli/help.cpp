@@ -10,6 +10,8 @@
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/wrap.hpp>
 
+#include <precast/io/joined.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -52,10 +54,7 @@ class HelpFormatter final : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string name) const override {
     const std::string usage = CLI::Formatter::make_usage(app, std::move(name));
     const std::size_t end = usage.find_last_not_of('\n') + 1;
-    std::string laid_out;
-    for (const std::string& line : wrapped(usage.substr(0, end), help_columns()))
-      laid_out += (laid_out.empty() ? "" : "\n  ") + line;
-    return laid_out + usage.substr(end);
+    return io::joined(wrapped(usage.substr(0, end), help_columns()), "\n  ") + usage.substr(end);
   }
   std::string make_footer(const CLI::App* app) const override { return paragraphs(app->get_footer()); }
 
@@ -98,9 +97,7 @@ std::shared_ptr<CLI::Formatter> help_formatter() {
 void add_help_command(CLI::App& app) {
   const auto name = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("help", "The help of a command, or of all");
-  std::string names;
-  for (const std::string& one : command_names(app)) names += (names.empty() ? "" : "|") + one;
-  command->add_option("command", *name, "The command")->type_name(names);
+  command->add_option("command", *name, "The command")->type_name(io::joined(command_names(app), "|"));
   command->footer(
       "Example:\n"
       "  precast help generate");

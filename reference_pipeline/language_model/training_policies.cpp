@@ -3,6 +3,7 @@
 #include <language_model/compiled_model.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 #include <precast/policy/training_policies.hpp>
 
@@ -13,17 +14,15 @@ const std::vector<TrainingPolicy>& training_policies() { return compiled_trainin
 const TrainingPolicy& training_policy(const std::string& name) {
   const auto choice = training_choice_named(name);
   const std::string wanted = choice ? to_string(*choice) : name;
-  std::string names;
-  for (const TrainingPolicy& policy : training_policies()) {
+  for (const TrainingPolicy& policy : training_policies())
     if (policy.name == wanted) return policy;
-    names += (names.empty() ? "" : ", ") + policy.name;
-  }
-  if (names.empty())
+  if (training_policies().empty())
     throw PathNotCompiled(
         "training is not in this build: configure with -DPRECAST_PRESET=all and "
         "-DPRECAST_TRAINING=default");
   if (choice)
-    throw PathNotCompiled("the policy of training " + wanted + " is not in this build, which holds " + names +
+    throw PathNotCompiled("the policy of training " + wanted + " is not in this build, which holds " +
+                          io::joined(training_policies(), ", ", &TrainingPolicy::name) +
                           ": configure with -DPRECAST_TRAINING=all, or a list that holds it, and all of its "
                           "precisions");
   throw families::RequestError("there is no training policy '" + io::printable(name, 60) + "': it takes " +

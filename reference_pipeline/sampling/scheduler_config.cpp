@@ -7,6 +7,7 @@
 #include <sampling/scheduler_config.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/null_keys.hpp>
@@ -38,11 +39,7 @@ constexpr auto kinds_alone = [] {
 
 const NamedKind& named(SamplerKind kind) { return *std::ranges::find(named_kinds, kind, &NamedKind::kind); }
 
-std::string listed_names() {
-  std::string list;
-  for (const NamedKind& one : named_kinds) list += (list.empty() ? "" : ", ") + std::string(one.name);
-  return list;
-}
+std::string listed_names() { return io::joined(named_kinds, ", ", &NamedKind::name); }
 
 /// A string that is one of a list of words, as the value beside it. An absent key is `fallback`.
 template <class Value, std::size_t N>

@@ -6,6 +6,7 @@
 #include <timing/words.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 #include <precast/memory/dry_run.hpp>
 
@@ -97,10 +98,10 @@ std::int64_t work_of(const AttentionCase& of) {
 }  // namespace
 
 std::string AttentionGrid::settings() const {
-  return "head widths " + joined(head_widths, number_text) + "; contexts " + joined(contexts, number_text) +
-         "; attention " + joined(kinds, same_text) + "; warm-up " + joined(warmups, number_text) +
-         "; steps " + number_text(steps) + "; batch " + number_text(batch) + "; policies " +
-         joined(policies, same_text);
+  return "head widths " + io::joined(head_widths, ",") + "; contexts " + io::joined(contexts, ",") +
+         "; attention " + io::joined(kinds, ",") + "; warm-up " + io::joined(warmups, ",") + "; steps " +
+         std::to_string(steps) + "; batch " + std::to_string(batch) + "; policies " +
+         io::joined(policies, ",");
 }
 
 Suite attention_suite(const AttentionGrid& grid, const TimedDevice& device) {

@@ -7,6 +7,8 @@
 #include <timing/model_sizes.hpp>
 #include <timing/words.hpp>
 
+#include <precast/io/joined.hpp>
+
 namespace precast::timing {
 
 namespace {
@@ -98,9 +100,9 @@ std::string ModelGrid::settings() const {
   if (parts.forward) measured += ",forward";
   if (parts.forward_backward) measured += ",forward-backward";
   if (parts.optimizer) measured += ",optimizer";
-  return "sizes " + joined(sizes, same_text) + "; contexts " + joined(contexts, number_text) + "; warm-up " +
-         joined(warmups, number_text) + "; steps " + number_text(steps) + "; batch " + number_text(batch) +
-         "; policies " + joined(policies, same_text) + "; variants " + joined(architectures, name_of) +
+  return "sizes " + io::joined(sizes, ",") + "; contexts " + io::joined(contexts, ",") + "; warm-up " +
+         io::joined(warmups, ",") + "; steps " + std::to_string(steps) + "; batch " + std::to_string(batch) +
+         "; policies " + io::joined(policies, ",") + "; variants " + io::joined(architectures, ",", name_of) +
          "; parts " + measured.substr(1);
 }
 

@@ -1,6 +1,7 @@
 #include <timing/model_sizes.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::timing {
@@ -18,13 +19,10 @@ constexpr ModelSize sizes[] = {{"tiny", 64, 256, 2, 4},    {"S", 768, 3072, 12, 
 std::span<const ModelSize> model_sizes() { return sizes; }
 
 const ModelSize& model_size(std::string_view name) {
-  std::string names;
-  for (const ModelSize& size : sizes) {
+  for (const ModelSize& size : sizes)
     if (size.name == name) return size;
-    names += (names.empty() ? "" : ", ") + std::string(size.name);
-  }
   throw InputError("there is no model size '" + io::printable(std::string(name), 40) + "': it is one of " +
-                   names);
+                   io::joined(sizes, ", ", &ModelSize::name));
 }
 
 language_model::LanguageModelConfig model_config(const ModelSize& size,

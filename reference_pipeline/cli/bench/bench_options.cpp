@@ -8,6 +8,8 @@
 #include <cli/options/training_policies.hpp>
 #include <timing/model_sizes.hpp>
 
+#include <precast/io/joined.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -19,12 +21,6 @@ std::vector<std::string> parse_names(std::string_view option, const std::string&
   std::vector<std::string> values;
   for (const std::string& part : parse_list(option, text)) values.push_back(parse_name(option, part, names));
   return values;
-}
-
-std::string joined(const std::vector<std::string_view>& names) {
-  std::string all;
-  for (const std::string_view name : names) all += (all.empty() ? "" : "|") + std::string(name);
-  return all;
 }
 
 std::vector<std::string_view> names_of_sizes() {
@@ -108,7 +104,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
                   "attention: attention alone, of one head without a mask")
       ->type_name("lm|attention")
       ->required();
-  add_text(command, "--sizes", options.sizes, joined(names_of_sizes()) + ",...",
+  add_text(command, "--sizes", options.sizes, io::joined(names_of_sizes(), "|") + ",...",
            "Of models: width 768, 1024, 1280, 1600 and 2560 with 12, 24, 36, 48 and 32 layers, in turn, and "
            "tiny, for a look; default S,M");
   add_text(command, "--contexts", options.contexts, "N,...",
@@ -128,14 +124,14 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
                       "--policy takes; of attention f32, bf16 and f16; default f32,bf16")
           ->type_name("NAME,...")
           ->take_all();
-  add_text(command, "--variant", options.variants, joined(variant_names) + ",...",
+  add_text(command, "--variant", options.variants, io::joined(variant_names, "|") + ",...",
            "llama: RMS norm, rotary positions, SwiGLU; gpt2: layer norm, learned positions, gelu; default "
            "llama");
-  add_text(command, "--parts", options.parts, joined(part_names) + ",...",
+  add_text(command, "--parts", options.parts, io::joined(part_names, "|") + ",...",
            "What is measured: the loss alone, the loss and its gradients, AdamW's step; default all");
   add_text(command, "--head-widths", options.head_widths, "N,...",
            "Of attention: values of a head; default 16,32,64,128");
-  add_text(command, "--attention", options.kinds, joined(kind_names) + ",...",
+  add_text(command, "--attention", options.kinds, io::joined(kind_names, "|") + ",...",
            "Of attention: with scores in the policy's format, or in tiles in f32; default plain,flash");
   command.add_option("--json", options.json, "File for the table as JSON, written anew after each case")
       ->type_name("FILE");

@@ -37,6 +37,7 @@
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/content_hash.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -158,7 +159,7 @@ void tell_quality(const CompareOptions& options) {
 /// The sheet's text of settings, for these policies.
 std::string sheet_text(const Comparison& comparison, std::span<const std::string> policies) {
   PictureFacts facts = comparison.picture;
-  for (const std::string& name : policies) facts.policies += (facts.policies.empty() ? "" : " | ") + name;
+  facts.policies = io::joined(policies, " | ");
   return parameters_text(comparison.used, facts);
 }
 

@@ -20,6 +20,7 @@
 #include <cli/terminal/progress.hpp>
 #include <convert/model_conversion.hpp>
 
+#include <precast/io/joined.hpp>
 #include <precast/io/temporary_name.hpp>
 
 namespace precast::cli {
@@ -104,8 +105,7 @@ void convert_model(const ConvertOptions& options) {
 
 /// The options that choose which tensor gets which type.
 void add_type_options(CLI::App& command, ConvertOptions& options) {
-  std::string types;
-  for (const casting::CastType& type : casting::cast_types()) types += (types.empty() ? "" : "|") + type.name;
+  const std::string types = io::joined(casting::cast_types(), "|", &casting::CastType::name);
   command
       .add_option(
           "--type", options.type,
@@ -164,15 +164,13 @@ void add_convert_command(CLI::App& app) {
           "programs read in GGUF and which put q, k and v together (T5 has ggml's names then). Default: "
           "bfl for .gguf, else as IN has them; in a folder diffusers")
       ->type_name("diffusers|bfl");
-  std::string encoders, encoder_help = "Who makes blocks";
-  for (const quant::NamedEncoder& named : quant::named_encoders) {
-    encoders += (encoders.empty() ? "" : "|") + std::string(named.name);
+  std::string encoder_help = "Who makes blocks";
+  for (const quant::NamedEncoder& named : quant::named_encoders)
     encoder_help += "; " + std::string(named.name) + ": " + std::string(named.summary);
-  }
   command
       ->add_option("--encoder", options->encoder,
                    encoder_help + ". Default: reference, or search with --importance")
-      ->type_name(encoders);
+      ->type_name(io::joined(quant::named_encoders, "|", &quant::NamedEncoder::name));
   command
       ->add_option(
           "--importance", options->importance,

@@ -13,6 +13,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/number_text.hpp>
 
@@ -113,8 +114,7 @@ std::string conversion_text(const conversion::ModelConversion& done, double seco
   for (const auto& [reason, group] : sums.kept)
     text += "kept precise, " + reason + ": " + io::counted(group.tensors, "tensor") + ", such as " +
             group.example + "\n";
-  std::string from;
-  for (const auto& [type, share] : ordered(sums.before)) from += (from.empty() ? "" : ", ") + type;
+  const std::string from = io::joined(ordered(sums.before), ", ", [](const auto& row) { return row.first; });
   text += "before " + in_bytes(sums.all_before.bytes) + " (" + from + ", " +
           io::fixed(bits_of(sums.all_before), 2) + " bits per value), after " +
           in_bytes(sums.all_after.bytes) + " (" + io::fixed(bits_of(sums.all_after), 2) + ")" +

@@ -14,6 +14,7 @@
 #include <image/metrics.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/number_text.hpp>
 #include <precast/watch/trace.hpp>
 
@@ -60,13 +61,6 @@ std::vector<std::string> row(const std::string& name, const Examination& run, co
           ran ? in_bytes(run.peak_bytes) : "–"};
 }
 
-/// "--upcast-attention, --vae-precision bf16"
-std::string listed_changes(const std::vector<std::string>& changes) {
-  std::string text;
-  for (const std::string& change : changes) text += (text.empty() ? "" : ", ") + change;
-  return text;
-}
-
 /// Where a run first left the finite numbers, in one line; "" where it did not.
 std::string trouble(const Examination& run) {
   if (!run.too_large.empty()) return run.too_large;
@@ -81,7 +75,8 @@ std::string policies_text(const DoctorReport& report, const Examination& referen
   for (const Examined& policy : report.policies) {
     rows.push_back(row(policy.name, *policy.found, reference));
     if (policy.treated && policy.treated != policy.found)
-      rows.push_back(row("  with " + listed_changes(policy.treatment->changes), *policy.treated, reference));
+      rows.push_back(
+          row("  with " + io::joined(policy.treatment->changes, ", "), *policy.treated, reference));
   }
   return aligned(rows, "llr");
 }
@@ -201,7 +196,7 @@ std::string doctor_text(const DoctorReport& report) {
   text += troubles_text(report) + close_scores_text(report);
   for (const Examined& policy : report.policies) {
     if (!policy.treatment || policy.treated == policy.found) continue;
-    const std::string changes = listed_changes(policy.treatment->changes);
+    const std::string changes = io::joined(policy.treatment->changes, ", ");
     text += policy.name + ": " +
             (policy.treatment->cured ? "cured by " + changes
                                      : "not cured by " + changes + ": " + trouble(*policy.treated)) +

@@ -13,6 +13,7 @@
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -48,10 +49,7 @@ void experiment(const ExperimentOptions& options) {
     for (const experiments::Experiment& each : found) all.push_back(experiment_json(each));
     print(Json{{"experiments", all}});
   } else {
-    std::string text;
-    for (const experiments::Experiment& each : found)
-      text += (text.empty() ? "" : "\n") + experiment_text(each);
-    print(text);
+    print(io::joined(found, "\n", experiment_text));
   }
   if (to_file) notes() << "wrote " << io::shown(options.page) << "\n";
 }

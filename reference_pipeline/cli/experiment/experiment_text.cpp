@@ -4,6 +4,8 @@
 #include <cli/terminal/wrap.hpp>
 #include <experiments/cells.hpp>
 
+#include <precast/io/joined.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -83,11 +85,10 @@ std::string experiment_page(std::span<const Experiment> all) {
       "precast " PRECAST_VERSION
       " as this page was written; its conversions and ops round as the tables say.</p>\n";
   if (all.size() > 1) {
-    page += "<p>";
-    for (const Experiment& experiment : all)
-      page += (&experiment == all.data() ? "" : " · ") + std::string("<a href=\"#") + experiment.name +
-              "\">" + html_text(experiment.name) + "</a>";
-    page += "</p>\n";
+    const auto link = [](const Experiment& experiment) {
+      return "<a href=\"#" + experiment.name + "\">" + html_text(experiment.name) + "</a>";
+    };
+    page += "<p>" + io::joined(all, " · ", link) + "</p>\n";
   }
   for (const Experiment& experiment : all) page += section(experiment);
   return html_page(all.size() == 1 ? all.front().title + " – precast experiment" : "precast experiment",

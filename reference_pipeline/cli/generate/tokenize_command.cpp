@@ -8,6 +8,7 @@
 #include <cli/terminal/output.hpp>
 #include <families/registry.hpp>
 
+#include <precast/io/joined.hpp>
 #include <precast/policy/visit.hpp>
 
 namespace precast::cli {
@@ -19,12 +20,6 @@ PolicyChoice any_compiled_choice() {
   PolicyChoice choice;
   for_each_path([&](auto path) { choice = decltype(path)::choice; });
   return choice;
-}
-
-std::string ids_text(const std::vector<std::int32_t>& ids) {
-  std::string text;
-  for (const std::int32_t id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);
-  return text;
 }
 
 }  // namespace
@@ -59,7 +54,7 @@ void add_tokenize_command(CLI::App& app) {
     std::string lines;
     for (const families::NamedTokens& tokens : pipeline->tokens(options->text->results().front())) {
       json[std::string(tokens.tokenizer)] = tokens.ids;
-      lines += std::string(tokens.tokenizer) + ": " + ids_text(tokens.ids) + "\n";
+      lines += std::string(tokens.tokenizer) + ": " + io::joined(tokens.ids, " ") + "\n";
     }
     if (options->json)
       print(json);

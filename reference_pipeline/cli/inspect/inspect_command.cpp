@@ -12,6 +12,7 @@
 #include <families/registry.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -78,10 +79,10 @@ std::string tensor_table(const InspectedComponent& component, bool all) {
 }
 
 std::string dtypes_of(const InspectedComponent& component) {
-  std::string text;
-  for (const auto& [dtype, share] : component.dtypes)
-    text += (text.empty() ? "" : ", ") + dtype +
-            (component.dtypes.size() > 1 ? " x " + std::to_string(share.tensors) : "");
+  const bool several = component.dtypes.size() > 1;
+  const std::string text = io::joined(component.dtypes, ", ", [&](const auto& each) {
+    return each.first + (several ? " x " + std::to_string(each.second.tensors) : "");
+  });
   return text.empty() ? "–" : text;
 }
 

@@ -10,6 +10,7 @@
 #include <cli/options/policy_table.hpp>
 #include <families/presets.hpp>
 
+#include <precast/io/joined.hpp>
 #include <precast/policy/presets.hpp>
 
 namespace precast::cli {
@@ -22,12 +23,6 @@ std::vector<std::string_view> preset_names() {
   for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
   names.emplace_back("auto");
   return names;
-}
-
-std::string with_bars(std::span<const std::string_view> names) {
-  std::string text;
-  for (const std::string_view name : names) text += (text.empty() ? "" : "|") + std::string(name);
-  return text;
 }
 
 /// "f16, attention in f32"
@@ -67,7 +62,7 @@ CLI::Option* add_precision(CLI::App& command, const std::string& names, std::opt
             precision = precision_named(parse_name(first, text, precision_names));
           },
           description)
-      ->type_name(with_bars(precision_names));
+      ->type_name(io::joined(precision_names, "|"));
 }
 
 PolicyChoice with_flags(PolicyChoice choice, const PolicyOptions& options) {
@@ -107,7 +102,7 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
           "--preset",
           [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names()); },
           presets_in_words())
-      ->type_name(with_bars(preset_names()))
+      ->type_name(io::joined(preset_names(), "|"))
       ->group(group);
   add_precision(command, "--precision", options.precision,
                 "Precision of all components; without --preset, a plain policy of it")
@@ -181,7 +176,7 @@ std::string policy_names() {
   std::vector<std::string_view> names;
   for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
   names.insert(names.end(), precision_names.begin(), precision_names.end());
-  return with_bars(names);
+  return io::joined(names, "|");
 }
 
 std::string usual_policy(std::span<const NamedPreset> compiled) {

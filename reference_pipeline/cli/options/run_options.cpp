@@ -12,17 +12,11 @@
 #include <sampling/scheduler_config.hpp>
 
 #include <precast/host/parallel.hpp>
+#include <precast/io/joined.hpp>
 
 namespace precast::cli {
 
 namespace {
-
-std::string with_bars(std::span<const sampling::SamplerKind> kinds) {
-  std::string text;
-  for (const sampling::SamplerKind kind : kinds)
-    text += (text.empty() ? "" : "|") + std::string(sampling::sampler_name(kind));
-  return text;
-}
 
 /// What models with samplers have, and Flux has not.
 void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
@@ -37,7 +31,7 @@ void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
             options.sampler = parse_name("--sampler", text, names);
           },
           "How noise is taken away; default: what the model's scheduler/ says")
-      ->type_name(with_bars(sampling::sampler_kinds()))
+      ->type_name(io::joined(sampling::sampler_kinds(), "|", sampling::sampler_name))
       ->group(group);
   add_real(command, "--eta", options.eta, families::part_range,
            "How much noise each step of ddim draws: 0 (default) none, 1 as much as in training")

@@ -6,6 +6,7 @@
 #include <cli/policy/autocast_table.hpp>
 #include <cli/terminal/wrap.hpp>
 
+#include <precast/io/joined.hpp>
 #include <precast/policy/autocast.hpp>
 #include <precast/policy/dtype_flow.hpp>
 
@@ -59,14 +60,11 @@ std::string lists_text(AutocastDevice device) {
   for (const AutocastList list : autocast_lists) {
     const std::vector<std::string> names = names_in(list, device);
     text += std::string(to_string(list)) + " (" + std::to_string(names.size()) + ")\n";
-    std::map<std::string_view, std::string> by_class;
-    for (const std::string& name : names) {
-      std::string& words = by_class[op_class_of(name)];
-      words += (words.empty() ? "" : ", ") + name;
-    }
-    for (const auto& [op, words] : by_class) {
+    std::map<std::string_view, std::vector<std::string>> by_class;
+    for (const std::string& name : names) by_class[op_class_of(name)].push_back(name);
+    for (const auto& [op, members] : by_class) {
       const std::string label = op.empty() ? "no op class" : std::string(op);
-      for (const std::string& line : wrapped(label + ": " + words, help_columns() - 2))
+      for (const std::string& line : wrapped(label + ": " + io::joined(members, ", "), help_columns() - 2))
         text += "  " + line + "\n";
     }
   }

@@ -8,6 +8,7 @@
 #include <cli/train/train_options.hpp>
 #include <language_model/batches.hpp>
 
+#include <precast/io/joined.hpp>
 #include <precast/policy/training_policies.hpp>
 
 namespace precast::cli {
@@ -28,21 +29,14 @@ void add_count(CLI::App& command, const std::string& name, std::int64_t& value, 
 template <class Store>
 void add_name(CLI::App& command, const std::string& name, const std::vector<std::string_view>& names,
               const std::string& description, Store store) {
-  std::string listed;
-  for (const std::string_view one : names) listed += (listed.empty() ? "" : "|") + std::string(one);
   command
       .add_option_function<std::string>(
           name, [=](const std::string& text) { store(parse_name(name, text, names)); }, description)
-      ->type_name(listed);
+      ->type_name(io::joined(names, "|"));
 }
 
 /// The names that a build holds unless it was told otherwise.
-std::string policy_words() {
-  std::string words;
-  for (const std::string_view name : default_training_policies)
-    words += (words.empty() ? "" : "|") + std::string(name);
-  return words;
-}
+std::string policy_words() { return io::joined(default_training_policies, "|"); }
 
 constexpr std::int64_t most_steps = 100'000'000;
 constexpr double largest_f32 = 3.4e38;
