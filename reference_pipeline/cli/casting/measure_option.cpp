@@ -5,6 +5,8 @@
 #include <cli/casting/measure_option.hpp>
 #include <cli/options/arguments.hpp>
 
+#include <precast/io/joined.hpp>
+
 namespace precast::cli {
 
 namespace {
@@ -21,9 +23,6 @@ std::array<std::string_view, all_measures.size()> names_of_measures() {
 
 CLI::Option* add_measure_option(CLI::App& command, casting::Measure& measure,
                                 const std::string& description) {
-  std::string choices;
-  for (const std::string_view name : names_of_measures())
-    choices += (choices.empty() ? "" : "|") + std::string(name);
   return command
       .add_option_function<std::string>(
           "--measure",
@@ -32,7 +31,7 @@ CLI::Option* add_measure_option(CLI::App& command, casting::Measure& measure,
             measure = *std::ranges::find(all_measures, name, casting::to_string);
           },
           description)
-      ->type_name(choices);
+      ->type_name(io::joined(names_of_measures(), "|"));
 }
 
 }  // namespace precast::cli
