@@ -346,7 +346,7 @@ _precast() {
       fi ;;
     bench)
       case "$before" in
-        --sizes) _precast_list 'tiny'; return ;;
+        --sizes) _precast_list 'tiny S M L XL 2.7B'; return ;;
         --contexts) _precast_list ''; return ;;
         --warmup) _precast_list ''; return ;;
         --steps) :; return ;;

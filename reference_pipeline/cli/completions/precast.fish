@@ -358,7 +358,7 @@ complete -c precast -n '__precast_command train' -l link-bandwidth -x -d 'Of --p
 complete -c precast -n '__precast_command train' -l ranks-per-machine -x -d 'Of --predict-ranks: ranks that share the cores and the memory of a machine like this one'
 complete -c precast -n __fish_use_subcommand -a bench -d 'Measures the steps of language models, or attention alone: forward, backward, memory'
 complete -c precast -n '__precast_command bench' -l help -s h -d 'This help'
-complete -c precast -n '__precast_command bench' -l sizes -x -a '(__precast_list tiny)' -d 'Of models: width 768, 1024, 1280, 1600 and 2560 with 12, 24, 36, 48 and 32 layers, in turn, and tiny, for a look'
+complete -c precast -n '__precast_command bench' -l sizes -x -a '(__precast_list tiny S M L XL 2.7B)' -d 'Of models: width 768, 1024, 1280, 1600 and 2560 with 12, 24, 36, 48 and 32 layers, in turn, and tiny, for a look'
 complete -c precast -n '__precast_command bench' -l contexts -x -a '(__precast_list )' -d 'Tokens of a window'
 complete -c precast -n '__precast_command bench' -l warmup -x -a '(__precast_list )' -d 'Steps before the clock runs'
 complete -c precast -n '__precast_command bench' -l steps -x -d 'Steps by the clock, of which mean and standard deviation are told'
