@@ -8,6 +8,7 @@
 #include <casting/cost_table.hpp>
 #include <casting/rank_correlation.hpp>
 
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/number_text.hpp>
 
@@ -136,10 +137,7 @@ std::string as_markdown(const CostTable& table) {
 
 std::string as_csv(const CostTable& table) {
   std::string text;
-  for (const auto& row : table.rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) text += (i ? "," : "") + quoted_for_csv(row[i]);
-    text += '\n';
-  }
+  for (const auto& row : table.rows) text += io::joined(row, ",", quoted_for_csv) + '\n';
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <families/request_error.hpp>
 #include <families/with_commas.hpp>
 
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/number_text.hpp>
 
@@ -37,13 +38,10 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
       const auto of_build = find_type(type);
       const std::string name =
           of_build && std::ranges::find(in_file, type) == in_file.end() ? std::string(of_build->name) : type;
-      if (std::ranges::find(in_file, name) == in_file.end()) {
-        std::string list;
-        for (const std::string& known : in_file)
-          list += (list.empty() ? "" : ", ") + io::printable(known, 40);
-        throw families::RequestError(io::shown(path) + " has no type '" + io::printable(type, 40) +
-                                     "': it has " + list);
-      }
+      if (std::ranges::find(in_file, name) == in_file.end())
+        throw families::RequestError(
+            io::shown(path) + " has no type '" + io::printable(type, 40) + "': it has " +
+            io::joined(in_file, ", ", [](const std::string& known) { return io::printable(known, 40); }));
       if (std::ranges::find(types, name) == types.end()) types.push_back(name);
     }
     return types;

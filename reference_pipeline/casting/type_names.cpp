@@ -6,6 +6,7 @@
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/blocks/small_float_blocks.hpp>
+#include <precast/io/joined.hpp>
 
 namespace precast::casting {
 
@@ -69,10 +70,6 @@ std::optional<double> bits_of_type(std::string_view name) {
   return found ? std::optional(found->bits) : std::nullopt;
 }
 
-std::string type_list() {
-  std::string list;
-  for (const CastType& type : cast_types()) list += (list.empty() ? "" : ", ") + type.name;
-  return list;
-}
+std::string type_list() { return io::joined(cast_types(), ", ", &CastType::name); }
 
 }  // namespace precast::casting

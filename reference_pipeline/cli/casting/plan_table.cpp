@@ -7,6 +7,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/number_text.hpp>
 
@@ -26,10 +27,10 @@ std::optional<double> ratio_of(const casting::PlanResult& result, const casting:
 std::string types_in_words(const casting::Plan& plan) {
   std::map<std::pair<double, std::string>, std::size_t> counts;
   for (const auto& [layer, type] : plan.types) ++counts[{-casting::bits_of_type(type).value_or(0), type}];
-  std::string text;
-  for (const auto& [type, count] : counts)
-    text += (text.empty() ? "" : ", ") + io::printable(type.second, 40) + " x " + std::to_string(count);
-  return text;
+  return io::joined(counts, ", ", [](const auto& of_type) {
+    const auto& [type, count] = of_type;
+    return io::printable(type.second, 40) + " x " + std::to_string(count);
+  });
 }
 
 std::string plan_summary(const casting::PlanResult& result) {
