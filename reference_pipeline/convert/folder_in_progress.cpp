@@ -6,6 +6,8 @@
 #include <convert/folder_in_progress.hpp>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/message.hpp>
@@ -32,6 +34,18 @@ void sweep_left_over_folders(const fs::path& parent) {
     const io::FileDescriptor folder = opened_folder(path);
     if (folder.valid() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, failed);
   }
+}
+
+/// Has what was written under a path reach the disk. Errors are those of file systems that cannot.
+void sync(const fs::path& path) {
+  const io::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.valid()) ::fsync(file.get());
+}
+
+/// Gives a folder the group, owner and permissions of another, as far as this user may.
+void take_over(int folder, const struct stat& old) {
+  if (::fchown(folder, old.st_uid, old.st_gid) != 0 && ::fchown(folder, -1, old.st_gid) != 0) return;
+  ::fchmod(folder, (old.st_mode & 07777) | S_IRWXU);
 }
 
 /// The name that a rename takes: of a folder that is there, without links and dots.
@@ -72,15 +86,21 @@ FolderInProgress::~FolderInProgress() {
 
 void FolderInProgress::keep() {
   std::error_code failed;
+  for (fs::recursive_directory_iterator at(path_, failed), end; !failed && at != end; at.increment(failed))
+    sync(at->path());
+  sync(path_);
   fs::rename(path_, place_, failed);
   if (failed) throw io::system_error(target_, "could not be written", failed.value(), "choose another place");
   kept_ = true;
+  sync(place_.has_parent_path() ? place_.parent_path() : ".");
 }
 
 /// Takes the place of the empty folder, and gives it back: that it cannot be taken, as where a disk is
-/// mounted, would show only at the end.
+/// mounted, would show only at the end. Both are as private as it was.
 void FolderInProgress::check_replaceable() const {
   std::error_code failed, ignored;
+  struct stat old {};
+  ::stat(place_.c_str(), &old);
   fs::rename(path_, place_, failed);
   if (failed) {
     fs::remove(path_, ignored);
@@ -89,6 +109,8 @@ void FolderInProgress::check_replaceable() const {
   fs::rename(place_, path_, failed);
   if (failed) throw io::system_error(target_, "cannot be written", failed.value(), "choose another place");
   fs::create_directory(place_, ignored);
+  const io::FileDescriptor again = opened_folder(place_);
+  for (const int folder : {claim_.get(), again.get()}) take_over(folder, old);
 }
 
 }  // namespace precast::conversion

@@ -116,11 +116,14 @@ class Arrangement {
  private:
   /// What a file of several parts has before the names of this one, which would be all of its parts without
   /// it.
-  std::string kept_prefix(const InputTensor& tensor) const {
+  const std::string& kept_prefix(const InputTensor& tensor) {
     const std::string prefix = tensor.name.substr(0, tensor.name.size() - without_prefix(tensor.name).size());
-    const bool is_of_all = std::ranges::all_of(
-        input_.tensors(), [&](const InputTensor& other) { return other.name.starts_with(prefix); });
-    return is_of_all ? std::string() : prefix;
+    const auto [known, is_new] = kept_prefixes_.try_emplace(prefix, prefix);
+    if (is_new && std::ranges::all_of(input_.tensors(), [&](const InputTensor& other) {
+          return other.name.starts_with(prefix);
+        }))
+      known->second.clear();
+    return known->second;
   }
 
   /// Of T5's second table of embeddings the first, where there is one.
@@ -176,6 +179,7 @@ class Arrangement {
   const InputWeights& input_;
   Table table_;
   std::vector<OutputTensor> tensors_;
+  std::map<std::string, std::string> kept_prefixes_;  ///< by the prefix that names have
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include <image/exif.hpp>
 #include <image/unicode.hpp>
@@ -182,6 +183,7 @@ Exif read_exif(std::span<const std::byte> block) {
   const auto first = reader.number(4, 4);
   if (!first) return result;
   std::optional<std::uint32_t> exif_table;
+  bool has_make = false, has_model = false;
   reader.for_each_entry(*first, [&](std::uint32_t name, std::uint32_t kind, std::span<const std::byte> value,
                                     std::size_t place) {
     // Of 16 bits, says the standard; some programs write 32, and Pillow obeys both.
@@ -193,13 +195,16 @@ Exif read_exif(std::span<const std::byte> block) {
     }
     if (name == tag::exif_table && kind == type::u32 && value.size() == 4)
       exif_table = reader.number(place, 4);
-    if (name == tag::make || name == tag::model)
-      if (auto text = labelled_text(value)) result.texts.push_back(std::move(*text));
+    // The first of each, as of a table that holds them once: a thousand entries may share one value.
+    for (const auto& [wanted, seen] : {std::pair(tag::make, &has_make), {tag::model, &has_model}})
+      if (name == wanted && !std::exchange(*seen, true))
+        if (auto text = labelled_text(value)) result.texts.push_back(std::move(*text));
   });
+  bool has_comment = false;
   if (exif_table)
     reader.for_each_entry(
         *exif_table, [&](std::uint32_t name, std::uint32_t, std::span<const std::byte> value, std::size_t) {
-          if (name != tag::user_comment) return;
+          if (name != tag::user_comment || std::exchange(has_comment, true)) return;
           if (auto text = comment_text(value, upper_byte_first))
             result.texts.push_back({"parameters", std::move(*text)});
         });

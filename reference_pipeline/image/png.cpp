@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -25,7 +27,22 @@ struct PngCallbacks {
   std::array<char, 160> message{};
   std::span<const std::byte> unread;
   std::vector<std::byte> written;
+  std::size_t taken = 0;  ///< of libpng's memory, for what it keeps of a file's texts
+  bool has_taken_most = false;
 };
+
+/// More than any picture's settings: 1000 chunks of 8 MB, which a file of 8 MB can unfold into, are not kept.
+constexpr std::size_t most_memory = std::size_t{64} << 20;
+
+png_voidp on_malloc(png_structp png, png_alloc_size_t bytes) {
+  auto& callbacks = *static_cast<PngCallbacks*>(png_get_mem_ptr(png));
+  callbacks.taken += bytes;
+  if (callbacks.taken <= most_memory) return std::malloc(bytes);
+  callbacks.has_taken_most = true;
+  return nullptr;
+}
+
+void on_free(png_structp, png_voidp block) { std::free(block); }
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
   auto& callbacks = *static_cast<PngCallbacks*>(png_get_error_ptr(png));
@@ -65,7 +82,8 @@ struct Reader {
 
   explicit Reader(std::span<const std::byte> data) {
     callbacks.unread = data;
-    png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &callbacks, on_error, on_warning);
+    png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &callbacks, on_error, on_warning, &callbacks,
+                                   on_malloc, on_free);
     if (png) info = png_create_info_struct(png);
   }
   Reader(const Reader&) = delete;
@@ -139,7 +157,12 @@ Picture decode_png(std::span<const std::byte> data, const std::filesystem::path&
   const png_infop info = reader.info;
   if (!info) throw OutOfMemory(io::shown(name) + ": no memory to read the picture");
   const auto run = [&](auto&& calls) {
-    if (went_through(png_jmpbuf(png), calls)) return;
+    const bool went = went_through(png_jmpbuf(png), calls);
+    if (reader.callbacks.has_taken_most)
+      throw io::file_error(name, "holds texts of more than " +
+                                     in_bytes(static_cast<std::int64_t>(most_memory)) +
+                                     ": save the picture anew without them");
+    if (went) return;
     throw io::file_error(
         name, "broken PNG picture (" + io::printable(reader.callbacks.message.data()) + "): get it anew");
   };

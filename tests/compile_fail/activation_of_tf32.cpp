@@ -1,5 +1,5 @@
-// expect: Policy: Activation<T> needs a scalar dtype that memory can hold; a format of operands only, such as
-// tf32, is never stored.
+// expect: Policy: Activation<T> needs a scalar dtype that memory can hold; a format of operands, such as
+// tf32, is not.
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

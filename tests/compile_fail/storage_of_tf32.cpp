@@ -1,5 +1,4 @@
-// expect: Policy: Storage<T> needs a dtype that memory can hold; a format of operands only, such as tf32, is
-// never stored.
+// expect: Policy: Storage<T> needs a dtype that memory can hold; a format of operands, such as tf32, is not.
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

@@ -48,13 +48,13 @@ static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0 &&
               keys_per_block % tile_depth == 0);
 
 /// Columns of a packed operand that lie together: those that the multiplier takes at once, so that a column
-/// of registers reads memory in one run; where tile registers take it, all.
+/// of registers reads memory in one run; where tile registers take it, all, and of none a tile's.
 template <class Tile>
 std::int64_t panel_columns(std::int64_t columns) {
   constexpr std::int64_t at_once = std::max<std::int64_t>(16, Lanes::width * Lanes::columns_at_once);
   static_assert(keys_per_block % at_once == 0 && at_once % Lanes::width == 0);
   if constexpr (fits_tile_registers<Tile>)
-    if (tile_registers_usable()) return columns;
+    if (tile_registers_usable()) return std::max<std::int64_t>(columns, tile_side);
   return at_once;
 }
 

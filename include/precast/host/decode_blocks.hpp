@@ -13,6 +13,7 @@
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/dtype.hpp>
 #include <precast/host/block_decoder.hpp>
+#include <precast/memory/memory.hpp>
 
 // Who sees declarations of kernels alone links the unit of kernels/ that decodes to f32.
 #if PRECAST_HOLDS_KERNELS
@@ -64,14 +65,18 @@ struct StoredBlocks {
     if (reinterpret_cast<std::uintptr_t>(blocks) % alignment == 0)
       return to_f32({blocks, 0}, 1, first, count, to, 0);
     constexpr std::int64_t room = 8192;
-    alignas(alignment) std::array<std::byte, static_cast<std::size_t>(room)> aligned;
-    const std::int64_t at_once = room / dtype.bytes_per_block;
+    alignas(alignment) std::array<std::byte, static_cast<std::size_t>(room)> few;
+    // A block may be a whole row under its scale.
+    const bool fits = dtype.bytes_per_block <= room;
+    const Buffer one(fits ? 0 : static_cast<std::size_t>(dtype.bytes_per_block));
+    std::byte* const aligned = fits ? few.data() : one.data();
+    const std::int64_t at_once = fits ? room / dtype.bytes_per_block : 1;
     while (count > 0) {
       const std::int64_t some = std::min(count, at_once * dtype.values_per_block - first);
-      std::memcpy(aligned.data(), blocks,
+      std::memcpy(aligned, blocks,
                   static_cast<std::size_t>(ceil_divide(first + some, dtype.values_per_block) *
                                            dtype.bytes_per_block));
-      to_f32({aligned.data(), 0}, 1, first, some, to, 0);
+      to_f32({aligned, 0}, 1, first, some, to, 0);
       blocks += at_once * dtype.bytes_per_block;
       first = 0;
       count -= some;

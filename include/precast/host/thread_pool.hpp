@@ -123,7 +123,10 @@ class ThreadPool {
     ::new (&finished_) std::condition_variable;
     // A worker, or another thread, may have held these.
     ::new (&sleep_) std::mutex;
-    if (!inside_parallel_for) ::new (&running_) std::mutex;
+    if (inside_parallel_for) return;
+    ::new (&running_) std::mutex;
+    // What another thread's job has left belongs to a stack that is not there.
+    ticket_.store(ticket_.load(std::memory_order_relaxed) | closed);
   }
 
   static std::uint64_t job_number(std::uint64_t ticket) { return ticket & ~closed; }

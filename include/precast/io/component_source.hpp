@@ -250,6 +250,15 @@ class ComponentSource final : public nn::ParameterSource {
       const std::size_t position = shards.at(value.get<std::string>());
       tensors_.emplace(name, Place{position, &files_[position].at(name)});
     }
+    // Other programs load shards whole: what the map does not name is there too.
+    for (std::size_t i = 0; i < files_.size(); ++i)
+      for (const TensorEntry& entry : files_[i].tensors()) {
+        const auto [found, is_new] = tensors_.emplace(entry.name, Place{i, &entry});
+        if (found->second.file != i)
+          throw tensor_error(files_[i].path(), entry.name,
+                             "is in " + shown(files_[found->second.file].path()) +
+                                 " too, and only one of them is meant: get the files anew");
+      }
   }
 
   /// A shard's file name, which must not lead out of the folder.

@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <precast/backend.hpp>
@@ -99,7 +100,11 @@ class MemoryPool {
   }
 
  private:
-  MemoryPool() = default;
+  /// A fork waits for whoever is in here, so that the child finds it whole and open.
+  MemoryPool() {
+    ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                     [] { instance().mutex_.unlock(); });
+  }
 
   void note_held() {
     const std::int64_t held = use_.in_use + use_.cached + use_.scratch;

@@ -31,6 +31,7 @@ class GroupStatistics {
   template <ScalarArray X>
   void add(const X& part) {
     const auto pixels = as_view(part);
+    if (pixels.elements() == 0) return;
     const std::int64_t count = pixels.rows(), channels = pixels.columns();
     const std::int64_t chunk = std::clamp<std::int64_t>(
         backend::Memory::on_host ? pixels_at_once(channels) : count, 1, std::max<std::int64_t>(1, count));

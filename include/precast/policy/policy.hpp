@@ -132,9 +132,9 @@ consteval bool consistent() {
   static_assert(Dtype<S>,
                 "Policy: Storage<T> needs a dtype, whose dtype_traits<T> has static constexpr name, "
                 "values_per_block and bytes_per_block.");
-  static_assert(!Dtype<S> || is_resting<S>,
-                "Policy: Storage<T> needs a dtype that memory can hold; a format of operands only, such as "
-                "tf32, is never stored.");
+  static_assert(
+      !Dtype<S> || is_resting<S>,
+      "Policy: Storage<T> needs a dtype that memory can hold; a format of operands, such as tf32, is not.");
   static_assert(!is_resting<S> || Dtype<C>,  // by default Compute is Storage
                 "Policy: Compute<T> needs a scalar dtype, whose dtype_traits<T> has static constexpr name, "
                 "values_per_block, bytes_per_block and format.");
@@ -144,8 +144,8 @@ consteval bool consistent() {
   static_assert(
       !ScalarDtype<C> ||
           (ScalarDtype<R> && is_resting<R>),  // by default Activation is Compute: one mistake, one sentence
-      "Policy: Activation<T> needs a scalar dtype that memory can hold; a format of operands only, such as "
-      "tf32, is never stored.");
+      "Policy: Activation<T> needs a scalar dtype that memory can hold; a format of operands, such as tf32, "
+      "is not.");
   if constexpr (is_resting<S> && ScalarDtype<C> && ScalarDtype<A> && ScalarDtype<R> && is_resting<R>) {
     // Beyond f32 is no dtype, and no sum is wide enough for it: which is not what is wrong.
     constexpr bool in_f32 = widens_exactly<f32, C> && widens_exactly<f32, A>;

@@ -1,4 +1,6 @@
 // precast info: how a picture was made, as a command that makes it again.
+#include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -16,11 +18,30 @@ namespace precast::cli {
 
 namespace {
 
+/// An object of names and texts in their order; of a name that comes twice the last text. To look up each in
+/// the object would take seconds for 40,000.
+class TextObject {
+ public:
+  void add(const std::string& name, const std::string& text) {
+    auto& pairs = object_.get_ref<Json::object_t&>();
+    const auto [place, is_new] = places_.try_emplace(name, pairs.size());
+    if (is_new)
+      pairs.emplace_back(name, text);
+    else
+      pairs[place->second].second = text;
+  }
+  const Json& json() const { return object_; }
+
+ private:
+  Json object_ = Json::object();
+  std::map<std::string, std::size_t> places_;
+};
+
 Json info_json(const std::string& file, image::Format format, const image::Picture& picture,
                const PictureSettings& settings, const RemadeCommand& command) {
-  Json values = Json::object(), texts = Json::object();
-  for (const auto& [name, value] : settings.values) values[name] = value;
-  for (const image::Text& text : picture.texts) texts[text.key] = text.value;
+  TextObject values, texts;
+  for (const auto& [name, value] : settings.values) values.add(name, value);
+  for (const image::Text& text : picture.texts) texts.add(text.key, text.value);
   return {{"file", file},
           {"format", image::to_string(format)},
           {"width", picture.image.width},
@@ -28,10 +49,10 @@ Json info_json(const std::string& file, image::Format format, const image::Pictu
           {"source", to_string(settings.source)},
           {"prompt", settings.prompt},
           {"negative_prompt", value_or_null(settings.negative)},
-          {"settings", values},
+          {"settings", values.json()},
           {"command", command.arguments},
           {"notes", command.notes},
-          {"texts", texts}};
+          {"texts", texts.json()}};
 }
 
 void tell_info(const std::string& file, bool json) {

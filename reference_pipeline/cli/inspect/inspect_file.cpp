@@ -48,12 +48,12 @@ Json value_of(const io::GgufValue& value) {
 
 Json metadata_of(const io::TensorFile& file) {
   Json metadata = Json::object();
+  // To the end: a file that repeats a key is refused, and looking each up takes a second for 10,000.
+  auto& pairs = metadata.get_ref<Json::object_t&>();
   if (file.gguf())
-    // To the end: a file that repeats a key is refused, and looking each up takes a second for 10,000.
-    for (const io::GgufValue& value : file.gguf()->values())
-      metadata.get_ref<Json::object_t&>().emplace_back(value.key(), value_of(value));
+    for (const io::GgufValue& value : file.gguf()->values()) pairs.emplace_back(value.key(), value_of(value));
   else
-    for (const auto& [key, text] : file.safetensors()->metadata()) metadata[key] = text;
+    for (const auto& [key, text] : file.safetensors()->metadata()) pairs.emplace_back(key, text);
   return metadata;
 }
 

@@ -5,6 +5,7 @@
 #include <cli/options/given_files.hpp>
 #include <cli/options/model_path.hpp>
 
+#include <precast/io/component_source.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -13,20 +14,55 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a file that is there is one of a model's folder: an index of its own, or of a component's folder.
-/// What else lies beside the components, such as pictures that were made before, is not the model's.
-bool belongs_to(const fs::path& file, const fs::path& folder) {
+/// Whether a folder's files are a model's or a component's: what else lies beside components, such as
+/// pictures that were made before, is not the model's.
+bool holds_config(const fs::path& folder) {
   std::error_code failed;
-  if (!fs::is_regular_file(file, failed) || !fs::is_directory(folder, failed)) return false;
-  const fs::path whole = fs::canonical(file, failed), model = fs::canonical(folder, failed);
-  if (failed) return false;
-  if (whole.filename() == "model_index.json" || fs::exists(whole.parent_path() / "config.json", failed) ||
-      fs::exists(whole.parent_path() / "scheduler_config.json", failed) ||
-      fs::exists(whole.parent_path() / "tokenizer_config.json", failed)) {
-    const auto [end_of_model, unused] = std::mismatch(model.begin(), model.end(), whole.begin(), whole.end());
-    return end_of_model == model.end();
-  }
+  for (const char* name : {"config.json", "scheduler_config.json", "tokenizer_config.json"})
+    if (fs::exists(folder / name, failed)) return true;
   return false;
+}
+
+/// Whether a file that is there is the folder's model_index.json, or one of those that a config lies beside,
+/// there or in the folders of components; under any name, as where a cache links to it.
+bool is_in_model(const fs::path& file, const fs::path& folder) {
+  std::error_code failed;
+  const auto is_the_file = [&](const fs::path& other) {
+    std::error_code differ;
+    return fs::is_regular_file(other, differ) && fs::equivalent(file, other, differ);
+  };
+  const auto holds_the_file = [&](const fs::path& files) {
+    std::error_code unread;
+    fs::directory_iterator at(files, unread), end;
+    for (; !unread && at != end; at.increment(unread))
+      if (is_the_file(at->path())) return true;
+    return false;
+  };
+  if (is_the_file(folder / "model_index.json") || (holds_config(folder) && holds_the_file(folder)))
+    return true;
+  fs::directory_iterator at(folder, failed), end;
+  for (; !failed && at != end; at.increment(failed))
+    if (fs::is_directory(at->path(), failed) && holds_config(at->path()) && holds_the_file(at->path()))
+      return true;
+  return false;
+}
+
+/// Whether an output is a file of what is read: of a model's folder, or of the one around a model's file, or
+/// a part of weights in several files.
+bool belongs_to(const fs::path& output, const fs::path& input) {
+  std::error_code failed;
+  if (!fs::is_regular_file(output, failed)) return false;
+  if (fs::is_directory(input, failed)) return is_in_model(output, input);
+  const fs::path around = input.has_parent_path() ? input.parent_path() : ".";
+  if (fs::exists(around / "model_index.json", failed) && is_in_model(output, around)) return true;
+  try {
+    const io::ComponentSource weights(input);
+    return std::ranges::any_of(weights.files(), [&](const io::TensorFile& file) {
+      return fs::equivalent(output, file.path(), failed);
+    });
+  } catch (const Error&) {
+    return false;  // what is wrong with it, its reader says
+  }
 }
 
 }  // namespace

@@ -79,10 +79,11 @@ void require_memory(const TrainOptions& options, const LanguageModelConfig& conf
                                             kept_states * static_cast<double>(config.layers * config.width));
   const double bytes = bytes_of_parameter * parameters + of_token * tokens;
   if (!free_bytes || bytes <= static_cast<double>(*free_bytes)) return;
-  throw OutOfMemory("a model of " + with_commas(static_cast<std::int64_t>(parameters)) +
-                    " parameters, with " + with_commas(static_cast<std::int64_t>(tokens)) +
-                    " tokens a step, takes at least " + in_bytes(static_cast<std::int64_t>(bytes)) + "; " +
-                    in_bytes(*free_bytes) + " are free: try " +
+  // Beyond what 64 bits count, all is as hopeless.
+  const auto counted = [](double number) { return static_cast<std::int64_t>(std::min(number, 0x1p62)); };
+  throw OutOfMemory("a model of " + with_commas(counted(parameters)) + " parameters, with " +
+                    with_commas(counted(tokens)) + " tokens a step, takes at least " +
+                    in_bytes(counted(bytes)) + "; " + in_bytes(*free_bytes) + " are free: try " +
                     (!options.batches.empty() ? "--batches of fewer tokens a step, or a smaller model"
                                               : "a smaller --width, --layers, --batch or --context"));
 }
