@@ -64,14 +64,15 @@ std::int64_t layers_in(const weights::WeightTensors& tensors) {
   return std::max<std::int64_t>(1, first_change < 0 ? blocks : first_change - 1);
 }
 
-/// A copy of a matrix of scalars with rows and columns exchanged.
-nn::Parameter transposed(const std::string& file, const std::string& name, nn::Parameter matrix) {
+/// A copy of a matrix with rows and columns exchanged; of one in blocks, which are of rows, its values.
+nn::Parameter transposed(const nn::ParameterSource& source, const std::string& name, nn::Parameter matrix) {
+  if (matrix.dtype.values_per_block != 1) matrix = weights::decoded(std::move(matrix));
   const auto rows = static_cast<std::size_t>(matrix.shape.rank() == 2 ? matrix.shape[0] : 0);
   const auto columns = static_cast<std::size_t>(rows ? matrix.shape[1] : 0);
   const auto size = static_cast<std::size_t>(matrix.dtype.bytes_per_block);
-  if (matrix.dtype.values_per_block != 1 || rows * columns * size != matrix.bytes.size())
-    throw InputError(file + ": tensor '" + name + "' is stored as " + std::string(matrix.dtype.name) +
-                     " of shape " + to_string(matrix.shape) +
+  if (rows * columns * size != matrix.bytes.size())
+    throw InputError(source.description() + ": tensor '" + io::printable(name) + "' is stored as " +
+                     std::string(matrix.dtype.name) + " of shape " + to_string(matrix.shape) +
                      ", of which rows and columns cannot be exchanged: store it as a scalar dtype");
   matrix.shape = Shape{static_cast<std::int64_t>(columns), static_cast<std::int64_t>(rows)};
   if (DryRun::active()) {
@@ -167,7 +168,7 @@ nn::Parameter ComponentWeights::find(std::string_view name) const {
   if (found == places_.end()) return tensors_.find(name);  // which says that it is missing
   nn::Parameter parameter = weights::parameter_at(tensors_, found->second.rows);
   if (!found->second.transposed) return parameter;
-  return stable_diffusion::transposed(description(), found->second.rows.name, std::move(parameter));
+  return stable_diffusion::transposed(tensors_, found->second.rows.name, std::move(parameter));
 }
 
 std::vector<std::string> ComponentWeights::names() const {
