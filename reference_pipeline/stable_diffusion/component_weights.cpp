@@ -10,6 +10,7 @@
 #include <text/openclip_names.hpp>
 #include <vae/original_names.hpp>
 #include <weights/component_facts.hpp>
+#include <weights/layouts.hpp>
 #include <weights/renamed_source.hpp>
 
 #include <precast/memory/dry_run.hpp>
@@ -93,15 +94,9 @@ nn::Parameter transposed(const nn::ParameterSource& source, const std::string& n
 
 FileComponent ComponentWeights::component_in(std::string_view component) const {
   if (!whole_) {
+    if (const auto lone = lone_component(source_, component)) return *lone;
     std::error_code ignored;
-    if (!std::filesystem::is_directory(path_, ignored) && component == "unet" &&
-        !source_.contains("conv_in.weight"))
-      throw error("does not hold a Stable Diffusion UNet: give another file");
-    // A VAE is often a file of its own.
-    if (component == "vae")
-      for (const std::string_view prefix : {"", "first_stage_model.", "vae."})
-        if (source_.contains(std::string(prefix).append("decoder.mid.block_1.norm1.weight")))
-          return {std::string(component), Naming::ldm, std::string(prefix)};
+    if (!std::filesystem::is_directory(path_, ignored)) refuse_others(component);
     return {std::string(component), Naming::diffusers, ""};
   }
   if (const std::string why = refusal(*whole_); !why.empty())
@@ -112,6 +107,19 @@ FileComponent ComponentWeights::component_in(std::string_view component) const {
     holds += (holds.empty() ? "" : ", ") + other.component;
   throw error("is " + in_words(*whole_) + " without its " + std::string(component) + " (it holds " + holds +
               "): give --model a folder that has it, or another file");
+}
+
+void ComponentWeights::refuse_others(std::string_view component) const {
+  const bool unet = component == "unet";
+  const std::string other = weights::other_model(source_, weights::parts_of(source_));
+  if (!other.empty() && !(unet && other == weights::lone_unet))
+    throw error("is " + other + ", which is not read: give a " +
+                (unet                 ? "UNet"
+                 : component == "vae" ? "VAE"
+                                      : "text encoder") +
+                " of Stable Diffusion 1.x, 2.x or XL");
+  if (unet && !source_.contains("conv_in.weight"))
+    throw error("does not hold a Stable Diffusion UNet: give another file");
 }
 
 ComponentWeights::ComponentWeights(const std::filesystem::path& path, std::string_view component,
@@ -161,6 +169,11 @@ void ComponentWeights::add_original(std::string_view stored) {
             stored == "logit_scale";
   }
   if (!known) unread_.push_back(found_.prefix + name);
+}
+
+bool ComponentWeights::may_have_one_more() const {
+  return found_.component == "text_encoder" &&
+         (found_.naming == Naming::openclip || (whole_ && whole_->kind == Kind::v2));
 }
 
 nn::Parameter ComponentWeights::find(std::string_view name) const {

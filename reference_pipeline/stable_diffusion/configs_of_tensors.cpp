@@ -75,12 +75,6 @@ weights::Agreement<ComponentWeights> agreement_of(const ComponentWeights& weight
   return {weights, config, "give a file and a folder that are"};
 }
 
-/// Whether a file of 2.x may hold one layer more than is run: the authors' do, and those do not that were
-/// written from a folder.
-bool may_have_one_more(const ComponentWeights& weights) {
-  return weights.file() && weights.file()->kind == Kind::v2;
-}
-
 /// The layers that are run, where no config says it: of 2.x not the last of a whole OpenCLIP, which has 24 in
 /// the published models, and in others what no text encoder of a folder has.
 std::int64_t text_layers(const ComponentWeights& weights, Kind kind) {
@@ -233,7 +227,7 @@ void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConf
 void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
                      const std::filesystem::path& config_file) {
   const std::int64_t layers = weights.blocks(layers_of_text);
-  const bool one_more = may_have_one_more(weights) && layers == config.num_hidden_layers + 1;
+  const bool one_more = weights.may_have_one_more() && layers == config.num_hidden_layers + 1;
   agreement_of(weights, config_file)
       .same("a number of layers of", layers - one_more, config.num_hidden_layers);
 }

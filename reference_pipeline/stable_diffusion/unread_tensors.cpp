@@ -37,8 +37,7 @@ std::vector<std::string> unread_tensors(const ComponentWeights& weights, const U
 }
 
 std::vector<std::string> unread_tensors(const ComponentWeights& weights, const text::ClipConfig& config) {
-  // A file of 2.x has one more than is run, as it has to.
-  const bool one_more = weights.file() && weights.file()->kind == Kind::v2;
+  const bool one_more = weights.may_have_one_more();
   return others(weights, [&](std::string_view name) {
     constexpr std::string_view within = "text_model.";
     if (name.starts_with(within)) name.remove_prefix(within.size());

@@ -1,6 +1,7 @@
 // Knows single files of Stable Diffusion by their tensors.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <stable_diffusion/weight_file.hpp>
 
@@ -29,6 +30,55 @@ constexpr Place places[] = {
     {"vae", Naming::ldm, "first_stage_model.", "decoder.conv_in.weight"},
     {"vae", Naming::ldm, "vae.", "decoder.conv_in.weight"},
 };
+
+/// How names begin in files of one component, or of text encoders alone. Longer ones before those that they
+/// begin with.
+struct LonePlace {
+  std::string_view component;
+  Naming naming;
+  std::string_view prefix;
+};
+constexpr LonePlace lone_places[] = {
+    {"vae", Naming::ldm, ""},
+    {"vae", Naming::ldm, "first_stage_model."},
+    {"vae", Naming::ldm, "vae."},
+    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer."},
+    {"text_encoder", Naming::diffusers, "conditioner.embedders.0.transformer."},
+    {"text_encoder", Naming::diffusers, "text_encoders.clip_l.transformer."},
+    {"text_encoder", Naming::diffusers, "text_encoders.clip_l."},
+    {"text_encoder", Naming::diffusers, "clip_l.transformer."},
+    {"text_encoder", Naming::diffusers, "clip_l."},
+    {"text_encoder", Naming::diffusers, "text_encoder."},
+    {"text_encoder", Naming::openclip, "cond_stage_model.model."},
+    {"text_encoder", Naming::openclip, ""},
+    {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer."},
+    {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g.transformer."},
+    {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g."},
+    {"text_encoder_2", Naming::diffusers, "clip_g.transformer."},
+    {"text_encoder_2", Naming::diffusers, "clip_g."},
+    {"text_encoder_2", Naming::diffusers, "text_encoder_2."},
+    {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model."},
+    {"text_encoder_2", Naming::openclip, "conditioner.embedders.0.model."},
+    {"text_encoder_2", Naming::openclip, ""},
+};
+
+/// A tensor that each component has under such names and under no others.
+std::span<const std::string_view> marks_of(Naming naming) {
+  static constexpr std::array<std::string_view, 2> transformers{"text_model.final_layer_norm.weight",
+                                                                "final_layer_norm.weight"};
+  static constexpr std::array<std::string_view, 1> openclip{"ln_final.weight"},
+      ldm{"decoder.mid.block_1.norm1.weight"};
+  switch (naming) {
+    case Naming::diffusers:
+      return transformers;
+    case Naming::openclip:
+      return openclip;
+    case Naming::ldm:
+      break;
+  }
+  return ldm;
+}
+
 constexpr std::array<std::string_view, 2> unet_prefixes{"model.diffusion_model.", ""};
 
 /// The columns of the first matrix whose name ends so, or 0.
@@ -115,6 +165,14 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
   found.has_no_signal_at_last = holds("ztsnr");
   found.has_levels_of_edm = holds("edm_mean") || holds("edm_vpred.sigma_max");
   return found;
+}
+
+std::optional<FileComponent> lone_component(const io::ComponentSource& file, std::string_view component) {
+  for (const LonePlace& place : lone_places)
+    for (const std::string_view tensor : marks_of(place.naming))
+      if (place.component == component && file.lookup(std::string(place.prefix).append(tensor)))
+        return FileComponent{std::string(component), place.naming, std::string(place.prefix)};
+  return std::nullopt;
 }
 
 std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found) {

@@ -73,6 +73,14 @@ const std::vector<Expected> expected{
      {{"unet", Naming::ldm}, {"vae", Naming::ldm}, {"text_encoder_2", Naming::openclip}}},
 };
 
+/// A component of a single file, its names beginning with another prefix; `named` says how they do in it.
+FileTensors component_of(const std::string& name, const std::string& named, const std::string& prefix) {
+  FileTensors tensors;
+  for (const auto& [stored, tensor] : stored_tensors(stable_diffusion_file(name)))
+    if (stored.starts_with(named)) tensors[prefix + stored.substr(named.size())] = tensor;
+  return tensors;
+}
+
 /// A file of a UNet alone, of so many channels in.
 std::filesystem::path unet_file(const TemporaryFolder& folder, const std::string& prefix,
                                 std::int64_t channels, const FileTensors& more = {}) {
@@ -222,6 +230,18 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
              "is Stable Diffusion XL refiner without its text_encoder"));
   CHECK(says(problem(stable_diffusion_model("sd15") / "vae/diffusion_pytorch_model.safetensors", "unet"),
              "does not hold a Stable Diffusion UNet"));
+  // What is given as a component and is another thing is named.
+  const auto given = [&](const char* name, const char* component) {
+    write_tensors(folder.path() / "given", {{name, file_tensor("F32", Shape{2, 2}, std::vector<float>(4))}});
+    return problem(folder.path() / "given", component);
+  };
+  CHECK(says(given("lora_unet_proj_in.lora_up.weight", "unet"),
+             "is a LoRA, which is not read: give a UNet of Stable Diffusion 1.x, 2.x or XL"));
+  CHECK(says(given("control_model.input_blocks.0.0.weight", "unet"), "is a ControlNet, which is not read"));
+  CHECK(says(given("decoder.layers.2.conv.0.weight", "vae"),
+             "is a tiny autoencoder (TAESD), which is not read: give a VAE of Stable Diffusion"));
+  CHECK(says(given("joint_blocks.0.x_block.attn.qkv.weight", "text_encoder"),
+             "is a Stable Diffusion 3 model, which is not read: give a text encoder"));
   // Three matrices in one, of rows that three does not divide.
   FileTensors broken;
   broken["cond_stage_model.model.ln_final.weight"] = file_tensor("F32", Shape{2}, std::vector<float>(2));
