@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <stable_diffusion/component_weights.hpp>
@@ -178,7 +179,7 @@ bool ComponentWeights::may_have_one_more() const {
 
 nn::Parameter ComponentWeights::find(std::string_view name) const {
   const auto found = places_.find(name);
-  if (found == places_.end()) return tensors_.find(name);  // which says that it is missing
+  if (found == places_.end()) return tensors_.find(original_name(name));  // which says that it is missing
   nn::Parameter parameter = weights::parameter_at(tensors_, found->second.rows);
   if (!found->second.transposed) return parameter;
   return stable_diffusion::transposed(tensors_, found->second.rows.name, std::move(parameter));
@@ -190,8 +191,23 @@ std::vector<std::string> ComponentWeights::names() const {
   return all;
 }
 
+std::string ComponentWeights::original_name(std::string_view name) const {
+  if (const auto found = places_.find(name); found != places_.end()) return found->second.rows.name;
+  std::optional<std::string> theirs;
+  if (found_.naming == Naming::ldm && found_.component == "unet") {
+    theirs = ldm_unet_name(name, layers_, [&](std::int64_t level) {
+      return blocks("up_blocks." + std::to_string(level) + ".attentions.") > 0;
+    });
+  } else if (found_.naming != Naming::diffusers) {
+    const auto table = found_.naming == Naming::ldm ? std::span<const io::NameLine>(vae::original_names)
+                                                    : std::span<const io::NameLine>(text::openclip_names);
+    if (auto rows = io::their_rows(table, name, vae_levels_)) theirs = std::move(rows->name);
+  }
+  return theirs.value_or(std::string(name));
+}
+
 std::string ComponentWeights::stored_name(std::string_view name) const {
-  return found_.prefix + places_.find(name)->second.rows.name;
+  return found_.prefix + original_name(name);
 }
 
 std::optional<Shape> ComponentWeights::shape(std::string_view name) const {

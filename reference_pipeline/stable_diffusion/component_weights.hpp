@@ -44,7 +44,7 @@ class ComponentWeights final : public nn::ParameterSource {
   const std::filesystem::path& path() const { return path_; }
   /// The names of all that `find` gives.
   std::vector<std::string> names() const;
-  /// What one of them is called in the file.
+  /// What a parameter is called in the file, or would be if it were there.
   std::string stored_name(std::string_view name) const;
   /// What progress counts to.
   std::size_t bytes_to_take() const { return tensors_.bytes_to_take(); }
@@ -72,6 +72,8 @@ class ComponentWeights final : public nn::ParameterSource {
   /// Throws InputError where a file is known for something else than this component.
   void refuse_others(std::string_view component) const;
   void add_places();
+  /// What a parameter is called in the file behind the component's prefix, or would be.
+  std::string original_name(std::string_view name) const;
   void add_original(std::string_view stored);
 
   std::filesystem::path path_;

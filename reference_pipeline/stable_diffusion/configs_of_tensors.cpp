@@ -17,6 +17,9 @@ constexpr std::string_view layers_of_text = "text_model.encoder.layers.";
 
 /// A parameter's shape, of so many sizes; ones at its end may be missing.
 Shape required(const ComponentWeights& weights, const std::string& name, std::size_t rank) {
+  if (!weights.contains(name))
+    throw weights.error("lacks " + io::printable(weights.stored_name(name)) +
+                        ": the file is incomplete, get it anew");
   return weights::required_shape(weights, name, rank, weights::LastOnes::may_be_missing);
 }
 

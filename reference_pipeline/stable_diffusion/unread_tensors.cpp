@@ -12,13 +12,13 @@ namespace precast::stable_diffusion {
 
 namespace {
 
+/// Each once: several parameters may lie in one tensor.
 template <class IsRead>
 std::vector<std::string> others(const ComponentWeights& weights, IsRead&& is_read) {
-  if (weights.naming() != Naming::diffusers) return weights.unread();
-  std::vector<std::string> names;
+  std::set<std::string> names(weights.unread().begin(), weights.unread().end());
   for (const std::string& name : weights.names())
-    if (!is_read(name)) names.push_back(weights.stored_name(name));
-  return names;
+    if (!is_read(name)) names.insert(weights.stored_name(name));
+  return {names.begin(), names.end()};
 }
 
 /// Whether a name has no number behind `stem`, or one of the first `count`.

@@ -4,6 +4,7 @@
 #include <span>
 
 #include <stable_diffusion/weight_file.hpp>
+#include <weights/weight_tensors.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -81,10 +82,16 @@ std::span<const std::string_view> marks_of(Naming naming) {
 
 constexpr std::array<std::string_view, 2> unet_prefixes{"model.diffusion_model.", ""};
 
-/// The columns of the first matrix whose name ends so, or 0.
-std::int64_t columns_of(const io::ComponentSource& file, std::string_view end) {
-  for (const io::TensorEntry* entry : file.tensors())
-    if (entry->name.ends_with(end) && entry->shape.rank() >= 2) return entry->shape[1];
+/// The columns of the first matrix with which a prompt is looked at, or 0: those that it stands for, of which
+/// several may be packed in a byte.
+std::int64_t context_width(const io::ComponentSource& file) {
+  const std::string_view attention = ".attn2.", name = "to_k.weight";
+  for (const io::TensorEntry* entry : file.tensors()) {
+    if (!entry->name.ends_with(std::string(attention).append(name))) continue;
+    const weights::WeightTensors layer(file, entry->name.substr(0, entry->name.size() - name.size()));
+    const weights::WeightTensor* weight = layer.lookup(name);
+    if (weight && weight->shape.rank() >= 2) return weight->shape[1];
+  }
   return 0;
 }
 
@@ -95,10 +102,10 @@ Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
   constexpr std::int64_t refiner_context = 1280;
   if (second) return first ? Kind::xl : Kind::xl_refiner;
   if (file.has_names_beginning(prefix + "label_emb."))
-    return columns_of(file, ".attn2.to_k.weight") == refiner_context ? Kind::xl_refiner : Kind::xl;
+    return context_width(file) == refiner_context ? Kind::xl_refiner : Kind::xl;
   // Names of text encoders and the dimensions of projections are changed by stable-diffusion.cpp, widths not.
   constexpr std::int64_t context_of_v2 = 1024;
-  if (columns_of(file, ".attn2.to_k.weight") == context_of_v2) return Kind::v2;
+  if (context_width(file) == context_of_v2) return Kind::v2;
   if (first) return first->naming == Naming::openclip ? Kind::v2 : Kind::v1;
   // 2.x projects to and from its transformers by matrices, 1.x by convolutions of 1 x 1.
   for (const io::TensorEntry* entry : file.tensors())

@@ -173,7 +173,8 @@ TEST_CASE("a transformer without its first layer, and a block of an absurd numbe
   lacking.level(320, 0, true);
   lacking.add("middle_block.1.norm.weight", {1});
   lacking.add("middle_block.1.transformer_blocks.0.attn2.to_k.weight", {1, 768});
-  CHECK_THROWS_WITH(lacking.config(folder), Catch::Contains("lacks mid_block.attentions.0.proj_in.weight"));
+  CHECK_THROWS_WITH(lacking.config(folder),
+                    Catch::Contains("lacks model.diffusion_model.middle_block.1.proj_in.weight"));
   UNetShapes absurd(4, 768, false);
   absurd.level(320, 0, true);
   absurd.transformer("middle_block.1.", 1);
