@@ -105,7 +105,12 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
   const io::ComponentSource source(file);
   const auto parts = weights::parts_of(source);
   if (!weights::find_part(parts, weights::Part::transformer)) {
-    if (parts.empty() || !weights::other_model(source, parts).empty())
+    const std::string other = weights::other_model(source, parts);
+    if (!other.empty() && other != weights::lone_unet)
+      throw io::file_error(file, "is " + other +
+                                     ", which is not read: give a model of Flux.1 dev or schnell, or of "
+                                     "Stable Diffusion 1.x, 2.x or XL");
+    if (parts.empty() || !other.empty())
       ComponentWeights{file, weights::Part::transformer};  // which says what it is instead
     throw io::file_error(file, "holds " + std::string(weights::in_words(parts.front().part)) +
                                    " and no transformer: give it to --" + option_of(parts.front().part) +

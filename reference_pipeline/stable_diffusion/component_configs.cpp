@@ -1,4 +1,8 @@
 // Reads configs, and holds tensors against them.
+#include <cstdint>
+#include <optional>
+#include <system_error>
+#include <tuple>
 #include <vector>
 
 #include <stable_diffusion/component_configs.hpp>
@@ -20,6 +24,68 @@ void note_unread(ModelFolder& model, const ComponentWeights& weights, const Conf
   if (!names.empty()) model.notes.push_back(weights::unread_note(weights.path(), names));
 }
 
+// What of a config no tensor says, and of which pictures are made.
+
+auto untold(const UNetConfig& config) {
+  std::vector<std::int64_t> heads;
+  for (const UNetLevel& level : config.levels) heads.push_back(level.heads);
+  return std::tuple(heads, config.norm_groups, config.norm_epsilon, config.cosines_first,
+                    config.frequency_shift, config.upcast_attention, config.sample_size);
+}
+auto untold(const vae::AutoencoderConfig& config) {
+  return std::tuple(config.norm_num_groups, config.force_upcast, config.scaling_factor, config.shift_factor,
+                    config.latents_mean, config.latents_std);
+}
+auto untold(const text::ClipConfig& config) {
+  return std::tuple(config.num_attention_heads, config.layer_norm_eps, config.hidden_act);
+}
+
+/// Notes where a config.json beside a file says otherwise than the config that is used. One that is of other
+/// tensors says nothing of these.
+template <class Config>
+void note_config_beside(ModelFolder& model, const ComponentWeights& weights, const Config& used) {
+  const std::filesystem::path folder = weights.path().parent_path(), config_file = folder / "config.json";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(weights.path(), ignored) || !io::is_there(config_file)) return;
+  try {
+    const Config beside = Config::load(config_file);
+    check_agreement(weights, beside, config_file);
+    if (untold(beside) == untold(used)) return;
+  } catch (const InputError&) {
+    return;
+  }
+  model.notes.push_back(
+      io::shown(config_file) + " is not read, as a file was given, and it says otherwise than " +
+      "the config that is used: give " + io::shown(folder) + " for the component with its config");
+}
+
+/// The kind of a model whose UNet is a file in its authors' names; nothing of others, whose folders have
+/// configs.
+std::optional<Kind> kind_of(const ModelFolder& model) {
+  const auto unet = model.files.find("unet");
+  if (unet == model.files.end()) return std::nullopt;
+  const auto file = weight_file(io::ComponentSource(unet->second));
+  return file ? std::optional(file->kind) : std::nullopt;
+}
+
+/// The config of weights that are given for a component: their folder's, else the model's, else what they
+/// tell.
+template <class Config, class FromTensors>
+Config config_of_given(const ModelFolder& model, const ComponentWeights& weights,
+                       const std::filesystem::path& usual, FromTensors&& from_tensors) {
+  for (const std::filesystem::path& config_file : {weights.path() / "config.json", usual})
+    if (io::is_there(config_file)) {
+      Config config = Config::load(config_file);
+      check_agreement(weights, config, config_file);
+      return config;
+    }
+  const std::optional<Kind> kind = kind_of(model);
+  if (!kind)
+    throw weights.error("is given without a config.json, and there is no " + io::shown(usual) +
+                        ": give --model a folder that has it");
+  return from_tensors(weights, *kind);
+}
+
 template <class Config, class FromTensors>
 Config config_of(ModelFolder& model, const std::string& name, FromTensors&& from_tensors) {
   const std::filesystem::path own = model.path / name, usual = own / "config.json";
@@ -31,22 +97,8 @@ Config config_of(ModelFolder& model, const std::string& name, FromTensors&& from
     return config;
   }
   const ComponentWeights weights(given->second, name);
-  const std::filesystem::path folder = given->second.parent_path();
-  if (weights.file() && io::is_there(folder / "config.json") &&
-      io::ComponentSource::find_weights(folder) == given->second)
-    model.notes.push_back(io::shown(folder / "config.json") + " is not read, as a file was given: give " +
-                          io::shown(folder) + " for the component with its config");
-  for (const std::filesystem::path& config_file : {given->second / "config.json", usual})
-    if (io::is_there(config_file)) {
-      Config config = Config::load(config_file);
-      check_agreement(weights, config, config_file);
-      note_unread(model, weights, config);
-      return config;
-    }
-  if (!weights.file())
-    throw weights.error("has no config.json beside it, nor " + io::shown(usual) +
-                        ": give --model a folder that has it");
-  Config config = from_tensors(weights);
+  Config config = config_of_given<Config>(model, weights, usual, from_tensors);
+  note_config_beside(model, weights, config);
   note_unread(model, weights, config);
   return config;
 }
@@ -54,9 +106,9 @@ Config config_of(ModelFolder& model, const std::string& name, FromTensors&& from
 }  // namespace
 
 UNetConfig unet_config_of(ModelFolder& model) {
-  return config_of<UNetConfig>(model, "unet", [&](const ComponentWeights& weights) {
+  return config_of<UNetConfig>(model, "unet", [&](const ComponentWeights& weights, Kind kind) {
     UNetConfig config = unet_config(weights);
-    config.sample_size = sample_size(weights.file()->kind, prediction_of(model));
+    config.sample_size = sample_size(kind, prediction_of(model));
     return config;
   });
 }

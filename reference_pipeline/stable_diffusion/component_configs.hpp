@@ -6,9 +6,11 @@
 
 namespace precast::stable_diffusion {
 
-// Each takes the config.json beside the weights that are given for the component, else the model folder's,
-// else what the tensors say; and notes in the model which tensors nothing reads. Throws InputError that names
-// the file where a config is bad, or none says what tensors do not, or given weights are another model's.
+// Each takes the config.json of the folder that is given for the component, else the model folder's, else
+// what the tensors say, and of files that do not hold the UNet, what its kind says. Each notes in the model
+// which tensors nothing reads, and where a config.json beside a given file says otherwise. Throws InputError
+// that names the file where a config is bad, or none says what tensors do not, or given weights are another
+// model's.
 
 /// The scheduler of the model is read already: it says which size the pictures of 2.x have.
 UNetConfig unet_config_of(ModelFolder& model);

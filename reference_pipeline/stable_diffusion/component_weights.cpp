@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <stable_diffusion/component_weights.hpp>
@@ -10,6 +11,7 @@
 #include <text/openclip_names.hpp>
 #include <vae/original_names.hpp>
 #include <weights/component_facts.hpp>
+#include <weights/layouts.hpp>
 #include <weights/renamed_source.hpp>
 
 #include <precast/memory/dry_run.hpp>
@@ -64,14 +66,15 @@ std::int64_t layers_in(const weights::WeightTensors& tensors) {
   return std::max<std::int64_t>(1, first_change < 0 ? blocks : first_change - 1);
 }
 
-/// A copy of a matrix of scalars with rows and columns exchanged.
-nn::Parameter transposed(const std::string& file, const std::string& name, nn::Parameter matrix) {
+/// A copy of a matrix with rows and columns exchanged; of one in blocks, which are of rows, its values.
+nn::Parameter transposed(const nn::ParameterSource& source, const std::string& name, nn::Parameter matrix) {
+  if (matrix.dtype.values_per_block != 1) matrix = weights::decoded(std::move(matrix));
   const auto rows = static_cast<std::size_t>(matrix.shape.rank() == 2 ? matrix.shape[0] : 0);
   const auto columns = static_cast<std::size_t>(rows ? matrix.shape[1] : 0);
   const auto size = static_cast<std::size_t>(matrix.dtype.bytes_per_block);
-  if (matrix.dtype.values_per_block != 1 || rows * columns * size != matrix.bytes.size())
-    throw InputError(file + ": tensor '" + name + "' is stored as " + std::string(matrix.dtype.name) +
-                     " of shape " + to_string(matrix.shape) +
+  if (rows * columns * size != matrix.bytes.size())
+    throw InputError(source.description() + ": tensor '" + io::printable(name) + "' is stored as " +
+                     std::string(matrix.dtype.name) + " of shape " + to_string(matrix.shape) +
                      ", of which rows and columns cannot be exchanged: store it as a scalar dtype");
   matrix.shape = Shape{static_cast<std::int64_t>(columns), static_cast<std::int64_t>(rows)};
   if (DryRun::active()) {
@@ -92,15 +95,9 @@ nn::Parameter transposed(const std::string& file, const std::string& name, nn::P
 
 FileComponent ComponentWeights::component_in(std::string_view component) const {
   if (!whole_) {
+    if (const auto lone = lone_component(source_, component)) return *lone;
     std::error_code ignored;
-    if (!std::filesystem::is_directory(path_, ignored) && component == "unet" &&
-        !source_.contains("conv_in.weight"))
-      throw error("does not hold a Stable Diffusion UNet: give another file");
-    // A VAE is often a file of its own.
-    if (component == "vae")
-      for (const std::string_view prefix : {"", "first_stage_model.", "vae."})
-        if (source_.contains(std::string(prefix).append("decoder.mid.block_1.norm1.weight")))
-          return {std::string(component), Naming::ldm, std::string(prefix)};
+    if (!std::filesystem::is_directory(path_, ignored)) refuse_others(component);
     return {std::string(component), Naming::diffusers, ""};
   }
   if (const std::string why = refusal(*whole_); !why.empty())
@@ -111,6 +108,19 @@ FileComponent ComponentWeights::component_in(std::string_view component) const {
     holds += (holds.empty() ? "" : ", ") + other.component;
   throw error("is " + in_words(*whole_) + " without its " + std::string(component) + " (it holds " + holds +
               "): give --model a folder that has it, or another file");
+}
+
+void ComponentWeights::refuse_others(std::string_view component) const {
+  const bool unet = component == "unet";
+  const std::string other = weights::other_model(source_, weights::parts_of(source_));
+  if (!other.empty() && !(unet && other == weights::lone_unet))
+    throw error("is " + other + ", which is not read: give a " +
+                (unet                 ? "UNet"
+                 : component == "vae" ? "VAE"
+                                      : "text encoder") +
+                " of Stable Diffusion 1.x, 2.x or XL");
+  if (unet && !source_.contains("conv_in.weight"))
+    throw error("does not hold a Stable Diffusion UNet: give another file");
 }
 
 ComponentWeights::ComponentWeights(const std::filesystem::path& path, std::string_view component,
@@ -162,12 +172,17 @@ void ComponentWeights::add_original(std::string_view stored) {
   if (!known) unread_.push_back(found_.prefix + name);
 }
 
+bool ComponentWeights::may_have_one_more() const {
+  return found_.component == "text_encoder" &&
+         (found_.naming == Naming::openclip || (whole_ && whole_->kind == Kind::v2));
+}
+
 nn::Parameter ComponentWeights::find(std::string_view name) const {
   const auto found = places_.find(name);
-  if (found == places_.end()) return tensors_.find(name);  // which says that it is missing
+  if (found == places_.end()) return tensors_.find(original_name(name));  // which says that it is missing
   nn::Parameter parameter = weights::parameter_at(tensors_, found->second.rows);
   if (!found->second.transposed) return parameter;
-  return stable_diffusion::transposed(description(), found->second.rows.name, std::move(parameter));
+  return stable_diffusion::transposed(tensors_, found->second.rows.name, std::move(parameter));
 }
 
 std::vector<std::string> ComponentWeights::names() const {
@@ -176,8 +191,23 @@ std::vector<std::string> ComponentWeights::names() const {
   return all;
 }
 
+std::string ComponentWeights::original_name(std::string_view name) const {
+  if (const auto found = places_.find(name); found != places_.end()) return found->second.rows.name;
+  std::optional<std::string> theirs;
+  if (found_.naming == Naming::ldm && found_.component == "unet") {
+    theirs = ldm_unet_name(name, layers_, [&](std::int64_t level) {
+      return blocks("up_blocks." + std::to_string(level) + ".attentions.") > 0;
+    });
+  } else if (found_.naming != Naming::diffusers) {
+    const auto table = found_.naming == Naming::ldm ? std::span<const io::NameLine>(vae::original_names)
+                                                    : std::span<const io::NameLine>(text::openclip_names);
+    if (auto rows = io::their_rows(table, name, vae_levels_)) theirs = std::move(rows->name);
+  }
+  return theirs.value_or(std::string(name));
+}
+
 std::string ComponentWeights::stored_name(std::string_view name) const {
-  return found_.prefix + places_.find(name)->second.rows.name;
+  return found_.prefix + original_name(name);
 }
 
 std::optional<Shape> ComponentWeights::shape(std::string_view name) const {

@@ -44,12 +44,15 @@ class ComponentWeights final : public nn::ParameterSource {
   const std::filesystem::path& path() const { return path_; }
   /// The names of all that `find` gives.
   std::vector<std::string> names() const;
-  /// What one of them is called in the file.
+  /// What a parameter is called in the file, or would be if it were there.
   std::string stored_name(std::string_view name) const;
   /// What progress counts to.
   std::size_t bytes_to_take() const { return tensors_.bytes_to_take(); }
   /// Tensors in their authors' names, with the component's prefix, that have no name here.
   const std::vector<std::string>& unread() const { return unread_; }
+  /// Whether it is a text encoder of 2.x, of which a file may hold one layer more than is run: the authors'
+  /// do, and those do not that were written from a folder.
+  bool may_have_one_more() const;
   /// Whether the component has a tensor of that name in the file, whether it is a parameter of ours or not.
   bool has_stored(std::string_view stored) const { return tensors_.lookup(stored); }
   /// The shape of a parameter, nothing where it is not there.
@@ -66,7 +69,11 @@ class ComponentWeights final : public nn::ParameterSource {
     bool transposed = false;
   };
   FileComponent component_in(std::string_view component) const;
+  /// Throws InputError where a file is known for something else than this component.
+  void refuse_others(std::string_view component) const;
   void add_places();
+  /// What a parameter is called in the file behind the component's prefix, or would be.
+  std::string original_name(std::string_view name) const;
   void add_original(std::string_view stored);
 
   std::filesystem::path path_;

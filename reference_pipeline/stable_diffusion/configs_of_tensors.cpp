@@ -17,6 +17,9 @@ constexpr std::string_view layers_of_text = "text_model.encoder.layers.";
 
 /// A parameter's shape, of so many sizes; ones at its end may be missing.
 Shape required(const ComponentWeights& weights, const std::string& name, std::size_t rank) {
+  if (!weights.contains(name))
+    throw weights.error("lacks " + io::printable(weights.stored_name(name)) +
+                        ": the file is incomplete, get it anew");
   return weights::required_shape(weights, name, rank, weights::LastOnes::may_be_missing);
 }
 
@@ -75,18 +78,12 @@ weights::Agreement<ComponentWeights> agreement_of(const ComponentWeights& weight
   return {weights, config, "give a file and a folder that are"};
 }
 
-/// Whether a file of 2.x may hold one layer more than is run: the authors' do, and those do not that were
-/// written from a folder.
-bool may_have_one_more(const ComponentWeights& weights) {
-  return weights.file() && weights.file()->kind == Kind::v2;
-}
-
 /// The layers that are run, where no config says it: of 2.x not the last of a whole OpenCLIP, which has 24 in
 /// the published models, and in others what no text encoder of a folder has.
-std::int64_t text_layers(const ComponentWeights& weights) {
+std::int64_t text_layers(const ComponentWeights& weights, Kind kind) {
   constexpr std::int64_t of_openclip = 24;
   const std::int64_t layers = weights.blocks(layers_of_text);
-  if (!may_have_one_more(weights) || layers == of_openclip - 1) return layers;
+  if (kind != Kind::v2 || layers == of_openclip - 1) return layers;
   const std::string_view beside[] = {"logit_scale", text::openclip_transposed, text::renamed_projection};
   const bool whole = layers == of_openclip || std::ranges::any_of(beside, [&](std::string_view name) {
                        return weights.has_stored(name);
@@ -114,7 +111,7 @@ UNetConfig unet_config(const ComponentWeights& weights) {
   return config;
 }
 
-vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
+vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights, Kind kind) {
   vae::AutoencoderConfig config;
   config.latent_channels = required(weights, "decoder.conv_in.weight", 4)[1];
   config.use_quant_conv = has(weights, "quant_conv.weight");
@@ -133,20 +130,19 @@ vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
     throw weights.error(
         "has a VAE whose channels 32 groups do not divide, so that nothing says how they are normed: give "
         "--model the model's folder, whose vae/config.json does");
-  const Kind kind = weights.file()->kind;
   config.force_upcast = kind == Kind::xl || kind == Kind::xl_refiner;
   config.scaling_factor = config.force_upcast ? 0.13025 : 0.18215;
   config.shift_factor = 0;
   return config;
 }
 
-text::ClipConfig clip_config(const ComponentWeights& weights) {
+text::ClipConfig clip_config(const ComponentWeights& weights, Kind kind) {
   text::ClipConfig config;
   const Shape tokens = required(weights, "text_model.embeddings.token_embedding.weight", 2);
   config.vocab_size = tokens[0];
   config.hidden_size = tokens[1];
   config.max_position_embeddings = required(weights, "text_model.embeddings.position_embedding.weight", 2)[0];
-  config.num_hidden_layers = text_layers(weights);
+  config.num_hidden_layers = text_layers(weights, kind);
   config.intermediate_size = required(weights, std::string(layers_of_text) + "0.mlp.fc1.weight", 2)[0];
   constexpr std::int64_t published_tokens = 49408;
   if (config.hidden_size % published_head != 0 || config.vocab_size != published_tokens)
@@ -157,7 +153,7 @@ text::ClipConfig clip_config(const ComponentWeights& weights) {
   config.num_attention_heads = config.hidden_size / published_head;
   config.eos_token_id = 2;  // the first end token, which has the largest id
   config.projects = weights.component() == "text_encoder_2";
-  const bool openclip = config.projects || weights.file()->kind == Kind::v2;
+  const bool openclip = config.projects || kind == Kind::v2;
   config.hidden_act = openclip ? ActivationFunction::gelu_erf : ActivationFunction::quick_gelu;
   if (config.projects) config.projection_dim = required(weights, "text_projection.weight", 2)[0];
   return config;
@@ -234,7 +230,7 @@ void check_agreement(const ComponentWeights& weights, const vae::AutoencoderConf
 void check_agreement(const ComponentWeights& weights, const text::ClipConfig& config,
                      const std::filesystem::path& config_file) {
   const std::int64_t layers = weights.blocks(layers_of_text);
-  const bool one_more = may_have_one_more(weights) && layers == config.num_hidden_layers + 1;
+  const bool one_more = weights.may_have_one_more() && layers == config.num_hidden_layers + 1;
   agreement_of(weights, config_file)
       .same("a number of layers of", layers - one_more, config.num_hidden_layers);
 }

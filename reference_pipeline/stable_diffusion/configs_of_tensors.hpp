@@ -1,5 +1,5 @@
-// The configs of a single file's components: sizes as its tensors have them, and the rest as the published
-// models of its kind do.
+// The configs of components that are files: sizes as their tensors have them, and the rest as the published
+// models of their kind do.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +14,11 @@
 namespace precast::stable_diffusion {
 
 /// Each throws InputError where tensors lack or are not of such a component, or where nothing says how they
-/// are used: a UNet of another width than the published ones may have any number of heads. `weights` is of a
-/// single file.
+/// are used: a UNet of another width than the published ones may have any number of heads. `weights` of a
+/// UNet are a single file's, those of others any file's; `kind` is the model's.
 UNetConfig unet_config(const ComponentWeights& weights);
-vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights);
-text::ClipConfig clip_config(const ComponentWeights& weights);
+vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights, Kind kind);
+text::ClipConfig clip_config(const ComponentWeights& weights, Kind kind);
 /// The keys of a scheduler_config.json. Where no tensor says what the UNet predicts, it is the noise but for
 /// 2.x that fills nothing in: v, as 2.1 does at 768 pixels; 2.1-base needs a folder that says otherwise.
 nlohmann::json scheduler_config(const WeightFile& file);

@@ -105,4 +105,46 @@ inline std::optional<std::string> diffusers_unet_name(std::string_view name, std
   return std::nullopt;
 }
 
+/// The authors' name of a UNet's parameter that diffusers calls `name`, nothing where it is none.
+/// `attends(i)`: whether there is attention in the level that is number i on the way up, of which a
+/// convolution that enlarges is the part behind it.
+template <class Attends>
+std::optional<std::string> ldm_unet_name(std::string_view name, std::int64_t layers, Attends&& attends) {
+  for (const io::NameLine& line : ldm_outer_names)
+    if (auto theirs = io::translated(name, line.ours, line.theirs)) return theirs;
+  const auto behind = [&](std::string_view start) {
+    if (!name.starts_with(start)) return false;
+    name.remove_prefix(start.size());
+    return true;
+  };
+  const auto residual = [&](const std::string& place) -> std::optional<std::string> {
+    for (const io::NameLine& line : ldm_residual_names)
+      if (const auto theirs = io::translated(name, line.ours, line.theirs)) return place + *theirs;
+    return std::nullopt;
+  };
+  const auto inside = [&](const std::string& blocks, std::int64_t first) -> std::optional<std::string> {
+    const bool attention = behind("attentions.");
+    if (!attention && !behind("resnets.")) return std::nullopt;
+    const auto layer = detail::leading_number(name);
+    if (!layer) return std::nullopt;
+    const std::string block = blocks + std::to_string(first + *layer);
+    return attention ? block + ".1." + std::string(name) : residual(block + ".0.");
+  };
+  if (behind("mid_block.resnets.0.")) return residual("middle_block.0.");
+  if (behind("mid_block.resnets.1.")) return residual("middle_block.2.");
+  if (behind("mid_block.attentions.0.")) return "middle_block.1." + std::string(name);
+  const bool down = behind("down_blocks.");
+  if (!down && !behind("up_blocks.")) return std::nullopt;
+  const auto level = detail::leading_number(name);
+  if (!level) return std::nullopt;
+  const std::int64_t first = *level * (layers + 1);
+  if (behind("downsamplers.0."))
+    return io::translated(name, "conv.*", "input_blocks." + std::to_string(first + layers + 1) + ".0.op.*");
+  if (behind("upsamplers.0."))
+    return io::translated(
+        name, "conv.*",
+        "output_blocks." + std::to_string(first + layers) + (attends(*level) ? ".2.conv.*" : ".1.conv.*"));
+  return down ? inside("input_blocks.", first + 1) : inside("output_blocks.", first);
+}
+
 }  // namespace precast::stable_diffusion

@@ -12,13 +12,13 @@ namespace precast::stable_diffusion {
 
 namespace {
 
+/// Each once: several parameters may lie in one tensor.
 template <class IsRead>
 std::vector<std::string> others(const ComponentWeights& weights, IsRead&& is_read) {
-  if (weights.naming() != Naming::diffusers) return weights.unread();
-  std::vector<std::string> names;
+  std::set<std::string> names(weights.unread().begin(), weights.unread().end());
   for (const std::string& name : weights.names())
-    if (!is_read(name)) names.push_back(weights.stored_name(name));
-  return names;
+    if (!is_read(name)) names.insert(weights.stored_name(name));
+  return {names.begin(), names.end()};
 }
 
 /// Whether a name has no number behind `stem`, or one of the first `count`.
@@ -37,8 +37,7 @@ std::vector<std::string> unread_tensors(const ComponentWeights& weights, const U
 }
 
 std::vector<std::string> unread_tensors(const ComponentWeights& weights, const text::ClipConfig& config) {
-  // A file of 2.x has one more than is run, as it has to.
-  const bool one_more = weights.file() && weights.file()->kind == Kind::v2;
+  const bool one_more = weights.may_have_one_more();
   return others(weights, [&](std::string_view name) {
     constexpr std::string_view within = "text_model.";
     if (name.starts_with(within)) name.remove_prefix(within.size());

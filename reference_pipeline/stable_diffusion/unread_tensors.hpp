@@ -11,9 +11,7 @@
 
 namespace precast::stable_diffusion {
 
-/// Their names as they are stored, blocks that the config does not have among them. Of weights in their
-/// authors' names blocks are compared elsewhere (check_agreement), and those that have no name here are
-/// listed.
+/// Their names as they are stored, those of blocks that the config does not have among them.
 std::vector<std::string> unread_tensors(const ComponentWeights& weights, const UNetConfig& config);
 std::vector<std::string> unread_tensors(const ComponentWeights& weights, const text::ClipConfig& config);
 std::vector<std::string> unread_tensors(const ComponentWeights& weights,

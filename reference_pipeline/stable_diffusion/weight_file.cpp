@@ -1,8 +1,10 @@
 // Knows single files of Stable Diffusion by their tensors.
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <stable_diffusion/weight_file.hpp>
+#include <weights/weight_tensors.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -29,12 +31,67 @@ constexpr Place places[] = {
     {"vae", Naming::ldm, "first_stage_model.", "decoder.conv_in.weight"},
     {"vae", Naming::ldm, "vae.", "decoder.conv_in.weight"},
 };
+
+/// How names begin in files of one component, or of text encoders alone. Longer ones before those that they
+/// begin with.
+struct LonePlace {
+  std::string_view component;
+  Naming naming;
+  std::string_view prefix;
+};
+constexpr LonePlace lone_places[] = {
+    {"vae", Naming::ldm, ""},
+    {"vae", Naming::ldm, "first_stage_model."},
+    {"vae", Naming::ldm, "vae."},
+    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer."},
+    {"text_encoder", Naming::diffusers, "conditioner.embedders.0.transformer."},
+    {"text_encoder", Naming::diffusers, "text_encoders.clip_l.transformer."},
+    {"text_encoder", Naming::diffusers, "text_encoders.clip_l."},
+    {"text_encoder", Naming::diffusers, "clip_l.transformer."},
+    {"text_encoder", Naming::diffusers, "clip_l."},
+    {"text_encoder", Naming::diffusers, "text_encoder."},
+    {"text_encoder", Naming::openclip, "cond_stage_model.model."},
+    {"text_encoder", Naming::openclip, ""},
+    {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer."},
+    {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g.transformer."},
+    {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g."},
+    {"text_encoder_2", Naming::diffusers, "clip_g.transformer."},
+    {"text_encoder_2", Naming::diffusers, "clip_g."},
+    {"text_encoder_2", Naming::diffusers, "text_encoder_2."},
+    {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model."},
+    {"text_encoder_2", Naming::openclip, "conditioner.embedders.0.model."},
+    {"text_encoder_2", Naming::openclip, ""},
+};
+
+/// A tensor that each component has under such names and under no others.
+std::span<const std::string_view> marks_of(Naming naming) {
+  static constexpr std::array<std::string_view, 2> transformers{"text_model.final_layer_norm.weight",
+                                                                "final_layer_norm.weight"};
+  static constexpr std::array<std::string_view, 1> openclip{"ln_final.weight"},
+      ldm{"decoder.mid.block_1.norm1.weight"};
+  switch (naming) {
+    case Naming::diffusers:
+      return transformers;
+    case Naming::openclip:
+      return openclip;
+    case Naming::ldm:
+      break;
+  }
+  return ldm;
+}
+
 constexpr std::array<std::string_view, 2> unet_prefixes{"model.diffusion_model.", ""};
 
-/// The columns of the first matrix whose name ends so, or 0.
-std::int64_t columns_of(const io::ComponentSource& file, std::string_view end) {
-  for (const io::TensorEntry* entry : file.tensors())
-    if (entry->name.ends_with(end) && entry->shape.rank() >= 2) return entry->shape[1];
+/// The columns of the first matrix with which a prompt is looked at, or 0: those that it stands for, of which
+/// several may be packed in a byte.
+std::int64_t context_width(const io::ComponentSource& file) {
+  const std::string_view attention = ".attn2.", name = "to_k.weight";
+  for (const io::TensorEntry* entry : file.tensors()) {
+    if (!entry->name.ends_with(std::string(attention).append(name))) continue;
+    const weights::WeightTensors layer(file, entry->name.substr(0, entry->name.size() - name.size()));
+    const weights::WeightTensor* weight = layer.lookup(name);
+    if (weight && weight->shape.rank() >= 2) return weight->shape[1];
+  }
   return 0;
 }
 
@@ -45,10 +102,10 @@ Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
   constexpr std::int64_t refiner_context = 1280;
   if (second) return first ? Kind::xl : Kind::xl_refiner;
   if (file.has_names_beginning(prefix + "label_emb."))
-    return columns_of(file, ".attn2.to_k.weight") == refiner_context ? Kind::xl_refiner : Kind::xl;
+    return context_width(file) == refiner_context ? Kind::xl_refiner : Kind::xl;
   // Names of text encoders and the dimensions of projections are changed by stable-diffusion.cpp, widths not.
   constexpr std::int64_t context_of_v2 = 1024;
-  if (columns_of(file, ".attn2.to_k.weight") == context_of_v2) return Kind::v2;
+  if (context_width(file) == context_of_v2) return Kind::v2;
   if (first) return first->naming == Naming::openclip ? Kind::v2 : Kind::v1;
   // 2.x projects to and from its transformers by matrices, 1.x by convolutions of 1 x 1.
   for (const io::TensorEntry* entry : file.tensors())
@@ -115,6 +172,14 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
   found.has_no_signal_at_last = holds("ztsnr");
   found.has_levels_of_edm = holds("edm_mean") || holds("edm_vpred.sigma_max");
   return found;
+}
+
+std::optional<FileComponent> lone_component(const io::ComponentSource& file, std::string_view component) {
+  for (const LonePlace& place : lone_places)
+    for (const std::string_view tensor : marks_of(place.naming))
+      if (place.component == component && file.lookup(std::string(place.prefix).append(tensor)))
+        return FileComponent{std::string(component), place.naming, std::string(place.prefix)};
+  return std::nullopt;
 }
 
 std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found) {

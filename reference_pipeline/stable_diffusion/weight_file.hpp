@@ -51,6 +51,10 @@ std::string refusal(const WeightFile& file);
 /// What a file or folder holds; nothing where it has no UNet in the authors' naming.
 std::optional<WeightFile> weight_file(const io::ComponentSource& file);
 
+/// Where a component lies in a file or folder that has no UNet in the authors' naming: a VAE or a text
+/// encoder of its own. Nothing where it is a UNet, or where names are diffusers' without a prefix.
+std::optional<FileComponent> lone_component(const io::ComponentSource& file, std::string_view component);
+
 /// The names of matrices that are of none of a file's components, as of a LoRA or a ControlNet. What training
 /// left there is not among them: averages of the weights, and schedules of noise, which are no matrices.
 std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found);

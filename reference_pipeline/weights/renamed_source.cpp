@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <formats/registry.hpp>
 #include <weights/renamed_source.hpp>
 
 #include <precast/error.hpp>
@@ -28,19 +29,19 @@ nn::Parameter part_of(const nn::ParameterSource& source, const io::NamedRows& pl
   if (rows == 0 || rows % place.of != 0)
     throw broken(source, place.name,
                  "its " + std::to_string(rows) + " rows are no " + std::to_string(place.of) + " equal parts");
-  const auto part = static_cast<std::size_t>(rows / place.of);
-  if (whole.bytes.size() % static_cast<std::size_t>(rows) != 0 ||
-      (whole.shape.rank() == 1 && whole.dtype.values_per_block != 1) ||
-      (whole.shape.back() % whole.dtype.values_per_block != 0 && whole.shape.rank() > 1))
+  // Where a program has quantised a bias, too, blocks lie in its parts as in the rows of a matrix.
+  const std::int64_t in_line = whole.shape.rank() == 1 ? rows / place.of : whole.shape.back();
+  const auto parts = static_cast<std::size_t>(place.of);
+  if (whole.bytes.size() % parts != 0 || in_line % whole.dtype.values_per_block != 0)
     throw broken(source, place.name,
                  "its blocks of " + std::string(whole.dtype.name) + " do not end with its rows, so that " +
-                     std::to_string(place.of) + " matrices in it cannot be told apart");
-  const std::size_t row_bytes = whole.bytes.size() / static_cast<std::size_t>(rows);
+                     std::to_string(place.of) + " tensors in it cannot be told apart");
+  const std::size_t part_bytes = whole.bytes.size() / parts;
   std::vector<std::int64_t> sizes(whole.shape.sizes().begin(), whole.shape.sizes().end());
   sizes[0] = rows / place.of * place.count;
   whole.shape = Shape(std::span<const std::int64_t>(sizes));
-  whole.bytes = whole.bytes.subspan(static_cast<std::size_t>(place.first) * part * row_bytes,
-                                    static_cast<std::size_t>(place.count) * part * row_bytes);
+  whole.bytes = whole.bytes.subspan(static_cast<std::size_t>(place.first) * part_bytes,
+                                    static_cast<std::size_t>(place.count) * part_bytes);
   return whole;
 }
 
@@ -64,6 +65,22 @@ nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::
 }
 
 }  // namespace
+
+nn::Parameter decoded(nn::Parameter blocks) {
+  const auto count = static_cast<std::size_t>(blocks.shape.elements());
+  const DtypeInfo stored = std::exchange(blocks.dtype, dtype_info<f32>);
+  if (DryRun::active()) {
+    blocks.owner = std::make_shared<DryHold>(static_cast<std::int64_t>(count * sizeof(f32)));
+    blocks.bytes = {blocks.bytes.data(), count * sizeof(f32)};  // which nobody reads
+    return blocks;
+  }
+  const auto values = std::make_shared<std::vector<f32>>(count);
+  // Files hold no other blocks than those of the formats that there are.
+  formats::format_named(stored.name)->decode(blocks.bytes, *values);
+  blocks.bytes = std::as_bytes(std::span(*values));
+  blocks.owner = values;
+  return blocks;
+}
 
 io::NamedRows RenamedSource::place_of(std::string_view name) const {
   auto place = io::their_rows(table_, name, levels_);

@@ -21,6 +21,9 @@ std::vector<io::NamedRows> our_rows_in(std::span<const io::NameLine> table, std:
 /// InputError for a tensor that is missing, or whose rows cannot be divided as the place says.
 nn::Parameter parameter_at(const nn::ParameterSource& source, const io::NamedRows& place);
 
+/// The values of a parameter of blocks as f32, for what changes their order.
+nn::Parameter decoded(nn::Parameter blocks);
+
 /// Finds a parameter where a table says that it lies. Of a matrix that is several of ours it gives the rows,
 /// as they are stored. A name that no line has is asked for as it is.
 class RenamedSource final : public nn::ParameterSource {

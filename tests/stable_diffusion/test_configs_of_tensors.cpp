@@ -173,7 +173,8 @@ TEST_CASE("a transformer without its first layer, and a block of an absurd numbe
   lacking.level(320, 0, true);
   lacking.add("middle_block.1.norm.weight", {1});
   lacking.add("middle_block.1.transformer_blocks.0.attn2.to_k.weight", {1, 768});
-  CHECK_THROWS_WITH(lacking.config(folder), Catch::Contains("lacks mid_block.attentions.0.proj_in.weight"));
+  CHECK_THROWS_WITH(lacking.config(folder),
+                    Catch::Contains("lacks model.diffusion_model.middle_block.1.proj_in.weight"));
   UNetShapes absurd(4, 768, false);
   absurd.level(320, 0, true);
   absurd.transformer("middle_block.1.", 1);
@@ -216,7 +217,8 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
     for (const char* layer : {"0", "1", "2"})
       tensors[prefix + "transformer.resblocks." + layer + ".mlp.c_fc.weight"] = bytes({256, 128});
     write_tensors(file, tensors);
-    return stable_diffusion::clip_config(ComponentWeights(file, component));
+    const ComponentWeights weights(file, component);
+    return stable_diffusion::clip_config(weights, weights.file()->kind);
   };
   const text::ClipConfig second = openclip("conditioner.embedders.0.model.", "text_encoder_2");
   CHECK(second.hidden_size == 128);
@@ -242,7 +244,7 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
           bytes({256, 128});
     write_tensors(file, tensors);
     const ComponentWeights weights(file, "text_encoder");
-    text::ClipConfig config = stable_diffusion::clip_config(weights);
+    text::ClipConfig config = stable_diffusion::clip_config(weights, weights.file()->kind);
     CHECK(config.num_hidden_layers == run);
     // A folder's config says how many are run: all, or all but one.
     for (const int layers : {stored, stored - 1}) {
@@ -269,7 +271,8 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
     for (const char* layer : {"0", "1", "2"})
       tensors[model + "encoder.layers." + layer + ".mlp.fc1.weight"] = bytes({256, 128});
     write_tensors(file, tensors);
-    return stable_diffusion::clip_config(ComponentWeights(file, component));
+    const ComponentWeights weights(file, component);
+    return stable_diffusion::clip_config(weights, weights.file()->kind);
   };
   const text::ClipConfig first = renamed("cond_stage_model.transformer.", "text_encoder", 768);
   CHECK(first.num_hidden_layers == 3);
@@ -297,7 +300,8 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
       tensors[place + "1.conv2.weight"] = bytes({channels, 1});
     }
     write_tensors(file, tensors);
-    return stable_diffusion::autoencoder_config(ComponentWeights(file, "vae"));
+    const ComponentWeights weights(file, "vae");
+    return stable_diffusion::autoencoder_config(weights, weights.file()->kind);
   };
   const vae::AutoencoderConfig vae = autoencoder(128);
   CHECK(vae.block_out_channels == std::vector<std::int64_t>{128, 256, 512});
@@ -308,6 +312,21 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
   CHECK(vae.mid_block_add_attention);
   CHECK(vae.scaling_factor == 0.18215);
   CHECK_THROWS_WITH(autoencoder(100), Catch::Contains("nothing says how they are normed"));
+  // In a file of its own it is used as the model's kind says.
+  autoencoder(128);
+  FileTensors alone;
+  for (const auto& [name, tensor] : stored_tensors(file))
+    if (name.starts_with("first_stage_model.")) alone[name] = tensor;
+  alone["first_stage_model.decoder.mid.block_1.norm1.weight"] = bytes({1});
+  const std::filesystem::path vae_file = folder.path() / "vae";
+  write_tensors(vae_file, alone);
+  for (const auto kind : {stable_diffusion::Kind::v1, stable_diffusion::Kind::xl}) {
+    const vae::AutoencoderConfig config =
+        stable_diffusion::autoencoder_config(ComponentWeights(vae_file, "vae"), kind);
+    CHECK(config.block_out_channels == std::vector<std::int64_t>{128, 256, 512});
+    CHECK(config.force_upcast == (kind == stable_diffusion::Kind::xl));
+    CHECK(config.scaling_factor == (config.force_upcast ? 0.13025 : 0.18215));
+  }
   unet["model.diffusion_model.label_emb.0.0.weight"] = bytes({1, 1});
   CHECK(autoencoder(128).scaling_factor == 0.13025);
 }

@@ -182,6 +182,32 @@ TEST_CASE("a folder that is given for a component brings its own config") {
            "unet/config.json: key '_class_name': is 'UNet2DConditionModel', where AutoencoderKL is wanted"));
 }
 
+TEST_CASE(
+    "a file brings no config: it is used as the model's kind says, and a note names a config that differs") {
+  const auto notes = [](const families::ModelFiles& files) {
+    return families::open(files, plain(), families::cpu_backend())->notes();
+  };
+  const DamagedFolder other(stable_diffusion_model("sd15"));
+  const families::ModelFiles files(stable_diffusion_model("sd15"),
+                                   {{"vae", other.path() / "vae/diffusion_pytorch_model.safetensors"}});
+  CHECK(notes(files).empty());
+  other.set("vae/config.json", "scaling_factor", 0.25);
+  const auto said = notes(files);
+  REQUIRE(said.size() == 1);
+  CHECK(
+      says(said.front(), (other.path() / "vae/config.json").string() + " is not read, as a file was given"));
+  CHECK(says(said.front(), "give " + (other.path() / "vae").string() + " for the component with its config"));
+
+  // Beside a model that is a file, without configs. No published VAE is as narrow as this one.
+  const TemporaryFolder place;
+  const fs::path folder = place.path() / "model";
+  copy_without_weights("sd15", folder);
+  fs::copy(stable_diffusion_file("sd15"), folder / "file");
+  fs::remove(folder / "vae/config.json");
+  CHECK(says(problem({folder / "file", {{"vae", files.components.at("vae")}}}),
+             "diffusion_pytorch_model.safetensors: has a VAE whose channels 32 groups do not divide"));
+}
+
 TEST_CASE("what a model that is a file needs beside it is one line") {
   const TemporaryFolder place;
   const fs::path file = place.path() / "file";

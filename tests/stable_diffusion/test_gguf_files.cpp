@@ -19,6 +19,7 @@
 using namespace precast;
 using namespace precast::testing;
 namespace fs = std::filesystem;
+using stable_diffusion::ComponentWeights;
 
 namespace {
 
@@ -254,4 +255,63 @@ TEST_CASE("GGUF whose text encoders stable-diffusion.cpp renamed draws what the 
     CHECK(std::ranges::equal(one.latents.values(), other.latents.values()));
     CHECK(one.images.front().rgb == other.images.front().rgb);
   }
+}
+
+TEST_CASE("OpenCLIP's projection and biases of three are read out of blocks, as programs quantise them") {
+  // stable-diffusion.cpp keeps what is named `bias` or `weight` of one row, and no other tensor.
+  constexpr std::int64_t width = 32, projected = 64;
+  const std::string prefix = "conditioner.embedders.0.model.",
+                    bias = prefix + "transformer.resblocks.0.attn.in_proj_bias",
+                    projection = prefix + "text_projection";
+  const auto values_of = [](std::int64_t count) {
+    std::vector<f32> values(static_cast<std::size_t>(count));
+    // With 127 in each of them, blocks hold whole numbers as they are.
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 32 ? static_cast<f32>(i % 127) - 63 : 127;
+    return values;
+  };
+  const std::map<std::string, Shape> shapes{{bias, Shape{3 * width}},
+                                            {prefix + "ln_final.weight", Shape{width}},
+                                            {projection, Shape{width, projected}},
+                                            {"input_blocks.0.0.weight", Shape{1, 4}},
+                                            {"time_embed.0.weight", Shape{1, 1}}};
+  const TemporaryFolder place;
+  const fs::path file = place.path() / "m.gguf";
+  io::GgufWriter writer(file);
+  const DtypeInfo blocks = io::gguf_type("q8_0")->info;
+  const auto type_of = [&](const std::string& name) {
+    return name == bias || name == projection ? blocks : dtype_info<f32>;
+  };
+  for (const auto& [name, shape] : shapes) writer.declare(name, type_of(name), shape);
+  for (const auto& [name, shape] : shapes) {
+    const DtypeInfo type = type_of(name);
+    const std::vector<f32> values = values_of(shape.elements());
+    std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(type.values_per_block) *
+                                 static_cast<std::size_t>(type.bytes_per_block));
+    REQUIRE(conversion::encode(type, values, bytes, {}));
+    writer.write(bytes);
+  }
+  writer.commit();
+
+  const ComponentWeights weights(file, "text_encoder_2");
+  const auto read = [&](const std::string& name) {
+    const nn::Parameter found = weights.find(name);
+    std::vector<f32> values(static_cast<std::size_t>(found.shape.elements()));
+    conversion::decode(found.dtype, found.bytes, values);
+    return values;
+  };
+  const std::vector<f32> three = values_of(3 * width), stored = values_of(width * projected);
+  std::ptrdiff_t first = 0;
+  for (const std::string part : {"q", "k", "v"}) {
+    INFO(part);
+    const std::vector<f32> third(three.begin() + first, three.begin() + first + width);
+    CHECK(read("text_model.encoder.layers.0.self_attn." + part + "_proj.bias") == third);
+    first += width;
+  }
+  REQUIRE(*weights.shape("text_projection.weight") == Shape{projected, width});
+  CHECK(weights.find("text_projection.weight").shape == Shape{projected, width});
+  const std::vector<f32> turned = read("text_projection.weight");
+  std::size_t wrong = 0;
+  for (std::size_t r = 0; r < width; ++r)
+    for (std::size_t c = 0; c < projected; ++c) wrong += turned[c * width + r] != stored[r * projected + c];
+  CHECK(wrong == 0);
 }

@@ -8,6 +8,8 @@
 #include <catch2/catch.hpp>
 #include <cli/inspect/inspect_file.hpp>
 #include <stable_diffusion/component_weights.hpp>
+#include <stable_diffusion/configs_of_tensors.hpp>
+#include <stable_diffusion/ldm_names.hpp>
 #include <stable_diffusion/unread_tensors.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <support/stable_diffusion.hpp>
@@ -72,6 +74,14 @@ const std::vector<Expected> expected{
      "Stable Diffusion XL refiner",
      {{"unet", Naming::ldm}, {"vae", Naming::ldm}, {"text_encoder_2", Naming::openclip}}},
 };
+
+/// A component of a single file, its names beginning with another prefix; `named` says how they do in it.
+FileTensors component_of(const std::string& name, const std::string& named, const std::string& prefix) {
+  FileTensors tensors;
+  for (const auto& [stored, tensor] : stored_tensors(stable_diffusion_file(name)))
+    if (stored.starts_with(named)) tensors[prefix + stored.substr(named.size())] = tensor;
+  return tensors;
+}
 
 /// A file of a UNet alone, of so many channels in.
 std::filesystem::path unet_file(const TemporaryFolder& folder, const std::string& prefix,
@@ -174,6 +184,15 @@ TEST_CASE("a UNet alone is known by its channels, its projections and its contex
   FileTensors refiner = xl;
   refiner[prefix + "input_blocks.4.1.transformer_blocks.0.attn2.to_k.weight"] = matrix(Shape{1, 1280});
   CHECK(found(prefix, 4, refiner) == "Stable Diffusion XL refiner");
+  // Two values in a byte, with the shape beside them.
+  const std::string packed = prefix + "input_blocks.4.1.transformer_blocks.0.attn2.to_k.weight";
+  refiner = xl;
+  refiner[packed] = {"U8", Shape{640, 1}, std::string(640, '\0')};
+  refiner[packed + ".absmax"] = matrix(Shape{20});
+  refiner[packed + ".quant_map"] = matrix(Shape{16});
+  refiner[packed + ".quant_state.bitsandbytes__nf4"] =
+      json_tensor(R"({"shape": [1, 1280], "dtype": "bfloat16", "blocksize": 64, "quant_type": "nf4"})");
+  CHECK(found(prefix, 4, refiner) == "Stable Diffusion XL refiner");
   CHECK(found("some.other.prefix.", 4) == "nothing");
 }
 
@@ -222,6 +241,18 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
              "is Stable Diffusion XL refiner without its text_encoder"));
   CHECK(says(problem(stable_diffusion_model("sd15") / "vae/diffusion_pytorch_model.safetensors", "unet"),
              "does not hold a Stable Diffusion UNet"));
+  // What is given as a component and is another thing is named.
+  const auto given = [&](const char* name, const char* component) {
+    write_tensors(folder.path() / "given", {{name, file_tensor("F32", Shape{2, 2}, std::vector<float>(4))}});
+    return problem(folder.path() / "given", component);
+  };
+  CHECK(says(given("lora_unet_proj_in.lora_up.weight", "unet"),
+             "is a LoRA, which is not read: give a UNet of Stable Diffusion 1.x, 2.x or XL"));
+  CHECK(says(given("control_model.input_blocks.0.0.weight", "unet"), "is a ControlNet, which is not read"));
+  CHECK(says(given("decoder.layers.2.conv.0.weight", "vae"),
+             "is a tiny autoencoder (TAESD), which is not read: give a VAE of Stable Diffusion"));
+  CHECK(says(given("joint_blocks.0.x_block.attn.qkv.weight", "text_encoder"),
+             "is a Stable Diffusion 3 model, which is not read: give a text encoder"));
   // Three matrices in one, of rows that three does not divide.
   FileTensors broken;
   broken["cond_stage_model.model.ln_final.weight"] = file_tensor("F32", Shape{2}, std::vector<float>(2));
@@ -246,6 +277,126 @@ TEST_CASE("a VAE alone in the authors' names gives its weights, with a prefix or
     const TemporaryFolder place;
     write_tensors(place.path() / "vae", tensors);
     check_same_weights(ComponentWeights(place.path() / "vae", "vae"), folder);
+  }
+}
+
+TEST_CASE("a text encoder alone gives its weights under each program's names and prefixes") {
+  struct Encoder {
+    std::string model, component, named;
+    std::vector<std::string> prefixes;
+  };
+  const std::vector<Encoder> encoders{
+      {"sdxl",
+       "text_encoder",
+       "conditioner.embedders.0.transformer.",
+       {"", "cond_stage_model.transformer.", "conditioner.embedders.0.transformer.",
+        "text_encoders.clip_l.transformer.", "text_encoders.clip_l.", "clip_l.transformer.", "clip_l.",
+        "text_encoder."}},
+      {"sdxl",
+       "text_encoder_2",
+       "conditioner.embedders.1.model.",
+       {"", "conditioner.embedders.1.model.", "conditioner.embedders.0.model."}},
+      {"sd21", "text_encoder", "cond_stage_model.model.", {"", "cond_stage_model.model."}},
+  };
+  const TemporaryFolder place;
+  const std::filesystem::path file = place.path() / "file";
+  for (const Encoder& encoder : encoders) {
+    const std::filesystem::path folder = stable_diffusion_model(encoder.model) / encoder.component;
+    const ComponentWeights expected_weights(folder, encoder.component);
+    for (const std::string& prefix : encoder.prefixes) {
+      INFO(encoder.model << " " << encoder.component << " prefix '" << prefix << "'");
+      write_tensors(file, component_of(encoder.model, encoder.named, prefix));
+      const ComponentWeights weights(file, encoder.component);
+      check_same_weights(weights, expected_weights);
+      // The authors' files of 2.x have one layer more than is run.
+      const auto config = text::ClipConfig::load(folder / "config.json");
+      check_agreement(weights, config, folder / "config.json");
+      CHECK(unread_tensors(weights, config).empty());
+    }
+  }
+  // The second one under transformers' names.
+  FileTensors second;
+  for (const auto& [name, tensor] : stored_tensors(stable_diffusion_model("sdxl") / "text_encoder_2"))
+    second["clip_g.transformer." + name] = tensor;
+  write_tensors(file, second);
+  check_same_weights(ComponentWeights(file, "text_encoder_2"),
+                     ComponentWeights(stable_diffusion_model("sdxl") / "text_encoder_2", "text_encoder_2"));
+}
+
+TEST_CASE("tensors that a config does not describe are named in the authors' names, too") {
+  const std::string unet = "model.diffusion_model.", within = unet + "input_blocks.1.1.transformer_blocks.0.";
+  for (const Expected& one : expected)  // nothing of a whole model
+    for (const auto& [component, naming] : one.components) {
+      INFO(one.name << " " << component);
+      const ComponentWeights weights(stable_diffusion_file(one.name), component);
+      const std::filesystem::path config = stable_diffusion_model(one.name) / component / "config.json";
+      if (component == "unet")
+        CHECK(unread_tensors(weights, stable_diffusion::UNetConfig::load(config)).empty());
+      else if (component == "vae")
+        CHECK(unread_tensors(weights, vae::AutoencoderConfig::load(config)).empty());
+      else
+        CHECK(unread_tensors(weights, text::ClipConfig::load(config)).empty());
+    }
+  FileTensors tensors = stored_tensors(stable_diffusion_file("sd15"));
+  const FileTensor any = tensors.at(within + "attn1.to_out.0.bias");
+  const std::vector<std::string> more{within + "attn1.to_q.bias", within + "attn1.to_q.lora_A.weight",
+                                      within + "attn2.to_k_ip.weight", within + "fuser.linear.weight",
+                                      unet + "middle_block.1.nonsense.weight"};
+  for (const std::string& name : more) tensors[name] = any;
+  const TemporaryFolder place;
+  const std::filesystem::path file = place.path() / "file", folder = stable_diffusion_model("sd15");
+  write_tensors(file, tensors);
+  CHECK(unread_tensors(ComponentWeights(file, "unet"),
+                       stable_diffusion::UNetConfig::load(folder / "unet/config.json")) == more);
+  // A VAE's layers.
+  const ComponentWeights vae(stable_diffusion_file("sd21"), "vae");
+  auto config = vae::AutoencoderConfig::load(stable_diffusion_model("sd21") / "vae/config.json");
+  REQUIRE(config.layers_per_block == 2);
+  config.layers_per_block = 1;
+  const std::vector<std::string> layers = unread_tensors(vae, config);
+  CHECK(std::ranges::find(layers, "first_stage_model.decoder.up.0.block.2.conv1.weight") != layers.end());
+  CHECK(std::ranges::find(layers, "first_stage_model.encoder.down.0.block.1.conv1.weight") != layers.end());
+  CHECK(std::ranges::find(layers, "first_stage_model.decoder.up.0.block.1.conv1.weight") == layers.end());
+}
+
+TEST_CASE("a tensor that an original file lacks is named as the file would have it") {
+  const std::map<std::string, std::string> prefixes{{"unet", "model.diffusion_model."},
+                                                    {"vae", "first_stage_model."},
+                                                    {"text_encoder", "cond_stage_model.model."}};
+  const TemporaryFolder place;
+  const std::filesystem::path file = place.path() / "file";
+  for (const std::string model : {"sd21", "sdxl"}) {
+    const FileTensors whole = stored_tensors(stable_diffusion_file(model));
+    for (const auto& [component, prefix] : prefixes) {
+      if (model == "sdxl" && component != "unet") continue;
+      const ComponentWeights weights(stable_diffusion_file(model), component);
+      // Of each third one, so that the numbers of blocks stay as they are.
+      std::size_t i = 0;
+      FileTensors rest = whole;
+      std::vector<std::pair<std::string, std::string>> lacking;
+      for (const std::string& name : weights.names()) {
+        const std::string stored = weights.stored_name(name);
+        if (!stored.ends_with(".bias") || ++i % 3) continue;
+        lacking.emplace_back(name, stored);
+        rest.erase(stored);
+      }
+      REQUIRE(lacking.size() > 3);
+      write_tensors(file, rest);
+      const ComponentWeights cut(file, component);
+      for (const auto& [name, stored] : lacking)
+        CHECK_THROWS_WITH(cut.find(name), Catch::Contains("tensor '" + stored + "': is missing"));
+    }
+    // Every name of the UNet leads back to itself, convolutions that change the resolution among them.
+    const ComponentWeights unet(stable_diffusion_file(model), "unet");
+    for (const std::string& name : unet.names()) {
+      const auto attends = [&](std::int64_t level) {
+        return unet.blocks("up_blocks." + std::to_string(level) + ".attentions.") > 0;
+      };
+      const auto theirs =
+          stable_diffusion::ldm_unet_name(name, unet.blocks("down_blocks.0.resnets."), attends);
+      REQUIRE(theirs);
+      CHECK("model.diffusion_model." + *theirs == unet.stored_name(name));
+    }
   }
 }
 

@@ -262,6 +262,12 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
   CHECK(says(refused({{"model.diffusion_model.joint_blocks.0.x", any}}), "Stable Diffusion 3"));
   CHECK(says(refused({{"model.diffusion_model.input_blocks.0.x", any}}), "Stable Diffusion 1, 2 or XL"));
   CHECK(says(refused({{"lora_unet_double_blocks_0_img_attn_qkv.lora_down.weight", any}}), "a LoRA"));
+  CHECK(says(refused({{"control_model.input_blocks.0.0.weight", any}}), "a ControlNet"));
+  // It has blocks of an encoder, as CLIP has without text_model.
+  const FileTensors taesd{{"encoder.layers.0.weight", any}, {"decoder.layers.2.conv.0.weight", any}};
+  CHECK(says(refused(taesd), "a tiny autoencoder (TAESD)"));
+  CHECK(says(refused(taesd, Part::autoencoder),
+             "does not hold the VAE of a Flux model but a tiny autoencoder (TAESD)"));
   CHECK(says(refused({{"some.thing", any}}), "nor anything else that is known here"));
   CHECK(says(refused({}), "nor anything else"));
   // Two files in each other's place.
