@@ -29,7 +29,7 @@ void sweep_left_over_folders(const fs::path& parent) {
   std::error_code failed;
   std::vector<fs::path> left;
   for (fs::directory_iterator at(parent, failed), end; !failed && at != end; at.increment(failed))
-    if (io::is_temporary_name(at->path().filename().native())) left.push_back(at->path());
+    if (io::may_be_left_over(at->path())) left.push_back(at->path());
   for (const fs::path& path : left) {
     const io::FileDescriptor folder = opened_folder(path);
     if (folder.valid() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, failed);

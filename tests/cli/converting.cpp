@@ -371,11 +371,15 @@ TEST_CASE("convert: an empty folder is taken by whatever name, but for the one t
   const fs::path named = scratch.path() / "model.new";
   CHECK(run({"convert", small_flux, named.string() + "/", "--type", "bf16"}).code == 0);
   CHECK(fs::remove_all(named) > 1);
+  // What takes the place of a private folder is as private.
+  const auto private_to_owner = fs::perms::owner_all;
+  fs::permissions(real, private_to_owner);
   const auto linked = run({"convert", small_flux, link.string() + "/", "--type", "bf16"});
   INFO(linked.err);
   CHECK(linked.code == 0);
   CHECK(fs::is_symlink(link));
   CHECK(fs::exists(real / "transformer" / "config.json"));
+  CHECK(fs::status(real).permissions() == private_to_owner);
   CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
 }
 

@@ -427,6 +427,27 @@ TEST_CASE("generate: base and refiner in one command, whose parts inspect names"
              Catch::Contains("UNet2DConditionModel") && Catch::Contains("unet, by its config"));
 }
 
+TEST_CASE(
+    "generate: no output takes the place of weights around a model's file, or of what a cache links to") {
+  const Scratch scratch;
+  namespace fs = std::filesystem;
+  const fs::path model = scratch.path() / "model", blob = scratch.path() / "blob",
+                 vae = model / "vae/diffusion_pytorch_model.safetensors", file = model / "t.safetensors";
+  fs::copy(program::small_flux, model, fs::copy_options::recursive);
+  fs::copy_file(model / "transformer/diffusion_pytorch_model.safetensors", file);
+  const auto refused = [&](const fs::path& given, const fs::path& output) {
+    const auto outcome =
+        run({"generate", "--model", given.string(), "--prompt", "a", "--steps", "1", "--save-latents",
+             output.string(), "--output", (scratch.path() / "a.png").string()});
+    CHECK(outcome.code == 2);
+    CHECK_THAT(outcome.err, Catch::Contains("is a file of the model, which is read by this command"));
+  };
+  refused(file, vae);
+  fs::rename(vae, blob);
+  fs::create_symlink(blob, vae);
+  refused(model, blob);
+}
+
 TEST_CASE("generate: no output takes the place of a refiner's file") {
   const Scratch scratch;
   const std::string refiner = (scratch.path() / "refiner").string(),

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <precast/host/parallel.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 using namespace precast;
 
@@ -191,6 +192,47 @@ TEST_CASE("a library that calls exit on a worker ends the program, and does not 
   const int status = std::system(("'" + self + "' '[.exit_on_a_worker]' > /dev/null 2>&1").c_str());
   REQUIRE(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 1);
+}
+
+TEST_CASE("the child of a fork runs none of another thread's tasks, and takes memory that it was taking",
+          "[parallel]") {
+  const WithThreads scope(4);
+  const pid_t parent = ::getpid();
+  std::atomic<bool> ended = false;
+  std::atomic<int> of_parent_in_child{0};
+  std::thread works([&] {
+    while (!ended)
+      host::parallel_for(64, [&](std::int64_t) {
+        if (::getpid() != parent) ++of_parent_in_child;
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      });
+  });
+  std::thread allocates([&] {
+    while (!ended) Tensor<f32, HostMemory>(Shape{64});
+  });
+  int right = 0;
+  constexpr int forks = 20;
+  for (int i = 0; i < forks; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      bool all = true;
+      for (int job = 0; job < 5; ++job) {
+        std::atomic<int> done{0};
+        host::parallel_for(64, [&](std::int64_t) { done += Tensor<f32, HostMemory>(Shape{16}).rows() == 1; });
+        all = all && done == 64;
+      }
+      ::_exit(all && of_parent_in_child == 0 ? 0 : 1);
+    }
+    int status = 0;
+    if (child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      ++right;
+  }
+  ended = true;
+  works.join();
+  allocates.join();
+  CHECK(right == forks);
 }
 
 TEST_CASE("the child of a fork has no workers: it starts others, and ends", "[parallel]") {

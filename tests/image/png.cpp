@@ -227,5 +227,10 @@ TEST_CASE("what is no PNG, or cannot be read or written, is named in one line") 
   const auto nowhere = scratch.path / "no such folder/x.png";
   CHECK(message([&] { write_image(nowhere, gradient(2, 2)); }).find("no such folder") != std::string::npos);
   CHECK_THROWS_AS(encode_png(Image{2, 2, {1, 2, 3}}), precast::ShapeError);
+  // More than any picture's settings are not kept.
+  const std::vector<Text> many(20, Text{"parameters", std::string(std::size_t{4} << 20, 'a')});
+  CHECK_THROWS_WITH(decode_png(encode_png(gradient(1, 1), many), "x.png"),
+                    Catch::Contains("x.png") && Catch::Contains("holds texts of more than 64.0 MiB"));
+  CHECK(decode_png(encode_png(gradient(1, 1), std::span(many).first(2)), "x.png").texts.size() == 2);
   CHECK_THROWS_AS(encode_png(Image{}), precast::ShapeError);
 }

@@ -1,4 +1,5 @@
 // AtomicFile: whole or not at all, also on a full disk and when an exception comes in between.
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -186,6 +187,15 @@ TEST_CASE("atomic file: what a killed process left is swept, what another is wri
   CHECK(files_in(folder.path()) == 3);
   CHECK(std::filesystem::exists(folder.path() / ".precast-notes.tmp"));
   CHECK(std::filesystem::exists(folder.path() / ".precast-1-x.tmp"));
+  // Of another machine, whose locks may not be seen from here.
+  const std::filesystem::path elsewhere = folder.path() / ".precast-1-2-3.tmp";
+  write_text(elsewhere, "half");
+  io::sweep_left_over_files(folder.path());
+  CHECK(std::filesystem::exists(elsewhere));
+  std::filesystem::last_write_time(elsewhere,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(48));
+  io::sweep_left_over_files(folder.path());
+  CHECK(!std::filesystem::exists(elsewhere));
   ::close(ready[0]);
   ::close(ready[1]);
   io::sweep_left_over_files(folder.path() / "no such folder");

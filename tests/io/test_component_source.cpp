@@ -115,6 +115,16 @@ TEST_CASE("component: shards, of which the index says which tensor to take") {
   CHECK(source.files().size() == 2);
   CHECK(source.tensors().size() == 2);
   CHECK(source.total_bytes() == 32);
+  // What the index does not name is there too; of what two shards have, neither is meant.
+  const std::vector<f32> values(4, 3);
+  const Tensor<f32> tensor(Shape{2, 2}, std::span(values));
+  const std::vector<io::NamedTensor> both{{"a", tensor}, {"c", tensor}};
+  io::write_safetensors(folder.path() / "m-4.safetensors", both);
+  write_text(index, R"({"weight_map":{"a":"m-4.safetensors"}})");
+  CHECK(io::ComponentSource(folder.path()).contains("c"));
+  write_text(index, R"({"weight_map":{"a":"m-1.safetensors","c":"m-4.safetensors"}})");
+  CHECK_THROWS_WITH(io::ComponentSource(folder.path()),
+                    Catch::Contains("m-4.safetensors") && Catch::Contains("m-1.safetensors too"));
 
   const auto refused = [&](const std::filesystem::path& file, const std::string& map,
                            const std::string& words) {
