@@ -57,7 +57,8 @@ inline std::optional<std::string_view> numbers_of_temporary_name(std::string_vie
 /// Whether a file or folder has the name of what a killed writer may have left: of this machine, or untouched
 /// for a day. Locks may not reach from one machine to another, so that another's do not say who is writing.
 inline bool may_be_left_over(const std::filesystem::path& path) {
-  const auto numbers = numbers_of_temporary_name(path.filename().native());
+  const std::string name = path.filename().native();
+  const auto numbers = numbers_of_temporary_name(name);
   if (!numbers) return false;
   if (std::count(numbers->begin(), numbers->end(), '-') == 1 ||
       numbers->starts_with(number_of_machine() + "-"))
