@@ -28,7 +28,7 @@ class TextObject {
     if (is_new)
       pairs.emplace_back(name, text);
     else
-      pairs[place->second].second = text;
+      std::next(pairs.begin(), static_cast<std::ptrdiff_t>(place->second))->second = text;
   }
   const Json& json() const { return object_; }
 
