@@ -37,15 +37,15 @@ precast generate --image pic	picture.png
 precast inspect pic	picture.png
 precast generate --model mod	models/
 END
-# And for every option of every command, under each of its names, the words of its type in the help; those in capitals
-# stand for any value.
+# And for every option of every command, under each of its names, the words of its type in the help; N stands for any
+# number, also in I/N and cuda:N.
 for command in $("$program" completions bash | sed -n "s/^    _precast_offer -W '\(.*\) -h .*/\1/p"); do
   COLUMNS=999 "$program" help "$command" | awk -v command="$command" '
     /^  -/ && $2 ~ /[|]/ {
       sub(/=.*|,[.][.][.]/, "", $2)
       words = ""
       count = split($2, parts, "|")
-      for (i = 1; i <= count; ++i) if (parts[i] !~ /[A-Z]/) words = words " " parts[i]
+      for (i = 1; i <= count; ++i) if (parts[i] !~ /(^|[\/:])N$/) words = words " " parts[i]
       count = split($1, names, ",")
       for (i = 1; i <= count; ++i) print "precast " command " " names[i] " \t" words
     }' >>cases
