@@ -1,9 +1,12 @@
 // The numbers that a layer in a format has.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include <casting/cost_file.hpp>
@@ -48,6 +51,15 @@ inline std::optional<double> value_of(const TypeCost& cost, Measure measure) {
       return cost.estimate;
   }
   return std::nullopt;
+}
+
+/// Whether any layer has a finite number for a format.
+inline bool has_number(const CostFile& file, const std::string& type, Measure measure) {
+  return std::ranges::any_of(file.layers, [&](const LayerCost& layer) {
+    const auto found = layer.types.find(type);
+    const auto value = found == layer.types.end() ? std::nullopt : value_of(found->second, measure);
+    return value && std::isfinite(*value);
+  });
 }
 
 }  // namespace precast::casting

@@ -93,12 +93,10 @@ LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std:
 }
 
 /// Throws where no layer could get one of the types that were asked for by name.
-void check_each_has_numbers(std::span<const std::string> types, std::span<const LayerChoices> layers,
+void check_each_has_numbers(std::span<const std::string> types, const CostFile& file,
                             const std::filesystem::path& path, Measure measure) {
   for (const std::string& type : types)
-    if (std::ranges::none_of(layers, [&](const LayerChoices& layer) {
-          return std::ranges::find(layer.types, type) != layer.types.end();
-        }))
+    if (!has_number(file, type, measure))
       throw families::RequestError(io::shown(path) + " has no finite '" + std::string(to_string(measure)) +
                                    "' of " + io::printable(type, 40) +
                                    " in any layer: take it out of --types, or plan by another --measure");
@@ -186,7 +184,7 @@ PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, co
     result.parameters += *layer.parameters;
     if (request.bits) budget += static_cast<double>(bytes_at(*layer.parameters, *request.bits));
   }
-  if (!request.types.empty()) check_each_has_numbers(types, layers, path, request.measure);
+  if (!request.types.empty()) check_each_has_numbers(types, file, path, request.measure);
   if (request.budget) budget = static_cast<double>(*request.budget);
   const Solved solved = request.error ? least_bytes(groups, *request.error, request.limits)
                                       : least_error(groups, budget, result.parameters, request.limits);

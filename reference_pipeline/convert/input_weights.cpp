@@ -1,7 +1,6 @@
 // Opens either kind of file and gives both one list of tensors.
 #include <algorithm>
 #include <array>
-#include <system_error>
 
 #include <convert/input_weights.hpp>
 #include <convert/padding.hpp>
@@ -102,13 +101,6 @@ const InputTensor* InputWeights::lookup(std::string_view name) const {
 std::span<const io::GgufValue> InputWeights::values() const {
   const io::GgufFile* const gguf = source_.files().front().gguf();
   return gguf ? std::span<const io::GgufValue>(gguf->values()) : std::span<const io::GgufValue>{};
-}
-
-bool is_file_of(const io::ComponentSource& weights, const fs::path& file) {
-  return std::ranges::any_of(weights.files(), [&](const io::TensorFile& own) {
-    std::error_code ignored;
-    return fs::equivalent(own.path(), file, ignored);
-  });
 }
 
 void InputWeights::release_pages() const {

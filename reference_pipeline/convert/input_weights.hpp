@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <convert/value_type.hpp>
+#include <families/file_of_weights.hpp>
 #include <weights/weight_tensors.hpp>
 
 #include <precast/io/component_source.hpp>
@@ -39,9 +40,6 @@ struct InputTensor {
                          static_cast<std::size_t>(bytes_of(type, count)));
   }
 };
-
-/// Whether that is one of the files of weights, under its own or another name.
-bool is_file_of(const io::ComponentSource& weights, const std::filesystem::path& file);
 
 /// A file of tensors, safetensors or GGUF by what it begins with, or the folder of a component. Opening
 /// checks all heads and reads no values.
@@ -70,7 +68,7 @@ class InputWeights {
   /// Stable Diffusion 3.
   bool has_strangers() const { return has_strangers_; }
   /// Whether that is a file that is read here, under this or another name.
-  bool reads(const std::filesystem::path& file) const { return is_file_of(source_, file); }
+  bool reads(const std::filesystem::path& file) const { return families::is_file_of(source_, file); }
   /// Lets go of the memory behind bytes that were read; they stay valid.
   void release_pages() const;
 

@@ -115,7 +115,7 @@ void refuse_component(const fs::path& model, const fs::path& out) {
   const fs::path folder = fs::weakly_canonical(out.has_parent_path() ? out.parent_path() : ".", ignored);
   if (!io::is_there(out) || !fs::equivalent(folder.parent_path(), model, ignored) || !holds_weights(folder))
     return;
-  if (is_file_of(io::ComponentSource(folder), out))
+  if (families::is_file_of(io::ComponentSource(folder), out))
     throw families::RequestError("OUT, " + io::shown(out) +
                                  ", holds weights of a component of IN: name another OUT");
 }

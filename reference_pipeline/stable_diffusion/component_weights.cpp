@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -10,11 +9,10 @@
 #include <stable_diffusion/ldm_names.hpp>
 #include <text/openclip_names.hpp>
 #include <vae/original_names.hpp>
+#include <weights/changed_copy.hpp>
 #include <weights/component_facts.hpp>
 #include <weights/layouts.hpp>
 #include <weights/renamed_source.hpp>
-
-#include <precast/memory/dry_run.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -77,18 +75,12 @@ nn::Parameter transposed(const nn::ParameterSource& source, const std::string& n
                      std::string(matrix.dtype.name) + " of shape " + to_string(matrix.shape) +
                      ", of which rows and columns cannot be exchanged: store it as a scalar dtype");
   matrix.shape = Shape{static_cast<std::int64_t>(columns), static_cast<std::int64_t>(rows)};
-  if (DryRun::active()) {
-    matrix.owner = std::make_shared<DryHold>(static_cast<std::int64_t>(matrix.bytes.size()));
-    return matrix;
-  }
-  const auto turned = std::make_shared<std::vector<std::byte>>(matrix.bytes.size());
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < columns; ++c)
-      std::memcpy(turned->data() + (c * rows + r) * size, matrix.bytes.data() + (r * columns + c) * size,
-                  size);
-  matrix.bytes = *turned;
-  matrix.owner = turned;
-  return matrix;
+  return weights::with_own_bytes(matrix, matrix.bytes.size(), [&](std::span<std::byte> turned) {
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < columns; ++c)
+        std::memcpy(turned.data() + (c * rows + r) * size, matrix.bytes.data() + (r * columns + c) * size,
+                    size);
+  });
 }
 
 }  // namespace

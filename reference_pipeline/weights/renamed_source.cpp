@@ -1,15 +1,15 @@
 // Finds renamed parameters, and cuts rows out of stored matrices.
 #include <algorithm>
-#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <formats/registry.hpp>
+#include <weights/changed_copy.hpp>
 #include <weights/renamed_source.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
-#include <precast/memory/dry_run.hpp>
 
 namespace precast::weights {
 
@@ -52,16 +52,10 @@ nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::
   if (whole.shape.rank() == 0 || whole.shape[0] % 2 != 0 || whole.bytes.size() % 2 != 0 ||
       half % static_cast<std::size_t>(whole.dtype.bytes_per_block) != 0)
     throw broken(source, name, "its rows are no two halves");
-  if (DryRun::active()) {
-    whole.owner = std::make_shared<DryHold>(static_cast<std::int64_t>(whole.bytes.size()));
-    return whole;
-  }
-  const auto swapped = std::make_shared<std::vector<std::byte>>(whole.bytes.begin(), whole.bytes.end());
-  // Not std::ranges::rotate, which clang 14 cannot compile with g++ 12's library.
-  std::rotate(swapped->begin(), swapped->begin() + static_cast<std::ptrdiff_t>(half), swapped->end());
-  whole.bytes = *swapped;
-  whole.owner = swapped;
-  return whole;
+  return with_own_bytes(whole, whole.bytes.size(), [&](std::span<std::byte> swapped) {
+    std::ranges::copy(whole.bytes.subspan(half), swapped.begin());
+    std::ranges::copy(whole.bytes.first(half), swapped.subspan(half).begin());
+  });
 }
 
 }  // namespace
@@ -69,17 +63,10 @@ nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::
 nn::Parameter decoded(nn::Parameter blocks) {
   const auto count = static_cast<std::size_t>(blocks.shape.elements());
   const DtypeInfo stored = std::exchange(blocks.dtype, dtype_info<f32>);
-  if (DryRun::active()) {
-    blocks.owner = std::make_shared<DryHold>(static_cast<std::int64_t>(count * sizeof(f32)));
-    blocks.bytes = {blocks.bytes.data(), count * sizeof(f32)};  // which nobody reads
-    return blocks;
-  }
-  const auto values = std::make_shared<std::vector<f32>>(count);
-  // Files hold no other blocks than those of the formats that there are.
-  formats::format_named(stored.name)->decode(blocks.bytes, *values);
-  blocks.bytes = std::as_bytes(std::span(*values));
-  blocks.owner = values;
-  return blocks;
+  return with_own_bytes(blocks, count * sizeof(f32), [&](std::span<std::byte> values) {
+    // Files hold no other blocks than those of the formats that there are.
+    formats::format_named(stored.name)->decode(blocks.bytes, {reinterpret_cast<f32*>(values.data()), count});
+  });
 }
 
 io::NamedRows RenamedSource::place_of(std::string_view name) const {

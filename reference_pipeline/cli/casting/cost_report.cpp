@@ -104,19 +104,6 @@ std::string measure_section(const casting::CostFile& file, Measure measure) {
          types_legend(file) + "<div class=\"scroll\">" + measure_plot(file, measure) + "</div>\n";
 }
 
-/// The formats that a plan by this measure may choose, those that this build does not have among them.
-std::vector<std::string> types_with(const casting::CostFile& file, Measure measure) {
-  std::vector<std::string> types = file.types();
-  std::erase_if(types, [&](const std::string& type) {
-    return std::ranges::none_of(file.layers, [&](const casting::LayerCost& layer) {
-      const auto found = layer.types.find(type);
-      const auto value = found == layer.types.end() ? std::nullopt : value_of(found->second, measure);
-      return value && std::isfinite(*value);
-    });
-  });
-  return types;
-}
-
 /// The best plan of sizes from the smallest format to the largest, and all uniform formats.
 struct Sizes {
   std::vector<casting::PlannedSize> plans, uniform;
@@ -126,7 +113,9 @@ Sizes sizes_of(const CostReport& report) {
   constexpr int steps = 48;
   Sizes sizes;
   casting::PlanRequest request;
-  request.types = types_with(report.file, report.measure);
+  // Those that this build does not have among them.
+  for (const std::string& type : report.file.types())
+    if (has_number(report.file, type, report.measure)) request.types.push_back(type);
   request.measure = report.measure;
   request.limits.seconds = 1;
   request.limits.poll = [] { throw_if_interrupted(); };

@@ -4,6 +4,7 @@
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
 #include <cli/options/model_path.hpp>
+#include <families/file_of_weights.hpp>
 
 #include <precast/io/component_source.hpp>
 #include <precast/io/message.hpp>
@@ -56,10 +57,7 @@ bool belongs_to(const fs::path& output, const fs::path& input) {
   const fs::path around = input.has_parent_path() ? input.parent_path() : ".";
   if (fs::exists(around / "model_index.json", failed) && is_in_model(output, around)) return true;
   try {
-    const io::ComponentSource weights(input);
-    return std::ranges::any_of(weights.files(), [&](const io::TensorFile& file) {
-      return fs::equivalent(output, file.path(), failed);
-    });
+    return families::is_file_of(io::ComponentSource(input), output);
   } catch (const Error&) {
     return false;  // what is wrong with it, its reader says
   }
