@@ -9,7 +9,6 @@
 
 #include <casting/merge_costs.hpp>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <precast/io/atomic_file.hpp>
@@ -98,7 +97,7 @@ io::FileDescriptor locked(const std::filesystem::path& path) {
   for (;;) {
     // For writing, as locks of network file systems are.
     io::FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-    if (!file.valid() || ::flock(file.get(), LOCK_EX) != 0) return {};
+    if (!file.valid() || !file.lock()) return {};
     // Whoever had the lock has replaced the file, which was waited for in vain then.
     struct stat own {
     }, named{};

@@ -5,7 +5,6 @@
 
 #include <cluster/last_word.hpp>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,33 +13,29 @@ namespace precast::cluster {
 LastWord::LastWord(Communicator& job) : is_first_(job.rank() == 0) {
   std::array<char, 32> name{"/dev/shm/precast-XXXXXX"};
   if (is_first_) {
-    file_ = mkostemp(name.data(), O_CLOEXEC);
-    if (file_ < 0 || flock(file_, LOCK_EX | LOCK_NB) != 0) name[0] = '\0';
+    file_ = io::FileDescriptor(mkostemp(name.data(), O_CLOEXEC));
+    if (!file_.valid() || !file_.try_lock()) name[0] = '\0';
   }
   job.broadcast(std::as_writable_bytes(std::span(name)), 0);
-  if (!is_first_ && name[0]) file_ = open(name.data(), O_RDWR | O_CLOEXEC);
+  if (!is_first_ && name[0]) file_ = io::FileDescriptor(open(name.data(), O_RDWR | O_CLOEXEC));
   sum(job, 0);  // now all who can have opened it
-  if (is_first_ && file_ >= 0) unlink(name.data());
-}
-
-LastWord::~LastWord() {
-  if (file_ >= 0) close(file_);
+  if (is_first_ && file_.valid()) unlink(name.data());
 }
 
 bool LastWord::is_ours(bool is_stopped) {
-  if (is_stopped && !is_first_ && (file_ < 0 || flock(file_, LOCK_EX | LOCK_NB) != 0)) return false;
-  if (file_ < 0) return true;
+  if (is_stopped && !is_first_ && (!file_.valid() || !file_.try_lock())) return false;
+  if (!file_.valid()) return true;
   // That one has spoken is a bit of the file's mode: a byte in it would need a page, which a full /dev/shm
   // does not have. The lock makes one step of asking and telling.
   constexpr mode_t said = S_IXUSR;
   struct flock all {};
   all.l_type = F_WRLCK;
-  static_cast<void>(fcntl(file_, F_OFD_SETLKW, &all));
+  static_cast<void>(fcntl(file_.get(), F_OFD_SETLKW, &all));
   struct stat facts {};
-  const bool is_said = fstat(file_, &facts) == 0 && (facts.st_mode & said) != 0;
-  if (!is_said) static_cast<void>(fchmod(file_, facts.st_mode | said));
+  const bool is_said = fstat(file_.get(), &facts) == 0 && (facts.st_mode & said) != 0;
+  if (!is_said) static_cast<void>(fchmod(file_.get(), facts.st_mode | said));
   all.l_type = F_UNLCK;
-  static_cast<void>(fcntl(file_, F_OFD_SETLK, &all));
+  static_cast<void>(fcntl(file_.get(), F_OFD_SETLK, &all));
   return !is_said;
 }
 

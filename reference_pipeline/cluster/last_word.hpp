@@ -2,6 +2,7 @@
 #pragma once
 
 #include <precast/cluster/communicator.hpp>
+#include <precast/io/file_descriptor.hpp>
 
 namespace precast::cluster {
 
@@ -13,7 +14,6 @@ class LastWord {
   explicit LastWord(Communicator& job);
   LastWord(const LastWord&) = delete;
   LastWord& operator=(const LastWord&) = delete;
-  ~LastWord();
 
   /// Whether this rank is to speak, which of one machine one does. Of those that are stopped because of
   /// another it is rank 0, or where that is gone, one on its machine.
@@ -21,7 +21,7 @@ class LastWord {
 
  private:
   bool is_first_;
-  int file_ = -1;  ///< -1 on other machines, and where there is no such file
+  io::FileDescriptor file_;  ///< not valid on other machines, and where there is no such file
 };
 
 }  // namespace precast::cluster

@@ -1,11 +1,9 @@
 // A folder is written under another name, claimed by a lock, and renamed.
-#include <cerrno>
 #include <system_error>
 #include <vector>
 
 #include <convert/folder_in_progress.hpp>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +30,7 @@ void sweep_left_over_folders(const fs::path& parent) {
     if (io::may_be_left_over(at->path())) left.push_back(at->path());
   for (const fs::path& path : left) {
     const io::FileDescriptor folder = opened_folder(path);
-    if (folder.valid() && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(path, failed);
+    if (folder.valid() && folder.try_lock()) fs::remove_all(path, failed);
   }
 }
 
@@ -71,7 +69,7 @@ FolderInProgress::FolderInProgress(const fs::path& target) : target_(target), pl
   path_ = parent / io::temporary_name();
   const bool made = fs::create_directory(path_, failed);
   if (made) claim_ = opened_folder(path_);
-  if (!made || !claim_.valid() || !io::claim(claim_.get()))
+  if (!made || !claim_.valid() || !io::claim(claim_))
     throw io::system_error(target_, "cannot be written", failed.value(),
                            failed.value() == ENOENT
                                ? "create the folder that it is to lie in, or choose another place"

@@ -1,5 +1,5 @@
-// expect: Policy: Downcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction,
-// Loss,
+// expect: Policy: Upcast<...> and Downcast<...> take op classes only: Matmul, Conv, Attention, Norm, Softmax,
+// Reduction, Loss, Pointwise or Position.
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

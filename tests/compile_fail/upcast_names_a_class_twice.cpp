@@ -1,4 +1,4 @@
-// expect: Policy: Upcast<...> names an op class twice.
+// expect: Policy: Upcast<...> or Downcast<...> names an op class twice.
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

@@ -103,7 +103,7 @@ class AtomicFile {
         throw system_error(
             target_, "cannot be written", errno,
             errno == ENOENT ? "create its folder, or choose another place" : "choose another place");
-      if (file_.valid() && !claim(file_.get())) file_ = {};  // somebody who sweeps was faster: another name
+      if (file_.valid() && !claim(file_)) file_ = {};  // somebody who sweeps was faster: another name
     }
     if (!file_.valid())
       throw file_error(target_,

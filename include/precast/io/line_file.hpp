@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <precast/io/atomic_file.hpp>
@@ -26,12 +25,12 @@ class LineFile {
         size_(static_cast<off_t>(kept.size())) {
     {
       const FileDescriptor old(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-      require_unclaimed(old);
+      require_unlocked(old);
     }
     write_file(path_, kept);
     file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
     if (!file_.valid()) throw system_error(path_, "cannot be written", errno, "choose another place for it");
-    require_unclaimed(file_);
+    require_unlocked(file_);
   }
 
   /// Adds a line, which has no newline of its own.
@@ -53,9 +52,9 @@ class LineFile {
   }
 
  private:
-  /// Claims a file for as long as it stays open. A file system without locks leaves it to the user.
-  void require_unclaimed(const FileDescriptor& file) const {
-    if (file.valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  /// Locks a file for as long as it stays open.
+  void require_unlocked(const FileDescriptor& file) const {
+    if (file.is_locked_by_another())
       throw file_error(path_, "another run writes it: wait for its end, or name another file");
   }
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <precast/io/file_descriptor.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::io {
@@ -24,29 +25,6 @@ inline bool is_there(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found;
 }
-
-/// Closes a file descriptor. Move only.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~FileDescriptor() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-
-  int get() const { return descriptor_; }
-  bool valid() const { return descriptor_ >= 0; }
-  /// Closes now and returns what close() returned, because a file system may report a failed write only here.
-  int close() { return ::close(std::exchange(descriptor_, -1)); }
-
- private:
-  int descriptor_ = -1;
-};
 
 /// A read-only memory map of a whole regular file. Move only; the bytes stay where they are when it moves.
 /// The file must not shrink while it is mapped.

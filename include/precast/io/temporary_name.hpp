@@ -12,11 +12,10 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <precast/io/mapped_file.hpp>
+#include <precast/io/file_descriptor.hpp>
 
 namespace precast::io {
 
@@ -70,10 +69,10 @@ inline bool may_be_left_over(const std::filesystem::path& path) {
 
 /// Marks an open temporary file as being written, for as long as it stays open. False where it was swept away
 /// before that.
-inline bool claim(int descriptor) {
+inline bool claim(const FileDescriptor& file) {
   struct stat facts {};
-  ::flock(descriptor, LOCK_EX);  // waits for a sweep, no longer; a file system without locks is not swept
-  return ::fstat(descriptor, &facts) != 0 || facts.st_nlink > 0;
+  file.lock();  // waits for a sweep, no longer; a file system without locks is not swept
+  return ::fstat(file.get(), &facts) != 0 || facts.st_nlink > 0;
 }
 
 /// Removes the temporary files in a folder whose writers are gone: those that nobody has claimed. Does
@@ -86,7 +85,7 @@ inline void sweep_left_over_files(const std::filesystem::path& folder) {
     const FileDescriptor file(::open(at->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
     struct stat facts {};
     if (!file.valid() || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) ::unlink(at->path().c_str());
+    if (file.try_lock()) ::unlink(at->path().c_str());
   }
 }
 

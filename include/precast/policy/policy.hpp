@@ -47,44 +47,37 @@ consteval bool named_once() {
     return false;
 }
 
+/// Whether what Upcast<...> or Downcast<...> names are op classes, each named once.
 template <class... Ops>
-consteval bool valid_upcast(const Upcast<Ops...>*) {
+consteval bool valid_op_classes() {
   constexpr bool classes = (OpClass<Ops> && ...);
   static_assert(
       classes,
-      "Policy: Upcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
-      "Pointwise or Position.");
-  static_assert(!classes || named_once<Ops...>(), "Policy: Upcast<...> names an op class twice.");
+      "Policy: Upcast<...> and Downcast<...> take op classes only: Matmul, Conv, Attention, Norm, Softmax, "
+      "Reduction, Loss, Pointwise or Position.");
+  static_assert(!classes || named_once<Ops...>(),
+                "Policy: Upcast<...> or Downcast<...> names an op class twice.");
   return named_once<Ops...>();
-}
-template <class... Ops>
-consteval bool valid_downcast(const Downcast<Ops...>*) {
-  constexpr bool classes = (OpClass<Ops> && ...);
-  static_assert(
-      classes,
-      "Policy: Downcast<...> takes op classes only: Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, "
-      "Pointwise or Position.");
-  static_assert(!classes || named_once<Ops...>(), "Policy: Downcast<...> names an op class twice.");
-  return named_once<Ops...>();
-}
-template <class Option>
-consteval bool valid_upcast(const Option*) {
-  return true;
-}
-template <class Option>
-consteval bool valid_downcast(const Option*) {
-  return true;
 }
 
+/// Whether an option that is given once says what it may.
+template <class Option>
+consteval bool valid_option(const Option*) {
+  return true;
+}
+template <class... Ops>
+consteval bool valid_option(const Upcast<Ops...>*) {
+  return valid_op_classes<Ops...>();
+}
+template <class... Ops>
+consteval bool valid_option(const Downcast<Ops...>*) {
+  return valid_op_classes<Ops...>();
+}
 template <class Mode>
-consteval bool valid_overflow(const Overflow<Mode>*) {
+consteval bool valid_option(const Overflow<Mode>*) {
   constexpr bool known = std::is_same_v<Mode, Saturate> || std::is_same_v<Mode, Propagate>;
   static_assert(known, "Policy: Overflow<...> takes Saturate or Propagate.");
   return known;
-}
-template <class Option>
-consteval bool valid_overflow(const Option*) {
-  return true;
 }
 
 // Each rule is checked only where those before it hold, so that one mistake gives one sentence.
@@ -119,10 +112,7 @@ consteval bool known_once() {
     static_assert(overflow_once, "Policy: Overflow<...> is given twice.");
     constexpr bool once = storages == 1 && compute_once && accumulate_once && activation_once &&
                           upcast_once && downcast_once && flash_once && overflow_once;
-    if constexpr (once)
-      return (valid_upcast(static_cast<const Options*>(nullptr)) && ...) &&
-             (valid_downcast(static_cast<const Options*>(nullptr)) && ...) &&
-             (valid_overflow(static_cast<const Options*>(nullptr)) && ...);
+    if constexpr (once) return (valid_option(static_cast<const Options*>(nullptr)) && ...);
   }
   return false;
 }

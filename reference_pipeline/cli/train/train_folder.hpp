@@ -1,7 +1,6 @@
 // The folder that a training run writes.
 #pragma once
 
-#include <cerrno>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -13,7 +12,6 @@
 #include <cli/train/train_options.hpp>
 #include <fcntl.h>
 #include <language_model/trainer.hpp>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <precast/io/component_source.hpp>
@@ -64,9 +62,8 @@ class OutputFolder {
       take_away();
       throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
     }
-    claimed_ = io::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // A file system without locks leaves it to the user.
-    if (claimed_.valid() && ::flock(claimed_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    opened_ = io::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (opened_.is_locked_by_another())
       throw io::file_error(folder, "another run writes there: wait for its end, or name another folder");
     io::sweep_left_over_files(folder);  // a killed run's checkpoints, each as large as this one's
   }
@@ -88,7 +85,7 @@ class OutputFolder {
     for (; !made_.empty(); made_.pop_back()) static_cast<void>(::rmdir(made_.back().c_str()));
   }
 
-  io::FileDescriptor claimed_;
+  io::FileDescriptor opened_;
   std::vector<std::filesystem::path> made_;  ///< a folder after those above it
 };
 
