@@ -21,4 +21,11 @@ ModelDefaults ModelDefaults::from(const io::Config& json) {
   return defaults;
 }
 
+void ModelDefaults::check_preview(const std::filesystem::path& file, std::int64_t latent_channels) const {
+  if (preview && std::ssize(preview->weights) != latent_channels)
+    throw io::Config::load(file).error("preview", "must have a row of weights for each of the " +
+                                                      std::to_string(latent_channels) +
+                                                      " latent_channels of vae/config.json");
+}
+
 }  // namespace precast::families

@@ -1,6 +1,7 @@
 // What a model folder's own precast.json says of the settings that it was made for.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 
@@ -21,6 +22,9 @@ struct ModelDefaults {
     return io::is_there(file) ? from(io::Config::load(file)) : ModelDefaults{};
   }
   static ModelDefaults from(const io::Config& json);
+
+  /// Throws InputError that names the file where its map of colours is of other latents.
+  void check_preview(const std::filesystem::path& file, std::int64_t latent_channels) const;
 };
 
 }  // namespace precast::families

@@ -6,19 +6,23 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <system_error>
+#include <utility>
 
 namespace precast::families {
+
+/// A component's name ("vae") and the file or folder to take it from.
+using ComponentFiles = std::map<std::string, std::filesystem::path, std::less<>>;
 
 /// A model as someone named it. A path alone is one.
 struct ModelFiles {
   /// A folder that diffusers saved, or a file that holds a part of a model or all of them.
   std::filesystem::path model;
-  /// A component's name ("vae") and the file or folder to take it from.
-  std::map<std::string, std::filesystem::path, std::less<>> components;
+  ComponentFiles components;  ///< those that lie elsewhere
 
   template <std::convertible_to<std::filesystem::path> Path>
   ModelFiles(const Path& path) : model(path) {}  // NOLINT: a path is a model
-  ModelFiles(std::filesystem::path path, std::map<std::string, std::filesystem::path, std::less<>> given)
+  ModelFiles(std::filesystem::path path, ComponentFiles given)
       : model(std::move(path)), components(std::move(given)) {}
 
   /// Whether it is a diffusers folder and nothing else.

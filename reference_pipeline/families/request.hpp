@@ -78,11 +78,11 @@ inline std::uint64_t picture_seed(const Request& request, std::int64_t picture) 
 
 /// A prompt that is longer than an encoder reads.
 struct CutPrompt {
-  std::size_t prompt = 0;    ///< its number among the request's prompts, where it is one of them
-  std::string_view encoder;  ///< "CLIP"
-  int tokens = 0;            ///< how many it reads, with its special ones
-  std::string lost;          ///< the words that it does not
-  bool negative = false;     ///< it is the negative prompt
+  std::size_t prompt = 0;         ///< its number among the request's prompts, where it is one of them
+  std::string_view encoder = {};  ///< "CLIP"
+  int tokens = 0;                 ///< how many it reads, with its special ones
+  std::string lost = {};          ///< the words that it does not
+  bool negative = false;          ///< it is the negative prompt
 };
 
 /// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode"). Where

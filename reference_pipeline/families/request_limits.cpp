@@ -42,6 +42,12 @@ void check_counts(const Request& full) {
     throw out_of_range("steps between previews", std::to_string(full.preview->every), "at least 1");
 }
 
+void check_start(const Request& given) {
+  if (given.image) image::check_pixels(*given.image, "the image to start from");
+  if (given.image && given.latents)
+    throw RequestError("an image and latents are both given to start from: give one of them");
+}
+
 void check_sides(const Request& full, int multiple, const std::string& words) {
   for (const auto& [what, side] : {std::pair("width", *full.width), std::pair("height", *full.height)})
     if (side < 1 || side > largest_side || side % multiple != 0)

@@ -20,6 +20,9 @@ void require_in(const Range& range, std::string_view what, double value);
 /// ranges. `full` has its steps.
 void check_counts(const Request& full);
 
+/// Throws Error where the picture to start from is none, or latents are given beside it.
+void check_start(const Request& given);
+
 /// Throws RequestError where width or height is not a multiple of `multiple`, "two latents of 8 pixels" in
 /// `words`.
 void check_sides(const Request& full, int multiple, const std::string& words);

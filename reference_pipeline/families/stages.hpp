@@ -77,4 +77,15 @@ RunPlan planned(const Backend& backend, bool several, Run&& run) {
   return {Order::in_stages, needed(Order::in_stages)};
 }
 
+/// Makes the run of a plan, `run(order)`, and says in its result what it took beside what was estimated.
+template <class Run>
+Result run_as_planned(const Backend& backend, RunPlan plan, Run&& run) {
+  const auto session = backend.start();
+  backend.reset_peak_memory();
+  Result result = run(plan.order);
+  result.peak_bytes = backend.peak_memory();
+  result.estimate = std::move(plan.estimate);
+  return result;
+}
+
 }  // namespace precast::families

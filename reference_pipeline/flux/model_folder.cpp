@@ -58,34 +58,23 @@ void check_index(const ModelFolder& model) {
     if (!model.files.contains(component)) check_class(index, component, known);
 }
 
-/// That a number of the transformer's config is not what another component needs.
-InputError misfit(const ModelFolder& model, std::string_view key, const std::string& problem) {
-  const std::filesystem::path config = model.path / "transformer" / "config.json";
-  if (io::is_there(config)) return io::Config::load(config).error(key, problem);
-  return io::file_error(model.component("transformer"), std::string(key) + ": " + problem);
-}
-
 void check_fit(const ModelFolder& model) {
   if (model.transformer.in_channels != 4 * model.vae.latent_channels)
-    throw misfit(model, "in_channels",
-                 "must be 4 times the " + std::to_string(model.vae.latent_channels) +
-                     " latent_channels of vae/config.json, not " +
-                     std::to_string(model.transformer.in_channels));
-  if (const auto& preview = model.defaults.preview;
-      preview && static_cast<std::int64_t>(preview->weights.size()) != model.vae.latent_channels)
-    throw io::Config::load(model.path / "precast.json")
-        .error("preview", "must have a row of weights for each of the " +
-                              std::to_string(model.vae.latent_channels) +
-                              " latent_channels of vae/config.json");
+    throw model.misfit("transformer", "in_channels",
+                       "must be 4 times the " + std::to_string(model.vae.latent_channels) +
+                           " latent_channels of vae/config.json, not " +
+                           std::to_string(model.transformer.in_channels));
+  model.defaults.check_preview(model.path / "precast.json", model.vae.latent_channels);
   if (model.transformer.joint_attention_dim != model.t5.d_model)
-    throw misfit(model, "joint_attention_dim",
-                 "must equal d_model of text_encoder_2/config.json, " + std::to_string(model.t5.d_model) +
-                     ", not " + std::to_string(model.transformer.joint_attention_dim));
+    throw model.misfit("transformer", "joint_attention_dim",
+                       "must equal d_model of text_encoder_2/config.json, " +
+                           std::to_string(model.t5.d_model) + ", not " +
+                           std::to_string(model.transformer.joint_attention_dim));
   if (model.transformer.pooled_projection_dim != model.clip.hidden_size)
-    throw misfit(model, "pooled_projection_dim",
-                 "must equal hidden_size of text_encoder/config.json, " +
-                     std::to_string(model.clip.hidden_size) + ", not " +
-                     std::to_string(model.transformer.pooled_projection_dim));
+    throw model.misfit("transformer", "pooled_projection_dim",
+                       "must equal hidden_size of text_encoder/config.json, " +
+                           std::to_string(model.clip.hidden_size) + ", not " +
+                           std::to_string(model.transformer.pooled_projection_dim));
 }
 
 bool has_tokenizers(const ModelFolder& model) {
@@ -154,8 +143,8 @@ void note_unread(ModelFolder& model, const ComponentWeights& weights) {
 template <class Config, class FromTensors>
 Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tensors) {
   const std::string name(weights::folder_of(part));
-  const std::filesystem::path usual = model.path / name / "config.json";
   if (!model.files.contains(name)) {
+    const std::filesystem::path usual = model.path / name / "config.json";
     Config config = Config::load(usual);
     // What a run takes is told of configs alone too.
     if (io::ComponentSource::find_weights(model.path / name)) {
@@ -165,16 +154,13 @@ Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tens
     }
     return config;
   }
-  const std::filesystem::path file = model.component(name);
-  const ComponentWeights weights(file, part);
+  const ComponentWeights weights(model.component(name), part);
   note_unread(model, weights);
-  for (const std::filesystem::path& config_file : {file / "config.json", usual})
-    if (io::is_there(config_file)) {
-      Config config = Config::load(config_file);
-      check_agreement(weights, config, config_file, ConfigPlace::elsewhere);
-      return config;
-    }
-  return from_tensors(weights);
+  const std::filesystem::path config_file = model.config_file(name);
+  if (config_file.empty()) return from_tensors(weights);
+  Config config = Config::load(config_file);
+  check_agreement(weights, config, config_file, ConfigPlace::elsewhere);
+  return config;
 }
 
 /// A folder's, else what Flux.1 dev and schnell have.

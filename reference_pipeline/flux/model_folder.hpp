@@ -2,14 +2,11 @@
 // heads of files, no weights.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include <families/component_places.hpp>
 #include <families/model_defaults.hpp>
 #include <families/model_files.hpp>
 #include <flux/preview.hpp>
@@ -21,17 +18,14 @@
 
 namespace precast::flux {
 
-struct ModelFolder {
-  std::filesystem::path path;
+struct ModelFolder : families::ComponentPlaces {
   TransformerConfig transformer;
   text::ClipConfig clip;
   text::T5Config t5;
   vae::AutoencoderConfig vae;
   sampling::FlowMatchSettings scheduler;
   families::ModelDefaults defaults;
-
-  std::map<std::string, std::filesystem::path, std::less<>> files;  ///< components that lie elsewhere
-  std::vector<std::string> notes;                                   ///< what of the files is not read
+  std::vector<std::string> notes;  ///< what of the files is not read
 
   /// Reads and checks every config, and that the components fit together. What is given as a file takes the
   /// place of a folder's component; a file's tensors and the folder's config must agree. A model that is a
@@ -42,12 +36,6 @@ struct ModelFolder {
   /// How its latents look: as its precast.json says, else as Flux's do where there are as many channels as
   /// those have; nothing where neither is so.
   std::optional<PreviewMap> preview_map() const;
-
-  /// A component's folder or file.
-  std::filesystem::path component(std::string_view name) const {
-    const auto found = files.find(name);
-    return found == files.end() ? path / name : found->second;
-  }
 };
 
 }  // namespace precast::flux

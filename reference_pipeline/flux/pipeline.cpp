@@ -1,11 +1,12 @@
 // A Flux pipeline: what a request means, what it takes, and the order that it runs in.
-#include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <families/backend.hpp>
+#include <families/cut_prompts.hpp>
 #include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
 #include <families/presets.hpp>
@@ -20,7 +21,6 @@
 #include <image/tensor_image.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <text/clip_tokenizer.hpp>
-#include <text/lost_words.hpp>
 #include <text/padded_tokens.hpp>
 #include <text/t5_tokenizer.hpp>
 
@@ -63,25 +63,16 @@ std::vector<std::int32_t> FluxPipeline::t5_tokens(const std::string& text) const
 }
 
 std::vector<families::CutPrompt> FluxPipeline::cut_prompts(const Request& request) const {
-  constexpr int all = std::numeric_limits<int>::max();
-  const Request full = with_defaults(request);
-  const int clip = parts_->clip_length(), t5 = *full.max_sequence_length;
-  std::vector<families::CutPrompt> cut;
-  const auto look = [&](std::size_t number, const std::string& prompt, bool negative) {
-    const auto by = [&](std::string_view encoder, int length, const auto& tokenizer) {
-      const auto tokens = [&](std::string_view text) {
-        return std::ssize(text::prompt_ids(tokenizer, text, all));
-      };
-      std::string lost = text::lost_words(prompt, length, tokens);
-      if (!lost.empty()) cut.push_back({number, encoder, length, std::move(lost), negative});
-    };
-    by("CLIP", clip, parts_->clip_tokenizer);
-    by("T5", t5, parts_->t5_tokenizer);
+  const auto reader = [](std::string_view name, int length, const auto& tokenizer) {
+    constexpr int all = std::numeric_limits<int>::max();
+    return families::PromptReader{name, length, [&tokenizer](std::string_view text) {
+                                    return std::ssize(text::prompt_ids(tokenizer, text, all));
+                                  }};
   };
-  for (std::size_t number = 0; number < full.prompts.size(); ++number)
-    look(number, full.prompts[number], false);
-  if (full.negative) look(0, *full.negative, true);
-  return cut;
+  const Request full = with_defaults(request);
+  const std::array readers{reader("CLIP", parts_->clip_length(), parts_->clip_tokenizer),
+                           reader("T5", *full.max_sequence_length, parts_->t5_tokenizer)};
+  return families::cut_prompts(full, readers);
 }
 
 Request FluxPipeline::with_defaults(const Request& request) const {
@@ -115,9 +106,7 @@ Request FluxPipeline::with_defaults(const Request& request) const {
     throw families::RequestError("there is no map from the " + std::to_string(model.vae.latent_channels) +
                                  " latent channels of " + io::shown(model.path) +
                                  " to colours: let the VAE make previews (--preview-vae)");
-  if (request.image) image::check_pixels(*request.image, "the image to start from");
-  if (request.image && request.latents)
-    throw families::RequestError("an image and latents are both given to start from: give one of them");
+  families::check_start(request);
   if (request.image && full.strength > 0 && Parts::first_step(full, request) >= *full.steps)
     throw out_of_range("strength", io::shortest(full.strength),
                        "0, which keeps the picture, or large enough for one of the " +
@@ -156,13 +145,9 @@ MemoryEstimate FluxPipeline::check(const Request& request) const {
 
 Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress,
                               const families::PictureCallback& on_picture) const {
-  families::RunPlan plan = parts_->checked_plan(*this, request);
-  const auto session = parts_->backend.start();
-  parts_->backend.reset_peak_memory();
-  Result result = parts_->run(with_defaults(request), request, plan.order, {progress}, on_picture);
-  result.peak_bytes = parts_->backend.peak_memory();
-  result.estimate = std::move(plan.estimate);
-  return result;
+  return families::run_as_planned(parts_->backend, parts_->checked_plan(*this, request), [&](Order order) {
+    return parts_->run(with_defaults(request), request, order, {progress}, on_picture);
+  });
 }
 
 }  // namespace precast::flux

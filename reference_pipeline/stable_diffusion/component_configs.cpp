@@ -71,33 +71,32 @@ std::optional<Kind> kind_of(const ModelFolder& model) {
 /// The config of weights that are given for a component: their folder's, else the model's, else what they
 /// tell.
 template <class Config, class FromTensors>
-Config config_of_given(const ModelFolder& model, const ComponentWeights& weights,
-                       const std::filesystem::path& usual, FromTensors&& from_tensors) {
-  for (const std::filesystem::path& config_file : {weights.path() / "config.json", usual})
-    if (io::is_there(config_file)) {
-      Config config = Config::load(config_file);
-      check_agreement(weights, config, config_file);
-      return config;
-    }
+Config config_of_given(const ModelFolder& model, const ComponentWeights& weights, const std::string& name,
+                       FromTensors&& from_tensors) {
+  if (const std::filesystem::path config_file = model.config_file(name); !config_file.empty()) {
+    Config config = Config::load(config_file);
+    check_agreement(weights, config, config_file);
+    return config;
+  }
   const std::optional<Kind> kind = kind_of(model);
   if (!kind)
-    throw weights.error("is given without a config.json, and there is no " + io::shown(usual) +
-                        ": give --model a folder that has it");
+    throw weights.error("is given without a config.json, and there is no " +
+                        io::shown(model.path / name / "config.json") + ": give --model a folder that has it");
   return from_tensors(weights, *kind);
 }
 
 template <class Config, class FromTensors>
 Config config_of(ModelFolder& model, const std::string& name, FromTensors&& from_tensors) {
-  const std::filesystem::path own = model.path / name, usual = own / "config.json";
   const auto given = model.files.find(name);
   if (given == model.files.end()) {
-    Config config = Config::load(usual);
+    const std::filesystem::path own = model.path / name;
+    Config config = Config::load(own / "config.json");
     // What a run takes is told of configs alone too.
     if (io::ComponentSource::find_weights(own)) note_unread(model, ComponentWeights(own, name), config);
     return config;
   }
   const ComponentWeights weights(given->second, name);
-  Config config = config_of_given<Config>(model, weights, usual, from_tensors);
+  Config config = config_of_given<Config>(model, weights, name, from_tensors);
   note_config_beside(model, weights, config);
   note_unread(model, weights, config);
   return config;

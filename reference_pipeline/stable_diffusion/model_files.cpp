@@ -18,7 +18,7 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-using Files = std::map<std::string, std::filesystem::path, std::less<>>;
+using Files = families::ComponentFiles;
 
 /// Commands and other families call every denoiser so.
 constexpr std::string_view other_name_of_unet = "transformer";
@@ -118,16 +118,16 @@ ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files f
   const WeightFile& whole = *unet_weights.file();
   require_parts(folder, files, file, whole);
   const std::filesystem::path scheduler_file = folder / "scheduler" / "scheduler_config.json";
-  ModelFolder model(folder, io::is_there(scheduler_file)
-                                ? sampling::SchedulerConfig::load(scheduler_file)
-                                : sampling::SchedulerConfig::from(io::Config(file, scheduler_config(whole))));
+  ModelFolder model(folder, std::move(files),
+                    io::is_there(scheduler_file)
+                        ? sampling::SchedulerConfig::load(scheduler_file)
+                        : sampling::SchedulerConfig::from(io::Config(file, scheduler_config(whole))));
   const bool takes_mask = whole.in_channels > 4;
   if (whole.kind == Kind::v2 && !whole.predicts_v && !takes_mask && !io::is_there(scheduler_file))
     model.notes.push_back(
         io::shown(file) +
         ": no tensor of Stable Diffusion 2.x says what it predicts: taken for v, as 2.1 does "
         "(2.1-base does not: put its scheduler/ beside the file)");
-  model.files = std::move(files);
   model.force_zeros_for_empty_prompt = whole.kind == Kind::xl;
   model.requires_aesthetics_score = whole.kind == Kind::xl_refiner;
   model.unet = unet_config_of(model);

@@ -73,29 +73,9 @@ std::vector<std::string> notes_of(const io::Config& index) {
   return notes;
 }
 
-/// A component's own config.json, else the one that lies in the folder beside its file; "" where there is
-/// neither.
-std::filesystem::path config_of(const ModelFolder& model, const std::string& component) {
-  for (const std::filesystem::path& config :
-       {model.component(component) / "config.json", model.path / component / "config.json"})
-    if (io::is_there(config)) return config;
-  return {};
-}
-
-/// That a number of the UNet's config is not what another component needs.
-struct Misfit {
-  const ModelFolder& model;
-
-  InputError error(std::string_view key, const std::string& problem) const {
-    const std::filesystem::path config = config_of(model, "unet");
-    if (!config.empty()) return io::Config::load(config).error(key, problem);
-    return io::file_error(model.component("unet"), std::string(key) + ": " + problem);
-  }
-};
-
 /// Throws InputError where padding is to be hidden from a text encoder.
 void check_attention_mask(const ModelFolder& model) {
-  const std::filesystem::path config = config_of(model, "text_encoder");
+  const std::filesystem::path config = model.config_file("text_encoder");
   if (config.empty()) return;
   const io::Config json = io::Config::load(config);
   if (json.boolean_or("use_attention_mask", false))
@@ -108,27 +88,21 @@ void check_attention_mask(const ModelFolder& model) {
 
 void ModelFolder::check_fit() const {
   const ModelFolder& model = *this;
-  if (const auto& preview = model.defaults.preview;
-      preview && std::ssize(preview->weights) != model.vae.latent_channels)
-    throw io::Config::load(model.path / "precast.json")
-        .error("preview", "must have a row of weights for each of the " +
-                              std::to_string(model.vae.latent_channels) +
-                              " latent_channels of vae/config.json");
-  const Misfit unet{model};
+  model.defaults.check_preview(model.path / "precast.json", model.vae.latent_channels);
   const std::int64_t latents = model.vae.latent_channels;
   if (model.unet.out_channels != latents)
-    throw unet.error("out_channels", "must equal the latent_channels of vae/config.json, " +
-                                         std::to_string(latents) + ", not " +
-                                         std::to_string(model.unet.out_channels));
+    throw model.misfit("unet", "out_channels",
+                       "must equal the latent_channels of vae/config.json, " + std::to_string(latents) +
+                           ", not " + std::to_string(model.unet.out_channels));
   if (model.unet.in_channels != latents && model.unet.in_channels != 2 * latents + 1)
-    throw unet.error("in_channels", "must be the " + std::to_string(latents) +
-                                        " latent_channels of vae/config.json, or " +
-                                        std::to_string(2 * latents + 1) +
-                                        " with a mask and a masked picture beside them, not " +
-                                        std::to_string(model.unet.in_channels));
+    throw model.misfit("unet", "in_channels",
+                       "must be the " + std::to_string(latents) + " latent_channels of vae/config.json, or " +
+                           std::to_string(2 * latents + 1) +
+                           " with a mask and a masked picture beside them, not " +
+                           std::to_string(model.unet.in_channels));
   if (model.is_lcm && model.unet.guidance_channels == 0)
-    throw unet.error(
-        "time_cond_proj_dim",
+    throw model.misfit(
+        "unet", "time_cond_proj_dim",
         "is missing, and a latent consistency model takes its guidance by it: get the file anew");
   std::int64_t width = 0;
   std::string encoders;
@@ -139,16 +113,16 @@ void ModelFolder::check_fit() const {
       encoders += (encoders.empty() ? "" : " and ") + std::string(name) + "/config.json";
     }
   if (model.unet.context_width != width)
-    throw unet.error("cross_attention_dim",
-                     "must equal the hidden_size of " + encoders +
-                         (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
-                         std::to_string(width) + ", not " + std::to_string(model.unet.context_width));
+    throw model.misfit("unet", "cross_attention_dim",
+                       "must equal the hidden_size of " + encoders +
+                           (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
+                           std::to_string(width) + ", not " + std::to_string(model.unet.context_width));
   if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines never read it
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;
   if (model.unet.text_time_width != wanted)
-    throw unet.error(
-        "projection_class_embeddings_input_dim",
+    throw model.misfit(
+        "unet", "projection_class_embeddings_input_dim",
         "must be " + std::to_string(wanted) + ", the projection_dim of text_encoder_2/config.json, " +
             std::to_string(model.text_encoder_2->projection_dim) + ", and " +
             std::to_string(model.time_ids()) + " times addition_time_embed_dim, not " +
@@ -159,22 +133,20 @@ void ModelFolder::check_fit() const {
                  : ""));
 }
 
-ModelFolder ModelFolder::open_folder(const std::filesystem::path& path,
-                                     std::map<std::string, std::filesystem::path, std::less<>> files) {
+ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families::ComponentFiles files) {
   const io::Config index = families::model_index(path);
   if (!family().recognises(index.string("_class_name"))) throw families::no_family(index);
   for (const auto& [component, known] : component_classes) check_class(index, component, known);
   for (const std::string_view component : {"unet", "vae", "scheduler"})
     require(index, component, "a Stable Diffusion model has one");
 
-  ModelFolder model(path,
+  ModelFolder model(path, std::move(files),
                     sampling::SchedulerConfig::load(path / "scheduler" / "scheduler_config.json",
                                                     index.json().at("scheduler")[1].get<std::string>()));
   model.notes = notes_of(index);
   model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
   model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);
   model.requires_aesthetics_score = index.boolean_or("requires_aesthetics_score", false);
-  model.files = std::move(files);
   model.unet = unet_config_of(model);
   const auto encoder = [&](std::string_view name, std::string_view tokenizer) {
     require(index, tokenizer, "its " + std::string(name) + " takes its tokens");

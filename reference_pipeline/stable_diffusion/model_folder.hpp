@@ -4,14 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <families/component_places.hpp>
 #include <families/model_defaults.hpp>
 #include <families/model_files.hpp>
 #include <sampling/scheduler_config.hpp>
@@ -21,8 +19,7 @@
 
 namespace precast::stable_diffusion {
 
-struct ModelFolder {
-  std::filesystem::path path;
+struct ModelFolder : families::ComponentPlaces {
   UNetConfig unet;
   std::optional<text::ClipConfig> text_encoder;    ///< absent from refiners
   std::optional<text::ClipConfig> text_encoder_2;  ///< of XL models, with a projection
@@ -32,7 +29,6 @@ struct ModelFolder {
   bool requires_aesthetics_score = false;    ///< a score takes the place of the last two time ids
   bool is_lcm = false;                       ///< saved as a pipeline of latent consistency models
   families::ModelDefaults defaults;
-  std::map<std::string, std::filesystem::path, std::less<>> files;  ///< components that lie elsewhere
   std::vector<std::string> notes;  ///< what of the folder, and of files, is not used
 
   /// Reads and checks every config, and that the components fit together. What is given as a file or a
@@ -55,21 +51,14 @@ struct ModelFolder {
   /// have 4 channels; nothing where neither is so.
   std::optional<families::PreviewMap> preview_map() const;
 
-  /// A component's folder or file.
-  std::filesystem::path component(std::string_view name) const {
-    const auto found = files.find(name);
-    return found == files.end() ? path / name : found->second;
-  }
-
  private:
-  ModelFolder(std::filesystem::path folder, sampling::SchedulerConfig settings)
-      : path(std::move(folder)), scheduler(std::move(settings)) {}
+  ModelFolder(std::filesystem::path folder, families::ComponentFiles given,
+              sampling::SchedulerConfig settings)
+      : ComponentPlaces{std::move(folder), std::move(given)}, scheduler(std::move(settings)) {}
   /// A folder that diffusers saved, with files in place of some of its components.
-  static ModelFolder open_folder(const std::filesystem::path& path,
-                                 std::map<std::string, std::filesystem::path, std::less<>> files);
+  static ModelFolder open_folder(const std::filesystem::path& path, families::ComponentFiles files);
   /// A model without a model_index.json, out of files and what lies beside them.
-  static ModelFolder open_parts(const std::filesystem::path& folder,
-                                std::map<std::string, std::filesystem::path, std::less<>> files);
+  static ModelFolder open_parts(const std::filesystem::path& folder, families::ComponentFiles files);
   /// Throws InputError where components are not of one model.
   void check_fit() const;
 };

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include <families/backend.hpp>
+#include <families/cut_prompts.hpp>
 #include <families/presets.hpp>
 #include <families/request_error.hpp>
 #include <families/request_limits.hpp>
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
-#include <text/lost_words.hpp>
 
 #include <precast/io/message.hpp>
 #include <precast/io/number_text.hpp>
@@ -35,11 +35,9 @@ sampling::SamplerKind sampler_kind(const std::string& name) {
 }
 
 /// That the mask, the image and the latents that are given are those that a run can begin with.
-void check_start(const ModelFolder& folder, const Request& given) {
-  if (given.image) image::check_pixels(*given.image, "the image to start from");
+void check_start_of(const ModelFolder& folder, const Request& given) {
+  families::check_start(given);
   if (given.mask) image::check_pixels(*given.mask, "the mask");
-  if (given.image && given.latents)
-    throw RequestError("an image and latents are both given to start from: give one of them");
   if (given.mask && !given.image)
     throw RequestError("a mask is given without the image that it is for: give that as well (--image)");
   if (folder.takes_mask() && !given.mask)
@@ -82,19 +80,11 @@ std::vector<families::NamedTokens> StableDiffusionPipeline::tokens(const std::st
 
 std::vector<families::CutPrompt> StableDiffusionPipeline::cut_prompts(const Request& request) const {
   constexpr int all = std::numeric_limits<int>::max();
-  const Request full = with_defaults(request);
-  std::vector<families::CutPrompt> cut;
-  const auto look = [&](std::size_t number, const std::string& prompt, bool negative) {
-    for (const Model::Encoder& encoder : parts_->model.encoders()) {
-      const auto tokens = [&](std::string_view text) { return std::ssize(encoder.encode(text, all)); };
-      std::string lost = text::lost_words(prompt, encoder.length(), tokens);
-      if (!lost.empty()) cut.push_back({number, encoder.words, encoder.length(), std::move(lost), negative});
-    }
-  };
-  for (std::size_t number = 0; number < full.prompts.size(); ++number)
-    look(number, full.prompts[number], false);
-  if (full.negative) look(0, *full.negative, true);
-  return cut;
+  std::vector<families::PromptReader> readers;
+  for (const Model::Encoder& encoder : parts_->model.encoders())
+    readers.push_back({encoder.words, encoder.length(),
+                       [encoder](std::string_view text) { return std::ssize(encoder.encode(text, all)); }});
+  return families::cut_prompts(with_defaults(request), readers);
 }
 
 Request StableDiffusionPipeline::with_defaults(const Request& request) const {
@@ -149,7 +139,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   if (request.preview && !request.preview->vae && !folder.preview_map())
     throw RequestError("there is no map from the latents of " + io::shown(folder.path) +
                        " to colours: let the VAE make previews (--preview-vae)");
-  check_start(folder, request);
+  check_start_of(folder, request);
   return full;
 }
 
@@ -217,13 +207,10 @@ Result StableDiffusionPipeline::generate(const Request& request, const families:
                                          const families::PictureCallback& on_picture) const {
   const auto refiner = parts_->open_refiner(with_defaults(request));
   const Model* second = refiner ? &*refiner : nullptr;
-  families::RunPlan plan = parts_->checked_plan(*this, request, second);
-  const auto session = parts_->backend.start();
-  parts_->backend.reset_peak_memory();
-  Result result = parts_->run(with_defaults(request), request, second, plan.order, {progress}, on_picture);
-  result.peak_bytes = parts_->backend.peak_memory();
-  result.estimate = std::move(plan.estimate);
-  return result;
+  return families::run_as_planned(
+      parts_->backend, parts_->checked_plan(*this, request, second), [&](Order order) {
+        return parts_->run(with_defaults(request), request, second, order, {progress}, on_picture);
+      });
 }
 
 }  // namespace precast::stable_diffusion

@@ -18,8 +18,8 @@ using namespace precast::testing;
 
 namespace {
 
-/// What opening and running a folder says, or "" where nothing is wrong.
-std::string complaint(const std::filesystem::path& folder) {
+/// What opening and running a model says, or "" where nothing is wrong.
+std::string complaint(const families::ModelFiles& model) {
   flux::Request request;
   request.prompts = {"a circle"};
   request.steps = 1;
@@ -28,15 +28,15 @@ std::string complaint(const std::filesystem::path& folder) {
   request.image = image::Image{16, 16, std::vector<std::uint8_t>(3 * 16 * 16, 90)};
   request.strength = 1;
   try {
-    flux::FluxPipeline(folder, flux::ComponentChoices::all(compiled_choices().front())).generate(request);
+    flux::FluxPipeline(model, flux::ComponentChoices::all(compiled_choices().front())).generate(request);
     return "";
   } catch (const Error& error) {
     return error.what();
   }
 }
 
-void check_complaint(const std::filesystem::path& folder, const std::vector<std::string>& says) {
-  const std::string message = complaint(folder);
+void check_complaint(const families::ModelFiles& model, const std::vector<std::string>& says) {
+  const std::string message = complaint(model);
   CHECK(!message.empty());
   CHECK(message.find('\n') == std::string::npos);
   for (const std::string& part : says) CHECK_THAT(message, Catch::Contains(part));
@@ -442,6 +442,10 @@ TEST_CASE("more layers than there are weights for are missed, and configs of ano
       golden_model("dev_f16") / "transformer", swapped.path() / "transformer",
       std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   check_complaint(swapped.path(), {transformer_config, "in_channels"});
+  // Of two configs the one that was read is named.
+  const std::filesystem::path given = golden_model("dev_f16") / "transformer";
+  check_complaint({golden_model("dev_f32"), {{"transformer", given}}},
+                  {(given / "config.json").string(), "in_channels"});
   const DamagedFolder weights(golden_model("dev_f32"));
   std::filesystem::copy_file(golden_model("dev_f16") / vae_weights, weights.path() / vae_weights,
                              std::filesystem::copy_options::overwrite_existing);

@@ -1,0 +1,42 @@
+// ComponentPlaces: where the components of a model that is open lie.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <families/model_files.hpp>
+
+#include <precast/io/config.hpp>
+#include <precast/io/message.hpp>
+
+namespace precast::families {
+
+struct ComponentPlaces {
+  std::filesystem::path path;  ///< the model's folder
+  ComponentFiles files;        ///< components that lie elsewhere
+
+  /// A component's folder or file.
+  std::filesystem::path component(std::string_view name) const {
+    const auto found = files.find(name);
+    return found == files.end() ? path / name : found->second;
+  }
+
+  /// A component's own config.json, else the one in the model's folder, which a file of weights has; "" where
+  /// there is neither.
+  std::filesystem::path config_file(std::string_view name) const {
+    for (const std::filesystem::path& config : {component(name) / "config.json", path / name / "config.json"})
+      if (io::is_there(config)) return config;
+    return {};
+  }
+
+  /// That a number of a component is not what the others need: of the config that it is from, else of the
+  /// file whose tensors tell it.
+  InputError misfit(std::string_view name, std::string_view key, const std::string& problem) const {
+    const std::filesystem::path config = config_file(name);
+    if (!config.empty()) return io::Config::load(config).error(key, problem);
+    return io::file_error(component(name), std::string(key) + ": " + problem);
+  }
+};
+
+}  // namespace precast::families

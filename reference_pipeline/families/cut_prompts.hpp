@@ -1,0 +1,23 @@
+// What of its prompts a model's text encoders have no room for.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <families/request.hpp>
+#include <text/lost_words.hpp>
+
+namespace precast::families {
+
+/// A text encoder as one who reads prompts.
+struct PromptReader {
+  std::string_view name;  ///< "CLIP"
+  int length = 0;         ///< the tokens that it reads, special ones in
+  text::CountTokens tokens;
+};
+
+/// The prompts, and the negative one, that one of the encoders does not read to their end.
+std::vector<CutPrompt> cut_prompts(const Request& request, std::span<const PromptReader> readers);
+
+}  // namespace precast::families
