@@ -68,7 +68,7 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
     return fitting ? *fitting : counted(parameter.dtype, parameter);
   }
   const std::string taken(fitting->name);
-  std::vector<f32>& values = take(parameter, original_);
+  std::vector<f32>& values = take(parameter, original());
   const formats::StoredFormat& format = *formats::format_named(taken);
   // Allocated by operator new, which aligns them for every block.
   std::vector<std::byte> blocks(values.size() / static_cast<std::size_t>(fitting->values_per_block) *
@@ -76,7 +76,7 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
   try {
     format.encode(values, blocks, {});
   } catch (const InputError& wrong) {
-    throw InputError(original_.description() + ": tensor '" + io::printable(parameter.name) +
+    throw InputError(original().description() + ": tensor '" + io::printable(parameter.name) +
                      "': " + wrong.what());
   }
   format.decode(blocks, values);
@@ -90,7 +90,7 @@ DtypeInfo CastSource::patch(const families::BlockParameter& parameter, const nn:
 
 nn::Parameter CastSource::find(std::string_view name) const {
   const auto found = cast_.find(name);
-  if (found == cast_.end()) return original_.find(name);
+  if (found == cast_.end()) return original().find(name);
   return {dtype_info<f32>, found->second.first, std::as_bytes(std::span(found->second.second))};
 }
 

@@ -17,10 +17,10 @@ namespace precast::casting {
 std::vector<f32> values_of(const nn::ParameterSource& source, const families::BlockParameter& parameter);
 
 /// The parameters of another source, but for those that were cast.
-class CastSource final : public nn::ParameterSource {
+class CastSource final : public nn::ForwardingSource {
  public:
   /// `original` must outlive this.
-  explicit CastSource(const nn::ParameterSource& original) : original_(original) {}
+  explicit CastSource(const nn::ParameterSource& original) : ForwardingSource(original) {}
 
   /// Replaces the values of a parameter by what they are after encoding to `type`, or to what fitting_type
   /// has for its rows, and decoding. Returns the type that was taken: the parameter's own where none fits.
@@ -31,18 +31,12 @@ class CastSource final : public nn::ParameterSource {
   /// Replaces the values of a parameter by those of another source. Returns the dtype that they have there.
   DtypeInfo patch(const families::BlockParameter& parameter, const nn::ParameterSource& other);
 
-  /// What was not cast.
-  const nn::ParameterSource& original() const { return original_; }
-
-  bool contains(std::string_view name) const override { return original_.contains(name); }
   nn::Parameter find(std::string_view name) const override;
-  std::string description() const override { return original_.description(); }
   void taken(std::size_t) const override {}
 
  private:
   std::vector<f32>& take(const families::BlockParameter& parameter, const nn::ParameterSource& source);
 
-  const nn::ParameterSource& original_;
   std::map<std::string, std::pair<Shape, std::vector<f32>>, std::less<>> cast_;
 };
 

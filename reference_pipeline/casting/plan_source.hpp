@@ -16,23 +16,19 @@ namespace precast::casting {
 /// The parameters of another source; matrices of a plan's layers are what encoding to the layer's format and
 /// decoding makes of them, in f32. Formats whose blocks do not divide a matrix's rows give way as CastSource
 /// has it. What was cast of one layer is kept until a parameter of another one is asked for.
-class PlanSource final : public nn::ParameterSource {
+class PlanSource final : public nn::ForwardingSource {
  public:
   /// Both must outlive this.
-  PlanSource(const nn::ParameterSource& original, const Plan& plan) : original_(original), plan_(plan) {}
+  PlanSource(const nn::ParameterSource& original, const Plan& plan)
+      : ForwardingSource(original), plan_(plan) {}
 
-  bool contains(std::string_view name) const override { return original_.contains(name); }
   nn::Parameter find(std::string_view name) const override;
-  bool takes_any_shape() const override { return original_.takes_any_shape(); }
-  std::string description() const override { return original_.description(); }
-  void taken(std::size_t bytes) const override { original_.taken(bytes); }
 
   /// Throws InputError, which names `plan_path` and the first of them, where layers of the plan had no matrix
   /// that was asked for.
   void check_all_found(const std::string& plan_path) const;
 
  private:
-  const nn::ParameterSource& original_;
   const Plan& plan_;
   mutable std::unique_ptr<CastSource> cast_;
   mutable std::string layer_;  ///< that cast_ is of

@@ -17,19 +17,15 @@ namespace precast::flux {
 namespace {
 
 /// A source that keeps what was found in it, in order.
-class ListingSource final : public nn::ParameterSource {
+class ListingSource final : public nn::ForwardingSource {
  public:
-  explicit ListingSource(const nn::ParameterSource& source) : source_(source) {}
+  explicit ListingSource(const nn::ParameterSource& source) : ForwardingSource(source) {}
 
-  bool contains(std::string_view name) const override { return source_.contains(name); }
   nn::Parameter find(std::string_view name) const override {
-    nn::Parameter found = source_.find(name);
+    nn::Parameter found = original().find(name);
     found_.push_back({std::string(name), found.shape, found.dtype, families::BlockParameterRole::matrix});
     return found;
   }
-  bool takes_any_shape() const override { return source_.takes_any_shape(); }
-  std::string description() const override { return source_.description(); }
-  void taken(std::size_t bytes) const override { source_.taken(bytes); }
 
   /// Those of a block, by the beginning of their names.
   families::Block block(const std::string& name) const {
@@ -46,7 +42,6 @@ class ListingSource final : public nn::ParameterSource {
   }
 
  private:
-  const nn::ParameterSource& source_;
   mutable std::vector<families::BlockParameter> found_;
 };
 

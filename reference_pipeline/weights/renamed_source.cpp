@@ -72,10 +72,10 @@ nn::Parameter decoded(nn::Parameter blocks) {
 io::NamedRows RenamedSource::place_of(std::string_view name) const {
   auto place = io::their_rows(table_, name, levels_);
   if (!place) return {std::string(name)};
-  if (!source_.contains(place->name) && place->name.ends_with(norm_scale)) {
+  if (!original().contains(place->name) && place->name.ends_with(norm_scale)) {
     const std::string other =
         place->name.substr(0, place->name.size() - norm_scale.size()).append(norm_weight);
-    if (source_.contains(other)) place->name = other;
+    if (original().contains(other)) place->name = other;
   }
   return *place;
 }
@@ -96,7 +96,7 @@ nn::Parameter parameter_at(const nn::ParameterSource& source, const io::NamedRow
 }
 
 nn::Parameter RenamedSource::find(std::string_view name) const {
-  return parameter_at(source_, place_of(name));
+  return parameter_at(original(), place_of(name));
 }
 
 }  // namespace precast::weights

@@ -26,23 +26,20 @@ nn::Parameter decoded(nn::Parameter blocks);
 
 /// Finds a parameter where a table says that it lies. Of a matrix that is several of ours it gives the rows,
 /// as they are stored. A name that no line has is asked for as it is.
-class RenamedSource final : public nn::ParameterSource {
+class RenamedSource final : public nn::ForwardingSource {
  public:
   /// `source` and what `table` refers to must outlive it. `levels` is what the table's '~' count to.
   RenamedSource(const nn::ParameterSource& source, std::span<const io::NameLine> table,
                 std::int64_t levels = 0)
-      : source_(source), table_(table), levels_(levels) {}
+      : ForwardingSource(source), table_(table), levels_(levels) {}
 
-  bool contains(std::string_view name) const override { return source_.contains(place_of(name).name); }
+  bool contains(std::string_view name) const override { return original().contains(place_of(name).name); }
   /// Throws InputError for a tensor that is missing, or whose rows cannot be divided as the table says.
   nn::Parameter find(std::string_view name) const override;
-  std::string description() const override { return source_.description(); }
-  void taken(std::size_t bytes) const override { source_.taken(bytes); }
 
  private:
   io::NamedRows place_of(std::string_view name) const;
 
-  const nn::ParameterSource& source_;
   std::span<const io::NameLine> table_;
   std::int64_t levels_;
 };

@@ -41,6 +41,25 @@ class ParameterSource {
   virtual void taken(std::size_t bytes) const = 0;
 };
 
+/// What another source has, for one that changes some of it.
+class ForwardingSource : public ParameterSource {
+ public:
+  bool contains(std::string_view name) const override { return original_.contains(name); }
+  Parameter find(std::string_view name) const override { return original_.find(name); }
+  bool takes_any_shape() const override { return original_.takes_any_shape(); }
+  std::string description() const override { return original_.description(); }
+  void taken(std::size_t bytes) const override { original_.taken(bytes); }
+
+  const ParameterSource& original() const { return original_; }
+
+ protected:
+  /// `original` must outlive this.
+  explicit ForwardingSource(const ParameterSource& original) : original_(original) {}
+
+ private:
+  const ParameterSource& original_;
+};
+
 /// ParameterPath of a model whose weights are not there: every one that is asked for, without bytes. For dry
 /// runs.
 class AbsentParameters final : public ParameterSource {
