@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <sampling/scheduler_config.hpp>
@@ -41,18 +43,30 @@ const NamedKind& named(SamplerKind kind) { return *std::ranges::find(named_kinds
 
 std::string listed_names() { return io::joined(named_kinds, ", ", &NamedKind::name); }
 
+/// That a key has a word which is none of those that are known.
+InputError unknown_word(const io::Config& config, const char* key, const std::string& given,
+                        const std::string& known) {
+  return config.error(key, "is '" + io::printable(given) + "', which is not supported: write " + known);
+}
+
 /// A string that is one of a list of words, as the value beside it. An absent key is `fallback`.
-template <class Value, std::size_t N>
+template <class Value>
 Value one_of(const io::Config& config, const char* key, Value fallback,
-             const std::array<std::pair<const char*, Value>, N>& words) {
+             std::initializer_list<std::pair<const char*, std::type_identity_t<Value>>> words) {
   if (!config.has(key)) return fallback;
   const std::string given = config.string(key);
-  std::string list;
-  for (const auto& [word, value] : words) {
+  for (const auto& [word, value] : words)
     if (given == word) return value;
-    list += (list.empty() ? "" : " or ") + std::string(word);
-  }
-  throw config.error(key, "is '" + io::printable(given) + "', which is not supported: write " + list);
+  throw unknown_word(config, key, given,
+                     io::joined(words, " or ", [](const auto& word) { return word.first; }));
+}
+
+/// Throws InputError where the key is there, with a string that is none of the words.
+void require_one_of(const io::Config& config, const char* key, std::initializer_list<const char*> words) {
+  if (!config.has(key)) return;
+  const std::string given = config.string(key);
+  if (std::ranges::find(words, given) == words.end())
+    throw unknown_word(config, key, given, io::joined(words, " or "));
 }
 
 void refuse(const io::Config& config, const char* key) {
@@ -85,11 +99,10 @@ void read_betas(const io::Config& config, SamplerSettings& settings) {
   settings.beta_end = config.number_or("beta_end", settings.beta_end, 1e-9, 0.999);
   if (settings.beta_start > settings.beta_end)
     throw config.error("beta_start", "is larger than beta_end: noise grows from beta_start to beta_end");
-  settings.beta_schedule =
-      one_of<BetaSchedule, 3>(config, "beta_schedule", settings.beta_schedule,
-                              {{{"linear", BetaSchedule::linear},
-                                {"scaled_linear", BetaSchedule::scaled_linear},
-                                {"squaredcos_cap_v2", BetaSchedule::squaredcos_cap_v2}}});
+  settings.beta_schedule = one_of(config, "beta_schedule", settings.beta_schedule,
+                                  {{"linear", BetaSchedule::linear},
+                                   {"scaled_linear", BetaSchedule::scaled_linear},
+                                   {"squaredcos_cap_v2", BetaSchedule::squaredcos_cap_v2}});
   if (config.has("trained_betas")) {
     settings.trained_betas = read_trained_betas(config, settings.num_train_timesteps);
     settings.beta_schedule = BetaSchedule::trained;
@@ -98,21 +111,20 @@ void read_betas(const io::Config& config, SamplerSettings& settings) {
 
 void read_timesteps(const io::Config& config, SamplerSettings& settings) {
   io::refuse_null(config, {"timestep_spacing"});
-  settings.timestep_spacing =
-      one_of<TimestepSpacing, 3>(config, "timestep_spacing", settings.timestep_spacing,
-                                 {{{"leading", TimestepSpacing::leading},
-                                   {"linspace", TimestepSpacing::linspace},
-                                   {"trailing", TimestepSpacing::trailing}}});
+  settings.timestep_spacing = one_of(config, "timestep_spacing", settings.timestep_spacing,
+                                     {{"leading", TimestepSpacing::leading},
+                                      {"linspace", TimestepSpacing::linspace},
+                                      {"trailing", TimestepSpacing::trailing}});
   settings.steps_offset = config.integer_or("steps_offset", 0, 0, settings.num_train_timesteps - 1);
 }
 
 void read_prediction(const io::Config& config, SamplerSettings& settings) {
   constexpr char key[] = "prediction_type";
   io::refuse_null(config, {key});
-  settings.prediction_type = one_of<PredictionType, 3>(config, key, PredictionType::epsilon,
-                                                       {{{"epsilon", PredictionType::epsilon},
-                                                         {"v_prediction", PredictionType::v_prediction},
-                                                         {"sample", PredictionType::sample}}});
+  settings.prediction_type = one_of(config, key, PredictionType::epsilon,
+                                    {{"epsilon", PredictionType::epsilon},
+                                     {"v_prediction", PredictionType::v_prediction},
+                                     {"sample", PredictionType::sample}});
   const bool no_sample = settings.kind == SamplerKind::pndm || settings.kind == SamplerKind::euler_a;
   if (settings.prediction_type == PredictionType::sample && no_sample)
     throw config.error(key, "is sample, which the sampler " + std::string(sampler_name(settings.kind)) +
@@ -139,8 +151,7 @@ bool says_noise(const io::Config& config) {
   constexpr char key[] = "algorithm_type";
   io::refuse_null(config, {key});
   // diffusers takes what a related solver of another class is called for dpmsolver++.
-  return one_of<bool, 3>(config, key, false,
-                         {{{"dpmsolver++", false}, {"deis", false}, {"sde-dpmsolver++", true}}});
+  return one_of(config, key, false, {{"dpmsolver++", false}, {"deis", false}, {"sde-dpmsolver++", true}});
 }
 
 void read_levels(const io::Config& config, SamplerSettings& settings) {
@@ -148,9 +159,8 @@ void read_levels(const io::Config& config, SamplerSettings& settings) {
                   {"final_sigmas_type", "use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas"});
   refuse(config, "use_beta_sigmas");
   // Of dpmpp the sampler's name says whether levels are Karras'.
-  const bool karras = is_dpmpp(settings.kind) ? has_karras_levels(settings.kind)
-                                              : config.boolean_or("use_karras_sigmas", false);
-  config.boolean_or("use_karras_sigmas", false);
+  const bool says_karras = config.boolean_or("use_karras_sigmas", false);
+  const bool karras = is_dpmpp(settings.kind) ? has_karras_levels(settings.kind) : says_karras;
   if (karras) settings.sigma_spacing = SigmaSpacing::karras;
   if (config.boolean_or("use_exponential_sigmas", false)) {
     if (karras)
@@ -163,30 +173,28 @@ void read_levels(const io::Config& config, SamplerSettings& settings) {
   if (config.has("sigma_max")) settings.sigma_max = config.number("sigma_max", 1e-9, 1e6);
   if (settings.sigma_min && settings.sigma_max && *settings.sigma_min >= *settings.sigma_max)
     throw config.error("sigma_min", "is not smaller than sigma_max: noise falls from sigma_max to sigma_min");
-  settings.final_sigmas_type =
-      one_of<FinalSigma, 2>(config, "final_sigmas_type", FinalSigma::zero,
-                            {{{"zero", FinalSigma::zero}, {"sigma_min", FinalSigma::sigma_min}}});
+  settings.final_sigmas_type = one_of(config, "final_sigmas_type", FinalSigma::zero,
+                                      {{"zero", FinalSigma::zero}, {"sigma_min", FinalSigma::sigma_min}});
 }
 
 void read_euler(const io::Config& config, SamplerSettings& settings) {
   io::refuse_null(config, {"interpolation_type"});
-  one_of<bool, 1>(config, "interpolation_type", true, {{{"linear", true}}});
-  const bool continuous =
-      one_of<bool, 2>(config, "timestep_type", false, {{{"discrete", false}, {"continuous", true}}});
+  require_one_of(config, "interpolation_type", {"linear"});
+  const bool continuous = one_of(config, "timestep_type", false, {{"discrete", false}, {"continuous", true}});
   settings.continuous_timesteps = continuous && settings.prediction_type == PredictionType::v_prediction;
 }
 
 void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
   io::refuse_null(config, {"solver_type", "solver_order"});
-  says_noise(config);  // which the sampler's name decides
+  says_noise(config);  // a word that is not known is refused; the sampler's name decides
   settings.draws_noise = draws_noise(settings.kind);
   // diffusers takes what the related solvers of other classes are called for these.
-  settings.solver_type = one_of<SolverType, 5>(config, "solver_type", SolverType::midpoint,
-                                               {{{"midpoint", SolverType::midpoint},
-                                                 {"heun", SolverType::heun},
-                                                 {"logrho", SolverType::midpoint},
-                                                 {"bh1", SolverType::midpoint},
-                                                 {"bh2", SolverType::midpoint}}});
+  settings.solver_type = one_of(config, "solver_type", SolverType::midpoint,
+                                {{"midpoint", SolverType::midpoint},
+                                 {"heun", SolverType::heun},
+                                 {"logrho", SolverType::midpoint},
+                                 {"bh1", SolverType::midpoint},
+                                 {"bh2", SolverType::midpoint}});
   settings.solver_order = config.integer_or("solver_order", 2, 1, 3);
   settings.lower_order_final = config.boolean_or("lower_order_final", true);
   settings.euler_at_final = config.boolean_or("euler_at_final", false);
@@ -199,9 +207,8 @@ void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
     throw config.error("variance_type", "is '" + variance +
                                             "', and models that predict a variance are not supported: use "
                                             "another model");
-  one_of<bool, 4>(
-      config, "variance_type", true,
-      {{{"fixed_small", true}, {"fixed_small_log", true}, {"fixed_large", true}, {"fixed_large_log", true}}});
+  require_one_of(config, "variance_type",
+                 {"fixed_small", "fixed_small_log", "fixed_large", "fixed_large_log"});
   if (config.has("lambda_min_clipped")) {
     settings.lambda_min_clipped = config.number("lambda_min_clipped", -1e30, 100);
     settings.clips_lambda = true;
