@@ -15,9 +15,9 @@ enum class Role : std::uint8_t { denoiser, text_encoder, second_text_encoder, va
 inline constexpr std::array all_roles{Role::denoiser, Role::text_encoder, Role::second_text_encoder,
                                       Role::vae};
 
-/// The policy of each role: of the denoiser (a transformer or a UNet), the text encoders and the VAE.
+/// The policy of each role.
 struct ComponentChoices {
-  PolicyChoice transformer;
+  PolicyChoice denoiser;  ///< a transformer or a UNet
   PolicyChoice text_encoder;
   PolicyChoice vae;
   std::optional<PolicyChoice> second_text_encoder = std::nullopt;  ///< where it differs from the first's
@@ -25,7 +25,7 @@ struct ComponentChoices {
   static constexpr ComponentChoices all(const PolicyChoice& choice) { return {choice, choice, choice}; }
   constexpr const PolicyChoice& of(Role role) const {
     if (role == Role::second_text_encoder && second_text_encoder) return *second_text_encoder;
-    return role == Role::denoiser ? transformer : role == Role::vae ? vae : text_encoder;
+    return role == Role::denoiser ? denoiser : role == Role::vae ? vae : text_encoder;
   }
   friend constexpr bool operator==(const ComponentChoices&, const ComponentChoices&) = default;
 };

@@ -102,7 +102,7 @@ std::unique_ptr<families::Blocks> FluxPipeline::load_blocks(const ProgressCallba
   const auto total = static_cast<std::int64_t>(source->bytes_to_take());
   told->second = total;
   auto blocks = std::make_unique<FluxBlocks>(parts_->model.transformer,
-                                             models_of(parts_->backend, parts_->choices.transformer),
+                                             models_of(parts_->backend, parts_->choices.denoiser),
                                              std::move(session), std::move(source));
   told->second = 0;  // what is loaded again later is no progress of this
   if (progress) progress({"load transformer", total, total});

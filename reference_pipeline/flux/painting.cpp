@@ -28,7 +28,7 @@ std::unique_ptr<BlockwiseTransformer> FluxPipeline::Parts::load_transformer(cons
                                                                             Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   auto transformer = with_weights({"transformer", "load transformer"}, progress, [&](const auto& source) {
-    return models_of(backend, choices.transformer).transformer(model.transformer, source);
+    return models_of(backend, choices.denoiser).transformer(model.transformer, source);
   });
   result.load_seconds += seconds_since(start);
   return transformer;

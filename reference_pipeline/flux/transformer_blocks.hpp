@@ -255,7 +255,7 @@ class SingleBlock {
     }
     {
       const watch::Scope scope("proj_mlp");
-      widen_.into(normed, joined.view().columns_between(inner_, 4 * inner_), ActivationFunction::gelu_tanh);
+      widen_.into(normed, ActivationFunction::gelu_tanh, joined.view().columns_between(inner_, 4 * inner_));
     }
     const watch::Scope scope("proj_out");
     x = gated_add<P>(x, out_(joined), modulation_.part(modulation, 2));

@@ -70,7 +70,7 @@ std::unique_ptr<Denoiser> StableDiffusionPipeline::Parts::load_denoiser(const Le
   auto denoiser = leg.model->with_weights(
       {"unet", leg.model == &model ? "load UNet" : "load refiner"}, progress,
       [&](const nn::ParameterSource& source) {
-        return models_of(backend, choices.transformer).denoiser(leg.model->folder.unet, source);
+        return models_of(backend, choices.denoiser).denoiser(leg.model->folder.unet, source);
       });
   result.load_seconds += families::seconds_since(start);
   return denoiser;

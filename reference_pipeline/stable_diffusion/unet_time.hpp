@@ -51,7 +51,7 @@ class UNetTime {
         time_(root / "time_embedding", channels_, config.time_width) {
     if (config.guidance_channels > 0)
       guidance_.emplace(root / "time_embedding" / "cond_proj", config.guidance_channels, channels_,
-                        nn::Linear<P>::Bias::absent);
+                        nn::Bias::absent);
     if (config.text_time)
       text_time_.emplace(root / "add_embedding", config.text_time_width, config.time_width);
   }

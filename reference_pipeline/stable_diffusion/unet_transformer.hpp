@@ -52,9 +52,9 @@ class PictureAttention {
 
   PictureAttention(const nn::ParameterPath& place, std::int64_t inner, std::int64_t attended,
                    std::int64_t heads)
-      : query_(place / "to_q", inner, inner, nn::Linear<P>::Bias::absent),
-        key_(place / "to_k", attended, inner, nn::Linear<P>::Bias::absent),
-        value_(place / "to_v", attended, inner, nn::Linear<P>::Bias::absent),
+      : query_(place / "to_q", inner, inner, nn::Bias::absent),
+        key_(place / "to_k", attended, inner, nn::Bias::absent),
+        value_(place / "to_v", attended, inner, nn::Bias::absent),
         out_(place / "to_out.0", inner, inner),
         heads_(heads) {}
 

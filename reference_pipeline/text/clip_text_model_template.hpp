@@ -88,7 +88,7 @@ class ClipTextModelTemplate final : public ClipTextModel {
       layers_.emplace_back(place / "encoder.layers" / i, config);
     if (config.projects)
       projection_.emplace(root / "text_projection", config.hidden_size, config.projection_dim,
-                          nn::Linear<P>::Bias::absent);
+                          nn::Bias::absent);
   }
 
   ClipOutput encode(std::span<const std::int32_t> ids, ClipState wanted) const override {

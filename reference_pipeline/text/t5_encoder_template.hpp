@@ -29,7 +29,7 @@ template <PolicyType P>
 class T5Layer {
  public:
   using Activation = typename P::activation;
-  static constexpr auto no_bias = nn::Linear<P>::Bias::absent;
+  static constexpr auto no_bias = nn::Bias::absent;
 
   T5Layer(const nn::ParameterPath& place, const T5Config& config)
       : attention_norm_(place / "layer.0.layer_norm", config.d_model, config.layer_norm_epsilon),

@@ -53,7 +53,7 @@ class ResidualBlock {
   /// runs twice: for the second norm's statistics, and for what is normalised with them.
   template <class Picture>
   void in_bands(const Picture& x, const Bands& bands, Tensor<Activation>& to) const {
-    nn::GroupStatistics statistics1 = norm1_.no_statistics(), statistics2 = norm2_.no_statistics();
+    nn::GroupStatistics statistics1 = norm1_.empty_statistics(), statistics2 = norm2_.empty_statistics();
     bands.for_each_of_statistics(x.channels(), [&](const Rows& rows) { statistics1.add(x.rows(rows)); });
     const Tensor<f32> moments1 = norm1_.moments(statistics1);
     const auto hidden_rows = [&](const Rows& rows) {

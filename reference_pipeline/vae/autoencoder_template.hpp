@@ -105,7 +105,7 @@ class DecoderTemplate final : public Decoder {
  private:
   HostTensor<f32> last_in_bands(const Tensor<Activation>& x, const Bands& bands) const {
     const std::int64_t height = x.shape()[1], width = x.shape()[2];
-    nn::GroupStatistics statistics = norm_out_.no_statistics();
+    nn::GroupStatistics statistics = norm_out_.empty_statistics();
     bands.for_each_of_statistics(x.columns(), [&](const Rows& rows) { statistics.add(rows_of(x, rows)); });
     const Tensor<f32> moments = norm_out_.moments(statistics);
     HostTensor<f32> pixels(Shape{1, height, width, config_.out_channels});

@@ -76,7 +76,7 @@ TEST_CASE("components take their own precision over the rest") {
   options.vae = precision_of<f32>;
   options.text = precision_of<bf16>;
   const families::ComponentChoices choices = resolved_components(options, {});
-  CHECK(choices.transformer == memory);
+  CHECK(choices.denoiser == memory);
   CHECK(choices.vae == PolicyChoice{precision_of<f32>, false, false, false});  // f32 has nothing to cast up
   CHECK(choices.text_encoder == PolicyChoice{precision_of<bf16>, false, true, false});
   CHECK(policy_text(choices) == "transformer memory, text bf16+upcast-attention, vae quality");

@@ -59,12 +59,12 @@ const std::map<std::string, std::set<std::string>> used_classes{
     {"vae", {"Conv", "Matmul", "Attention", "Norm", "Pointwise"}}};
 
 void check_run(const flux::ComponentChoices& choices) {
-  INFO("transformer " << to_string(choices.transformer) << ", text " << to_string(choices.text_encoder)
+  INFO("transformer " << to_string(choices.denoiser) << ", text " << to_string(choices.text_encoder)
                       << ", vae " << to_string(choices.vae));
   const std::map<std::string, std::map<std::string, Row>> tables{
       {"text_encoder", table_of(choices.text_encoder)},
       {"text_encoder_2", table_of(choices.of(families::Role::second_text_encoder))},
-      {"transformer", table_of(choices.transformer)},
+      {"transformer", table_of(choices.denoiser)},
       {"vae", table_of(choices.vae)}};
   const Golden golden("dev_f32");
   Collector collector;

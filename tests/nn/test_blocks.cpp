@@ -97,7 +97,7 @@ TEST_CASE("a file that holds something else than the blocks that are asked for i
   MemorySource source;
   source.add<f16>("weight", {70, 50}, thirds(3500));
   const nn::ParameterPath place(source);
-  const auto load = [&] { nn::Linear<P>(place, 50, 70, nn::Linear<P>::Bias::absent); };
+  const auto load = [&] { nn::Linear<P>(place, 50, 70, nn::Bias::absent); };
   const std::string message = message_of(load);
   CHECK_THAT(message, Catch::Contains("'weight'") && Catch::Contains("f16") && Catch::Contains("blocks32"));
   // Nor do scalars come out of blocks that the library does not know.

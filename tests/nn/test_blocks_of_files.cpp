@@ -74,6 +74,6 @@ TEST_CASE("blocks of a file are taken whole, and reported", "[blocks]") {
   std::memcpy(static_cast<void*>(blocks.data()), bytes.data(), bytes.size());
   source.add<q8_0>("weight", {64, 64}, blocks.view());
   using P = Policy<Storage<bf16>>;
-  const nn::Linear<P> layer(nn::ParameterPath(source), 64, 64, nn::Linear<P>::Bias::absent);
+  const nn::Linear<P> layer(nn::ParameterPath(source), 64, 64, nn::Bias::absent);
   CHECK(source.bytes_taken() == bytes.size());
 }

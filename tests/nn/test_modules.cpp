@@ -52,8 +52,7 @@ TEMPLATE_LIST_TEST_CASE("a linear layer multiplies by its weight's rows and adds
   source.add<f16>("layer.bias", {out}, bias);
   source.add<bf16>("bare.weight", {out, in}, weight);
   const nn::ParameterPath root(source);
-  const nn::Linear<P> layer(root / "layer", in, out),
-      bare(root / "bare", in, out, nn::Linear<P>::Bias::absent);
+  const nn::Linear<P> layer(root / "layer", in, out), bare(root / "bare", in, out, nn::Bias::absent);
   CHECK(source.bytes_taken() == source.total_bytes());
 
   const Tensor<f32> x = exact_tensor({1, rows, in}, 3);
@@ -83,7 +82,7 @@ TEMPLATE_LIST_TEST_CASE("a linear layer writes into a slice, and nowhere else", 
   Tensor<Activation> wide(Shape{6, 8});
   const auto mark = convert<Activation>(9.0f);
   std::fill(wide.values().begin(), wide.values().end(), mark);
-  layer.into(x, wide.view().columns_between(2, 3), ActivationFunction::silu);
+  layer.into(x, ActivationFunction::silu, wide.view().columns_between(2, 3));
   for (std::int64_t r = 0; r < 6; ++r)
     for (std::int64_t c = 0; c < 8; ++c) {
       const bool inside = c >= 2 && c < 5;
@@ -183,7 +182,7 @@ TEST_CASE("a module refuses weights of another size, and weights that are not th
   const nn::ParameterPath root(source);
   CHECK_THROWS_AS(nn::Linear<P>(root / "a", 3, 4), InputError);
   CHECK_THROWS_AS(nn::Linear<P>(root / "a", 4, 3), InputError);  // the bias is for four
-  CHECK_NOTHROW(nn::Linear<P>(root / "a", 4, 3, nn::Linear<P>::Bias::absent));
+  CHECK_NOTHROW(nn::Linear<P>(root / "a", 4, 3, nn::Bias::absent));
   CHECK_THROWS_AS(nn::Linear<P>(root / "b", 4, 3), InputError);
   CHECK_THROWS_AS(nn::Conv2d<P>(root / "c", 4, 3, 3), InputError);
   CHECK_THROWS_AS(nn::LayerNorm<P>(root / "a", 4, 1e-5f), InputError);

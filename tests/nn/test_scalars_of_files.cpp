@@ -142,6 +142,6 @@ TEST_CASE("layers of narrow storage round what their file has, as they are loade
 
 TEST_CASE("all bytes of a matrix that stays narrow count as taken, at any address", "[narrow]") {
   const MemorySource source = in_both<f16>({65, 32});
-  const nn::Linear<F32> layer(nn::ParameterPath(source) / "narrow", 32, 65, nn::Linear<F32>::Bias::absent);
+  const nn::Linear<F32> layer(nn::ParameterPath(source) / "narrow", 32, 65, nn::Bias::absent);
   CHECK(source.bytes_taken() == std::size_t{65} * 32 * 2);
 }

@@ -25,8 +25,6 @@ class Linear {
   using BiasStorage = typename LinearWeight<P>::BiasStorage;
   using Result = typename precisions<P, Matmul>::result;
 
-  enum class Bias : bool { absent, present };
-
   /// Loads "weight" [out_features, in_features] and, unless absent, "bias" [out_features].
   Linear(const ParameterPath& place, std::int64_t in_features, std::int64_t out_features,
          Bias bias = Bias::present)
@@ -38,17 +36,21 @@ class Linear {
     return linear<P>(x, weight_, {.activation = activate});
   }
   template <ScalarArray X>
-  void into(const X& x, View<Result> out, ActivationFunction activate = ActivationFunction::none) const {
+  void into(const X& x, ActivationFunction activate, View<Result> out) const {
     linear_into<P>(x, weight_, {.activation = activate}, out);
+  }
+  template <ScalarArray X>
+  void into(const X& x, View<Result> out) const {
+    into(x, ActivationFunction::none, out);
   }
 
  private:
   static LinearWeight<P> packed(const ParameterPath& place, std::int64_t in_features,
-                                std::int64_t out_features, Bias with_bias) {
+                                std::int64_t out_features, Bias has_bias) {
     const ParameterPath weight = place / "weight";
     const Parameter parameter = weight.find({out_features, in_features});
     HostTensor<BiasStorage> bias;
-    if (with_bias == Bias::present) bias = load_host_tensor<BiasStorage>(place / "bias", {out_features});
+    if (has_bias == Bias::present) bias = load_host_tensor<BiasStorage>(place / "bias", {out_features});
     if constexpr (backend::holds_blocks_of_files<Storage>)
       if (LinearWeight<P>::bytes_in_blocks(parameter.dtype, out_features, in_features) ==
           std::ssize(parameter.bytes))

@@ -22,25 +22,25 @@ class NormParameters {
   using Result = typename precisions<P, Norm>::result;
 
  protected:
-  NormParameters(const ParameterPath& place, std::int64_t size, bool with_bias, double epsilon)
-      : weight_(load_tensor<Storage>(place / "weight", {size})), epsilon_(epsilon) {
-    if (with_bias) bias_ = load_tensor<Storage>(place / "bias", {size});
+  NormParameters(const ParameterPath& place, std::int64_t size, Bias bias, double eps)
+      : weight_(load_tensor<Storage>(place / "weight", {size})), eps_(eps) {
+    if (bias == Bias::present) bias_ = load_tensor<Storage>(place / "bias", {size});
   }
 
   Tensor<Storage> weight_, bias_;
-  double epsilon_;
+  double eps_;
 };
 
 /// Layer normalisation over the last dimension (Ba et al. 2016).
 template <PolicyType P>
 class LayerNorm : NormParameters<P> {
  public:
-  LayerNorm(const ParameterPath& place, std::int64_t size, double epsilon)
-      : NormParameters<P>(place, size, true, epsilon) {}
+  LayerNorm(const ParameterPath& place, std::int64_t size, double eps)
+      : NormParameters<P>(place, size, Bias::present, eps) {}
 
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> operator()(const X& x) const {
-    return layer_norm<P>(x, this->weight_.view(), this->bias_.view(), {.eps = this->epsilon_});
+    return layer_norm<P>(x, this->weight_.view(), this->bias_.view(), {.eps = this->eps_});
   }
 };
 
@@ -50,17 +50,17 @@ class RmsNorm : NormParameters<P> {
  public:
   using typename NormParameters<P>::Result;
 
-  RmsNorm(const ParameterPath& place, std::int64_t size, double epsilon)
-      : NormParameters<P>(place, size, false, epsilon) {}
+  RmsNorm(const ParameterPath& place, std::int64_t size, double eps)
+      : NormParameters<P>(place, size, Bias::absent, eps) {}
 
   template <ScalarArray X>
   Tensor<Result> operator()(const X& x) const {
-    return rms_norm<P>(x, this->weight_.view(), {.eps = this->epsilon_});
+    return rms_norm<P>(x, this->weight_.view(), {.eps = this->eps_});
   }
   /// Normalises each head of x [..., heads * size].
   template <ScalarArray X>
   void heads_into(const X& x, View<Result> out) const {
-    rms_norm_heads_into<P>(x, this->weight_.view(), {.eps = this->epsilon_}, out);
+    rms_norm_heads_into<P>(x, this->weight_.view(), {.eps = this->eps_}, out);
   }
 };
 
@@ -69,8 +69,8 @@ class RmsNorm : NormParameters<P> {
 template <PolicyType P>
 class GroupNorm : NormParameters<P> {
  public:
-  GroupNorm(const ParameterPath& place, std::int64_t groups, std::int64_t channels, double epsilon)
-      : NormParameters<P>(place, channels, true, epsilon), groups_(groups) {}
+  GroupNorm(const ParameterPath& place, std::int64_t groups, std::int64_t channels, double eps)
+      : NormParameters<P>(place, channels, Bias::present, eps), groups_(groups) {}
 
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> operator()(
@@ -79,9 +79,9 @@ class GroupNorm : NormParameters<P> {
   }
 
   /// For an image that comes in parts: what is gathered from all of them first …
-  GroupStatistics no_statistics() const { return GroupStatistics(groups_); }
+  GroupStatistics empty_statistics() const { return GroupStatistics(groups_); }
   /// … what each of them is normalised with then …
-  Tensor<f32> moments(const GroupStatistics& whole) const { return whole.moments(this->epsilon_); }
+  Tensor<f32> moments(const GroupStatistics& whole) const { return whole.moments(this->eps_); }
   /// … and a part so normalised.
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> with(
@@ -91,7 +91,7 @@ class GroupNorm : NormParameters<P> {
 
  private:
   GroupNormOptions options(ActivationFunction activate) const {
-    return {.groups = groups_, .eps = this->epsilon_, .activation = activate};
+    return {.groups = groups_, .eps = this->eps_, .activation = activate};
   }
 
   std::int64_t groups_;

@@ -29,6 +29,9 @@
 
 namespace precast::nn {
 
+/// Whether a module has a bias.
+enum class Bias : bool { absent, present };
+
 inline namespace PRECAST_BACKEND {
 
 /// A dotted place in a source: `place / "attn" / "to_q"` names what lies under "attn.to_q".

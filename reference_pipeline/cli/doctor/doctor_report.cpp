@@ -231,7 +231,7 @@ Json doctor_json(const DoctorReport& report) {
                    {"verdict", to_string(report.recommendation->verdict)},
                    {"reason", report.recommendation->reason},
                    {"policies",
-                    {{"denoiser", families::spelling(choices.transformer)},
+                    {{"denoiser", families::spelling(choices.denoiser)},
                      {"text_encoder", families::spelling(choices.text_encoder)},
                      {"vae", families::spelling(choices.vae)}}},
                    {"command", report.command},

@@ -111,7 +111,7 @@ std::optional<PolicyChoice> widened(const PolicyChoice& choice, watch::Cure cure
 std::optional<families::ComponentChoices> with_cast(families::ComponentChoices choices,
                                                     bool PolicyChoice::*cast) {
   const families::ComponentChoices before = choices;
-  for (PolicyChoice* const choice : {&choices.transformer, &choices.text_encoder, &choices.vae}) {
+  for (PolicyChoice* const choice : {&choices.denoiser, &choices.text_encoder, &choices.vae}) {
     choice->*cast = true;
     *choice = nearest_path(*choice);
     if (!path_compiled(*choice)) return std::nullopt;
@@ -139,7 +139,7 @@ families::ComponentChoices with_role(families::ComponentChoices choices, familie
                                      const PolicyChoice& choice) {
   switch (role) {
     case families::Role::denoiser:
-      choices.transformer = choice;
+      choices.denoiser = choice;
       break;
     case families::Role::vae:
       choices.vae = choice;
@@ -210,7 +210,7 @@ const Examination& Examiner::examine(const families::ComponentChoices& choices) 
 
 Treatment Examiner::treat(const families::ComponentChoices& choices) {
   Treatment treatment{choices, {}, false};
-  if (families::added_preset(choices.transformer)) {  // of which there is no other path
+  if (families::added_preset(choices.denoiser)) {  // of which there is no other path
     treatment.cured = examine(choices).finite;
     return treatment;
   }

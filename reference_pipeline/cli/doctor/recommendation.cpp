@@ -23,9 +23,7 @@ Verdict verdict_of(const Examination& examination, const Examination& reference)
 const Examination& reference_of(std::span<const Examined> policies) {
   const Examination* best = nullptr;
   const auto consider = [&](const Examination* run) {
-    const auto width = [](const Examination& of) {
-      return families::bytes_per_value(of.choices.transformer);
-    };
+    const auto width = [](const Examination& of) { return families::bytes_per_value(of.choices.denoiser); };
     if (run && run->finite && (!best || width(*run) > width(*best))) best = run;
   };
   for (const Examined& policy : policies) consider(policy.found);
@@ -41,7 +39,7 @@ std::optional<Recommendation> recommend(std::span<const Examined> policies, cons
     for (const Examined& policy : policies) {
       const Examination& run = policy.final_run();
       if (policy.candidate && verdict_of(run, reference) == wanted)
-        candidates.push_back({{policy.name, run.choices.transformer, {}}, run.needed_bytes});
+        candidates.push_back({{policy.name, run.choices.denoiser, {}}, run.needed_bytes});
     }
     if (candidates.empty()) continue;
     const AutoChoice chosen = choose_preset(machine, candidates);
@@ -67,7 +65,7 @@ std::string policy_header(const families::ComponentChoices& choices, std::span<c
   }
   return text + "#pragma once\n\n#include <precast/policy/presets.hpp>\n\nnamespace recommended {\n\n" +
          "using namespace precast;\n\n" + "using ModelPolicy =\n    Mixed<Transformer<" +
-         families::spelling(choices.transformer) + ">,\n          TextEncoder<" +
+         families::spelling(choices.denoiser) + ">,\n          TextEncoder<" +
          families::spelling(choices.text_encoder) + ">,\n          Vae<" + families::spelling(choices.vae) +
          ">>;\n\n}  // namespace recommended\n";
 }

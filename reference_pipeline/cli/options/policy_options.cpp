@@ -286,10 +286,9 @@ std::vector<std::string> policy_arguments(const std::string& text) {
 }
 
 std::string policy_text(const families::ComponentChoices& choices) {
-  if (choices == families::ComponentChoices::all(choices.transformer))
-    return policy_text(choices.transformer);
+  if (choices == families::ComponentChoices::all(choices.denoiser)) return policy_text(choices.denoiser);
   const std::string text = policy_text(choices.text_encoder);
-  return "transformer " + policy_text(choices.transformer) + ", " +
+  return "transformer " + policy_text(choices.denoiser) + ", " +
          (choices.second_text_encoder ? "clip " + text + ", t5 " + policy_text(*choices.second_text_encoder)
                                       : "text " + text) +
          ", vae " + policy_text(choices.vae);
