@@ -182,7 +182,7 @@ def at_product_rate(samples, name):
 
 
 def required(samples, name, key):
-    """What issues 3 and 13 ask of a value: (at least or at most, limit), or None."""
+    """What is required of a value: (at least or at most, limit), or None. docs/benchmarks.md says why."""
     kind, policy = name.split("/")[:2]
     if kind in BLOCKS:
         if key == "share" and policy in ("f32", "bf16"):

@@ -9,6 +9,7 @@
 
 #include <casting/knapsack.hpp>
 #include <casting/relaxation.hpp>
+#include <families/seconds_since.hpp>
 
 namespace precast::casting {
 
@@ -84,9 +85,7 @@ class Search {
 
   bool no_better(double bound) const { return bound >= best_value_ * (1 - rounding); }
 
-  bool out_of_time() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count() > limits_.seconds;
-  }
+  bool out_of_time() const { return families::seconds_since(start_) > limits_.seconds; }
 
   /// Groups by how far their second-best alternative is from the relaxation.
   void order_by_distance(WideRange slope) {

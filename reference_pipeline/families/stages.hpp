@@ -13,6 +13,7 @@
 #include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
 #include <families/request.hpp>
+#include <families/seconds_since.hpp>
 
 #include <precast/memory/dry_run.hpp>
 
@@ -30,10 +31,6 @@ struct Reporter {
   explicit operator bool() const { return static_cast<bool>(callback); }
   void operator()(const Progress& at) const { callback(at); }
 };
-
-inline double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// How many pictures a request is for.
 inline std::int64_t pictures(const Request& request) {

@@ -14,7 +14,6 @@ The same 34 of 336 (kind, colour, background) triples are held out (draw.held_ou
 """
 
 import argparse
-import fcntl
 import json
 import pathlib
 import random
@@ -38,30 +37,11 @@ VARIANTS = 4  # moved copies of each training picture
 SHAPES = parts_sd.HERE / "model"
 
 
-class Turn:
-    """One heavy process at a time on a shared machine: holds a lock file, and lets go of it once a minute."""
-
-    def __init__(self, path):
-        self.file = open(path, "a") if path else None
-        self.since = 0.0
-
-    def take(self):
-        """Called between steps; returns the seconds that it waited."""
-        if not self.file or time.time() - self.since < 60:
-            return 0.0
-        begin = time.time()
-        fcntl.flock(self.file, fcntl.LOCK_UN)
-        time.sleep(0.3)
-        fcntl.flock(self.file, fcntl.LOCK_EX)
-        self.since = time.time()
-        return self.since - begin
-
-
 def load_clip():
     return CLIPTextModel.from_pretrained(SHAPES / "text_encoder").float().eval().requires_grad_(False)
 
 
-def make_latents(work, turn, batch=64):
+def make_latents(work, batch=64):
     rng = np.random.default_rng(4)
     known = draw.training_descriptions()
     plain = AutoencoderKL.from_pretrained(SHAPES / "vae").float().eval().requires_grad_(False)
@@ -69,7 +49,6 @@ def make_latents(work, turn, batch=64):
     found = []
     count = len(known) * VARIANTS
     for start in range(0, count, batch):
-        turn.take()
         drawn = []
         for i in range(start, min(start + batch, count)):
             jitter = (*rng.uniform(-1, 1, 2), rng.uniform(0.97, 1.03))
@@ -115,7 +94,7 @@ class Samples:
         return x, self.encode(lines)
 
 
-def train_unet(work, minutes, turn, batch, rate, resume):
+def train_unet(work, minutes, batch, rate, resume):
     torch.manual_seed(7)
     F.scaled_dot_product_attention = attention
     samples, model = Samples(work, 8), parts_sd.make_unet()
@@ -132,7 +111,6 @@ def train_unet(work, minutes, turn, batch, rate, resume):
     log("unet", sum(p.numel() for p in model.parameters()), "parameters")
     average, budget, total, saved = parts.Average(model, 0.998), Budget(minutes), 0.0, time.time()
     while budget.progress() < 1:
-        turn.take()
         x, hidden = samples.batch(batch, 0.1, 0.15)
         # What kind of shape it is, learned last, is decided at middle noise: half of the steps are there.
         t = torch.where(torch.rand(batch) < 0.5, torch.rand(batch), torch.sigmoid(torch.randn(batch) - 0.3))
@@ -213,18 +191,16 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--resume", action="store_true", help="the UNet goes on from its checkpoint")
-    parser.add_argument("--lock", help="a file that is held while this computes, and let go of once a minute")
     parser.add_argument("--output", type=pathlib.Path, default=parts_sd.HERE / "model_sd")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     given.work.mkdir(parents=True, exist_ok=True)
-    turn = Turn(given.lock)
     for stage in given.stages.split(","):
         log("stage", stage)
         if stage == "latents":
-            make_latents(given.work, turn)
+            make_latents(given.work)
         elif stage == "unet":
-            train_unet(given.work, given.unet_minutes, turn, given.batch, given.rate, given.resume)
+            train_unet(given.work, given.unet_minutes, given.batch, given.rate, given.resume)
         elif stage == "export":
             write(given.work, given.output)
         else:

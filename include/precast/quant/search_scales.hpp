@@ -18,8 +18,11 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-/// The scale of the least error: the extreme value goes near either end of the grid, and twice each scale is
-/// replaced by the one that is best for its codes.
+/// How often a scale is replaced by the one that is best for its codes.
+inline constexpr int replacements = 2;
+
+/// The scale of the least error: the extreme value goes near either end of the grid, and each scale is then
+/// replaced.
 template <class Grid, int count, class Stored>
 f32 best_scale(const f32* values, const f32* weights) {
   const f32 largest = extreme_in_lanes<count>(values);
@@ -36,7 +39,7 @@ f32 best_scale(const f32* values, const f32* weights) {
     for (int round = 0;; ++round) {
       const auto sums = try_scale<Grid, count>(values, weights, scale);
       found.offer(sums.error, {scale});
-      if (round == 2) break;
+      if (round == replacements) break;
       scale = Stored::stored(sums.squares > 0 ? sums.products / sums.squares : scale);
     }
   }
@@ -96,9 +99,9 @@ GroupScales<groups> best_group_scales(const f32* values, const f32* weights) {
   for (int first = 0; first < tries; first += lanes_of<Tries>) {
     Tries scale = AsHalf::stored(load<Tries>(scales + first));
     for (int round = 0;; ++round) {
-      const auto sums = assign(scale, integers, round < 2);
+      const auto sums = assign(scale, integers, round < replacements);
       found.offer(sums.error, {scale});
-      if (round == 2) break;
+      if (round == replacements) break;
       scale = AsHalf::stored(sums.squares > 0 ? sums.products / sums.squares : scale);
     }
   }

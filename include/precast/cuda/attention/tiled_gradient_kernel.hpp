@@ -37,8 +37,8 @@ struct TiledGradientArguments {
 /// products. Each is kept as Types::inside between the steps. The scaled score is rounded, as that in log_sum
 /// is: of a large one, fused with the difference, rounding alone would be more than e^x can take.
 template <class Types>
-PRECAST_DEVICE void weight_and_gradient(f32& score, f32& product, f32 scale, f32 log_sum, f32 delta,
-                                        bool seen) {
+PRECAST_DEVICE void to_weight_and_gradient(f32& score, f32& product, f32 scale, f32 log_sum, f32 delta,
+                                           bool seen) {
   const auto kept = [](f32 x) {
     return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(x), x);
   };
@@ -150,8 +150,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
                           key < shape.keys &&
                           (!planted<"causal ignored">(shape.causal, false) || key <= query);
         const std::int64_t row = first_score + (seen ? query : 0);
-        weight_and_gradient<Types>(scores.at(i, j), products.at(i, j), shape.scale,
-                                   seen ? given.log_sums[row] : 0.0f, seen ? given.deltas[row] : 0.0f, seen);
+        to_weight_and_gradient<Types>(scores.at(i, j), products.at(i, j), shape.scale,
+                                      seen ? given.log_sums[row] : 0.0f, seen ? given.deltas[row] : 0.0f,
+                                      seen);
       }
     }
     Products::results(of_left, products, left);

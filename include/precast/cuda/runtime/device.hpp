@@ -106,23 +106,21 @@ inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {
   }
   Device device{number, properties.name, 10 * properties.major + properties.minor,
                 static_cast<std::int64_t>(properties.totalGlobalMem), 0};
+  const std::string described = "CUDA device " + std::to_string(number) + " (" + device.name + ")";
   if (device.capability < least_capability)
-    return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
-                              ") has compute capability " + std::to_string(properties.major) + "." +
+    return {std::nullopt, described + " has compute capability " + std::to_string(properties.major) + "." +
                               std::to_string(properties.minor) + ": Precast's kernels need 8.0 or newer"};
   int has_pools = 1;
   if (cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, number) == cudaSuccess &&
       !has_pools)
-    return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
-                              ") has no pools of memory (cudaMallocAsync), which tensors take theirs from"};
+    return {std::nullopt,
+            described + " has no pools of memory (cudaMallocAsync), which tensors take theirs from"};
   const detail::AnswersOfDevice answers = detail::ask_device(number, probe);
   if (answers.start != cudaSuccess)
-    return {std::nullopt, "CUDA device " + std::to_string(number) + " (" + device.name +
-                              ") does not start: " + cudaGetErrorString(answers.start)};
+    return {std::nullopt, described + " does not start: " + cudaGetErrorString(answers.start)};
   if (answers.code != cudaSuccess)
     return {std::nullopt,
-            "CUDA device " + std::to_string(number) + " (" + device.name +
-                ") does not run the kernels of this program (" + cudaGetErrorString(answers.code) +
+            described + " does not run the kernels of this program (" + cudaGetErrorString(answers.code) +
                 "): build it with -DPRECAST_CUDA_ARCHITECTURES=" + std::to_string(device.capability)};
   device.free_memory = static_cast<std::int64_t>(answers.free_memory);
   return {device, {}};
