@@ -99,10 +99,7 @@ io::FileDescriptor locked(const std::filesystem::path& path) {
     io::FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!file.valid() || !file.lock()) return {};
     // Whoever had the lock has replaced the file, which was waited for in vain then.
-    struct stat own {
-    }, named{};
-    if (::fstat(file.get(), &own) != 0 || ::stat(path.c_str(), &named) != 0) return {};
-    if (own.st_dev == named.st_dev && own.st_ino == named.st_ino) return file;
+    if (file.is_at(path)) return file;
   }
 }
 

@@ -1,6 +1,10 @@
 // LineFile: a file that grows by whole lines, and is one writer's.
+#include <atomic>
+#include <barrier>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <catch2/catch.hpp>
 #include <io/input_errors.hpp>
@@ -25,4 +29,31 @@ TEST_CASE("a file of lines that is being written is left to its writer") {
   io::LineFile second(path, "one\n");
   second.append("three");
   CHECK(read_text(path) == "one\nthree\n");
+}
+
+TEST_CASE("of several that begin a file of lines at once one has it, whether it was there or not") {
+  const TemporaryFolder folder;
+  constexpr int writers = 4;
+  for (int round = 0; round < 200; ++round) {
+    INFO(round);
+    const auto path = folder.path() / ("log" + std::to_string(round / 2));
+    std::atomic<int> count = 0;
+    std::barrier together(writers);
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < writers; ++i)
+      threads.emplace_back([&] {
+        std::optional<io::LineFile> file;
+        together.arrive_and_wait();
+        try {
+          file.emplace(path);
+          ++count;
+          file->append("one");
+        } catch (const InputError&) {
+        }
+        together.arrive_and_wait();
+      });
+    threads.clear();
+    REQUIRE(count == 1);
+    REQUIRE(read_text(path) == "one\n");
+  }
 }

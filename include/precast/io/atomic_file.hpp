@@ -140,11 +140,12 @@ class AtomicFile {
     sync();
     if (file_.close() != 0) fail(errno);
     give_name();
-    committed_ = true;
-    // The rename itself survives a power cut only once the folder is on the disk; the file is whole either
-    // way.
-    const FileDescriptor folder(::open(temporary_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.valid()) ::fsync(folder.get());
+  }
+  /// The same, but the file stays open to be written on: locked since before it had its name.
+  FileDescriptor commit_open() {
+    sync();
+    give_name();
+    return std::move(file_);
   }
 
  private:
@@ -158,7 +159,16 @@ class AtomicFile {
     ::fchmod(file_.get(), facts.st_mode & 0777);
   }
 
-  void give_name() const {
+  void give_name() {
+    rename();
+    committed_ = true;
+    // The rename itself survives a power cut only once the folder is on the disk; the file is whole either
+    // way.
+    const FileDescriptor folder(::open(temporary_.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.valid()) ::fsync(folder.get());
+  }
+
+  void rename() const {
     if (old_ == OldFile::kept) {
       if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) return;
       if (errno == EEXIST) refuse_to_replace();

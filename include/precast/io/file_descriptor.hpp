@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace precast::io {
@@ -40,6 +42,14 @@ class FileDescriptor {
   /// Locks the file as try_lock() does. Whether somebody else has it locked: not where its file system has no
   /// locks, which leaves it to the user to start one program at a time.
   bool is_locked_by_another() const { return valid() && !try_lock() && errno == EWOULDBLOCK; }
+
+  /// Whether a path leads to this file: another may have been renamed over it since it was opened.
+  bool is_at(const std::filesystem::path& path) const {
+    struct stat own {
+    }, named{};
+    return ::fstat(descriptor_, &own) == 0 && ::stat(path.c_str(), &named) == 0 &&
+           own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+  }
 
  private:
   int descriptor_ = -1;

@@ -23,14 +23,11 @@ class LineFile {
   explicit LineFile(const std::filesystem::path& path, std::string_view kept = {})
       : path_(followed_link(path)),  // of a descriptor in /proc, what it was opened as
         size_(static_cast<off_t>(kept.size())) {
-    {
-      const FileDescriptor old(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-      require_unlocked(old);
-    }
-    write_file(path_, kept);
-    file_ = FileDescriptor(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-    if (!file_.valid()) throw system_error(path_, "cannot be written", errno, "choose another place for it");
-    require_unlocked(file_);
+    const FileDescriptor old = locked_old();  // until the new one, which is locked too, has its name
+    AtomicFile file(path_, is_there(path_) ? OldFile::replaced : OldFile::kept);
+    file.write(kept);
+    file_ = file.commit_open();
+    ::fcntl(file_.get(), F_SETFL, O_APPEND);
   }
 
   /// Adds a line, which has no newline of its own.
@@ -52,10 +49,14 @@ class LineFile {
   }
 
  private:
-  /// Locks a file for as long as it stays open.
-  void require_unlocked(const FileDescriptor& file) const {
-    if (file.is_locked_by_another())
-      throw file_error(path_, "another run writes it: wait for its end, or name another file");
+  /// The file that is there, locked; not valid where there is none.
+  FileDescriptor locked_old() const {
+    for (;;) {
+      FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+      if (file.is_locked_by_another())
+        throw file_error(path_, "another run writes it: wait for its end, or name another file");
+      if (!file.valid() || file.is_at(path_)) return file;  // else another run has just replaced it
+    }
   }
 
   std::filesystem::path path_;

@@ -47,7 +47,9 @@ class MappedFile {
     if (size_ == 0) return;  // an empty map is an error to mmap
     void* address = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (address == MAP_FAILED)
-      throw system_error(path_, "cannot be mapped into memory", errno, "raise the limit on address space");
+      throw system_error(path_, "cannot be mapped into memory", errno,
+                         errno == ENOMEM ? "raise the limit on address space"
+                                         : "copy it to a file system whose files can be");
     data_ = static_cast<const std::byte*>(address);
     if (is_pointer_of_git_lfs(text())) {
       ::munmap(address, size_);

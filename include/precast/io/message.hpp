@@ -60,6 +60,8 @@ inline InputError system_error(const std::filesystem::path& path, const std::str
 /// An InputError for a file that could not be written, with what helps against this errno.
 inline InputError write_error(const std::filesystem::path& path, int error_number) {
   const bool is_full = error_number == ENOSPC || error_number == EDQUOT;
+  if (error_number == EFAULT)  // its bytes are in a map of another file
+    return file_error(path, "could not be written: a file that is read for it became shorter: get that anew");
   return system_error(path, "could not be written", error_number,
                       is_full                 ? "free some space, or choose another place"
                       : error_number == EFBIG ? "raise the limit on the size of files (ulimit -f)"
