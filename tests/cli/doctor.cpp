@@ -183,6 +183,7 @@ TEST_CASE("doctor: a preset that overflows is cured by what its trace names, com
       CHECK(policy["verdict"] == "overflows");
       CHECK(policy["black"] == true);
       CHECK(policy["seconds"].is_null());
+      CHECK(policy["headroom"].is_null());
       CHECK(policy["treatment"]["changes"] == failure.changes);
       CHECK(policy["treatment"]["cured"] == true);
       CHECK(policy["treatment"]["run"]["psnr"] > 30);

@@ -175,7 +175,7 @@ Json run_json(const Examination& run, const Examination& reference) {
   const std::string why = trouble(run);
   return {{"policy", policy_text(run.choices)},
           {"verdict", to_string(verdict_of(run, reference))},
-          {"headroom", json_number(run.headroom())},
+          {"headroom", run.finite ? json_number(run.headroom()) : Json()},
           {"psnr", psnr ? json_number(*psnr) : Json()},
           {"seconds", run.finite ? Json(run.seconds) : Json()},
           {"step_seconds", run.finite ? Json(run.step_seconds) : Json()},
