@@ -191,9 +191,9 @@ TEST_CASE("the printed table is the op table") {
   const auto row = [&](std::string_view op) {
     return *std::find_if(rows.begin(), rows.end(), [&](const OpRow& r) { return r.op == op; });
   };
-  CHECK(row("Attention") == OpRow{"Attention", "f16", "f32", "f32", "f32", "f16"});
-  CHECK(row("Matmul") == OpRow{"Matmul", "f16", "f16", "f32", "", "f16"});
-  CHECK(row("Pointwise") == OpRow{"Pointwise", "f16", "as given", "", "f32", "f16"});
+  CHECK(row("Attention") == OpRow{"Attention", {"f16", "f32", "f32", "f32", "f16"}});
+  CHECK(row("Matmul") == OpRow{"Matmul", {"f16", "f16", "f32", "", "f16"}});
+  CHECK(row("Pointwise") == OpRow{"Pointwise", {"f16", "as given", "", "f32", "f16"}});
   CHECK(policy_tables_json(memory)["ops"]["Matmul"]["inside"].is_null());
   CHECK(policy_tables_json(memory)["preset"] == "memory");
 }

@@ -55,6 +55,23 @@ struct OpDtypes {
   static constexpr bool saturate = Saturates;
 };
 
+/// Those five by name, as tables and traces print them; empty where an op class has no such value.
+struct DtypeNames {
+  std::string_view storage, operand, accumulate, inside, result;
+
+  friend constexpr bool operator==(const DtypeNames&, const DtypeNames&) = default;
+};
+
+/// The names in a row of the op table.
+template <class Types>
+constexpr DtypeNames dtype_names() {
+  return {.storage = dtype_name<typename Types::storage>(),
+          .operand = dtype_name<typename Types::operand>(),
+          .accumulate = dtype_name<typename Types::accumulate>(),
+          .inside = dtype_name<typename Types::inside>(),
+          .result = dtype_name<typename Types::result>()};
+}
+
 namespace detail {
 
 template <class T>
