@@ -137,6 +137,11 @@ struct Row {
 template <PolicyType P, OpClass Op>
 using precisions = typename detail::Row<P, Op>::type;
 
+/// The row of a product whose right side is stored as Right. Ops, kernels and instances must agree about it.
+template <class Types, class Right, class Result = typename Types::result>
+using with_storage =
+    OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype, Result, Types::saturate>;
+
 /// The same op with every value in f32: what the watch hook compares a non-finite result with.
 template <class Types>
 using widened_to_f32 = OpDtypes<typename Types::storage, detail::f32_unless_marked<typename Types::operand>,
