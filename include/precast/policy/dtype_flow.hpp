@@ -9,10 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <precast/policy/autocast.hpp>
 #include <precast/policy/op_class.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/policy/options.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>

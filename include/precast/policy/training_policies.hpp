@@ -93,18 +93,6 @@ inline std::string to_string(const TrainingChoice& choice) {
   return text;
 }
 
-/// Calls `visitor` with each choice that is a policy, whether a build holds it or not: every regime, with
-/// each option that changes something.
-template <class Visitor>
-constexpr void for_each_training_choice(Visitor&& visitor) {
-  for (std::size_t regime = 0; regime < detail::regime_facts.size(); ++regime)
-    for (const bool attention : {false, true})
-      for (const bool matmul : {false, true})
-        for (const bool flash : {false, true})
-          if (const TrainingChoice choice{regime, attention, matmul, flash}; detail::is_policy(choice))
-            visitor(choice);
-}
-
 /// The choice that a text names: a regime or a preset, then any of +upcast-attention, +upcast-matmul, and
 /// +flash or +no-flash, each once; upcasts of f32, which change nothing, are left out. Nothing where it names
 /// none.
@@ -210,7 +198,8 @@ constexpr void visit_training_choices(std::index_sequence<I...>, Visitor&& visit
 template <Literal Name>
 using training_policy_named = decltype(detail::training_policy_of<Name>());
 
-/// Calls `visitor.operator()<P>(choice)` for each choice that is a policy.
+/// Calls `visitor.operator()<P>(choice)` for each choice that is a policy, whether a build holds it or not:
+/// every regime, with each option that changes something.
 template <class Visitor>
 constexpr void for_each_training_policy(Visitor&& visitor) {
   detail::visit_training_choices(std::make_index_sequence<8 * std::tuple_size_v<TrainingRegimes>>(), visitor);
