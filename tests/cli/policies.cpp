@@ -40,7 +40,7 @@ TEST_CASE("a precision without a preset is a plain policy") {
   options.precision = precision_of<f16>;
   CHECK_FALSE(options.automatic());
   CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, false, false, false});
-  options.upcast_attention = true;
+  options.added.upcast_attention = true;
   CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, false, true, false});
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("a precision changes a preset and keeps its other options") {
   options.preset = "memory";
   options.precision = precision_of<bf16>;
   options.no_flash = true;
-  options.upcast_matmul = true;
+  options.added.upcast_matmul = true;
   CHECK(resolved(options, {}) == PolicyChoice{precision_of<bf16>, false, true, true});
 }
 
@@ -126,11 +126,11 @@ TEST_CASE("casts that no path has together are told with the cast to add") {
   CHECK(parse_policy("f32+upcast-matmul+upcast-conv") == PolicyChoice{precision_of<f32>});  // nothing to cast
   PolicyOptions options;
   options.precision = precision_of<f16>;
-  options.upcast_conv = options.upcast_matmul = true;
+  options.added.upcast_conv = options.added.upcast_matmul = true;
   CHECK_FALSE(options.empty());
   CHECK_THROWS_AS(resolved(options, fast), UsageError);
   CHECK_THROWS_AS(resolved_components(options, fast), UsageError);
-  options.upcast_attention = true;
+  options.added.upcast_attention = true;
   CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f16>, false, true, true, true});
   options.vae = precision_of<f32>;
   CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f32>});

@@ -96,14 +96,42 @@ struct PolicyChoice {
 
   /// The same choice without options that change nothing: f32 has nothing to cast up to.
   constexpr PolicyChoice normalised() const {
-    if (precision == precision_of<f32>) return {precision, flash, false, false, false};
+    if (precision == precision_of<f32>) return {.precision = precision, .flash = flash};
     return *this;
   }
   /// The same choice for a part of a model that has no convolutions.
   constexpr PolicyChoice without_upcast_conv() const {
-    return {precision, flash, upcast_attention, upcast_matmul, false};
+    PolicyChoice without = *this;
+    without.upcast_conv = false;
+    return without;
   }
 };
+
+/// An op class that a choice can cast up.
+struct ChoiceCast {
+  bool PolicyChoice::*wanted;
+  std::string_view name;  ///< in options and paths: "attention"
+  std::string_view op;    ///< "Attention"
+};
+
+/// All of them, in the order in which texts name them.
+inline constexpr std::array choice_casts{
+    ChoiceCast{&PolicyChoice::upcast_attention, "attention", Attention::name},
+    ChoiceCast{&PolicyChoice::upcast_matmul, "matmul", Matmul::name},
+    ChoiceCast{&PolicyChoice::upcast_conv, "conv", Conv::name}};
+
+namespace detail {
+
+/// Calls `visitor(Op{}, cast)` for each cast in the order of the op table, which types and paths follow.
+template <class Visitor>
+constexpr void for_each_cast(Visitor&& visitor) {
+  AllOpClasses::for_each([&]<class Op>(Op op) {
+    for (const ChoiceCast& cast : choice_casts)
+      if (cast.op == Op::name) visitor(op, cast);
+  });
+}
+
+}  // namespace detail
 
 /// The path that does what a choice asks for, and least besides. Convolutions are cast up alone, or with both
 /// attention and linear layers: with one of these, the other is added. All other choices are paths.
@@ -121,12 +149,9 @@ constexpr bool is_path(const PolicyChoice& choice) { return nearest_path(choice)
 inline std::string to_string(const PolicyChoice& choice) {
   std::string text = "Policy<Storage<" + std::string(to_string(choice.precision)) + ">";
   std::string casts;
-  const auto cast = [&](bool wanted, std::string_view op) {
-    if (wanted) casts.append(casts.empty() ? "" : ", ").append(op);
-  };
-  cast(choice.upcast_matmul, Matmul::name);
-  cast(choice.upcast_conv, Conv::name);
-  cast(choice.upcast_attention, Attention::name);
+  detail::for_each_cast([&](auto, const ChoiceCast& cast) {
+    if (choice.*cast.wanted) casts.append(casts.empty() ? "" : ", ").append(cast.op);
+  });
   if (!casts.empty()) text += ", Upcast<" + casts + ">";
   return text + (choice.flash ? ", Flash>" : ">");
 }
@@ -151,8 +176,10 @@ constexpr PolicyChoice choice_of() {
   static_assert(in_one_precision<P>() && PathDtype<T>,
                 "The pipeline is compiled for policies of one precision of PathDtypes, with Flash and "
                 "Upcast<Attention, Matmul, Conv>.");
-  return PolicyChoice{precision_of<T>, P::flash, P::template upcasts<Attention>, P::template upcasts<Matmul>,
-                      P::template upcasts<Conv>};
+  PolicyChoice choice{.precision = precision_of<T>, .flash = P::flash};
+  detail::for_each_cast(
+      [&]<class Op>(Op, const ChoiceCast& cast) { choice.*cast.wanted = P::template upcasts<Op>; });
+  return choice;
 }
 
 }  // namespace precast
