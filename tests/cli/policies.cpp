@@ -39,21 +39,22 @@ TEST_CASE("a precision without a preset is a plain policy") {
   PolicyOptions options;
   options.precision = precision_of<f16>;
   CHECK_FALSE(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, false, false, false});
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>});
   options.added.upcast_attention = true;
-  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, false, true, false});
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>, .upcast_attention = true});
 }
 
 TEST_CASE("a precision changes a preset and keeps its other options") {
   PolicyOptions options;
   options.preset = "fast";
   options.precision = precision_of<f16>;
-  CHECK(resolved(options, {}) == PolicyChoice{precision_of<f16>, true, false, false});
+  CHECK(resolved(options, {}) == PolicyChoice{.precision = precision_of<f16>, .flash = true});
   options.preset = "memory";
   options.precision = precision_of<bf16>;
   options.no_flash = true;
   options.added.upcast_matmul = true;
-  CHECK(resolved(options, {}) == PolicyChoice{precision_of<bf16>, false, true, true});
+  CHECK(resolved(options, {}) ==
+        PolicyChoice{.precision = precision_of<bf16>, .upcast_attention = true, .upcast_matmul = true});
 }
 
 TEST_CASE("without preset and precision the machine decides") {
@@ -63,11 +64,11 @@ TEST_CASE("without preset and precision the machine decides") {
   options.preset = "auto";
   options.no_flash = true;
   CHECK(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{precision_of<bf16>, false, false, false});
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<bf16>});
   options.no_flash = false;
   options.precision = precision_of<f16>;  // of what auto chose, whose other options stay
   CHECK(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, true, false, false});
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>, .flash = true});
 }
 
 TEST_CASE("components take their own precision over the rest") {
@@ -77,8 +78,8 @@ TEST_CASE("components take their own precision over the rest") {
   options.text = precision_of<bf16>;
   const families::ComponentChoices choices = resolved_components(options, {});
   CHECK(choices.transformer == memory);
-  CHECK(choices.vae == PolicyChoice{precision_of<f32>, false, false, false});  // f32 has nothing to cast up
-  CHECK(choices.text_encoder == PolicyChoice{precision_of<bf16>, false, true, false});
+  CHECK(choices.vae == PolicyChoice{.precision = precision_of<f32>});  // f32 has nothing to cast up
+  CHECK(choices.text_encoder == PolicyChoice{.precision = precision_of<bf16>, .upcast_attention = true});
   CHECK(policy_text(choices) == "transformer memory, text bf16+upcast-attention, vae quality");
 }
 
@@ -108,7 +109,7 @@ TEST_CASE("policies have names that read back") {
     CHECK(policy_text(parse_policy(name)) == name);
   CHECK(parse_policy("f16+upcast-attention") == memory);
   CHECK(policy_text(parse_policy("f16+upcast-attention")) == "memory");
-  CHECK(parse_policy("fast+no-flash") == PolicyChoice{precision_of<bf16>, false, false, false});
+  CHECK(parse_policy("fast+no-flash") == PolicyChoice{.precision = precision_of<bf16>});
   for (const char* name : {"", "fp16", "fast+", "fast+x", "+flash", "auto"})
     CHECK_THROWS_AS(parse_policy(name), UsageError);
 }
@@ -131,7 +132,10 @@ TEST_CASE("casts that no path has together are told with the cast to add") {
   CHECK_THROWS_AS(resolved(options, fast), UsageError);
   CHECK_THROWS_AS(resolved_components(options, fast), UsageError);
   options.added.upcast_attention = true;
-  CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f16>, false, true, true, true});
+  CHECK(resolved_components(options, fast).vae == PolicyChoice{.precision = precision_of<f16>,
+                                                               .upcast_attention = true,
+                                                               .upcast_matmul = true,
+                                                               .upcast_conv = true});
   options.vae = precision_of<f32>;
   CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f32>});
 }
