@@ -8,21 +8,18 @@
 namespace precast::kernels::trained {
 namespace {
 
-/// A row for a right side of this dtype.
-template <class Types, class Right>
-using RowFor = precast::detail::with_storage<Types, Right>;
-
 template <class P, class Types>
 struct Linear {
-  static constexpr std::tuple functions{product<RowFor<Types, Stored<P>>, In<P>>};
+  static constexpr std::tuple functions{product<with_storage<Types, Stored<P>>, In<P>>};
 };
 template <class P, class Types>
 struct InputGradient {
-  static constexpr std::tuple functions{&backend::multiply<RowFor<Types, Stored<P>>, In<P>, Stored<P>>};
+  static constexpr std::tuple functions{&backend::multiply<with_storage<Types, Stored<P>>, In<P>, Stored<P>>};
 };
 template <class P, class Types>
 struct WeightGradient {
-  static constexpr std::tuple functions{&backend::multiply_over_rows<RowFor<Types, In<P>>, In<P>, In<P>>};
+  static constexpr std::tuple functions{
+      &backend::multiply_over_rows<with_storage<Types, In<P>>, In<P>, In<P>>};
 };
 template <class P, class Types>
 struct BiasGradient {

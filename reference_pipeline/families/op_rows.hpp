@@ -12,9 +12,10 @@
 
 namespace precast::families {
 
-/// A row of the op table; a name is empty where the op class has no such value.
+/// A row of the op table.
 struct OpRow {
-  std::string_view op, storage, operand, accumulate, inside, result;
+  std::string_view op;
+  DtypeNames dtypes;
 
   friend bool operator==(const OpRow&, const OpRow&) = default;
 };
@@ -23,12 +24,7 @@ struct OpRow {
 template <PolicyType P>
 std::vector<OpRow> op_rows_of() {
   std::vector<OpRow> rows;
-  AllOpClasses::for_each([&]<class Op>(Op) {
-    using Types = precisions<P, Op>;
-    rows.push_back({Op::name, dtype_name<typename Types::storage>(), dtype_name<typename Types::operand>(),
-                    dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
-                    dtype_name<typename Types::result>()});
-  });
+  AllOpClasses::for_each([&]<class Op>(Op) { rows.push_back({Op::name, dtype_names<precisions<P, Op>>()}); });
   return rows;
 }
 

@@ -33,7 +33,7 @@ Precision free_place() {
 PresetAddition::PresetAddition(AddedPreset preset) : name_(preset.name) {
   if (name_ == "auto" || find_preset(name_) || precision_named(name_))
     throw Error("preset '" + std::string(name_) + "' is there already: choose another name");
-  preset.choice = {free_place(), false, false, false};
+  preset.choice = {.precision = free_place()};
   added().push_back(std::move(preset));
 }
 

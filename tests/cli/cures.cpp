@@ -13,8 +13,13 @@ using namespace precast;
 namespace {
 
 watch::NonFinite found(std::string_view op, std::string_view inside, double in_f32, double largest_inside) {
-  const watch::OpRecord record{"vae.attn", "attention", op,          "f16", "f16", "f32",
-                               inside,     "f16",       Shape{4, 8}, 12,    0,     2};
+  const watch::OpRecord record{.path = "vae.attn",
+                               .function = "attention",
+                               .op = op,
+                               .dtypes = {"f16", "f16", "f32", inside, "f16"},
+                               .shape = Shape{4, 8},
+                               .max_abs = 12,
+                               .nans = 2};
   return {record, 19, std::numeric_limits<double>::quiet_NaN(), in_f32, largest_inside, 65504};
 }
 

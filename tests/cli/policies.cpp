@@ -39,21 +39,22 @@ TEST_CASE("a precision without a preset is a plain policy") {
   PolicyOptions options;
   options.precision = precision_of<f16>;
   CHECK_FALSE(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, false, false, false});
-  options.upcast_attention = true;
-  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, false, true, false});
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>});
+  options.added.upcast_attention = true;
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>, .upcast_attention = true});
 }
 
 TEST_CASE("a precision changes a preset and keeps its other options") {
   PolicyOptions options;
   options.preset = "fast";
   options.precision = precision_of<f16>;
-  CHECK(resolved(options, {}) == PolicyChoice{precision_of<f16>, true, false, false});
+  CHECK(resolved(options, {}) == PolicyChoice{.precision = precision_of<f16>, .flash = true});
   options.preset = "memory";
   options.precision = precision_of<bf16>;
   options.no_flash = true;
-  options.upcast_matmul = true;
-  CHECK(resolved(options, {}) == PolicyChoice{precision_of<bf16>, false, true, true});
+  options.added.upcast_matmul = true;
+  CHECK(resolved(options, {}) ==
+        PolicyChoice{.precision = precision_of<bf16>, .upcast_attention = true, .upcast_matmul = true});
 }
 
 TEST_CASE("without preset and precision the machine decides") {
@@ -63,11 +64,11 @@ TEST_CASE("without preset and precision the machine decides") {
   options.preset = "auto";
   options.no_flash = true;
   CHECK(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{precision_of<bf16>, false, false, false});
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<bf16>});
   options.no_flash = false;
   options.precision = precision_of<f16>;  // of what auto chose, whose other options stay
   CHECK(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{precision_of<f16>, true, false, false});
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>, .flash = true});
 }
 
 TEST_CASE("components take their own precision over the rest") {
@@ -77,8 +78,8 @@ TEST_CASE("components take their own precision over the rest") {
   options.text = precision_of<bf16>;
   const families::ComponentChoices choices = resolved_components(options, {});
   CHECK(choices.denoiser == memory);
-  CHECK(choices.vae == PolicyChoice{precision_of<f32>, false, false, false});  // f32 has nothing to cast up
-  CHECK(choices.text_encoder == PolicyChoice{precision_of<bf16>, false, true, false});
+  CHECK(choices.vae == PolicyChoice{.precision = precision_of<f32>});  // f32 has nothing to cast up
+  CHECK(choices.text_encoder == PolicyChoice{.precision = precision_of<bf16>, .upcast_attention = true});
   CHECK(policy_text(choices) == "transformer memory, text bf16+upcast-attention, vae quality");
 }
 
@@ -108,7 +109,7 @@ TEST_CASE("policies have names that read back") {
     CHECK(policy_text(parse_policy(name)) == name);
   CHECK(parse_policy("f16+upcast-attention") == memory);
   CHECK(policy_text(parse_policy("f16+upcast-attention")) == "memory");
-  CHECK(parse_policy("fast+no-flash") == PolicyChoice{precision_of<bf16>, false, false, false});
+  CHECK(parse_policy("fast+no-flash") == PolicyChoice{.precision = precision_of<bf16>});
   for (const char* name : {"", "fp16", "fast+", "fast+x", "+flash", "auto"})
     CHECK_THROWS_AS(parse_policy(name), UsageError);
 }
@@ -126,12 +127,15 @@ TEST_CASE("casts that no path has together are told with the cast to add") {
   CHECK(parse_policy("f32+upcast-matmul+upcast-conv") == PolicyChoice{precision_of<f32>});  // nothing to cast
   PolicyOptions options;
   options.precision = precision_of<f16>;
-  options.upcast_conv = options.upcast_matmul = true;
+  options.added.upcast_conv = options.added.upcast_matmul = true;
   CHECK_FALSE(options.empty());
   CHECK_THROWS_AS(resolved(options, fast), UsageError);
   CHECK_THROWS_AS(resolved_components(options, fast), UsageError);
-  options.upcast_attention = true;
-  CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f16>, false, true, true, true});
+  options.added.upcast_attention = true;
+  CHECK(resolved_components(options, fast).vae == PolicyChoice{.precision = precision_of<f16>,
+                                                               .upcast_attention = true,
+                                                               .upcast_matmul = true,
+                                                               .upcast_conv = true});
   options.vae = precision_of<f32>;
   CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f32>});
 }
@@ -191,9 +195,9 @@ TEST_CASE("the printed table is the op table") {
   const auto row = [&](std::string_view op) {
     return *std::find_if(rows.begin(), rows.end(), [&](const OpRow& r) { return r.op == op; });
   };
-  CHECK(row("Attention") == OpRow{"Attention", "f16", "f32", "f32", "f32", "f16"});
-  CHECK(row("Matmul") == OpRow{"Matmul", "f16", "f16", "f32", "", "f16"});
-  CHECK(row("Pointwise") == OpRow{"Pointwise", "f16", "as given", "", "f32", "f16"});
+  CHECK(row("Attention") == OpRow{"Attention", {"f16", "f32", "f32", "f32", "f16"}});
+  CHECK(row("Matmul") == OpRow{"Matmul", {"f16", "f16", "f32", "", "f16"}});
+  CHECK(row("Pointwise") == OpRow{"Pointwise", {"f16", "as given", "", "f32", "f16"}});
   CHECK(policy_tables_json(memory)["ops"]["Matmul"]["inside"].is_null());
   CHECK(policy_tables_json(memory)["preset"] == "memory");
 }

@@ -157,8 +157,12 @@ TEST_CASE("latents of other kinds are turned down by name") {
 
 TEST_CASE("a trace is one JSON object, an op a line") {
   watch::Trace trace;
-  trace.on_op({"transformer.x_embedder", "linear", "Matmul", "f16", "f16", "f32", "", "f16", Shape{1, 16, 96},
-               2.5, 0, 0});
+  trace.on_op({.path = "transformer.x_embedder",
+               .function = "linear",
+               .op = "Matmul",
+               .dtypes = {"f16", "f16", "f32", "", "f16"},
+               .shape = Shape{1, 16, 96},
+               .max_abs = 2.5});
   const auto fine = nlohmann::json::parse(trace_text(trace));
   CHECK(fine["first_non_finite"].is_null());
   REQUIRE(fine["ops"].size() == 1);
@@ -167,8 +171,13 @@ TEST_CASE("a trace is one JSON object, an op a line") {
   CHECK(fine["ops"][0]["inside"].is_null());
   CHECK(fine["ops"][0]["shape"] == nlohmann::json::array({1, 16, 96}));
   CHECK(fine["ops"][0]["max_abs"] == 2.5);
-  watch::OpRecord broken{"a",   "attention", "Attention", "f16", "f16", "f32",
-                         "f16", "f16",       Shape{2, 2}, 1,     0,     3};
+  const watch::OpRecord broken{.path = "a",
+                               .function = "attention",
+                               .op = "Attention",
+                               .dtypes = {"f16", "f16", "f32", "f16", "f16"},
+                               .shape = Shape{2, 2},
+                               .max_abs = 1,
+                               .nans = 3};
   trace.on_op(broken);
   trace.on_non_finite({broken, 1, std::numeric_limits<double>::quiet_NaN(), 1.5, 70000, 65504});
   const auto found = nlohmann::json::parse(trace_text(trace));

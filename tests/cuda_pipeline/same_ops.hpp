@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cuda_pipeline/emulated_backend.hpp>
 #include <families/backend.hpp>
+#include <support/dtype_names.hpp>
 
 #include <precast/policy/choice.hpp>
 #include <precast/watch/observer.hpp>
@@ -31,11 +32,7 @@ void check_same_ops(const Run& run) {
       INFO(host[i].path);
       CHECK(device[i].path == host[i].path);
       CHECK(device[i].op == host[i].op);
-      CHECK(device[i].storage == host[i].storage);
-      CHECK(device[i].operand == host[i].operand);
-      CHECK(device[i].accumulate == host[i].accumulate);
-      CHECK(device[i].inside == host[i].inside);
-      CHECK(device[i].result == host[i].result);
+      CHECK(device[i].dtypes == host[i].dtypes);
       CHECK(device[i].shape == host[i].shape);
       CHECK((device[i].max_abs > 0) == (host[i].max_abs > 0));
       CHECK(device[i].infinities + device[i].nans == 0);

@@ -18,9 +18,9 @@ using namespace precast::experiments;
 
 namespace {
 
-constexpr bool compiled = path_compiled(PolicyChoice{precision_of<f32>, false, false, false}) &&
-                          path_compiled(PolicyChoice{precision_of<bf16>, false, false, false}) &&
-                          path_compiled(PolicyChoice{precision_of<f16>, false, false, false});
+constexpr bool compiled = path_compiled(PolicyChoice{.precision = precision_of<f32>}) &&
+                          path_compiled(PolicyChoice{.precision = precision_of<bf16>}) &&
+                          path_compiled(PolicyChoice{.precision = precision_of<f16>});
 
 const nlohmann::json& golden() {
   static const nlohmann::json numbers = [] {

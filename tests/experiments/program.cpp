@@ -7,12 +7,14 @@
 #include <catch2/catch.hpp>
 #include <cli/program.hpp>
 #include <experiments/experiment.hpp>
+#include <support/autocast_list.hpp>
 
 #include <precast/policy/autocast.hpp>
 #include <precast/policy/dtype_flow.hpp>
 #include <precast/policy/paths.hpp>
 
 using namespace precast;
+using precast::testing::autocast_list_of;
 using program::Outcome;
 
 namespace {

@@ -130,7 +130,7 @@ TEST_CASE("a request at the edge of what is allowed is met") {
 
 TEST_CASE("a path that is not compiled in is refused when the pipeline is opened") {
   for (const Precision precision : all_precisions) {
-    const PolicyChoice choice{precision, false, false, false};
+    const PolicyChoice choice{.precision = precision};
     if (path_compiled(choice)) continue;
     CHECK_THROWS_AS(open_golden("dev_f32", choice), PathNotCompiled);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <support/dtype_names.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 
@@ -23,28 +24,18 @@ class Collector final : public watch::Observer {
   std::vector<watch::OpRecord> records;
 };
 
-/// storage, operand, accumulate, inside, result.
-using Row = std::vector<std::string>;
-
 /// The op table of a policy by the names of its op classes.
-std::map<std::string, Row> table_of(const PolicyChoice& choice) {
-  return visit_policy<std::map<std::string, Row>>(choice, [](auto path) {
-    std::map<std::string, Row> table;
+using Table = std::map<std::string, DtypeNames>;
+
+Table table_of(const PolicyChoice& choice) {
+  return visit_policy<Table>(choice, [](auto path) {
+    Table table;
     AllOpClasses::for_each([&](auto op) {
-      using Types = precisions<typename decltype(path)::policy, decltype(op)>;
-      table[std::string(decltype(op)::name)] = {std::string(dtype_name<typename Types::storage>()),
-                                                std::string(dtype_name<typename Types::operand>()),
-                                                std::string(dtype_name<typename Types::accumulate>()),
-                                                std::string(dtype_name<typename Types::inside>()),
-                                                std::string(dtype_name<typename Types::result>())};
+      table[std::string(decltype(op)::name)] =
+          dtype_names<precisions<typename decltype(path)::policy, decltype(op)>>();
     });
     return table;
   });
-}
-
-Row row_of(const watch::OpRecord& record) {
-  return {std::string(record.storage), std::string(record.operand), std::string(record.accumulate),
-          std::string(record.inside), std::string(record.result)};
 }
 
 std::string component_of(const watch::OpRecord& record) {
@@ -61,7 +52,7 @@ const std::map<std::string, std::set<std::string>> used_classes{
 void check_run(const flux::ComponentChoices& choices) {
   INFO("transformer " << to_string(choices.denoiser) << ", text " << to_string(choices.text_encoder)
                       << ", vae " << to_string(choices.vae));
-  const std::map<std::string, std::map<std::string, Row>> tables{
+  const std::map<std::string, Table> tables{
       {"text_encoder", table_of(choices.text_encoder)},
       {"text_encoder_2", table_of(choices.of(families::Role::second_text_encoder))},
       {"transformer", table_of(choices.denoiser)},
@@ -79,11 +70,11 @@ void check_run(const flux::ComponentChoices& choices) {
     classes[component].insert(op);
     const auto table = tables.find(component);
     const bool agrees =
-        table != tables.end() && table->second.contains(op) && table->second.at(op) == row_of(record);
+        table != tables.end() && table->second.contains(op) && table->second.at(op) == record.dtypes;
     if (agrees) continue;
     ++wrong;
     UNSCOPED_INFO(record.path << " " << record.function << " (" << op
-                              << "): " << Catch::StringMaker<Row>::convert(row_of(record)));
+                              << "): " << Catch::StringMaker<DtypeNames>::convert(record.dtypes));
   }
   CHECK(wrong == 0);
   CHECK(classes == used_classes);

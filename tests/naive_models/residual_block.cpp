@@ -110,7 +110,7 @@ TEST_CASE("a group norm that sums 163,840 values in f16 breaks a block of Stable
   const watch::NonFinite& found = *naive.trace.first_non_finite();
   CHECK(found.record.path == "norm1");
   CHECK(found.record.op == "Norm");
-  CHECK(found.record.accumulate == "f16");
+  CHECK(found.record.dtypes.accumulate == "f16");
   CHECK(watch::cause_of(found) == watch::Cause::inside);
   CHECK(std::abs(found.value_in_f32) < 10);
   CHECK(watch::cure_for(found) == watch::Cure::no_downcast);
@@ -129,14 +129,14 @@ TEST_CASE("convolutions cast up take f32 operands in a block of Stable Diffusion
   const auto operands = [](const Outcome& outcome, std::string_view op) {
     std::vector<std::string> dtypes;
     for (const watch::OpRecord& record : outcome.trace.records())
-      if (record.op == op) dtypes.emplace_back(record.operand);
+      if (record.op == op) dtypes.emplace_back(record.dtypes.operand);
     return dtypes;
   };
   CHECK(operands(plain, "Conv") == std::vector<std::string>{"bf16", "bf16"});
   CHECK(operands(up, "Conv") == std::vector<std::string>{"f32", "f32"});
   CHECK(operands(up, "Matmul") == std::vector<std::string>{"bf16"});
   CHECK(operands(up, "Norm") == operands(plain, "Norm"));
-  for (const watch::OpRecord& record : up.trace.records()) CHECK(record.result == "bf16");
+  for (const watch::OpRecord& record : up.trace.records()) CHECK(record.dtypes.result == "bf16");
   // bf16's products are exact in f32 and their sums are f32 either way: the cast changes where they are
   // computed, and what is stored between the ops, which makes the error, not at all.
   CHECK(error(up.values, reference.values) < 8 * unit<bf16>);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <support/dtype_names.hpp>
 
 #include <precast/ops/attention.hpp>
 #include <precast/ops/embedding.hpp>
@@ -119,7 +120,7 @@ TEST_CASE("the flow of dtypes is what a run of the transformer says of its kerne
       CHECK(ran.path == dtype_flow_steps[i].path);
       CHECK(ran.function == dtype_flow_steps[i].function);
       CHECK(ran.op == dtype_flow_steps[i].op);
-      CHECK(FlowRow{ran.storage, ran.operand, ran.accumulate, ran.inside, ran.result} == flow[i]);
+      CHECK(ran.dtypes == flow[i]);
     }
   });
 }

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
+#include <support/dtype_names.hpp>
 #include <support/policies.hpp>
 
 #include <precast/ops/attention.hpp>
@@ -37,23 +38,11 @@ struct Recorder : watch::Observer {
   void on_non_finite(const watch::NonFinite& value) override { found.push_back(value); }
 };
 
-/// A row of the op table by the names of its dtypes, and the same of what a kernel said.
-template <class P, OpClass Op>
-std::vector<std::string_view> names_of() {
-  using Types = precisions<P, Op>;
-  return {dtype_name<typename Types::storage>(), dtype_name<typename Types::operand>(),
-          dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
-          dtype_name<typename Types::result>()};
-}
-std::vector<std::string_view> names_in(const watch::OpRecord& record) {
-  return {record.storage, record.operand, record.accumulate, record.inside, record.result};
-}
-
 template <class P, OpClass Op>
 void check_row(const watch::OpRecord& record) {
   INFO(record.function);
   CHECK(record.op == Op::name);
-  CHECK(names_in(record) == names_of<P, Op>());
+  CHECK(record.dtypes == dtype_names<precisions<P, Op>>());
 }
 
 using Naive = Policy<Storage<f16>, Downcast<Attention, Norm, Softmax, Reduction, Loss, Pointwise>>;
@@ -151,17 +140,18 @@ TEST_CASE("an op that runs a kernel of other types than its row's is told apart 
     softmax<P>(x);
   }
   REQUIRE(recorder.ops.size() == 4);
-  CHECK(names_in(recorder.ops[0]) == names_of<P, Softmax>());
-  CHECK(names_in(recorder.ops[1]) == std::vector<std::string_view>{"bf16", "as given", "f16", "bf16", "f32"});
-  CHECK(names_in(recorder.ops[1]) != names_of<P, Softmax>());
-  CHECK(names_in(recorder.ops[2]) == std::vector<std::string_view>(5));
-  CHECK(names_in(recorder.ops[3]) == names_of<P, Softmax>());
+  constexpr DtypeNames row = dtype_names<precisions<P, Softmax>>();
+  CHECK(recorder.ops[0].dtypes == row);
+  CHECK(recorder.ops[1].dtypes == DtypeNames{"bf16", "as given", "f16", "bf16", "f32"});
+  CHECK(recorder.ops[1].dtypes != row);
+  CHECK(recorder.ops[2].dtypes == DtypeNames{});
+  CHECK(recorder.ops[3].dtypes == row);
 }
 
 TEST_CASE("without an observer no kernel says anything", "[watched_ops]") {
   watch::take_ran();
   softmax<presets::Fast>(random_tensor<bf16>(Shape{2, 8}, 1));
-  CHECK(watch::take_ran().result.empty());
+  CHECK(watch::take_ran().dtypes == DtypeNames{});
 }
 
 TEST_CASE("attention into heads by strides is reported as rows of heads", "[watched_ops]") {
@@ -217,7 +207,7 @@ TEST_CASE("a score that overflows f16 is reported with its size and with what f3
 TEST_CASE("attention's largest score is there for an observer that wants it, and for no other",
           "[watched_ops]") {
   struct Wanting : Recorder {
-    bool wants_inside(const watch::OpRecord& record) const override { return record.inside == "f16"; }
+    bool wants_inside(const watch::OpRecord& record) const override { return record.dtypes.inside == "f16"; }
   };
   const auto q = random_tensor<f16>(Shape{2, 5, 16}, 1, 0.1, 60),
              k = random_tensor<f16>(Shape{2, 7, 16}, 2, 0.1, 60), v = random_tensor<f16>(Shape{2, 7, 16}, 3);
@@ -295,10 +285,7 @@ TEST_CASE("the watch hook learns what linear ran in, and what f32 would have mad
   REQUIRE(recorder.ops.size() == 1);
   const watch::OpRecord& record = recorder.ops[0];
   REQUIRE(record.op == "Matmul");
-  REQUIRE(record.storage == "f16");
-  REQUIRE(record.operand == "bf16");
-  REQUIRE(record.accumulate == "f32");
-  REQUIRE(record.result == "f16");
+  REQUIRE(record.dtypes == DtypeNames{"f16", "bf16", "f32", "", "f16"});
   REQUIRE(record.shape == Shape{12, 3});
   REQUIRE(record.max_abs == 64);
   REQUIRE(record.infinities == 3);

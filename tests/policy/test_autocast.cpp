@@ -6,11 +6,13 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <support/autocast_list.hpp>
 
 #include <precast/policy/autocast.hpp>
 #include <precast/policy/dtype_flow.hpp>
 
 using namespace precast;
+using precast::testing::autocast_list_of;
 
 namespace {
 

@@ -79,10 +79,11 @@ TEST_CASE("a path's choice and its policy say the same") {
     CHECK(P::template upcasts<Matmul> == Path::choice.upcast_matmul);
     CHECK(P::template upcasts<Conv> == Path::choice.upcast_conv);
     CHECK(choice_of<P>() == Path::choice);
-    CHECK(std::is_same_v<WithoutUpcastConv<P>,
-                         typename PolicyPath<PolicyChoice{Path::choice.precision, Path::choice.flash,
-                                                          Path::choice.upcast_attention,
-                                                          Path::choice.upcast_matmul}>::policy>);
+    CHECK(std::is_same_v<WithoutUpcastConv<P>, typename PolicyPath<PolicyChoice{
+                                                   .precision = Path::choice.precision,
+                                                   .flash = Path::choice.flash,
+                                                   .upcast_attention = Path::choice.upcast_attention,
+                                                   .upcast_matmul = Path::choice.upcast_matmul}>::policy>);
     CHECK(Path::choice.normalised() == Path::choice);
   });
 }
@@ -168,15 +169,23 @@ TEST_CASE("a choice that is no path has one that does all that it asks for") {
 }
 
 TEST_CASE("choices are spelled as C++") {
-  CHECK(to_string(PolicyChoice{precision_of<f16>, false, false, false, true}) ==
+  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .upcast_conv = true}) ==
         "Policy<Storage<f16>, Upcast<Conv>>");
-  CHECK(to_string(PolicyChoice{precision_of<bf16>, true, true, true, true}) ==
+  CHECK(to_string(PolicyChoice{.precision = precision_of<bf16>,
+                               .flash = true,
+                               .upcast_attention = true,
+                               .upcast_matmul = true,
+                               .upcast_conv = true}) ==
         "Policy<Storage<bf16>, Upcast<Matmul, Conv, Attention>, Flash>");
   CHECK(to_string(PolicyChoice{precision_of<f32>}) == "Policy<Storage<f32>>");
-  CHECK(to_string(PolicyChoice{precision_of<bf16>, true}) == "Policy<Storage<bf16>, Flash>");
-  CHECK(to_string(PolicyChoice{precision_of<f16>, false, true}) == "Policy<Storage<f16>, Upcast<Attention>>");
-  CHECK(to_string(PolicyChoice{precision_of<f16>, true, true, true}) ==
-        "Policy<Storage<f16>, Upcast<Matmul, Attention>, Flash>");
-  CHECK(to_string(PolicyChoice{precision_of<f16>, false, false, true}) ==
+  CHECK(to_string(PolicyChoice{.precision = precision_of<bf16>, .flash = true}) ==
+        "Policy<Storage<bf16>, Flash>");
+  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .upcast_attention = true}) ==
+        "Policy<Storage<f16>, Upcast<Attention>>");
+  CHECK(
+      to_string(PolicyChoice{
+          .precision = precision_of<f16>, .flash = true, .upcast_attention = true, .upcast_matmul = true}) ==
+      "Policy<Storage<f16>, Upcast<Matmul, Attention>, Flash>");
+  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .upcast_matmul = true}) ==
         "Policy<Storage<f16>, Upcast<Matmul>>");
 }

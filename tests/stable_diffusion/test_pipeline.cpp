@@ -86,7 +86,8 @@ VaeOperands vae_operands(const std::filesystem::path& folder, const PolicyChoice
          {std::pair(&operands.encoder, std::array{"vae.encoder.", "vae.quant_conv"}),
           std::pair(&operands.decoder, std::array{"vae.decoder.", "vae.post_quant_conv"})})
       for (const char* place : places)
-        if (record.op == "Conv" && record.path.starts_with(place)) half->insert(std::string(record.operand));
+        if (record.op == "Conv" && record.path.starts_with(place))
+          half->insert(std::string(record.dtypes.operand));
   return operands;
 }
 

@@ -15,8 +15,8 @@
 
 namespace precast::testing {
 
-inline constexpr PolicyChoice quality{precision_of<f32>, false, false, false};
-inline constexpr PolicyChoice balanced{precision_of<f32>, true, false, false};
+inline constexpr PolicyChoice quality{.precision = precision_of<f32>};
+inline constexpr PolicyChoice balanced{.precision = precision_of<f32>, .flash = true};
 
 /// Every choice that this build holds, in the order of CompiledPaths.
 inline std::vector<PolicyChoice> compiled_choices() {

@@ -20,18 +20,13 @@ constexpr double bf16_max = dtype_traits<bf16>::format.max();
 
 OpRecord op(std::string_view name, std::string_view operand, std::string_view inside,
             std::string_view result) {
-  return {"transformer.transformer_blocks.3.attn",
-          name == "Attention" ? "attention" : "linear",
-          name,
-          "f16",
-          operand,
-          "f32",
-          inside,
-          result,
-          Shape{1, 4, 8},
-          12,
-          0,
-          2};
+  return {.path = "transformer.transformer_blocks.3.attn",
+          .function = name == "Attention" ? "attention" : "linear",
+          .op = name,
+          .dtypes = {"f16", operand, "f32", inside, result},
+          .shape = Shape{1, 4, 8},
+          .max_abs = 12,
+          .nans = 2};
 }
 
 }  // namespace
@@ -89,7 +84,7 @@ TEST_CASE("weights that the dtype at rest may have made infinite") {
   for (const auto& [storage, largest] : std::initializer_list<std::pair<std::string_view, double>>{
            {"f16", 65504}, {"fp8_e4m3", 448}, {"e3m4", 15.5}}) {
     NonFinite found{op("Matmul", "f16", "", "f16"), 0, not_a_number, inf, 0, 65504, largest};
-    found.record.storage = storage;
+    found.record.dtypes.storage = storage;
     CHECK(cause_of(found) == Cause::weights);
     CHECK(cure_for(found) == Cure::store_bf16);
     CHECK_THAT(diagnosis(found),
@@ -102,7 +97,7 @@ TEST_CASE("weights that the dtype at rest may have made infinite") {
 TEST_CASE("what no precision cures") {
   for (const double in_f32 : {inf, -inf, not_a_number}) {
     NonFinite found{op("Matmul", "bf16", "", "bf16"), 0, not_a_number, in_f32, 0, bf16_max, bf16_max};
-    found.record.storage = "bf16";
+    found.record.dtypes.storage = "bf16";
     CHECK(cause_of(found) == Cause::input);
     CHECK(cure_for(found) == Cure::none);
     CHECK_THAT(diagnosis(found), Catch::Contains("no precision option cures that"));

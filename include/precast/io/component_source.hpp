@@ -88,12 +88,6 @@ class ComponentSource final : public nn::ParameterSource {
     const auto first = tensors_.lower_bound(start);
     return first != tensors_.end() && first->first.starts_with(start);
   }
-  /// The bytes of all tensors, read or not.
-  std::size_t total_bytes() const {
-    std::size_t total = 0;
-    for (const auto& [name, place] : tensors_) total += place.entry->bytes.size();
-    return total;
-  }
   const std::vector<TensorFile>& files() const { return files_; }
 
   /// The file that holds a component's weights: `path` itself where it is a file, else the safetensors file,

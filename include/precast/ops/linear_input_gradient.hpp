@@ -25,11 +25,10 @@ inline namespace PRECAST_BACKEND {
 /// The row of the op table for products with a weight that is transposed. Scalars are stored as they are;
 /// blocks, whose values cannot change places, as operands, which is what products make of them.
 template <class Types>
-using transposed_types = OpDtypes<
-    std::conditional_t<
-        ScalarDtype<typename Types::storage>, typename Types::storage,
-        std::conditional_t<std::is_same_v<typename Types::operand, tf32>, f32, typename Types::operand>>,
-    typename Types::operand, typename Types::accumulate, NoDtype, typename Types::result, Types::saturate>;
+using transposed_types =
+    with_storage<Types, std::conditional_t<ScalarDtype<typename Types::storage>, typename Types::storage,
+                                           std::conditional_t<std::is_same_v<typename Types::operand, tf32>,
+                                                              f32, typename Types::operand>>>;
 
 }  // namespace PRECAST_BACKEND
 
@@ -75,10 +74,8 @@ void linear_input_gradient_into(const Y& y, const TransposedWeight<P>& weight,
   detail::require_apart("linear_input_gradient", out, in);
   detail::run_op_into<Matmul, precisions<P, Matmul>>(
       "linear_input_gradient", out, [&]<class Types>(Types, auto to) {
-        using Transposed =
-            OpDtypes<typename TransposedWeight<P>::Types::storage, typename Types::operand,
-                     typename Types::accumulate, NoDtype, typename Types::result, Types::saturate>;
-        backend::matmul_transposed<Transposed>(in, weight.weight(), Epilogue{}, to);
+        using Stored = typename TransposedWeight<P>::Types::storage;
+        backend::matmul_transposed<with_storage<Types, Stored>>(in, weight.weight(), Epilogue{}, to);
       });
 }
 

@@ -20,11 +20,6 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// The row of the op table for a product of two results: what is stored of the right side is its own dtype.
-template <class Types, class Right>
-using with_storage = OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype,
-                              typename Types::result, Types::saturate>;
-
 /// Throws ShapeError unless a and b have as many rows, which a sum over rows multiplies pair by pair.
 inline void require_as_many_rows(std::string_view op, const Shape& a, const Shape& b) {
   const auto rows = [](const Shape& shape) {
@@ -52,12 +47,13 @@ void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, 
     detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(),
                               "are not [..., M, K] and [N, K] with a K of 1 or more");
   using Right = value_type_of<B>;
-  const auto packed = backend::PackedWeight<Right>::template for_one_product<
-      detail::with_storage<precisions<P, Matmul>, Right>>(right);
+  const auto packed =
+      backend::PackedWeight<Right>::template for_one_product<with_storage<precisions<P, Matmul>, Right>>(
+          right);
   detail::require_same_shape("matmul_transposed", left.shape().with_back(right.rows()), out.shape());
   detail::require_apart("matmul_transposed", out, left, right);
   detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", out, [&]<class Types>(Types, auto to) {
-    backend::matmul_transposed<detail::with_storage<Types, Right>>(left, packed, Epilogue{}, to);
+    backend::matmul_transposed<with_storage<Types, Right>>(left, packed, Epilogue{}, to);
   });
 }
 

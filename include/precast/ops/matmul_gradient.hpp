@@ -25,11 +25,11 @@ void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<
   detail::require_apart("matmul_left_gradient", out, left, right);
   using Stored = value_type_of<B>;
   const auto packed = backend::PackedWeight<Stored>::template for_one_product<
-      detail::with_storage<gradient_precisions<P, Matmul>, Stored>>(right);
+      with_storage<gradient_precisions<P, Matmul>, Stored>>(right);
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "matmul_left_gradient",
       [&]<class Types>(Types, auto to) {
-        backend::matmul_transposed<detail::with_storage<Types, Stored>>(left, packed, Epilogue{}, to);
+        backend::matmul_transposed<with_storage<Types, Stored>>(left, packed, Epilogue{}, to);
       },
       out);
 }
@@ -47,8 +47,8 @@ void matmul_right_gradient_into(const A& a, const DC& dc, View<typename training
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "matmul_right_gradient",
       [&]<class Types>(Types, auto to) {
-        backend::multiply_over_rows<detail::with_storage<Types, value_type_of<DC>>>(left, right,
-                                                                                    GradientOptions{}, to);
+        backend::multiply_over_rows<with_storage<Types, value_type_of<DC>>>(left, right, GradientOptions{},
+                                                                            to);
       },
       out);
 }

@@ -47,34 +47,27 @@ template <class T>
 void report_active(std::string_view function, std::string_view op_class, View<const T> result,
                    const OpInF32& in_f32) {
   Observer& told = *detail::observer.load();
-  const RowNames ran = take_ran();
-  OpRecord record{current_path(),
-                  function,
-                  op_class,
-                  ran.storage,
-                  ran.operand,
-                  ran.accumulate,
-                  ran.inside,
-                  ran.result,
-                  result.shape(),
-                  0,
-                  0,
-                  0,
-                  0};
+  const StampedRow ran = take_ran();
   const Extremes extremes = backend::extremes_of(result);
-  record.max_abs = static_cast<double>(extremes.max_abs);
-  record.infinities = extremes.infinities;
-  record.nans = extremes.nans;
+  OpRecord record{.path = current_path(),
+                  .function = function,
+                  .op = op_class,
+                  .dtypes = ran.dtypes,
+                  .shape = result.shape(),
+                  .max_abs = static_cast<double>(extremes.max_abs),
+                  .infinities = extremes.infinities,
+                  .nans = extremes.nans};
   if (told.wants_inside(record)) record.largest_inside = in_f32.largest_inside(in_f32.calls);
   told.on_op(record);
   if (extremes.all_finite() || !told.wants_non_finite()) return;
   const std::int64_t first = extremes.first_non_finite;
-  NonFinite found{record, first, 0, 0, 0, dtype_traits<T>::format.max(), ran.storage_max};
-  found.value = to_double(value_at(result, first));
-  const Tensor<f32> wide = in_f32.result(in_f32.calls);
-  found.value_in_f32 = value_at(wide.view(), first);
-  found.largest_inside = in_f32.largest_inside(in_f32.calls);
-  told.on_non_finite(found);
+  told.on_non_finite({.record = record,
+                      .index = first,
+                      .value = to_double(value_at(result, first)),
+                      .value_in_f32 = value_at(in_f32.result(in_f32.calls).view(), first),
+                      .largest_inside = in_f32.largest_inside(in_f32.calls),
+                      .result_max = dtype_traits<T>::format.max(),
+                      .storage_max = ran.storage_max});
 }
 
 }  // namespace PRECAST_BACKEND

@@ -45,7 +45,7 @@ void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs)
   kernel(Types{}, outs...);
   if (!watch::active()) [[likely]]
     return;
-  const watch::RowNames ran = watch::take_ran();
+  const watch::StampedRow ran = watch::take_ran();
   const auto in_f32 = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
     const auto zeros = [](const Shape& shape) {
       return Tensor<f32>(shape, std::vector<f32>(static_cast<std::size_t>(shape.elements())));

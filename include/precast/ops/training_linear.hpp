@@ -36,7 +36,7 @@ void linear_into(const X& x, const W& weight, const B& bias,
   detail::require_same_shape("linear", in.shape().with_back(matrix.rows()), out.shape());
   detail::require_apart("linear", out, in, matrix, vector);
   using Stored = value_type_of<W>;
-  using Row = detail::with_storage<precisions<P, Matmul>, Stored>;
+  using Row = with_storage<precisions<P, Matmul>, Stored>;
   const auto packed = backend::PackedWeight<Stored>::template for_one_product<Row>(matrix);
   Tensor<f32> widened;
   Epilogue epilogue{};
@@ -50,7 +50,7 @@ void linear_into(const X& x, const W& weight, const B& bias,
     }
   }
   detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", out, [&]<class Types>(Types, auto to) {
-    backend::matmul_transposed<detail::with_storage<Types, Stored>>(in, packed, epilogue, to);
+    backend::matmul_transposed<with_storage<Types, Stored>>(in, packed, epilogue, to);
   });
 }
 /// The same without a bias.
@@ -74,7 +74,7 @@ void linear_input_gradient_into(const DY& dy, const W& weight, View<typename tra
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "linear_input_gradient",
       [&]<class Types>(Types, auto to) {
-        backend::multiply<detail::with_storage<Types, value_type_of<W>>>(left, right, to);
+        backend::multiply<with_storage<Types, value_type_of<W>>>(left, right, to);
       },
       out);
 }
@@ -95,7 +95,7 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
   detail::run_gradients_into<Matmul, parameter_gradient_precisions<P, Matmul>>(
       "linear_weight_gradient",
       [&]<class Types>(Types, auto to) {
-        backend::multiply_over_rows<detail::with_storage<Types, value_type_of<X>>>(left, right, options, to);
+        backend::multiply_over_rows<with_storage<Types, value_type_of<X>>>(left, right, options, to);
       },
       out);
 }

@@ -9,10 +9,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <precast/policy/autocast.hpp>
 #include <precast/policy/op_class.hpp>
 #include <precast/policy/op_table.hpp>
-#include <precast/policy/options.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>
@@ -51,24 +49,13 @@ inline constexpr std::array dtype_flow_steps{
     FlowStep{"loss", "cross_entropy", Loss::name, false},
 };
 
-/// The five dtypes of a step by name; empty where its op has none.
-struct FlowRow {
-  std::string_view storage, operand, accumulate, inside, result;
-
-  friend constexpr bool operator==(const FlowRow&, const FlowRow&) = default;
-};
-
 /// The dtypes of every step under a policy, in the order of `dtype_flow_steps`.
 template <PolicyType P>
-constexpr std::array<FlowRow, dtype_flow_steps.size()> dtype_flow() {
-  std::array<FlowRow, dtype_flow_steps.size()> rows{};
+constexpr std::array<DtypeNames, dtype_flow_steps.size()> dtype_flow() {
+  std::array<DtypeNames, dtype_flow_steps.size()> rows{};
   AllOpClasses::for_each([&]<class Op>(Op) {
-    using Types = precisions<P, Op>;
     for (std::size_t i = 0; i < rows.size(); ++i)
-      if (dtype_flow_steps[i].op == Op::name)
-        rows[i] = {dtype_name<typename Types::storage>(), dtype_name<typename Types::operand>(),
-                   dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
-                   dtype_name<typename Types::result>()};
+      if (dtype_flow_steps[i].op == Op::name) rows[i] = dtype_names<precisions<P, Op>>();
   });
   return rows;
 }

@@ -55,6 +55,23 @@ struct OpDtypes {
   static constexpr bool saturate = Saturates;
 };
 
+/// Those five by name, as tables and traces print them; empty where an op class has no such value.
+struct DtypeNames {
+  std::string_view storage, operand, accumulate, inside, result;
+
+  friend constexpr bool operator==(const DtypeNames&, const DtypeNames&) = default;
+};
+
+/// The names in a row of the op table.
+template <class Types>
+constexpr DtypeNames dtype_names() {
+  return {.storage = dtype_name<typename Types::storage>(),
+          .operand = dtype_name<typename Types::operand>(),
+          .accumulate = dtype_name<typename Types::accumulate>(),
+          .inside = dtype_name<typename Types::inside>(),
+          .result = dtype_name<typename Types::result>()};
+}
+
 namespace detail {
 
 template <class T>
@@ -119,6 +136,11 @@ struct Row {
 /// The row of the op table for a policy and an op class.
 template <PolicyType P, OpClass Op>
 using precisions = typename detail::Row<P, Op>::type;
+
+/// The row of a product whose right side is stored as Right. Ops, kernels and instances must agree about it.
+template <class Types, class Right, class Result = typename Types::result>
+using with_storage =
+    OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype, Result, Types::saturate>;
 
 /// The same op with every value in f32: what the watch hook compares a non-finite result with.
 template <class Types>

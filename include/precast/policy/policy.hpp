@@ -27,10 +27,6 @@ struct CanonicalPolicy {
   /// Whether the op class is named in Upcast<...>.
   template <OpClass Op>
   static constexpr bool upcasts = (UpcastMask & AllOpClasses::bit<Op>) != 0;
-  /// Whether an op class besides these is named in either.
-  template <OpClass... Ops>
-  static constexpr bool casts_others = ((UpcastMask | DowncastMask) & ~(0u | ... | AllOpClasses::bit<Ops>)) !=
-                                       0;
   /// Whether the op class is named in Downcast<...>.
   template <OpClass Op>
   static constexpr bool downcasts = (DowncastMask & AllOpClasses::bit<Op>) != 0;

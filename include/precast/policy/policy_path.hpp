@@ -26,11 +26,19 @@ template <class... Ops, class... Others, class... Rest>
 struct JoinedUpcasts<Upcast<Ops...>, Upcast<Others...>, Rest...>
     : JoinedUpcasts<Upcast<Ops..., Others...>, Rest...> {};
 
-template <bool Wanted, class Op>
-using UpcastWhere = std::conditional_t<Wanted, Upcast<Op>, Upcast<>>;
-template <bool OfMatmul, bool OfConv, bool OfAttention>
-using UpcastFor = typename JoinedUpcasts<UpcastWhere<OfMatmul, Matmul>, UpcastWhere<OfConv, Conv>,
-                                         UpcastWhere<OfAttention, Attention>>::type;
+template <OpClass Op>
+constexpr bool casts_up(const PolicyChoice& choice) {
+  bool up = false;
+  for (const ChoiceCast& cast : choice_casts) up = up || (cast.op == Op::name && choice.*cast.wanted);
+  return up;
+}
+template <PolicyChoice Choice, class Classes>
+struct UpcastsOf;
+template <PolicyChoice Choice, class... Ops>
+struct UpcastsOf<Choice, OpClasses<Ops...>>
+    : JoinedUpcasts<std::conditional_t<casts_up<Ops>(Choice), Upcast<Ops>, Upcast<>>...> {};
+template <PolicyChoice Choice>
+using UpcastFor = typename UpcastsOf<Choice, AllOpClasses>::type;
 
 template <bool UsesFlash, class StorageOption, class UpcastOption>
 struct PolicyFor {
@@ -53,9 +61,8 @@ struct PolicyPath {
   static constexpr PolicyChoice used = Choice.normalised();
 
  public:
-  using policy = typename detail::PolicyFor<
-      used.flash, Storage<precision_type<used.precision>>,
-      detail::UpcastFor<used.upcast_matmul, used.upcast_conv, used.upcast_attention>>::type;
+  using policy = typename detail::PolicyFor<used.flash, Storage<precision_type<used.precision>>,
+                                            detail::UpcastFor<used>>::type;
 };
 
 /// Calls `visitor` with each choice that is a path, whether this build holds it or not: every precision, with
@@ -68,7 +75,11 @@ constexpr void for_each_choice(Visitor&& visitor) {
       for (const bool flash : {false, true})
         for (const bool attention : {false, true})
           for (const bool matmul : {false, true})
-            if (const PolicyChoice choice{precision, flash, attention, matmul, conv};
+            if (const PolicyChoice choice{.precision = precision,
+                                          .flash = flash,
+                                          .upcast_attention = attention,
+                                          .upcast_matmul = matmul,
+                                          .upcast_conv = conv};
                 nearest_path(choice) == choice)
               visitor(choice);
 }
@@ -99,9 +110,11 @@ using WithoutUpcastConv = typename PolicyPath<choice_of<P>().without_upcast_conv
 template <class Put>
 constexpr void spell_path(const PolicyChoice& choice, Put&& put) {
   put(to_string(choice.precision));
-  if (choice.upcast_matmul) put(std::string_view("_upcast_matmul"));
-  if (choice.upcast_conv) put(std::string_view("_upcast_conv"));
-  if (choice.upcast_attention) put(std::string_view("_upcast_attention"));
+  detail::for_each_cast([&](auto, const ChoiceCast& cast) {
+    if (!(choice.*cast.wanted)) return;
+    put(std::string_view("_upcast_"));
+    put(cast.name);
+  });
   if (choice.flash) put(std::string_view("_flash"));
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/policy/choice_options.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/policy/policy_path.hpp>
@@ -54,7 +55,7 @@ using TrainingRegimes = std::tuple<regimes::F32, regimes::NaiveF16, regimes::Amp
 /// A policy of training at run time: a place in that list, and what is added.
 struct TrainingChoice {
   std::size_t regime = 0;
-  bool upcast_attention = false, upcast_matmul = false, flash = false;
+  PolicyChoice added{};  ///< flash, and casts of attention and linear layers; its precision says nothing
 
   friend constexpr bool operator==(const TrainingChoice&, const TrainingChoice&) = default;
 };
@@ -73,8 +74,8 @@ inline constexpr std::array regime_facts = facts_of(static_cast<const TrainingRe
 
 constexpr bool is_policy(const TrainingChoice& choice) {
   const RegimeFacts& facts = regime_facts[choice.regime];
-  return (facts.can_upcast || !(choice.upcast_attention || choice.upcast_matmul)) &&
-         (facts.can_flash || !choice.flash);
+  const PolicyChoice without_casts{.flash = choice.added.flash};
+  return (facts.can_upcast || choice.added == without_casts) && (facts.can_flash || !choice.added.flash);
 }
 
 }  // namespace detail
@@ -83,9 +84,7 @@ constexpr bool is_policy(const TrainingChoice& choice) {
 template <class Put>
 constexpr void spell_training_choice(const TrainingChoice& choice, Put&& put) {
   put(detail::regime_facts[choice.regime].name);
-  if (choice.upcast_attention) put(std::string_view("+upcast-attention"));
-  if (choice.upcast_matmul) put(std::string_view("+upcast-matmul"));
-  if (choice.flash) put(std::string_view("+flash"));
+  spell_options(choice.added, put);
 }
 inline std::string to_string(const TrainingChoice& choice) {
   std::string text;
@@ -93,54 +92,24 @@ inline std::string to_string(const TrainingChoice& choice) {
   return text;
 }
 
-/// Calls `visitor` with each choice that is a policy, whether a build holds it or not: every regime, with
-/// each option that changes something.
-template <class Visitor>
-constexpr void for_each_training_choice(Visitor&& visitor) {
-  for (std::size_t regime = 0; regime < detail::regime_facts.size(); ++regime)
-    for (const bool attention : {false, true})
-      for (const bool matmul : {false, true})
-        for (const bool flash : {false, true})
-          if (const TrainingChoice choice{regime, attention, matmul, flash}; detail::is_policy(choice))
-            visitor(choice);
-}
-
 /// The choice that a text names: a regime or a preset, then any of +upcast-attention, +upcast-matmul, and
 /// +flash or +no-flash, each once; upcasts of f32, which change nothing, are left out. Nothing where it names
 /// none.
 constexpr std::optional<TrainingChoice> training_choice_named(std::string_view text) {
-  std::size_t end = text.find('+');
-  std::string_view base = text.substr(0, end);
-  TrainingChoice choice{detail::regime_facts.size()};
+  std::string_view base = text.substr(0, text.find('+'));
+  PolicyChoice added;
   if (const auto preset = preset_named(base)) {
     base = to_string(preset->choice.precision);
-    choice.upcast_attention = preset->choice.upcast_attention;
-    choice.upcast_matmul = preset->choice.upcast_matmul;
-    choice.flash = preset->choice.flash;
+    added = preset->choice;
+    added.precision = {};
   }
+  const ChoiceRead read = read_options(text, added);
+  TrainingChoice choice{.regime = detail::regime_facts.size(), .added = read.choice};
   for (std::size_t regime = 0; regime < detail::regime_facts.size(); ++regime)
     if (detail::regime_facts[regime].name == base) choice.regime = regime;
-  if (choice.regime == detail::regime_facts.size()) return std::nullopt;
-  std::array<bool, 3> given{};
-  while (end != text.npos) {
-    const std::size_t begin = end + 1;
-    end = text.find('+', begin);
-    const std::string_view option = text.substr(begin, end == text.npos ? end : end - begin);
-    std::size_t kind = 0;
-    if (option == "upcast-attention") {
-      choice.upcast_attention = true;
-    } else if (option == "upcast-matmul") {
-      choice.upcast_matmul = true;
-      kind = 1;
-    } else if (option == "flash" || option == "no-flash") {
-      choice.flash = option == "flash";
-      kind = 2;
-    } else {
-      return std::nullopt;
-    }
-    if (std::exchange(given[kind], true)) return std::nullopt;
-  }
-  if (base == regimes::F32::name) choice.upcast_attention = choice.upcast_matmul = false;
+  if (choice.regime == detail::regime_facts.size() || read.unfit || read.choice.upcast_conv)
+    return std::nullopt;
+  if (base == regimes::F32::name) choice.added = {.flash = choice.added.flash};
   if (!detail::is_policy(choice)) return std::nullopt;
   return choice;
 }
@@ -173,10 +142,10 @@ namespace detail {
 
 template <TrainingChoice Choice>
 struct TrainingPolicyType {
-  using Upcasts = detail::UpcastFor<Choice.upcast_matmul, false, Choice.upcast_attention>;
+  using Upcasts = UpcastFor<Choice.added>;
   template <class Regime>
   static consteval auto policy() {
-    if constexpr (Choice.flash)
+    if constexpr (Choice.added.flash)
       return typename Regime::template with<Upcasts, Flash>{};
     else
       return typename Regime::template with<Upcasts>{};
@@ -197,7 +166,10 @@ template <std::size_t... I, class Visitor>
 constexpr void visit_training_choices(std::index_sequence<I...>, Visitor&& visitor) {
   constexpr std::size_t casts = 8;
   const auto visit = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
-    constexpr TrainingChoice choice{Place / casts, (Place & 1) != 0, (Place & 2) != 0, (Place & 4) != 0};
+    constexpr TrainingChoice choice{.regime = Place / casts,
+                                    .added = {.flash = (Place & 4) != 0,
+                                              .upcast_attention = (Place & 1) != 0,
+                                              .upcast_matmul = (Place & 2) != 0}};
     if constexpr (is_policy(choice))
       visitor.template operator()<typename TrainingPolicyType<choice>::type>(choice);
   };
@@ -210,7 +182,8 @@ constexpr void visit_training_choices(std::index_sequence<I...>, Visitor&& visit
 template <Literal Name>
 using training_policy_named = decltype(detail::training_policy_of<Name>());
 
-/// Calls `visitor.operator()<P>(choice)` for each choice that is a policy.
+/// Calls `visitor.operator()<P>(choice)` for each choice that is a policy, whether a build holds it or not:
+/// every regime, with each option that changes something.
 template <class Visitor>
 constexpr void for_each_training_policy(Visitor&& visitor) {
   detail::visit_training_choices(std::make_index_sequence<8 * std::tuple_size_v<TrainingRegimes>>(), visitor);

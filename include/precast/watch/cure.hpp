@@ -55,10 +55,10 @@ inline Cure cure_for(const NonFinite& found) {
     case Cause::inside:
       break;
   }
-  if (record.op == "Attention" && record.operand != "f32") return Cure::upcast_attention;
-  if (record.op == "Matmul" && record.operand != "f32") return Cure::upcast_matmul;
-  if (record.op == "Conv" && record.operand != "f32") return Cure::upcast_conv;
-  if (narrow(record.accumulate) || narrow(record.inside)) return Cure::no_downcast;
+  if (record.op == "Attention" && record.dtypes.operand != "f32") return Cure::upcast_attention;
+  if (record.op == "Matmul" && record.dtypes.operand != "f32") return Cure::upcast_matmul;
+  if (record.op == "Conv" && record.dtypes.operand != "f32") return Cure::upcast_conv;
+  if (narrow(record.dtypes.accumulate) || narrow(record.dtypes.inside)) return Cure::no_downcast;
   return wider;
 }
 

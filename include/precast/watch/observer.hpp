@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <precast/error.hpp>
+#include <precast/policy/op_table.hpp>
 #include <precast/tensor/shape.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -18,10 +19,9 @@ struct OpRecord {
   std::string path;           ///< "transformer.single_transformer_blocks.3.attn"
   std::string_view function;  ///< "linear", "attention", "layer_norm"
   std::string_view op;        ///< the op class: "Matmul"
-  std::string_view storage, operand, accumulate, inside,
-      result;          ///< dtype names; empty where the op has none
-  Shape shape;         ///< of the result
-  double max_abs = 0;  ///< the largest finite |x|; 0 for an empty result
+  DtypeNames dtypes;          ///< of the row that its kernel was stamped with
+  Shape shape;                ///< of the result
+  double max_abs = 0;         ///< the largest finite |x|; 0 for an empty result
   std::int64_t infinities = 0;
   std::int64_t nans = 0;
   double largest_inside = 0;  ///< the largest |x| between the op's steps in f32 (an attention's scores), for

@@ -10,7 +10,6 @@
 #if PRECAST_HAS_WATCH
 #include <atomic>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include <precast/dtype/dtype.hpp>
@@ -38,9 +37,9 @@ inline constexpr bool compiled = PRECAST_HAS_WATCH != 0;
 /// Who is told of ops (watch/observer.hpp).
 class Observer;
 
-/// The dtypes of a row, by name; empty where the row has none, and everywhere where no kernel ran.
-struct RowNames {
-  std::string_view storage, operand, accumulate, inside, result;
+/// What a kernel said that it was stamped with; without a name where none ran.
+struct StampedRow {
+  DtypeNames dtypes;
   /// The largest finite number of a scalar storage, else infinity.
   double storage_max = std::numeric_limits<double>::infinity();
 };
@@ -55,14 +54,14 @@ consteval double max_of_storage() {
 }
 
 inline std::atomic<Observer*> observer{nullptr};
-inline thread_local RowNames ran;  // by the last kernel of this thread
+inline thread_local StampedRow ran;  // by the last kernel of this thread
 }  // namespace detail
 
 /// Whether anybody observes.
 inline bool active() { return detail::observer.load(std::memory_order_relaxed) != nullptr; }
 
 /// What ran since the last call.
-inline RowNames take_ran() { return std::exchange(detail::ran, {}); }
+inline StampedRow take_ran() { return std::exchange(detail::ran, {}); }
 #else
 /// Whether anybody observes.
 constexpr bool active() { return false; }
@@ -74,10 +73,7 @@ template <class Types>
 void ran_in() {
 #if PRECAST_HAS_WATCH
   if (active()) [[unlikely]]
-    detail::ran = {
-        dtype_name<typename Types::storage>(),    dtype_name<typename Types::operand>(),
-        dtype_name<typename Types::accumulate>(), dtype_name<typename Types::inside>(),
-        dtype_name<typename Types::result>(),     detail::max_of_storage<typename Types::storage>()};
+    detail::ran = {dtype_names<Types>(), detail::max_of_storage<typename Types::storage>()};
 #endif
 }
 

@@ -65,7 +65,7 @@ std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
                      place(record.shape, found.index) + " of " +
                      (record.path.empty() ? "" : record.path + " ") + "(" + std::string(record.function) +
                      ", " + std::string(record.op) + "); f32 has " + digits(found.value_in_f32) + " there: ";
-  const std::string result(record.result);
+  const std::string result(record.dtypes.result);
   const std::string cure = spelled(cure_for(found));
   switch (cause_of(found)) {
     case Cause::input:
@@ -73,25 +73,26 @@ std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
              "its input or its weights already hold such a value, or one that overflows f32 too, and no " +
              "precision option cures that: check the model's files";
     case Cause::weights:
-      return text + "a weight is no number of " + std::string(record.storage) +
+      return text + "a weight is no number of " + std::string(record.dtypes.storage) +
              ", in which they are stored, or what the op reads is not finite: where the file's own numbers " +
              "are, " + cure + " cures it, and otherwise no precision option does: check the model's files";
     case Cause::result:
       text += "above the largest " + result + ", " + digits(found.result_max) +
               ", which no upcast changes: " + cure + " cures it";
-      return record.result == "f16" ? text + ", and so does " + spelled(Cure::saturate) : text;
+      return record.dtypes.result == "f16" ? text + ", and so does " + spelled(Cure::saturate) : text;
     case Cause::inside:
       break;
   }
-  const std::string inside(record.inside.empty() ? record.accumulate : record.inside);
+  const std::string inside(record.dtypes.inside.empty() ? record.dtypes.accumulate : record.dtypes.inside);
   text += result + " can hold that, but the op overflows on the way";
   if (found.largest_inside > 0) {
     text += ", where values reach " + digits(found.largest_inside);
     if (inside == result) text += " and " + inside + " ends at " + digits(found.result_max);
   }
   text += ": " + cure + " cures it";
-  return record.op == "Attention" && record.inside != "f32" ? text + ", and so does " + spelled(Cure::flash)
-                                                            : text;
+  return record.op == "Attention" && record.dtypes.inside != "f32"
+             ? text + ", and so does " + spelled(Cure::flash)
+             : text;
 }
 
 }  // namespace precast::watch

@@ -155,8 +155,8 @@ std::string dtypes_table(std::span<const Compared> rows) {
         text += "<td rowspan=\"" + std::to_string(rows.size()) + "\"><b>" + html_text(tables.front()[op].op) +
                 "</b></td>";
       text += "<td>" + dot(policy) + html_text(rows[policy].name) + "</td>";
-      const OpRow& row = tables[policy][op];
-      const OpRow& reference = tables.front()[op];
+      const DtypeNames& row = tables[policy][op].dtypes;
+      const DtypeNames& reference = tables.front()[op].dtypes;
       for (const auto& [cell, usual] :
            {std::pair(row.storage, reference.storage), std::pair(row.operand, reference.operand),
             std::pair(row.accumulate, reference.accumulate), std::pair(row.inside, reference.inside),

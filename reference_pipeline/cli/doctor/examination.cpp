@@ -59,20 +59,20 @@ class RunExtremes final : public watch::Observer {
       place->path = record.path;
     }
     if (record.max_abs > 0)
-      place->headroom = std::min(place->headroom, largest_of(record.result) / record.max_abs);
+      place->headroom = std::min(place->headroom, largest_of(record.dtypes.result) / record.max_abs);
     if (record.largest_inside > place->largest_inside) {
       place->largest_inside = record.largest_inside;
       place->inside_path = record.path;
     }
     if (record.largest_inside > 0)
       place->inside_headroom =
-          std::min(place->inside_headroom, largest_of(record.inside) / record.largest_inside);
+          std::min(place->inside_headroom, largest_of(record.dtypes.inside) / record.largest_inside);
     place->headroom = std::min(place->headroom, place->inside_headroom);
     place->non_finite += record.infinities + record.nans;
     place->magnitudes += std::exchange(of_result_, {});
   }
   bool wants_inside(const watch::OpRecord& record) const override {
-    return all_inside_ || largest_of(record.inside) < largest_of("f32");
+    return all_inside_ || largest_of(record.dtypes.inside) < largest_of("f32");
   }
   bool wants_non_finite() const override { return !first_non_finite_; }
   void on_non_finite(const watch::NonFinite& found) override { first_non_finite_ = found; }

@@ -11,6 +11,7 @@
 #include <families/presets.hpp>
 
 #include <precast/io/joined.hpp>
+#include <precast/policy/choice_options.hpp>
 #include <precast/policy/presets.hpp>
 
 namespace precast::cli {
@@ -34,6 +35,18 @@ std::string in_words(const PolicyChoice& choice) {
   if (choice.upcast_conv) text += ", convolutions in f32";
   if (choice.upcast_attention) text += ", attention in f32";
   return choice.flash ? text + ", flash attention" : text;
+}
+
+/// "has +flash and +no-flash: give one of them"
+std::string in_words(const UnfitOption& unfit) {
+  const std::string option(unfit.option), earlier(unfit.earlier);
+  if (earlier.empty()) {
+    std::string casts;
+    for (const ChoiceCast& cast : choice_casts) casts += "upcast-" + std::string(cast.name) + ", ";
+    return "names no policy: after + come " + casts + "flash or no-flash";
+  }
+  return option == earlier ? "has +" + option + " twice: give it once"
+                           : "has +" + earlier + " and +" + option + ": give one of them";
 }
 
 /// "quality: f32. balanced: …", in lines of a help text.
@@ -65,12 +78,16 @@ CLI::Option* add_precision(CLI::App& command, const std::string& names, std::opt
       ->type_name(io::joined(precision_names, "|"));
 }
 
+/// A choice with flash and the casts of another beside its own.
+PolicyChoice with_additions(PolicyChoice choice, const PolicyChoice& added) {
+  for (const ChoiceCast& cast : choice_casts) choice.*cast.wanted |= added.*cast.wanted;
+  choice.flash |= added.flash;
+  return choice;
+}
+
 PolicyChoice with_flags(PolicyChoice choice, const PolicyOptions& options) {
   if (options.precision) choice.precision = *options.precision;
-  if (options.upcast_attention) choice.upcast_attention = true;
-  if (options.upcast_matmul) choice.upcast_matmul = true;
-  if (options.upcast_conv) choice.upcast_conv = true;
-  if (options.flash) choice.flash = true;
+  choice = with_additions(choice, options.added);
   if (options.no_flash) choice.flash = false;
   return choice;
 }
@@ -89,8 +106,7 @@ void require_is_path(const PolicyChoice& choice) {
 }  // namespace
 
 bool PolicyOptions::empty() const {
-  return preset.empty() && !precision && !upcast_attention && !upcast_matmul && !upcast_conv && !flash &&
-         !no_flash;
+  return preset.empty() && !precision && added == PolicyChoice{} && !no_flash;
 }
 
 bool PolicyOptions::automatic() const { return preset == "auto" || (preset.empty() && !precision); }
@@ -107,15 +123,18 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
   add_precision(command, "--precision", options.precision,
                 "Precision of all components; without --preset, a plain policy of it")
       ->group(group);
-  command.add_flag("--upcast-attention", options.upcast_attention, "Attention takes f32 operands and scores")
-      ->group(group);
-  command.add_flag("--upcast-matmul", options.upcast_matmul, "Linear layers take f32 operands")->group(group);
   command
-      .add_flag("--upcast-conv", options.upcast_conv,
+      .add_flag("--upcast-attention", options.added.upcast_attention,
+                "Attention takes f32 operands and scores")
+      ->group(group);
+  command.add_flag("--upcast-matmul", options.added.upcast_matmul, "Linear layers take f32 operands")
+      ->group(group);
+  command
+      .add_flag("--upcast-conv", options.added.upcast_conv,
                 "Convolutions take f32 operands; alone, or with both other casts")
       ->group(group);
   CLI::Option* flash =
-      command.add_flag("--flash", options.flash, "Attention without a score matrix in memory");
+      command.add_flag("--flash", options.added.flash, "Attention without a score matrix in memory");
   CLI::Option* no_flash = command.add_flag("--no-flash", options.no_flash, "Attention with one");
   flash->group(group)->excludes(no_flash);
   no_flash->group(group)->excludes(flash);
@@ -187,8 +206,7 @@ std::string usual_policy(std::span<const NamedPreset> compiled) {
 }
 
 PolicyChoice parse_policy(const std::string& text) {
-  std::size_t end = text.find('+');
-  const std::string base = text.substr(0, end);
+  const std::string base = text.substr(0, text.find('+'));
   PolicyChoice choice;
   if (const auto preset = families::find_preset(base)) {
     choice = preset->choice;
@@ -200,34 +218,9 @@ PolicyChoice parse_policy(const std::string& text) {
     names.insert(names.end(), precision_names.begin(), precision_names.end());
     throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }
-  std::vector<std::string> given;
-  while (end != std::string::npos) {
-    const std::size_t begin = end + 1;
-    end = text.find('+', begin);
-    const std::string flag = text.substr(begin, end == std::string::npos ? end : end - begin);
-    if (flag == "upcast-attention")
-      choice.upcast_attention = true;
-    else if (flag == "upcast-matmul")
-      choice.upcast_matmul = true;
-    else if (flag == "upcast-conv")
-      choice.upcast_conv = true;
-    else if (flag == "flash" || flag == "no-flash")
-      choice.flash = flag == "flash";
-    else
-      throw UsageError(
-          "'" + text +
-          "' names no policy: after + come upcast-attention, upcast-matmul, upcast-conv, flash or "
-          "no-flash");
-    const auto same = [&](const std::string& other) {
-      return other == flag || (other.ends_with("flash") && flag.ends_with("flash"));
-    };
-    if (const auto other = std::ranges::find_if(given, same); other != given.end())
-      throw UsageError("'" + text + "' " +
-                       (*other == flag ? "has +" + flag + " twice: give it once"
-                                       : "has +" + *other + " and +" + flag + ": give one of them"));
-    given.push_back(flag);
-  }
-  choice = choice.normalised();
+  const ChoiceRead read = read_options(text, choice);
+  if (read.unfit) throw UsageError("'" + text + "' " + in_words(*read.unfit));
+  choice = read.choice.normalised();
   require_is_path(choice);
   return choice;
 }
@@ -235,18 +228,15 @@ PolicyChoice parse_policy(const std::string& text) {
 std::string policy_text(const PolicyChoice& choice) {
   if (const std::string_view preset = preset_of(choice); !preset.empty()) return std::string(preset);
   std::string text(families::precision_name(choice));
-  if (choice.upcast_attention) text += "+upcast-attention";
-  if (choice.upcast_matmul) text += "+upcast-matmul";
-  if (choice.upcast_conv) text += "+upcast-conv";
-  return choice.flash ? text + "+flash" : text;
+  spell_options(choice, [&](std::string_view part) { text += part; });
+  return text;
 }
 
 std::vector<std::string> policy_arguments(const std::string& text) {
   std::vector<std::string> arguments;
   const auto flags = [&](const PolicyChoice& choice) {
-    if (choice.upcast_attention) arguments.emplace_back("--upcast-attention");
-    if (choice.upcast_matmul) arguments.emplace_back("--upcast-matmul");
-    if (choice.upcast_conv) arguments.emplace_back("--upcast-conv");
+    for (const ChoiceCast& cast : choice_casts)
+      if (choice.*cast.wanted) arguments.push_back("--upcast-" + std::string(cast.name));
     if (choice.flash) arguments.emplace_back("--flash");
   };
   if (text.find(',') == std::string::npos) {
@@ -268,10 +258,7 @@ std::vector<std::string> policy_arguments(const std::string& text) {
     const PolicyChoice choice = parse_policy(std::string(part.substr(space + 1)));
     if (families::added_preset(choice)) throw UsageError("'" + text + "' names no precisions of components");
     precisions.emplace_back(part.substr(0, space), choice.precision);
-    together.upcast_attention |= choice.upcast_attention;
-    together.upcast_matmul |= choice.upcast_matmul;
-    together.upcast_conv |= choice.upcast_conv;
-    together.flash |= choice.flash;
+    together = with_additions(together, choice);
     begin = end + 1;
   }
   const std::string first(to_string(precisions.front().second));

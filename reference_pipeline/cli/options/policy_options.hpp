@@ -20,10 +20,7 @@ namespace precast::cli {
 struct PolicyOptions {
   std::string preset;  ///< "" where none was given
   std::optional<Precision> precision;
-  bool upcast_attention = false;
-  bool upcast_matmul = false;
-  bool upcast_conv = false;
-  bool flash = false;
+  PolicyChoice added;  ///< flash and casts; its precision says nothing
   bool no_flash = false;
   std::optional<Precision> transformer, vae, text;  ///< of single components
   std::optional<Precision> clip, t5;                ///< of single text encoders, over `text`

@@ -45,9 +45,9 @@ std::string text_cell(std::string_view name) { return name.empty() ? "–" : std
 std::string text_of(const PolicyTables& tables) {
   std::vector<std::vector<std::string>> ops{
       {"op class", "storage", "operand", "accumulate", "inside", "result"}};
-  for (const OpRow& row : tables.ops)
-    ops.push_back({std::string(row.op), text_cell(row.storage), text_cell(row.operand),
-                   text_cell(row.accumulate), text_cell(row.inside), text_cell(row.result)});
+  for (const auto& [op, dtypes] : tables.ops)
+    ops.push_back({std::string(op), text_cell(dtypes.storage), text_cell(dtypes.operand),
+                   text_cell(dtypes.accumulate), text_cell(dtypes.inside), text_cell(dtypes.result)});
   std::vector<std::vector<std::string>> gradients{
       {"gradient of", "operand", "accumulate", "inside", "of inputs", "of parameters"}};
   for (const GradientRow& row : tables.gradients.rows)
@@ -59,12 +59,7 @@ std::string text_of(const PolicyTables& tables) {
 
 Json json_of(const PolicyTables& tables) {
   Json ops, gradients;
-  for (const OpRow& row : tables.ops)
-    ops[std::string(row.op)] = {{"storage", text_or_null(row.storage)},
-                                {"operand", text_or_null(row.operand)},
-                                {"accumulate", text_or_null(row.accumulate)},
-                                {"inside", text_or_null(row.inside)},
-                                {"result", text_or_null(row.result)}};
+  for (const OpRow& row : tables.ops) ops[std::string(row.op)] = dtypes_json(row.dtypes);
   for (const GradientRow& row : tables.gradients.rows)
     gradients[std::string(row.op)] = {{"operand", text_or_null(row.operand)},
                                       {"accumulate", text_or_null(row.accumulate)},

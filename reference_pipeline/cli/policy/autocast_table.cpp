@@ -119,11 +119,7 @@ Json flow_json() {
   for_each_flow_policy([&]<class P>(FlowPolicy<P> policy) {
     const auto flow = dtype_flow<P>();
     for (std::size_t i = 0; i < flow.size(); ++i)
-      values[i]["policies"][std::string(policy.name)] = {{"storage", text_or_null(flow[i].storage)},
-                                                         {"operand", text_or_null(flow[i].operand)},
-                                                         {"accumulate", text_or_null(flow[i].accumulate)},
-                                                         {"inside", text_or_null(flow[i].inside)},
-                                                         {"result", text_or_null(flow[i].result)}};
+      values[i]["policies"][std::string(policy.name)] = dtypes_json(flow[i]);
   });
   return values;
 }

@@ -12,18 +12,11 @@ namespace {
 Json op_json(const watch::OpRecord& record) {
   Json shape = Json::array();
   for (const std::int64_t size : record.shape.sizes()) shape.push_back(size);
-  return {{"path", record.path},
-          {"op", record.op},
-          {"function", record.function},
-          {"storage", text_or_null(record.storage)},
-          {"operand", text_or_null(record.operand)},
-          {"accumulate", text_or_null(record.accumulate)},
-          {"inside", text_or_null(record.inside)},
-          {"result", text_or_null(record.result)},
-          {"shape", shape},
-          {"max_abs", record.max_abs},
-          {"inf", record.infinities},
-          {"nan", record.nans}};
+  Json json{{"path", record.path}, {"op", record.op}, {"function", record.function}};
+  json.update(dtypes_json(record.dtypes));
+  json.update(
+      {{"shape", shape}, {"max_abs", record.max_abs}, {"inf", record.infinities}, {"nan", record.nans}});
+  return json;
 }
 
 /// An op's line, with what comes before it.

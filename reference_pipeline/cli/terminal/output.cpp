@@ -14,6 +14,14 @@ Json json_number(double value) { return families::number_json(value); }
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
+Json dtypes_json(const DtypeNames& dtypes) {
+  return {{"storage", text_or_null(dtypes.storage)},
+          {"operand", text_or_null(dtypes.operand)},
+          {"accumulate", text_or_null(dtypes.accumulate)},
+          {"inside", text_or_null(dtypes.inside)},
+          {"result", text_or_null(dtypes.result)}};
+}
+
 std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
 
 namespace {

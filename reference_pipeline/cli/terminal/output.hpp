@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <precast/io/number_text.hpp>
+#include <precast/policy/op_table.hpp>
 
 namespace precast::cli {
 
@@ -22,6 +23,9 @@ Json json_number(double value);
 
 /// A text, or null where it is empty.
 Json text_or_null(std::string_view text);
+
+/// The five names by the op table's words for them, null where a row has none.
+Json dtypes_json(const DtypeNames& dtypes);
 
 /// What an optional holds, or null where it holds nothing.
 template <class T>

@@ -69,8 +69,7 @@ template <class P>
 struct ProductKernels {
   using Result = typename P::activation;
   template <class Types>
-  using OfTensors = OpDtypes<Result, typename Types::operand, typename Types::accumulate, NoDtype,
-                             typename Types::result, Types::saturate>;
+  using OfTensors = with_storage<Types, Result>;
   template <class Types, class X>
   static constexpr auto product = [] {
     if constexpr (detail::product_is_stamped<Types, X, Matmul, Conv>)

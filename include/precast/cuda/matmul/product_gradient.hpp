@@ -52,18 +52,13 @@ Tensor<T, Memory> transposed_over(DeviceView<const T> matrix, Stream stream) {
   return transposed;
 }
 
-/// A row of the op table for a right side of this dtype, and a result.
-template <class Types, class Right, class Result>
-using product_row =
-    OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype, Result, Types::saturate>;
-
 }  // namespace detail
 
 /// out [M, N] = a [M, K] b [K, N], rounded as matmul_transposed rounds.
 template <class Types, class A, class B>
 void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename Types::result> out,
               Stream stream) {
-  using Row = detail::product_row<Types, B, typename Types::result>;
+  using Row = with_storage<Types, B>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   if (multiply_as_they_lie<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, false, out, stream)) return;
@@ -77,8 +72,8 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
 template <class Types, class A, class B>
 void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const GradientOptions& options,
                         DeviceView<typename Types::result> out, Stream stream) {
-  using Row = detail::product_row<Types, B, f32>;
-  using AsTheyLie = detail::product_row<Types, B, typename Types::result>;
+  using Row = with_storage<Types, B, f32>;
+  using AsTheyLie = with_storage<Types, B>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   if (multiply_as_they_lie<ExactTypes<AsTheyLie, A>>(a, LeftSide::transposed, b, options.accumulate, out,

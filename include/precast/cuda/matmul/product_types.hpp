@@ -22,7 +22,6 @@ using ExactTypes =
 /// The dtypes of a product. Nothing is kept inside of one, so that rows of the op table which differ in that
 /// alone share its kernels.
 template <class Types>
-using ProductTypes = OpDtypes<typename Types::storage, typename Types::operand, typename Types::accumulate,
-                              NoDtype, typename Types::result, Types::saturate>;
+using ProductTypes = with_storage<Types, typename Types::storage>;
 
 }  // namespace precast::gpu

@@ -1,0 +1,86 @@
+// PathDtypes: the precisions that the reference pipeline is compiled for, and their names.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <precast/dtype/scalar.hpp>
+
+namespace precast {
+
+/// The precisions that the reference pipeline is compiled for, in the order in which texts name them. This is
+/// the one list: names, paths, instances, the command line and CMake follow from it.
+using PathDtypes = std::tuple<f32, bf16, f16>;
+
+/// A place in that list.
+enum class Precision : std::uint8_t {};
+
+namespace detail {
+
+template <class T, class... Dtypes>
+consteval std::size_t place_in(const std::tuple<Dtypes...>*) {
+  std::size_t place = 0;
+  static_cast<void>(((std::is_same_v<T, Dtypes> ? true : (++place, false)) || ...));
+  return place;
+}
+template <class T, class... Dtypes>
+consteval bool is_in(const std::tuple<Dtypes...>*) {
+  return (std::is_same_v<T, Dtypes> || ...);
+}
+template <class... Dtypes>
+consteval auto names_in(const std::tuple<Dtypes...>*) {
+  return std::array<std::string_view, sizeof...(Dtypes)>{dtype_traits<Dtypes>::name...};
+}
+template <class... Dtypes>
+consteval auto sizes_in(const std::tuple<Dtypes...>*) {
+  return std::array<std::size_t, sizeof...(Dtypes)>{sizeof(Dtypes)...};
+}
+template <std::size_t... I>
+consteval auto precisions_at(std::index_sequence<I...>) {
+  return std::array<Precision, sizeof...(I)>{static_cast<Precision>(I)...};
+}
+
+inline constexpr const PathDtypes* path_dtypes = nullptr;
+
+}  // namespace detail
+
+/// A dtype of that list.
+template <class T>
+concept PathDtype = detail::is_in<T>(detail::path_dtypes);
+
+/// The precision of a dtype, and the dtype of a precision.
+template <PathDtype T>
+inline constexpr Precision precision_of = static_cast<Precision>(detail::place_in<T>(detail::path_dtypes));
+template <Precision P>
+using precision_type = std::tuple_element_t<static_cast<std::size_t>(P), PathDtypes>;
+
+/// Every precision, in the order of the list.
+inline constexpr std::array all_precisions =
+    detail::precisions_at(std::make_index_sequence<std::tuple_size_v<PathDtypes>>());
+/// Their names, in the same order.
+inline constexpr std::array precision_names = detail::names_in(detail::path_dtypes);
+
+constexpr std::string_view to_string(Precision precision) {
+  return precision_names[static_cast<std::size_t>(precision)];
+}
+
+/// Bytes of a value.
+constexpr std::size_t bytes_of(Precision precision) {
+  return detail::sizes_in(detail::path_dtypes)[static_cast<std::size_t>(precision)];
+}
+
+/// The precision of that name, or nothing.
+constexpr std::optional<Precision> precision_named(std::string_view name) {
+  std::optional<Precision> found;  // not returned out of the loop, which nvcc 12.0 takes for no constant
+  for (const Precision precision : all_precisions)
+    if (to_string(precision) == name) found = precision;
+  return found;
+}
+
+}  // namespace precast
