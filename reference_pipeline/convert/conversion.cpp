@@ -14,6 +14,7 @@
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
 #include <convert/tensor_role.hpp>
+#include <convert/write_scaled_weight.hpp>
 #include <flux/bfl_names.hpp>
 
 #include <precast/host/parallel.hpp>
@@ -46,7 +47,7 @@ void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std
   const auto bad = std::ranges::find_if_not(values, is_finite);
   const std::int64_t index = first + (bad - values.begin());
   auto value = static_cast<double>(*bad);
-  if (!tensor.scaled && tensor.type == f64_info)
+  if (!tensor.decoded_by && tensor.type == f64_info)
     std::memcpy(&value, tensor.bytes_at(index, 1).data(), sizeof value);
   if (std::isfinite(value))
     throw value_error(input, tensor, index, value,
@@ -96,7 +97,7 @@ class Stream {
       weigh(tensor, piece);
       for (std::int64_t done = 0; done < piece.count; done += at_once_) {
         const std::int64_t first = piece.first + done, count = std::min(at_once_, piece.count - done);
-        if (piece.from->type == type && !piece.from->scaled)
+        if (piece.from->type == type && !piece.from->decoded_by)
           copy(*piece.from, first, count);
         else
           encode(*piece.from, type, first, count);
@@ -150,7 +151,7 @@ class Stream {
   /// beside the values.
   void weigh(const OutputTensor& tensor, const Piece& piece) {
     encoder_.importance = importance_of(tensor, piece);
-    std::int64_t run = piece.from->scaled ? piece.from->scaled->run_values() : 1;
+    std::int64_t run = piece.from->decoded_by ? piece.from->decoded_by->run_values() : 1;
     if (!encoder_.importance.empty()) run = std::max(run, tensor.shape.back());
     run = std::max<std::int64_t>(run, 1);
     task_ = std::max<std::int64_t>(1, task_values / run) * run;
@@ -183,12 +184,12 @@ class Stream {
   std::span<const f32> decoded(const InputTensor& tensor, std::int64_t first, std::int64_t count,
                                F64Rounding rounding = F64Rounding::nearest) const {
     static thread_local std::vector<f32> memory(task_values);
-    const std::int64_t run = tensor.scaled ? tensor.scaled->run_values() : 1, before = first % run;
+    const std::int64_t run = tensor.decoded_by ? tensor.decoded_by->run_values() : 1, before = first % run;
     const auto read = static_cast<std::size_t>(rounded_up(before + count, run));
     if (read > memory.size()) memory.resize(read);
     const std::span<f32> rows = std::span(memory).first(read);
-    if (tensor.scaled)
-      tensor.scaled->decode(first - before, rows);
+    if (tensor.decoded_by)
+      tensor.decoded_by->decode(first - before, rows);
     else
       decode(tensor.type, tensor.bytes_at(first, count), rows, rounding);
     const auto values = rows.subspan(static_cast<std::size_t>(before), static_cast<std::size_t>(count));
@@ -318,7 +319,7 @@ std::map<std::string, TypeShare> Conversion::output_types() const {
 bool Conversion::encodes_blocks() const {
   return std::ranges::any_of(tensors_, [](const OutputTensor& tensor) {
     return is_block(tensor.chosen.type) && std::ranges::any_of(tensor.pieces, [&](const Piece& piece) {
-             return piece.from->scaled || piece.from->type != tensor.chosen.type;
+             return piece.from->decoded_by || piece.from->type != tensor.chosen.type;
            });
   });
 }
