@@ -130,10 +130,7 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
 
 CostFile read_cost_file(const std::filesystem::path& path) {
   const io::MappedFile file(path);
-  if (file.bytes().size() > io::largest_json_file)
-    throw io::file_error(path, std::to_string(file.bytes().size() >> 20) +
-                                   " MB is too much for a cost file: check that it is the right one");
-  return parse_cost_file(file.text(), path);
+  return parse_cost_file(io::json_text(file, "a cost file"), path);
 }
 
 std::string cost_file_text(const CostFile& file) {
@@ -159,7 +156,7 @@ std::string cost_file_text(const CostFile& file) {
     }
     layers.push_back(std::move(entry));
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return io::indented_json(json) + "\n";
 }
 
 void write_cost_file(const std::filesystem::path& path, const CostFile& file) {

@@ -7,6 +7,7 @@
 #include <families/number_json.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/json_text.hpp>
 
 namespace precast::cli {
 
@@ -14,15 +15,13 @@ Json json_number(double value) { return families::number_json(value); }
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
-std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
-
 namespace {
 
 int first_lost = 0;  ///< why standard output took no more
 
 }  // namespace
 
-void print(const Json& json) { print(to_text(json) + '\n'); }
+void print(const Json& json) { print(io::indented_json(json) + '\n'); }
 
 void print(const std::string& text) {
   errno = 0;
