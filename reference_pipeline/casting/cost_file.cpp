@@ -3,6 +3,7 @@
 #include <set>
 
 #include <casting/cost_file.hpp>
+#include <casting/cost_measure.hpp>
 #include <casting/json_fields.hpp>
 #include <casting/type_names.hpp>
 #include <families/number_json.hpp>
@@ -16,14 +17,6 @@ namespace {
 
 constexpr std::int64_t most_parameters = std::int64_t{1} << 48, most_samples = 1'000'000'000;
 constexpr double least_bits = 0.01, most_bits = 64, any_number = std::numeric_limits<double>::max();
-
-/// The measured numbers of a format, and the keys that they have.
-constexpr std::pair<const char*, std::optional<double> TypeCost::*> measures[] = {
-    {"cost", &TypeCost::cost},
-    {"loss", &TypeCost::loss},
-    {"relative_cost", &TypeCost::relative_cost},
-    {"relative_loss", &TypeCost::relative_loss},
-    {"estimate", &TypeCost::estimate}};
 
 LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const nlohmann::json& value) {
   const std::string by_place = "layer number " + std::to_string(place + 1) + ": ";
@@ -50,7 +43,8 @@ LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const
                                       "' in capital and in small letters: leave one of them out");
     TypeCost& cost = entry->second;
     cost.bits = of_type.number("bits", least_bits, most_bits);
-    for (const auto& [key, member] : measures) cost.*member = of_type.number(key, 0, any_number, true);
+    for (const auto& [measure, key, number] : named_measures)
+      cost.*number = of_type.number(key, 0, any_number, true);
   }
   return layer;
 }
@@ -151,8 +145,8 @@ std::string cost_file_text(const CostFile& file) {
       if (found == layer.types.end()) continue;
       nlohmann::ordered_json& cost = numbers[type] = nlohmann::ordered_json::object();
       if (found->second.bits) cost["bits"] = *found->second.bits;
-      for (const auto& [key, member] : measures)
-        if (found->second.*member) cost[key] = families::number_json(*(found->second.*member));
+      for (const auto& [measure, key, number] : named_measures)
+        if (found->second.*number) cost[key] = families::number_json(*(found->second.*number));
     }
     layers.push_back(std::move(entry));
   }
