@@ -3,6 +3,7 @@
 #include <set>
 
 #include <casting/cost_file.hpp>
+#include <casting/cost_measure.hpp>
 #include <casting/json_fields.hpp>
 #include <casting/type_names.hpp>
 #include <families/number_json.hpp>
@@ -16,14 +17,6 @@ namespace {
 
 constexpr std::int64_t most_parameters = std::int64_t{1} << 48, most_samples = 1'000'000'000;
 constexpr double least_bits = 0.01, most_bits = 64, any_number = std::numeric_limits<double>::max();
-
-/// The measured numbers of a format, and the keys that they have.
-constexpr std::pair<const char*, std::optional<double> TypeCost::*> measures[] = {
-    {"cost", &TypeCost::cost},
-    {"loss", &TypeCost::loss},
-    {"relative_cost", &TypeCost::relative_cost},
-    {"relative_loss", &TypeCost::relative_loss},
-    {"estimate", &TypeCost::estimate}};
 
 LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const nlohmann::json& value) {
   const std::string by_place = "layer number " + std::to_string(place + 1) + ": ";
@@ -50,7 +43,8 @@ LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const
                                       "' in capital and in small letters: leave one of them out");
     TypeCost& cost = entry->second;
     cost.bits = of_type.number("bits", least_bits, most_bits);
-    for (const auto& [key, member] : measures) cost.*member = of_type.number(key, 0, any_number, true);
+    for (const auto& [measure, key, number] : named_measures)
+      cost.*number = of_type.number(key, 0, any_number, true);
   }
   return layer;
 }
@@ -130,10 +124,7 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
 
 CostFile read_cost_file(const std::filesystem::path& path) {
   const io::MappedFile file(path);
-  if (file.bytes().size() > io::largest_json_file)
-    throw io::file_error(path, std::to_string(file.bytes().size() >> 20) +
-                                   " MB is too much for a cost file: check that it is the right one");
-  return parse_cost_file(file.text(), path);
+  return parse_cost_file(io::json_text(file, "a cost file"), path);
 }
 
 std::string cost_file_text(const CostFile& file) {
@@ -154,12 +145,12 @@ std::string cost_file_text(const CostFile& file) {
       if (found == layer.types.end()) continue;
       nlohmann::ordered_json& cost = numbers[type] = nlohmann::ordered_json::object();
       if (found->second.bits) cost["bits"] = *found->second.bits;
-      for (const auto& [key, member] : measures)
-        if (found->second.*member) cost[key] = families::number_json(*(found->second.*member));
+      for (const auto& [measure, key, number] : named_measures)
+        if (found->second.*number) cost[key] = families::number_json(*(found->second.*number));
     }
     layers.push_back(std::move(entry));
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return io::indented_json(json) + "\n";
 }
 
 void write_cost_file(const std::filesystem::path& path, const CostFile& file) {

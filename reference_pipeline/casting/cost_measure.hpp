@@ -16,41 +16,27 @@ namespace precast::casting {
 /// Which of a cost file's numbers is meant.
 enum class Measure : std::uint8_t { cost, loss, relative_cost, relative_loss, estimate };
 
-inline constexpr std::array all_measures{Measure::cost, Measure::loss, Measure::relative_cost,
-                                         Measure::relative_loss, Measure::estimate};
-
-/// Its key in files and word on command lines.
-constexpr std::string_view to_string(Measure measure) {
-  switch (measure) {
-    case Measure::cost:
-      return "cost";
-    case Measure::loss:
-      return "loss";
-    case Measure::relative_cost:
-      return "relative_cost";
-    case Measure::relative_loss:
-      return "relative_loss";
-    case Measure::estimate:
-      return "estimate";
-  }
-  return {};
+/// A measure, its key in files and word on command lines, and where a layer has it.
+struct NamedMeasure {
+  Measure measure;
+  const char* key;
+  std::optional<double> TypeCost::*number;
+};
+/// All of them, in the order of the enumeration.
+inline constexpr std::array<NamedMeasure, 5> named_measures{
+    {{Measure::cost, "cost", &TypeCost::cost},
+     {Measure::loss, "loss", &TypeCost::loss},
+     {Measure::relative_cost, "relative_cost", &TypeCost::relative_cost},
+     {Measure::relative_loss, "relative_loss", &TypeCost::relative_loss},
+     {Measure::estimate, "estimate", &TypeCost::estimate}}};
+constexpr const NamedMeasure& named(Measure measure) {
+  return *std::ranges::find(named_measures, measure, &NamedMeasure::measure);
 }
+constexpr std::string_view to_string(Measure measure) { return named(measure).key; }
 
 /// That number, where it is known.
 inline std::optional<double> value_of(const TypeCost& cost, Measure measure) {
-  switch (measure) {
-    case Measure::cost:
-      return cost.cost;
-    case Measure::loss:
-      return cost.loss;
-    case Measure::relative_cost:
-      return cost.relative_cost;
-    case Measure::relative_loss:
-      return cost.relative_loss;
-    case Measure::estimate:
-      return cost.estimate;
-  }
-  return std::nullopt;
+  return cost.*named(measure).number;
 }
 
 /// Whether any layer has a finite number for a format.

@@ -61,10 +61,7 @@ Plan parse_plan(std::string_view text, const std::filesystem::path& path) {
 
 Plan read_plan(const std::filesystem::path& path) {
   const io::MappedFile file(path);
-  if (file.bytes().size() > io::largest_json_file)
-    throw io::file_error(path, std::to_string(file.bytes().size() >> 20) +
-                                   " MB is too much for a plan: check that it is the right file");
-  return parse_plan(file.text(), path);
+  return parse_plan(io::json_text(file, "a plan"), path);
 }
 
 std::string plan_text(const Plan& plan) {
@@ -74,7 +71,7 @@ std::string plan_text(const Plan& plan) {
   if (plan.bytes) json["bytes"] = *plan.bytes;
   if (plan.error) json["error"] = families::number_json(*plan.error);
   if (plan.gap) json["gap"] = families::number_json(*plan.gap);
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return io::indented_json(json) + "\n";
 }
 
 void write_plan(const std::filesystem::path& path, const Plan& plan) {

@@ -56,14 +56,14 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
 
 /// What to do about a layer that has no finite number of this measure. A file of estimates alone has others.
 std::string advice_without(const LayerCost& layer, Measure measure) {
-  const auto has = [&](Measure wanted) {
+  const auto has = [&](const NamedMeasure& wanted) {
     return std::ranges::any_of(layer.types,
-                               [&](const auto& type) { return value_of(type.second, wanted).has_value(); });
+                               [&](const auto& type) { return (type.second.*wanted.number).has_value(); });
   };
   std::string others;
-  if (!has(measure))
-    for (const Measure other : all_measures)
-      if (has(other)) others += (others.empty() ? "" : " or ") + std::string(to_string(other));
+  if (!has(named(measure)))
+    for (const NamedMeasure& other : named_measures)
+      if (has(other)) others += (others.empty() ? "" : " or ") + std::string(other.key);
   return others.empty() ? "leave the layer out, or give it a type that keeps it finite"
                         : "plan by a number that it has, with --measure " + others;
 }

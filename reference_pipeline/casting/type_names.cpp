@@ -15,8 +15,10 @@ namespace {
 /// What has blocks of 32 values, by rising size: each is better than those before it.
 constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q8_0"};
 
-/// ComfyUI pads such matrices to it.
-constexpr std::int64_t rows_of_mxfp8_tile = 32;
+/// Whether a matrix has as many rows as files take of a format.
+bool has_whole_tiles(const DtypeInfo& type, const Shape& matrix) {
+  return type.name != dtype_traits<mxfp8>::name || matrix[0] % rows_of_mxfp8_tile == 0;
+}
 
 bool was_added(const DtypeInfo& type) {
   return std::ranges::find(formats::added_formats(), type.name, &CastType::name) !=
@@ -33,10 +35,6 @@ std::optional<DtypeInfo> find_type(std::string_view name) {
 std::string known_name(std::string_view name) {
   const CastType* const found = formats::format_in_either_case(name);
   return found ? found->name : std::string(name);
-}
-
-bool has_whole_tiles(const DtypeInfo& type, const Shape& matrix) {
-  return type.name != dtype_traits<mxfp8>::name || matrix[0] % rows_of_mxfp8_tile == 0;
 }
 
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matrix) {

@@ -37,9 +37,9 @@ std::string known_name(std::string_view name);
 /// go by this.
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matrix);
 
-/// Whether a matrix has as many rows as files take of a format: of mxfp8, whose scales lie there in the order
-/// of tensor cores, a multiple of 32.
-bool has_whole_tiles(const DtypeInfo& type, const Shape& matrix);
+/// Files take matrices of mxfp8, whose scales lie there in the order of tensor cores, with a multiple of so
+/// many rows: ComfyUI pads them to it.
+inline constexpr std::int64_t rows_of_mxfp8_tile = 32;
 
 /// The bits that a parameter takes in a file, its scales included, as convert and inspect count them: where a
 /// scale is the whole tensor's, rows have none of their own there, and none says how long it is.

@@ -14,6 +14,7 @@
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
 #include <convert/tensor_role.hpp>
+#include <convert/write_scaled_weight.hpp>
 #include <flux/bfl_names.hpp>
 
 #include <precast/host/parallel.hpp>
@@ -46,7 +47,7 @@ void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std
   const auto bad = std::ranges::find_if_not(values, is_finite);
   const std::int64_t index = first + (bad - values.begin());
   auto value = static_cast<double>(*bad);
-  if (!tensor.scaled && tensor.type == f64_info)
+  if (!tensor.decoded_by && tensor.type == f64_info)
     std::memcpy(&value, tensor.bytes_at(index, 1).data(), sizeof value);
   if (std::isfinite(value))
     throw value_error(input, tensor, index, value,
@@ -77,29 +78,30 @@ std::vector<std::string> names_of(const OutputTensor& tensor, const Piece& piece
   return names;
 }
 
+/// How a piece is written: what its encoder is told, the values of a task, and those between two writes.
+struct PieceWork {
+  quant::EncodeOptions options;
+  std::int64_t in_task, at_once;
+};
+
 /// Writes tensors to a file, and lets go of what was read on the way.
-class Stream {
+class TensorWriter {
  public:
-  Stream(const InputWeights& input, OutputFile& file, Container container, const Settings& settings,
-         const WrittenCallback& written)
-      : input_(input),
-        file_(file),
-        container_(container),
-        settings_(settings),
-        encoder_(settings.encoder),
-        written_(written) {}
+  TensorWriter(const InputWeights& input, OutputFile& file, Container container, const Settings& settings,
+               const WrittenCallback& written)
+      : input_(input), file_(file), container_(container), settings_(settings), written_(written) {}
 
   void write(const OutputTensor& tensor) {
     const DtypeInfo& type = tensor.chosen.type;
     if (is_scaled(type, container_)) return write_with_scales(tensor);
     for (const Piece& piece : tensor.pieces) {
-      weigh(tensor, piece);
-      for (std::int64_t done = 0; done < piece.count; done += at_once_) {
-        const std::int64_t first = piece.first + done, count = std::min(at_once_, piece.count - done);
-        if (piece.from->type == type && !piece.from->scaled)
-          copy(*piece.from, first, count);
+      const PieceWork work = work_of(tensor, piece);
+      for (std::int64_t done = 0; done < piece.count; done += work.at_once) {
+        const std::int64_t first = piece.first + done, count = std::min(work.at_once, piece.count - done);
+        if (piece.from->type == type && !piece.from->decoded_by)
+          copy(*piece.from, first, count, work);
         else
-          encode(*piece.from, type, first, count);
+          encode(*piece.from, type, first, count, work);
         note_read(bytes_of(piece.from->type, count));
         values_ += count;
         if (written_) written_(values_);
@@ -146,34 +148,36 @@ class Stream {
     return settings_.importance->of(names_of(tensor, piece), tensor.shape.back());
   }
 
-  /// Takes the importance of a piece's columns: tasks are whole rows then, and whole runs where scales lie
-  /// beside the values.
-  void weigh(const OutputTensor& tensor, const Piece& piece) {
-    encoder_.importance = importance_of(tensor, piece);
-    std::int64_t run = piece.from->scaled ? piece.from->scaled->run_values() : 1;
-    if (!encoder_.importance.empty()) run = std::max(run, tensor.shape.back());
+  /// Tasks are whole rows where columns have an importance, and whole runs where scales lie beside the
+  /// values.
+  PieceWork work_of(const OutputTensor& tensor, const Piece& piece) const {
+    quant::EncodeOptions options = settings_.encoder;
+    options.importance = importance_of(tensor, piece);
+    std::int64_t run = piece.from->decoded_by ? piece.from->decoded_by->run_values() : 1;
+    if (!options.importance.empty()) run = std::max(run, tensor.shape.back());
     run = std::max<std::int64_t>(run, 1);
-    task_ = std::max<std::int64_t>(1, task_values / run) * run;
-    at_once_ = values_at_once / task_values * task_;
+    const std::int64_t in_task = std::max<std::int64_t>(1, task_values / run) * run;
+    return {options, in_task, values_at_once / task_values * in_task};
   }
 
-  void copy(const InputTensor& tensor, std::int64_t first, std::int64_t count) {
+  void copy(const InputTensor& tensor, std::int64_t first, std::int64_t count, const PieceWork& work) {
     if (tensor.is_float && !is_block(tensor.type))
-      for_tasks(count, [&](std::int64_t at, std::int64_t some) { decoded(tensor, first + at, some); });
+      for_tasks(count, work, [&](std::int64_t at, std::int64_t some) { decoded(tensor, first + at, some); });
     file_.write(tensor.bytes_at(first, count));
   }
 
-  void encode(const InputTensor& tensor, const DtypeInfo& type, std::int64_t first, std::int64_t count) {
+  void encode(const InputTensor& tensor, const DtypeInfo& type, std::int64_t first, std::int64_t count,
+              const PieceWork& work) {
     // f32 is what blocks are encoded from, as other encoders do it; a narrower scalar is rounded once.
     // An added one may take as many bytes as f32.
     const bool is_narrow = !is_block(type) && type != dtype_info<f32>;
     const F64Rounding rounding = is_narrow ? F64Rounding::odd : F64Rounding::nearest;
     encoded_.resize(static_cast<std::size_t>(bytes_of(type, count)));
-    for_tasks(count, [&](std::int64_t at, std::int64_t some) {
+    for_tasks(count, work, [&](std::int64_t at, std::int64_t some) {
       const std::span<const f32> values = decoded(tensor, first + at, some, rounding);
       const std::span<std::byte> bytes = std::span(encoded_).subspan(
           static_cast<std::size_t>(bytes_of(type, at)), static_cast<std::size_t>(bytes_of(type, some)));
-      if (!conversion::encode(type, values, bytes, encoder_))
+      if (!conversion::encode(type, values, bytes, work.options))
         refuse_too_large(input_, tensor, first + at, values, type);
     });
     file_.write(encoded_);
@@ -183,12 +187,12 @@ class Stream {
   std::span<const f32> decoded(const InputTensor& tensor, std::int64_t first, std::int64_t count,
                                F64Rounding rounding = F64Rounding::nearest) const {
     static thread_local std::vector<f32> memory(task_values);
-    const std::int64_t run = tensor.scaled ? tensor.scaled->run_values() : 1, before = first % run;
+    const std::int64_t run = tensor.decoded_by ? tensor.decoded_by->run_values() : 1, before = first % run;
     const auto read = static_cast<std::size_t>(rounded_up(before + count, run));
     if (read > memory.size()) memory.resize(read);
     const std::span<f32> rows = std::span(memory).first(read);
-    if (tensor.scaled)
-      tensor.scaled->decode(first - before, rows);
+    if (tensor.decoded_by)
+      tensor.decoded_by->decode(first - before, rows);
     else
       decode(tensor.type, tensor.bytes_at(first, count), rows, rounding);
     const auto values = rows.subspan(static_cast<std::size_t>(before), static_cast<std::size_t>(count));
@@ -197,10 +201,10 @@ class Stream {
   }
 
   template <class Task>
-  void for_tasks(std::int64_t count, Task&& task) const {
-    host::parallel_for((count + task_ - 1) / task_, [&](std::int64_t index) {
-      const std::int64_t at = index * task_;
-      task(at, std::min(task_, count - at));
+  static void for_tasks(std::int64_t count, const PieceWork& work, Task&& task) {
+    host::parallel_for(ceil_divide(count, work.in_task), [&](std::int64_t index) {
+      const std::int64_t at = index * work.in_task;
+      task(at, std::min(work.in_task, count - at));
     });
   }
 
@@ -208,10 +212,8 @@ class Stream {
   OutputFile& file_;
   Container container_;
   const Settings& settings_;
-  quant::EncodeOptions encoder_;
   const WrittenCallback& written_;
   std::vector<std::byte> encoded_;
-  std::int64_t task_ = task_values, at_once_ = values_at_once;
   std::atomic<std::int64_t> read_ = 0;
   std::int64_t values_ = 0;
 };
@@ -318,7 +320,7 @@ std::map<std::string, TypeShare> Conversion::output_types() const {
 bool Conversion::encodes_blocks() const {
   return std::ranges::any_of(tensors_, [](const OutputTensor& tensor) {
     return is_block(tensor.chosen.type) && std::ranges::any_of(tensor.pieces, [&](const Piece& piece) {
-             return piece.from->scaled || piece.from->type != tensor.chosen.type;
+             return piece.from->decoded_by || piece.from->type != tensor.chosen.type;
            });
   });
 }
@@ -338,8 +340,8 @@ std::vector<std::string> Conversion::without_importance(const Importance& import
 void Conversion::write(const std::filesystem::path& target, const Settings& settings,
                        const WrittenCallback& written) const {
   OutputFile file(target, container_, input_, kind_, tensors_);
-  Stream stream(input_, file, container_, settings, written);
-  for (const OutputTensor& tensor : tensors_) stream.write(tensor);
+  TensorWriter writer(input_, file, container_, settings, written);
+  for (const OutputTensor& tensor : tensors_) writer.write(tensor);
   file.commit();
 }
 

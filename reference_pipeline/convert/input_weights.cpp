@@ -1,5 +1,4 @@
 // Opens either kind of file and gives both one list of tensors.
-#include <algorithm>
 #include <array>
 
 #include <convert/input_weights.hpp>
@@ -7,6 +6,7 @@
 #include <convert/value_type.hpp>
 #include <weights/layouts.hpp>
 
+#include <precast/io/named_tensor.hpp>
 #include <precast/io/suffix.hpp>
 
 namespace precast::conversion {
@@ -94,8 +94,7 @@ void InputWeights::refuse_packed() const {
 }
 
 const InputTensor* InputWeights::lookup(std::string_view name) const {
-  const auto found = std::ranges::lower_bound(tensors_, name, {}, &InputTensor::name);
-  return found != tensors_.end() && found->name == name ? &*found : nullptr;
+  return io::find_tensor(tensors_, name);
 }
 
 std::span<const io::GgufValue> InputWeights::values() const {

@@ -28,12 +28,12 @@ struct InputTensor {
   DtypeInfo type;         ///< f32 of a weight that has scales beside it
   bool is_float = false;  ///< its values can be read; others are copied
   Shape shape;
-  std::span<const std::byte> bytes;               ///< none of a weight that has scales
-  const weights::WeightTensor* scaled = nullptr;  ///< such a weight: its values are made by `decode`
+  std::span<const std::byte> bytes;                   ///< none of a weight that has scales
+  const weights::WeightTensor* decoded_by = nullptr;  ///< such a weight, whose `decode` makes its values
 
   /// What its values lie as, and in how many bytes.
-  std::string stored_type() const { return scaled ? scaled->format : std::string(type.name); }
-  std::int64_t stored_bytes() const { return scaled ? scaled->bytes : std::ssize(bytes); }
+  std::string stored_type() const { return decoded_by ? decoded_by->format : std::string(type.name); }
+  std::int64_t stored_bytes() const { return decoded_by ? decoded_by->bytes : std::ssize(bytes); }
   /// Those of values [first, first + count), which are whole blocks.
   std::span<const std::byte> bytes_at(std::int64_t first, std::int64_t count) const {
     return bytes.subspan(static_cast<std::size_t>(bytes_of(type, first)),

@@ -73,7 +73,7 @@ std::optional<std::string> config_of_converted(const fs::path& config) {
   try {
     nlohmann::json json = io::load_json(config);
     if (!json.is_object() || json.erase(of_weights) == 0) return std::nullopt;
-    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    return io::indented_json(json) + "\n";
   } catch (const InputError&) {  // it is copied as it is
     return std::nullopt;
   }

@@ -173,8 +173,7 @@ int orientation_of(const Exif& exif, std::string_view xmp) {
 }
 
 Exif read_exif(std::span<const std::byte> block) {
-  constexpr std::string_view introduction("Exif\0\0", 6);
-  if (as_text(block).starts_with(introduction)) block = block.subspan(introduction.size());
+  if (as_text(block).starts_with(exif_introduction)) block = block.subspan(exif_introduction.size());
   Exif result;
   const std::string_view header = as_text(block).substr(0, 4);
   const bool upper_byte_first = header == std::string_view("MM\0*", 4);

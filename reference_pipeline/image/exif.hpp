@@ -12,6 +12,9 @@
 
 namespace precast::image {
 
+/// What may stand in front of a block.
+inline constexpr std::string_view exif_introduction("Exif\0\0", 6);
+
 struct Exif {
   std::optional<int> orientation;  ///< 1 to 8, where the block says one
   /// "parameters" from UserComment; "prompt" and "workflow" where Make and Model hold them, as ComfyUI writes
@@ -19,7 +22,7 @@ struct Exif {
   std::vector<Text> texts;
 };
 
-/// Reads a block, with or without "Exif\0\0" in front of it. What is broken in it is passed over: a picture
+/// Reads a block, with or without its introduction. What is broken in it is passed over: a picture
 /// whose tags are damaged is still a picture.
 Exif read_exif(std::span<const std::byte> block);
 
@@ -27,8 +30,8 @@ Exif read_exif(std::span<const std::byte> block);
 /// empty; else upright.
 int orientation_of(const Exif& exif, std::string_view xmp);
 
-/// A block (without "Exif\0\0") that holds the text `parameters` as UserComment in UTF-16, as programs that
-/// generate pictures write and read it; and each other text, where its key is "prompt" or "workflow", as
+/// A block (without its introduction) that holds the text `parameters` as UserComment in UTF-16, as programs
+/// that generate pictures write and read it; and each other text, where its key is "prompt" or "workflow", as
 /// ComfyUI does. Other keys are left out. Empty where nothing is left.
 std::vector<std::byte> exif_block(std::span<const Text> texts);
 

@@ -23,7 +23,6 @@ namespace precast::image {
 namespace {
 
 constexpr int exif_marker = JPEG_APP0 + 1;
-constexpr std::string_view exif_introduction("Exif\0\0", 6);
 constexpr std::string_view xmp_introduction("http://ns.adobe.com/xap/1.0/\0", 29);
 constexpr std::size_t longest_marker = 65533;  // the bytes that a marker can hold
 constexpr std::size_t longest_text_of_jpeg = 32000;

@@ -36,8 +36,12 @@ std::string name_in(const io::ComponentSource& source, const ParameterFacts& fac
 }
 
 /// Of f64, which nothing here computes with, each value is rounded once.
-std::vector<f32> values_of_entry(const io::TensorEntry& entry) {
-  if (entry.dtype.file_name != "F64") return weights::values_of(entry);
+std::vector<f32> values_of_entry(const io::ComponentSource& source, const io::TensorEntry& entry) {
+  if (weights::holds_numbers(entry)) return weights::values_of(entry);
+  if (entry.dtype.file_name != "F64")
+    throw InputError(source.description() + ": tensor '" + io::printable(entry.name) + "' has dtype " +
+                     std::string(entry.dtype.file_name) +
+                     " where F32, BF16, F16 or fp8 is expected: convert the file");
   std::vector<f32> values(static_cast<std::size_t>(entry.shape.elements()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     double value = 0;
@@ -141,11 +145,7 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
       whole->decode(0, values);
       return values;
     }
-    try {
-      return values_of_entry(*source.lookup(name));
-    } catch (const InputError& wrong) {  // names the tensor alone
-      throw InputError(source.description() + ": " + wrong.what());
-    }
+    return values_of_entry(source, *source.lookup(name));
   };
   ParameterValues all;
   for (const ParameterFacts& facts : parameters_of(config)) {

@@ -267,9 +267,8 @@ InputError SchedulerConfig::wrong_class(const std::string& problem) const {
 
 io::Config load_scheduler_keys(const std::filesystem::path& path) {
   const io::MappedFile file(path);
-  if (file.bytes().size() > io::largest_json_file)
-    throw io::file_error(path, "is too large for a scheduler's settings: check that it is the right file");
-  return io::without_unset_keys({path, io::parse_json(without_infinities(file.text()), path)});
+  const std::string_view text = io::json_text(file, "a scheduler's settings");
+  return io::without_unset_keys({path, io::parse_json(without_infinities(text), path)});
 }
 
 SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const std::string& class_of_index) {

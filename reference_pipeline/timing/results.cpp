@@ -74,7 +74,7 @@ std::string results_json(const Results& results) {
                  {"cases", results.cases},
                  {"columns", results.table.columns},
                  {"rows", rows}};
-  return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return io::indented_json(all) + "\n";
 }
 
 Results read_results(const std::filesystem::path& path) {

@@ -199,10 +199,7 @@ void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32
     }
     return true;
   });
-  if (!known)
-    throw InputError("tensor '" + io::printable(entry.name) + "' has dtype " +
-                     std::string(entry.dtype.file_name) +
-                     " where F32, BF16, F16 or fp8 is expected: convert the file");
+  if (!known) throw Error("weights::read_values: '" + io::printable(entry.name) + "' holds no numbers");
 }
 
 std::vector<f32> values_of(const io::TensorEntry& entry) {

@@ -78,7 +78,7 @@ TEST_CASE("convert reads what it wrote under scales, and its values are those th
     const InputWeights written(blocks), unscaled(plain);
     CHECK(written.tensors().size() == 4);
     CHECK(unscaled.tensors().size() == 4);
-    for (const InputTensor& tensor : unscaled.tensors()) CHECK_FALSE(tensor.scaled);
+    for (const InputTensor& tensor : unscaled.tensors()) CHECK_FALSE(tensor.decoded_by);
     for (const char* name : {"a.b.weight", "c.d.weight", "e.f.weight"})
       CHECK(decoded(*written.lookup(name)) == stored_as("q8_0", expected.at(name)));
     // What was said of the output is what is said of it as an input.

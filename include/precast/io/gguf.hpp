@@ -18,6 +18,7 @@
 #include <precast/io/gguf_types.hpp>
 #include <precast/io/gguf_value.hpp>
 #include <precast/io/mapped_file.hpp>
+#include <precast/io/named_tensor.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast::io {
@@ -73,15 +74,9 @@ class GgufFile {
   const std::vector<GgufValue>& values() const { return values_; }
 
   /// The tensor of that name, or nullptr.
-  const GgufTensor* lookup(std::string_view name) const {
-    const auto found = std::ranges::lower_bound(tensors_, name, {}, &GgufTensor::name);
-    return found != tensors_.end() && found->name == name ? &*found : nullptr;
-  }
+  const GgufTensor* lookup(std::string_view name) const { return find_tensor(tensors_, name); }
   /// The tensor of that name. Throws InputError where it is missing.
-  const GgufTensor& at(std::string_view name) const {
-    if (const GgufTensor* tensor = lookup(name)) return *tensor;
-    throw broken_tensor(name, "is missing: the file is incomplete or belongs to another model");
-  }
+  const GgufTensor& at(std::string_view name) const { return tensor_at(tensors_, name, path()); }
   /// The value of that key, or nullptr.
   const GgufValue* value(std::string_view key) const {
     const auto found = std::ranges::lower_bound(values_, key, {}, &GgufValue::key);
@@ -97,10 +92,6 @@ class GgufFile {
   struct Place {
     std::uint64_t offset, bytes;
   };
-
-  InputError broken_tensor(std::string_view name, const std::string& problem) const {
-    return file_error(path(), "tensor '" + printable(name) + "': " + problem);
-  }
 
   void read_version(detail::GgufCursor& cursor) {
     const auto magic = cursor.left() < 4 ? std::span<const std::byte>{} : cursor.bytes(4, "the magic");
@@ -144,23 +135,23 @@ class GgufFile {
     const std::string where = "the description of tensor '" + printable(name) + "'";
     const auto rank = cursor.number<std::uint32_t>(where);
     if (rank > most_dimensions)
-      throw broken_tensor(
-          name, std::to_string(rank) + " dimensions, of which GGUF has at most 4: get the file anew");
+      throw tensor_error(
+          path(), name, std::to_string(rank) + " dimensions, of which GGUF has at most 4: get the file anew");
     std::vector<std::int64_t> sizes(rank);
     for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
       const auto stated = cursor.number<std::uint64_t>(where);
       if (stated > static_cast<std::uint64_t>(Shape::max_elements))
-        throw broken_tensor(name, "its shape overflows: get the file anew");
+        throw tensor_error(path(), name, "its shape overflows: get the file anew");
       *size = static_cast<std::int64_t>(stated);
     }
     const GgufType type = known_type(name, cursor.number<std::uint32_t>(where));
     const auto offset = cursor.number<std::uint64_t>(where);
-    const Shape shape = checked_shape(name, sizes);
+    const Shape shape = stated_shape(sizes, name, path());
     const auto in_block = static_cast<std::int64_t>(type.info.values_per_block);
     if (shape.back() % in_block != 0)
-      throw broken_tensor(name, "rows of " + std::to_string(shape.back()) +
-                                    " values are no whole blocks of " + gguf_name(type) + ", of " +
-                                    std::to_string(in_block) + ": get the file anew");
+      throw tensor_error(path(), name,
+                         "rows of " + std::to_string(shape.back()) + " values are no whole blocks of " +
+                             gguf_name(type) + ", of " + std::to_string(in_block) + ": get the file anew");
     const auto blocks = static_cast<std::uint64_t>(shape.elements() / in_block);
     const auto in_bytes = static_cast<std::uint64_t>(type.info.bytes_per_block);
     tensors_.push_back({std::string(name), type, shape, {}});
@@ -171,18 +162,12 @@ class GgufFile {
     if (const GgufType* type = gguf_type(number)) return *type;
     for (const auto& removed : detail::removed_gguf_types)
       if (removed.number == number)
-        throw broken_tensor(name, "type " + std::string(removed.name) + " (" + std::to_string(number) +
-                                      "), which ggml has given up: get a newer file of this model");
-    throw broken_tensor(name, "unknown type " + std::to_string(number) +
-                                  ": the file is broken, or newer than this program: get another type of it");
-  }
-
-  Shape checked_shape(std::string_view name, std::span<const std::int64_t> sizes) const {
-    try {
-      return Shape(sizes);
-    } catch (const ShapeError& error) {
-      throw broken_tensor(name, std::string(error.what()) + ": get the file anew");
-    }
+        throw tensor_error(path(), name,
+                           "type " + std::string(removed.name) + " (" + std::to_string(number) +
+                               "), which ggml has given up: get a newer file of this model");
+    throw tensor_error(path(), name,
+                       "unknown type " + std::to_string(number) +
+                           ": the file is broken, or newer than this program: get another type of it");
   }
 
   /// The data begins at the first multiple of the alignment behind the head. No two tensors share a byte;
@@ -196,14 +181,15 @@ class GgufFile {
       order[i] = i;
       const Place& place = places[i];
       if (place.offset % alignment_ != 0)
-        throw broken_tensor(tensors_[i].name, "begins at byte " + std::to_string(place.offset) +
-                                                  " of the data, no multiple of the alignment, " +
-                                                  std::to_string(alignment_) + ": get the file anew");
+        throw tensor_error(path(), tensors_[i].name,
+                           "begins at byte " + std::to_string(place.offset) +
+                               " of the data, no multiple of the alignment, " + std::to_string(alignment_) +
+                               ": get the file anew");
       if (place.offset > data.size() || place.bytes > data.size() - place.offset)
-        throw broken_tensor(tensors_[i].name,
-                            counted(static_cast<std::int64_t>(place.bytes), "byte") + " from byte " +
-                                std::to_string(place.offset) + " of the data leave its " +
-                                counted(std::ssize(data), "byte") + ": the download broke off, get it anew");
+        throw tensor_error(path(), tensors_[i].name,
+                           counted(static_cast<std::int64_t>(place.bytes), "byte") + " from byte " +
+                               std::to_string(place.offset) + " of the data leave its " +
+                               counted(std::ssize(data), "byte") + ": the download broke off, get it anew");
       tensors_[i].bytes =
           data.subspan(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.bytes));
     }
@@ -211,7 +197,7 @@ class GgufFile {
     std::uint64_t reached = 0;
     for (const std::size_t i : order) {
       if (places[i].bytes != 0 && places[i].offset < reached)
-        throw broken_tensor(tensors_[i].name, "overlaps the tensor before it: get the file anew");
+        throw tensor_error(path(), tensors_[i].name, "overlaps the tensor before it: get the file anew");
       reached = std::max(reached, places[i].offset + places[i].bytes);
     }
   }

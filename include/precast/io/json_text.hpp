@@ -118,20 +118,37 @@ inline nlohmann::json parse_json(std::string_view text, const std::filesystem::p
   return reader.take();
 }
 
+/// The text of a file that is to hold JSON; `what` is its name in messages ("a plan"). Throws InputError for
+/// files above `largest_json_file`.
+inline std::string_view json_text(const MappedFile& file, const std::string& what) {
+  if (file.bytes().size() > largest_json_file)
+    throw file_error(file.path(), std::to_string(file.bytes().size() >> 20) + " MB is too much for " + what +
+                                      ": check that it is the right one");
+  return file.text();
+}
+
 /// A whole file as a JSON value. Throws InputError, also for files above `largest_json_file`.
 inline nlohmann::json load_json(const std::filesystem::path& path) {
   const MappedFile file(path);
-  if (file.bytes().size() > largest_json_file)
-    throw file_error(path, std::to_string(file.bytes().size() >> 20) +
-                               " MB is too much for a JSON file: check that it is the right one");
-  return parse_json(file.text(), path);
+  return parse_json(json_text(file, "a JSON file"), path);
+}
+
+/// A value as text in one line. Bytes that are no UTF-8 become U+FFFD, where nlohmann's own dump() throws.
+template <class Json>
+std::string json_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+/// The same in lines that are indented.
+template <class Json>
+std::string indented_json(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 /// A value as it can stand in a message: its JSON text, cut where it is long.
 inline std::string json_in_words(const nlohmann::json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  return printable(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), 40);
+  return printable(json_line(value), 40);
 }
 
 }  // namespace precast::io

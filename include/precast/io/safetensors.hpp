@@ -17,6 +17,7 @@
 #include <precast/io/file_dtypes.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
+#include <precast/io/named_tensor.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/shape.hpp>
 
@@ -29,12 +30,6 @@ struct TensorEntry {
   Shape shape;
   std::span<const std::byte> bytes;
 };
-
-/// "PATH: tensor 'x.y': problem".
-inline InputError tensor_error(const std::filesystem::path& path, std::string_view name,
-                               const std::string& problem) {
-  return file_error(path, "tensor '" + printable(name) + "': " + problem);
-}
 
 /// An open .safetensors file: 8 bytes of header length, a JSON header, then the tensors' bytes without gaps
 /// (https://huggingface.co/docs/safetensors). Opening reads the header only. Move only.
@@ -64,15 +59,9 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   /// The tensor of that name, or nullptr.
-  const TensorEntry* lookup(std::string_view name) const {
-    const auto found = std::ranges::lower_bound(tensors_, name, {}, &TensorEntry::name);
-    return found != tensors_.end() && found->name == name ? &*found : nullptr;
-  }
+  const TensorEntry* lookup(std::string_view name) const { return find_tensor(tensors_, name); }
   /// The tensor of that name. Throws InputError where it is missing.
-  const TensorEntry& at(std::string_view name) const {
-    if (const TensorEntry* entry = lookup(name)) return *entry;
-    throw tensor_error(path(), name, "is missing: the file is incomplete or belongs to another model");
-  }
+  const TensorEntry& at(std::string_view name) const { return tensor_at(tensors_, name, path()); }
 
  private:
   static constexpr std::size_t length_bytes = 8;
@@ -169,19 +158,11 @@ class SafetensorsFile {
     if (begin > end) throw broken(range + " run backwards");
     if (end > data.size())
       throw broken(range + " lie outside the file's " + counted(std::ssize(data), "byte") + " of data");
-    const Shape checked = checked_shape(name, shape);
+    const Shape checked = stated_shape(shape, name, path());
     if (end - begin != bytes)
       throw broken(range + " do not fit " + std::string(dtype->file_name) + " " + to_string(checked) +
                    ", which takes " + std::to_string(bytes));
     return {name, *dtype, checked, data.subspan(begin, end - begin)};
-  }
-
-  Shape checked_shape(const std::string& name, const std::vector<std::int64_t>& sizes) const {
-    try {
-      return Shape(std::span(sizes));
-    } catch (const ShapeError& error) {
-      throw tensor_error(path(), name, std::string(error.what()) + ": get the file anew");
-    }
   }
 
   /// The tensors must tile the data: no overlap, no gap, nothing left over.

@@ -98,7 +98,7 @@ class SafetensorsWriter {
   void write_head() {
     if (head_is_written_) return;
     head_is_written_ = true;
-    std::string text = header_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::string text = json_line(header_);
     text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the values are aligned in a memory map
     const std::uint64_t length = text.size();
     file_.write(std::as_bytes(std::span(&length, 1)));

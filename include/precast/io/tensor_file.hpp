@@ -13,6 +13,7 @@
 #include <precast/io/gguf.hpp>
 #include <precast/io/gguf_shapes.hpp>
 #include <precast/io/mapped_file.hpp>
+#include <precast/io/named_tensor.hpp>
 #include <precast/io/safetensors.hpp>
 #include <precast/io/suffix.hpp>
 
@@ -52,15 +53,9 @@ class TensorFile {
   const std::vector<TensorEntry>& tensors() const { return gguf_ ? tensors_ : safetensors_->tensors(); }
 
   /// The tensor of that name, or nullptr.
-  const TensorEntry* lookup(std::string_view name) const {
-    const auto found = std::ranges::lower_bound(tensors(), name, {}, &TensorEntry::name);
-    return found != tensors().end() && found->name == name ? &*found : nullptr;
-  }
+  const TensorEntry* lookup(std::string_view name) const { return find_tensor(tensors(), name); }
   /// The tensor of that name. Throws InputError where it is missing.
-  const TensorEntry& at(std::string_view name) const {
-    if (const TensorEntry* entry = lookup(name)) return *entry;
-    throw tensor_error(path(), name, "is missing: the file is incomplete or belongs to another model");
-  }
+  const TensorEntry& at(std::string_view name) const { return tensor_at(tensors(), name, path()); }
 
   /// The file as what it is, or nullptr: for what only one of the two has.
   const GgufFile* gguf() const { return gguf_ ? &*gguf_ : nullptr; }

@@ -62,7 +62,7 @@ class GgufWriter {
   /// Announces the next tensor, of a dtype that GGUF has, in rows of whole blocks.
   void declare(std::string_view name, const DtypeInfo& dtype, const Shape& shape) {
     const auto refuse = [&](const std::string& problem) {
-      throw file_error(file_.target(), "tensor '" + printable(name) + "': " + problem);
+      throw tensor_error(file_.target(), name, problem);
     };
     if (head_is_written_) throw Error("GgufWriter: all tensors are declared before the first is written");
     const GgufType* type = gguf_type(dtype.name);

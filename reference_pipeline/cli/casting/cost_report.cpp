@@ -60,12 +60,12 @@ std::string name_of(Measure measure) {
 
 std::vector<Measure> measures_of(const casting::CostFile& file) {
   std::vector<Measure> found;
-  for (const Measure measure : casting::all_measures)
+  for (const casting::NamedMeasure& one : casting::named_measures)
     if (std::ranges::any_of(file.layers, [&](const casting::LayerCost& layer) {
-          return std::ranges::any_of(
-              layer.types, [&](const auto& type) { return value_of(type.second, measure).has_value(); });
+          return std::ranges::any_of(layer.types,
+                                     [&](const auto& type) { return (type.second.*one.number).has_value(); });
         }))
-      found.push_back(measure);
+      found.push_back(one.measure);
   return found;
 }
 

@@ -13,6 +13,7 @@
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/content_hash.hpp>
 #include <precast/io/counted.hpp>
+#include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -80,7 +81,7 @@ void check_estimates(const CostOptions& options, const casting::CostFile& old,
 
 /// A text as it comes back from a cost file, where a name of bytes that are no UTF-8 is another one.
 std::string as_in_file(const std::string& text) {
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+  return Json::parse(io::json_line(Json(text))).get<std::string>();
 }
 
 }  // namespace

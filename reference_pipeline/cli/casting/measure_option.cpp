@@ -11,11 +11,11 @@ namespace precast::cli {
 
 namespace {
 
-using casting::all_measures;
+using casting::named_measures;
 
-std::array<std::string_view, all_measures.size()> names_of_measures() {
-  std::array<std::string_view, all_measures.size()> names;
-  std::ranges::transform(all_measures, names.begin(), casting::to_string);
+std::array<std::string_view, named_measures.size()> names_of_measures() {
+  std::array<std::string_view, named_measures.size()> names;
+  std::ranges::transform(named_measures, names.begin(), &casting::NamedMeasure::key);
   return names;
 }
 
@@ -28,7 +28,7 @@ CLI::Option* add_measure_option(CLI::App& command, casting::Measure& measure,
           "--measure",
           [&measure](const std::string& text) {
             const std::string name = parse_name("--measure", text, names_of_measures());
-            measure = *std::ranges::find(all_measures, name, casting::to_string);
+            measure = std::ranges::find(named_measures, name, &casting::NamedMeasure::key)->measure;
           },
           description)
       ->type_name(io::joined(names_of_measures(), "|"));

@@ -12,6 +12,7 @@
 #include <image/picture_file.hpp>
 #include <text/base64.hpp>
 
+#include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -113,18 +114,18 @@ std::string comparison_part_text(const ComparisonPart& part) {
                     {"layers", layers},
                     {"picture", text::encode_base64(image::encode_image(image::Format::png, row.picture))}});
   }
-  return to_text(Json{{"prompt", part.facts.prompt},
-                      {"model", part.facts.model},
-                      {"device", part.facts.device},
-                      {"seed", part.facts.seed},
-                      {"width", part.facts.width},
-                      {"height", part.facts.height},
-                      {"steps", part.facts.steps},
-                      {"policies", part.policies},
-                      {"parameters", part.parameters},
-                      {"sampler", part.sampler},
-                      {"inputs", part.inputs},
-                      {"rows", rows}}) +
+  return io::indented_json(Json{{"prompt", part.facts.prompt},
+                                {"model", part.facts.model},
+                                {"device", part.facts.device},
+                                {"seed", part.facts.seed},
+                                {"width", part.facts.width},
+                                {"height", part.facts.height},
+                                {"steps", part.facts.steps},
+                                {"policies", part.policies},
+                                {"parameters", part.parameters},
+                                {"sampler", part.sampler},
+                                {"inputs", part.inputs},
+                                {"rows", rows}}) +
          "\n";
 }
 

@@ -25,6 +25,7 @@
 #include <families/registry.hpp>
 
 #include <precast/io/counted.hpp>
+#include <precast/io/json_text.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/suffix.hpp>
 #include <precast/watch/input_squares.hpp>
@@ -50,16 +51,15 @@ std::map<std::string, std::string> facts_of_samples(const RecordOptions& options
                                                     const families::Request& full,
                                                     const families::ComponentChoices& choices,
                                                     const std::string& model) {
-  std::map<std::string, std::string> facts{
-      {"model", model},
-      {"prompts", Json(full.prompts).dump(-1, ' ', false, Json::error_handler_t::replace)},
-      {"seed", std::to_string(full.seed)},
-      {"steps", std::to_string(*full.steps)},
-      {"every", std::to_string(options.every_step())},
-      {"batch", std::to_string(full.batch)},
-      {"width", std::to_string(*full.width)},
-      {"height", std::to_string(*full.height)},
-      {"precision", policy_text(choices)}};
+  std::map<std::string, std::string> facts{{"model", model},
+                                           {"prompts", io::json_line(Json(full.prompts))},
+                                           {"seed", std::to_string(full.seed)},
+                                           {"steps", std::to_string(*full.steps)},
+                                           {"every", std::to_string(options.every_step())},
+                                           {"batch", std::to_string(full.batch)},
+                                           {"width", std::to_string(*full.width)},
+                                           {"height", std::to_string(*full.height)},
+                                           {"precision", policy_text(choices)}};
   if (full.seed_step) facts["seed_step"] = std::to_string(*full.seed_step);
   if (full.guidance) facts["guidance"] = shortest(*full.guidance);
   if (full.max_sequence_length) facts["max_sequence_length"] = std::to_string(*full.max_sequence_length);

@@ -13,6 +13,7 @@
 
 #include <precast/error.hpp>
 #include <precast/io/joined.hpp>
+#include <precast/io/json_text.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -33,9 +34,7 @@ std::string config_line(const nlohmann::json& config) {
   for (const std::string_view key : main_keys()) {
     const auto found = config.find(std::string(key));
     if (found == config.end() || found->is_null()) continue;
-    const std::string value = found->is_string()
-                                  ? found->get<std::string>()
-                                  : found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string value = found->is_string() ? found->get<std::string>() : io::json_line(*found);
     line += (line.empty() ? "" : ", ") + std::string(key) + " " + io::printable(value, 60);
   }
   return line;

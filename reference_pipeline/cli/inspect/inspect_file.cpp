@@ -6,6 +6,7 @@
 #include <weights/weight_tensors.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/json_text.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::cli {
@@ -136,9 +137,8 @@ std::string in_text(const FileFacts& facts) {
   constexpr std::size_t longest = 100;
   for (const auto& [key, value] : facts.metadata.items())
     text += "  " + io::printable(key) + ": " +
-            (value.is_string()
-                 ? io::printable(value.get_ref<const std::string&>(), longest)
-                 : io::printable(value.dump(-1, ' ', false, Json::error_handler_t::replace), longest)) +
+            (value.is_string() ? io::printable(value.get_ref<const std::string&>(), longest)
+                               : io::printable(io::json_line(value), longest)) +
             "\n";
   if (!facts.problem.empty()) text += "cannot be loaded: " + facts.problem + "\n";
   return text;

@@ -7,6 +7,7 @@
 #include <cli/picture_settings/picture_settings.hpp>
 #include <cli/terminal/output.hpp>
 
+#include <precast/io/json_text.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/number_text.hpp>
 
@@ -68,7 +69,7 @@ std::string PictureSettings::value(std::string_view name) const {
 
 std::string quoted_value(const std::string& value) {
   if (value.find_first_of(",:\n\"") == std::string::npos) return value;
-  return Json(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return io::json_line(Json(value));
 }
 
 std::vector<std::pair<std::string, std::string>> read_pairs(std::string_view line) {

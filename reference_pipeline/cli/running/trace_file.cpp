@@ -4,6 +4,7 @@
 #include <cli/terminal/output.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/json_text.hpp>
 
 namespace precast::cli {
 
@@ -21,15 +22,13 @@ Json op_json(const watch::OpRecord& record) {
 
 /// An op's line, with what comes before it.
 std::string op_line(const watch::OpRecord& record, bool first) {
-  return (first ? "{\"ops\": [\n" : ",\n") +
-         op_json(record).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return (first ? "{\"ops\": [\n" : ",\n") + io::json_line(op_json(record));
 }
 
 /// What follows the last op.
 std::string end_text(const std::optional<watch::NonFinite>& found, bool no_op) {
-  return (no_op ? std::string("{\"ops\": [") : std::string()) +
-         "\n], \"first_non_finite\": " + (found ? non_finite_json(*found).dump() : std::string("null")) +
-         "}\n";
+  return (no_op ? std::string("{\"ops\": [") : std::string()) + "\n], \"first_non_finite\": " +
+         (found ? io::json_line(non_finite_json(*found)) : std::string("null")) + "}\n";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <families/number_json.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/json_text.hpp>
 
 namespace precast::cli {
 
@@ -22,15 +23,13 @@ Json dtypes_json(const DtypeNames& dtypes) {
           {"result", text_or_null(dtypes.result)}};
 }
 
-std::string to_text(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
-
 namespace {
 
 int first_lost = 0;  ///< why standard output took no more
 
 }  // namespace
 
-void print(const Json& json) { print(to_text(json) + '\n'); }
+void print(const Json& json) { print(io::indented_json(json) + '\n'); }
 
 void print(const std::string& text) {
   errno = 0;

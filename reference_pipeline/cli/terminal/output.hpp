@@ -36,9 +36,6 @@ Json value_or_null(const std::optional<T>& value) {
 using families::with_commas;
 using io::shortest;
 
-/// JSON as text; bytes that are no UTF-8 become U+FFFD.
-std::string to_text(const Json& json);
-
 /// Writes the JSON and a newline to stdout.
 void print(const Json& json);
 

@@ -10,6 +10,7 @@
 #include <cli/train/train_settings.hpp>
 #include <language_model/trainer.hpp>
 
+#include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -118,7 +119,7 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
   return all;
 }
 
-std::string settings_text(const TrainSettings& settings) { return to_text(Json(settings)); }
+std::string settings_text(const TrainSettings& settings) { return io::indented_json(Json(settings)); }
 
 io::SafetensorsFile open_checkpoint_to_resume(const std::filesystem::path& checkpoint) {
   std::error_code ignored;
