@@ -126,7 +126,8 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
 
 /// Whether a tensor is of scalars that read_values and values_of read.
 bool holds_numbers(const io::TensorEntry& entry);
-/// The values of a tensor as f32. Throws Error where it holds no numbers: who has it says so of the file.
+/// The values of a tensor as f32. Throws Error where holds_numbers says no, which callers, who know the file,
+/// refuse first.
 std::vector<f32> values_of(const io::TensorEntry& entry);
 /// Values [first, first + to.size()) of it.
 void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32> to);
