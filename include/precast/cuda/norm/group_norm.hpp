@@ -209,8 +209,9 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
   if (x.elements() == 0) return;
   if constexpr (is_narrow<Types>) {
     elementwise::visit_activation(activation, [&]<class F>(F) {
-      detail::narrow_norm<Types, true, F>("narrow_group_norm", x, AffineIn<W, DeviceSpace>{scale, shift},
-                                          groups, x.shape()[1] * x.shape()[2], true, eps, out, stream);
+      detail::narrow_norm<Types, Around::mean, F>(
+          "narrow_group_norm", x, AffineIn<W, DeviceSpace>{scale, shift},
+          {.across = groups, .pixels = x.shape()[1] * x.shape()[2]}, eps, out, stream);
     });
   } else {
     const StreamScope scope(stream);  // of the moments
