@@ -22,9 +22,11 @@ class NormParameters {
   using Result = typename precisions<P, Norm>::result;
 
  protected:
-  NormParameters(const ParameterPath& place, std::int64_t size, bool with_bias, double epsilon)
+  enum class Bias : bool { absent, present };
+
+  NormParameters(const ParameterPath& place, std::int64_t size, Bias bias, double epsilon)
       : weight_(load_tensor<Storage>(place / "weight", {size})), epsilon_(epsilon) {
-    if (with_bias) bias_ = load_tensor<Storage>(place / "bias", {size});
+    if (bias == Bias::present) bias_ = load_tensor<Storage>(place / "bias", {size});
   }
 
   Tensor<Storage> weight_, bias_;
@@ -36,7 +38,7 @@ template <PolicyType P>
 class LayerNorm : NormParameters<P> {
  public:
   LayerNorm(const ParameterPath& place, std::int64_t size, double epsilon)
-      : NormParameters<P>(place, size, true, epsilon) {}
+      : NormParameters<P>(place, size, NormParameters<P>::Bias::present, epsilon) {}
 
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> operator()(const X& x) const {
@@ -51,7 +53,7 @@ class RmsNorm : NormParameters<P> {
   using typename NormParameters<P>::Result;
 
   RmsNorm(const ParameterPath& place, std::int64_t size, double epsilon)
-      : NormParameters<P>(place, size, false, epsilon) {}
+      : NormParameters<P>(place, size, NormParameters<P>::Bias::absent, epsilon) {}
 
   template <ScalarArray X>
   Tensor<Result> operator()(const X& x) const {
@@ -70,7 +72,7 @@ template <PolicyType P>
 class GroupNorm : NormParameters<P> {
  public:
   GroupNorm(const ParameterPath& place, std::int64_t groups, std::int64_t channels, double epsilon)
-      : NormParameters<P>(place, channels, true, epsilon), groups_(groups) {}
+      : NormParameters<P>(place, channels, NormParameters<P>::Bias::present, epsilon), groups_(groups) {}
 
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> operator()(
