@@ -57,7 +57,8 @@ Values expected_layer_norm_in(const NormInputs& in) {
         expected_layer_norm(wide(in.x), field_columns, 0, wide(in.scale), wide(in.shift), narrow_eps).values;
   } else {
     for (std::int64_t r = 0; r < field_rows; ++r) {
-      const auto row = narrow_normalised<Types>(row_of(wide(in.x), r, field_columns), true, narrow_eps);
+      const auto row =
+          narrow_normalised<Types>(row_of(wide(in.x), r, field_columns), Around::mean, narrow_eps);
       for (std::size_t c = 0; c < row.size(); ++c)
         values.push_back(affine(row[c], in.scale.data()[c], in.shift.data()[c]));
     }
@@ -84,7 +85,7 @@ Values expected_rms_norm_in(const NormInputs& in) {
     values = expected_rms_norm(wide(in.x), scale, narrow_eps).values;
   } else {
     for (std::int64_t h = 0; h < field_rows * heads; ++h) {
-      const auto head = narrow_normalised<Types>(row_of(wide(in.x), h, width), false, narrow_eps);
+      const auto head = narrow_normalised<Types>(row_of(wide(in.x), h, width), Around::zero, narrow_eps);
       for (std::size_t c = 0; c < head.size(); ++c) values.push_back(kept_in<f32>(head[c] * scale[c]));
     }
   }
@@ -121,7 +122,7 @@ Values expected_group_norm_in(const NormInputs& in) {
         };
         Values group;
         for (std::int64_t i = 0; i < pixels * width; ++i) group.push_back(x[at(i)]);
-        group = narrow_normalised<Types>(group, true, narrow_eps);
+        group = narrow_normalised<Types>(group, Around::mean, narrow_eps);
         for (std::int64_t i = 0; i < pixels * width; ++i) {
           const auto c = static_cast<std::size_t>(g * width + i % width);
           // What the activation takes is kept between two steps.

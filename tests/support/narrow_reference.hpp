@@ -11,6 +11,7 @@
 #include <support/arrays.hpp>
 
 #include <precast/policy/op_table.hpp>
+#include <precast/problem/narrow_steps.hpp>
 
 namespace precast::testing {
 
@@ -38,14 +39,14 @@ double narrow_sum_of(const std::vector<double>& terms) {
   return total;
 }
 
-/// Values that are normalised together, around their mean or (RMS) around zero; before scale and shift.
+/// Values that are normalised together; before scale and shift.
 template <class Types>
-std::vector<double> narrow_normalised(const std::vector<double>& x, bool centred, double eps) {
+std::vector<double> narrow_normalised(const std::vector<double>& x, Around around, double eps) {
   using Sum = typename Types::accumulate;
   using Inside = typename Types::inside;
   const auto n = static_cast<double>(x.size());
   std::vector<double> deviations = x, squares;
-  if (centred) {
+  if (around == Around::mean) {
     const double mean = step<Inside>(narrow_sum_of<Sum>(x) / n);
     for (double& value : deviations) value = step<Inside>(value - mean);
   }

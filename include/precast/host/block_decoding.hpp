@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -26,14 +25,10 @@ namespace detail {
 /// step at the ends of a run.
 template <BlockDtype Format, ScalarDtype T>
 void decode_row_by_values(const Format* row, std::int64_t first, std::int64_t columns, T* to) {
-  constexpr std::int64_t at_once = 256;
-  std::array<f32, at_once> values;
-  for (std::int64_t k = 0; k < columns; k += at_once) {
-    const std::int64_t some = std::min(at_once, columns - k);
-    decode_run<Format>(row, first + k, some, values.data());
-    convert_row<T>(std::span<const f32>(values.data(), static_cast<std::size_t>(some)),
-                   std::span<T>(to + k, static_cast<std::size_t>(some)));
-  }
+  store_decoded(std::span<T>(to, static_cast<std::size_t>(columns)),
+                [&](std::int64_t k, std::span<f32> values) {
+                  decode_run<Format>(row, first + k, std::ssize(values), values.data());
+                });
 }
 
 }  // namespace detail

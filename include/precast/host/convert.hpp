@@ -102,4 +102,20 @@ void store_row(std::span<const f32> computed, std::span<T> row) {
 /// Values that one task of a pointwise loop takes: as f32 they fit the nearest cache.
 inline constexpr std::int64_t values_per_chunk = 2048;
 
+/// Fills `to` with what `decode(first, values)` writes, piece by piece: f32 values from `first` on, each of
+/// which is rounded once.
+template <bool Saturates = false, ScalarDtype T, class Decode>
+void store_decoded(std::span<T> to, Decode&& decode) {
+  if constexpr (std::same_as<T, f32> && !Saturates) {
+    decode(std::int64_t{0}, to);
+  } else {
+    std::array<f32, static_cast<std::size_t>(values_per_chunk)> scratch;
+    for (std::size_t first = 0; first < to.size(); first += scratch.size()) {
+      const auto some = std::span(scratch).first(std::min(scratch.size(), to.size() - first));
+      decode(static_cast<std::int64_t>(first), some);
+      store_row<Saturates>(std::span<const f32>(some), to.subspan(first, some.size()));
+    }
+  }
+}
+
 }  // namespace precast::host

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include <precast/host/convert.hpp>
-#include <precast/host/norm.hpp>
+#include <precast/host/for_each_row.hpp>
 #include <precast/problem/philox.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
@@ -20,7 +19,7 @@ void dropout(HostView<const From> x, f32 probability, std::uint64_t seed, std::u
   watch::ran_in<Types>();
   const DropoutMask mask(probability, seed, offset);
   const std::int64_t columns = x.columns();
-  detail::for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
+  for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
     const std::int64_t first = r * columns;
     for (std::int64_t i = 0; i < columns;) {
       const PhiloxWords words = mask.words((first + i) / 4);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -28,15 +27,9 @@ void look_up(const HostView<const From>& table, std::int64_t row, std::span<type
 template <class Types, BlockDtype From>
 void look_up(const BlockViewIn<const From, HostSpace>& table, std::int64_t row,
              std::span<typename Types::result> to) {
-  constexpr auto most = static_cast<std::size_t>(values_per_chunk);
-  std::array<f32, most> values;
-  for (std::size_t k = 0; k < to.size(); k += most) {
-    const std::size_t some = std::min(most, to.size() - k);
-    decode_run<From>(table.row(row), static_cast<std::int64_t>(k), static_cast<std::int64_t>(some),
-                     values.data());
-    convert_row<typename Types::result, Types::saturate>(std::span<const f32>(values.data(), some),
-                                                         to.subspan(k, some));
-  }
+  store_decoded<Types::saturate>(to, [&](std::int64_t first, std::span<f32> values) {
+    decode_run<From>(table.row(row), first, std::ssize(values), values.data());
+  });
 }
 
 template <class Types, class Table>

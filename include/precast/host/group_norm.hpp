@@ -113,7 +113,6 @@ struct PixelChunks {
   }
 };
 
-/// Of each group of each image: mean, rest of the mean, 1 / sqrt(variance + eps), variance.
 template <class From>
 void write_group_moments(const PixelChunks<From>& pixels, std::int64_t groups, f32 eps,
                          HostView<f32> moments) {
@@ -130,11 +129,7 @@ void write_group_moments(const PixelChunks<From>& pixels, std::int64_t groups, f
       const Moments all = combined(pixels.chunks, [&](std::int64_t i) -> const ChunkMoments& {
         return partial[static_cast<std::size_t>((b * pixels.chunks + i) * groups + g)];
       });
-      const std::span<f32> row = moments.row(b * groups + g);
-      row[0] = all.mean;
-      row[1] = all.rest;
-      row[2] = inverse_deviation(all, eps);
-      row[3] = all.variance;
+      store_group_moments(all, eps, moments.row(b * groups + g));
     }
 }
 
@@ -151,9 +146,9 @@ void normalise_groups(const PixelChunks<From>& pixels, HostView<const f32> momen
   for (std::int64_t b = 0; b < batch; ++b)
     for (std::int64_t c = 0; c < channels; ++c) {
       const std::span<const f32> of_group = moments.row(b * groups + c / width);
-      means.data()[b * channels + c] = of_group[0];
-      rests.data()[b * channels + c] = of_group[1];
-      factors.data()[b * channels + c] = of_group[2] * scale.data()[c];
+      means.data()[b * channels + c] = of_group[GroupMoments::mean];
+      rests.data()[b * channels + c] = of_group[GroupMoments::rest];
+      factors.data()[b * channels + c] = of_group[GroupMoments::inverse_deviation] * scale.data()[c];
     }
   pixels.for_each(
       [&](std::int64_t, std::int64_t b, std::int64_t first, std::int64_t count, const f32* in, f32* scratch) {
@@ -174,8 +169,8 @@ void normalise_groups(const PixelChunks<From>& pixels, HostView<const f32> momen
 
 }  // namespace detail
 
-/// The moments of each group of neighbouring channels of each image of [B, H, W, C], in f32, to [B *
-/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance.
+/// The moments of each group of neighbouring channels of each image of [B, H, W, C], to [B * groups, 4]:
+/// GroupMoments.
 template <class From>
 void group_moments(HostView<const From> x, std::int64_t groups, f32 eps, HostView<f32> moments) {
   detail::write_group_moments(detail::PixelChunks<From>{x}, groups, eps, moments);
@@ -205,7 +200,7 @@ void group_norm(HostView<const From> x, std::int64_t groups, HostView<const W> s
       detail::narrow_group_norm<Types, F>(x, groups, scale, shift, eps, out);
     });
   } else {
-    HostTensor<f32> moments(Shape{x.shape()[0] * groups, 4});
+    HostTensor<f32> moments(group_moments_shape(x.shape()[0], groups));
     group_moments(x, groups, eps, moments.view());
     group_norm_with<Types>(x, HostView<const f32>(moments.view()), scale, shift, activation, out);
   }

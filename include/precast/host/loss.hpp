@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <precast/host/for_each_row.hpp>
 #include <precast/host/reduction.hpp>
 #include <precast/host/softmax.hpp>
 #include <precast/policy/op_table.hpp>
@@ -90,12 +91,9 @@ void cross_entropy(HostView<const From> logits, std::span<const std::int32_t> ta
   static_assert(takes_as_given<Types>, "cross_entropy takes its operand as given, or widened to f32.");
   const auto rows = static_cast<std::int64_t>(targets.size()), columns = logits.columns();
   HostTensor<f32> losses(Shape{rows});
-  const std::int64_t rows_per_task =
-      std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
-  parallel_for(ceil_divide(rows, rows_per_task), [&](std::int64_t task) {
+  parallel_for_rows(rows, columns, [&](std::int64_t first, std::int64_t end) {
     HostTensor<f32> scratch(Shape{columns});
-    const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
-    for (std::int64_t r = task * rows_per_task; r < end; ++r) {
+    for (std::int64_t r = first; r < end; ++r) {
       const std::int32_t target = targets[static_cast<std::size_t>(r)];
       losses.data()[r] = target == no_target ? 0.0f
                                              : detail::cross_entropy_of<Types>(

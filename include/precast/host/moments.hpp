@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/problem/group_moments.hpp>
 
 namespace precast::host {
 
@@ -36,8 +38,6 @@ struct Moments {
   f32 variance = 0;  ///< of the population
 };
 
-namespace detail {
-
 /// Sums of one chunk of pixels for each group: deviations from the chunk's own mean, so that nothing cancels.
 struct ChunkMoments {
   Moments moments;
@@ -48,10 +48,6 @@ struct ChunkMoments {
 constexpr std::int64_t pixels_of_chunk(std::int64_t channels) {
   constexpr std::int64_t values = 8192;  // as f32 they fit the nearest cache
   return std::clamp<std::int64_t>(values / channels, 1, 1024);
-}
-
-inline f32 inverse_deviation(const Moments& moments, f32 eps) {
-  return 1.0f / std::sqrt(std::max(moments.variance, 0.0f) + eps);
 }
 
 /// Chunks' moments as one (Chan, Golub and LeVeque 1983).
@@ -72,6 +68,12 @@ Moments combined(std::int64_t chunks, ChunkAt&& at) {
   return all;
 }
 
-}  // namespace detail
+/// A group's moments as the columns of GroupMoments.
+inline void store_group_moments(const Moments& of_group, f32 eps, std::span<f32> row) {
+  row[GroupMoments::mean] = of_group.mean;
+  row[GroupMoments::rest] = of_group.rest;
+  row[GroupMoments::inverse_deviation] = 1.0f / std::sqrt(std::max(of_group.variance, 0.0f) + eps);
+  row[GroupMoments::variance] = of_group.variance;
+}
 
 }  // namespace precast::host

@@ -30,16 +30,16 @@ f32 narrow_sum(std::int64_t count, Term&& term) {
   return total;
 }
 
-/// Normalises `count` values, value(i), and gives each to store(i, normalised). Around their mean, or around
-/// zero where not `Centred`.
-template <class Types, bool Centred, class Value, class Store>
+/// Normalises `count` values, value(i), and gives each to store(i, normalised).
+template <class Types, Around around, class Value, class Store>
 void narrow_norm(std::int64_t count, f32 eps, Value&& value, Store&& store) {
   using Steps = NarrowNorm<Types>;
   const auto n = static_cast<f32>(count);
+  constexpr bool centred = around == Around::mean;
   f32 mean = 0;
-  if constexpr (Centred) mean = Steps::mean(narrow_sum<Types>(count, value), n);
+  if constexpr (centred) mean = Steps::mean(narrow_sum<Types>(count, value), n);
   const auto deviation = [&](std::int64_t i) {
-    return Centred ? Steps::deviation(value(i), mean) : value(i);
+    return centred ? Steps::deviation(value(i), mean) : value(i);
   };
   const f32 squares = narrow_sum<Types>(count, [&](std::int64_t i) { return Steps::square(deviation(i)); });
   const f32 inverse = Steps::inverse(squares, n, eps);
@@ -52,7 +52,7 @@ void narrow_layer_norm(HostView<const From> x, const AffineIn<W, HostSpace>& aff
   parallel_for(x.rows(), [&](std::int64_t r) {
     const auto row = x.row(r);
     const auto to = out.row(r);
-    narrow_norm<Types, true>(
+    narrow_norm<Types, Around::mean>(
         x.columns(), eps,
         [&](std::int64_t i) { return convert_value<f32>(row[static_cast<std::size_t>(i)]); },
         [&](std::int64_t i, f32 y) {
@@ -76,7 +76,7 @@ void narrow_rms_norm(HostView<const From> x, HostView<const W> scale, f32 eps,
       const auto of_head = [&](const auto& row, std::int64_t i) -> auto& {
         return row[static_cast<std::size_t>(first + i)];
       };
-      narrow_norm<Types, false>(
+      narrow_norm<Types, Around::zero>(
           width, eps, [&](std::int64_t i) { return convert_value<f32>(of_head(x.row(r), i)); },
           [&](std::int64_t i, f32 y) {
             of_head(out.row(r), i) = convert_value<typename Types::result, Types::saturate>(
@@ -95,7 +95,7 @@ void narrow_group_norm(HostView<const From> x, std::int64_t groups, HostView<con
     const auto at = [&](const auto& view, std::int64_t i) -> auto& {
       return view.data()[(first_pixel + i / width) * view.row_stride() + first + i % width];
     };
-    narrow_norm<Types, true>(
+    narrow_norm<Types, Around::mean>(
         pixels * width, eps, [&](std::int64_t i) { return convert_value<f32>(at(x, i)); },
         [&](std::int64_t i, f32 y) {
           const std::int64_t channel = first + i % width;

@@ -8,9 +8,9 @@
 #include <type_traits>
 
 #include <precast/host/convert.hpp>
+#include <precast/host/for_each_row.hpp>
 #include <precast/host/moments.hpp>
 #include <precast/host/narrow_norm.hpp>
-#include <precast/host/parallel.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -36,28 +36,6 @@ inline Moments moments_of(std::span<const f32> values) {
                      n;
   return moments;
 }
-
-namespace detail {
-
-/// Calls `f(row index, in as f32, out to compute in)` for each row, several rows a task.
-template <class Types, class From, class F>
-void for_each_row(HostView<const From> x, HostView<typename Types::result> out, F&& f) {
-  const std::int64_t columns = x.columns(), rows = x.rows();
-  const std::int64_t rows_per_task =
-      std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
-  parallel_for(ceil_divide(rows, rows_per_task), [&](std::int64_t task) {
-    HostTensor<f32> scratch(Shape{2, columns});
-    const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
-    for (std::int64_t r = task * rows_per_task; r < end; ++r) {
-      const auto in = row_in_f32(x.row(r), scratch.data());
-      const auto computed = row_to_compute(out.row(r), scratch.data() + columns);
-      f(r, in, computed);
-      store_row<Types::saturate>(std::span<const f32>(computed), out.row(r));
-    }
-  });
-}
-
-}  // namespace detail
 
 namespace detail {
 
@@ -93,25 +71,22 @@ void layer_norm(HostView<const From> x, const AffineIn<W, HostSpace>& affine, f3
   } else {
     const detail::WideRows scales = detail::wide_rows(affine.scale, affine.one_plus ? 1.0f : 0.0f),
                            shifts = detail::wide_rows(affine.shift);
-    detail::for_each_row<Types>(x, out,
-                                [&](std::int64_t r, std::span<const f32> in, std::span<f32> computed) {
-                                  const Moments moments = moments_of(in);
-                                  const f32 inverse = 1.0f / std::sqrt(moments.variance + eps);
-                                  const f32* scale = scales.row(affine.row_for(r));
-                                  const f32* shift = shifts.row(affine.row_for(r));
-                                  const auto normalised = [&](std::size_t i) {
-                                    return ((in[i] - moments.mean) - moments.rest) * inverse;
-                                  };
-                                  if (scale && shift) {
-                                    for (std::size_t i = 0; i < in.size(); ++i)
-                                      computed[i] = std::fma(normalised(i), scale[i], shift[i]);
-                                  } else if (scale) {
-                                    for (std::size_t i = 0; i < in.size(); ++i)
-                                      computed[i] = normalised(i) * scale[i];
-                                  } else {
-                                    for (std::size_t i = 0; i < in.size(); ++i) computed[i] = normalised(i);
-                                  }
-                                });
+    for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> in, std::span<f32> computed) {
+      const Moments moments = moments_of(in);
+      const f32 inverse = 1.0f / std::sqrt(moments.variance + eps);
+      const f32* scale = scales.row(affine.row_for(r));
+      const f32* shift = shifts.row(affine.row_for(r));
+      const auto normalised = [&](std::size_t i) {
+        return ((in[i] - moments.mean) - moments.rest) * inverse;
+      };
+      if (scale && shift) {
+        for (std::size_t i = 0; i < in.size(); ++i) computed[i] = std::fma(normalised(i), scale[i], shift[i]);
+      } else if (scale) {
+        for (std::size_t i = 0; i < in.size(); ++i) computed[i] = normalised(i) * scale[i];
+      } else {
+        for (std::size_t i = 0; i < in.size(); ++i) computed[i] = normalised(i);
+      }
+    });
   }
 }
 
@@ -128,7 +103,7 @@ void rms_norm(HostView<const From> x, HostView<const W> scale, f32 eps,
     const auto run = static_cast<std::size_t>(scale.columns());
     const detail::WideRows wide = detail::wide_rows(scale);
     const f32* weight = wide.rows.data();
-    detail::for_each_row<Types>(x, out, [&](std::int64_t, std::span<const f32> row, std::span<f32> computed) {
+    for_each_row<Types>(x, out, [&](std::int64_t, std::span<const f32> row, std::span<f32> computed) {
       for (std::size_t first = 0; first < row.size(); first += run) {
         const f32* in = row.data() + first;
         f32* to = computed.data() + first;

@@ -33,24 +33,24 @@ f32 sum_in_row(std::int64_t count, Term&& term) {
     return sum_of(count, term);
 }
 
-/// Values of a run normalised, into `to`; returns what deviations were multiplied by. Around their mean, or
-/// around zero where not `Centred`.
-template <class Types, bool Centred>
+/// Values of a run normalised, into `to`; returns what deviations were multiplied by.
+template <class Types, Around around>
 f32 normalise(std::span<const f32> x, f32 eps, f32* to) {
   const auto count = static_cast<std::int64_t>(x.size());
   const auto n = static_cast<f32>(count);
   const f32* const in = x.data();
+  constexpr bool centred = around == Around::mean;
   f32 inverse = 0;
   if constexpr (is_narrow<Types>) {
     using Steps = NarrowNorm<Types>;
     f32 mean = 0;
-    if constexpr (Centred)
+    if constexpr (centred)
       mean = Steps::mean(narrow_sum<Types>(count, [in](std::int64_t i) { return in[i]; }), n);
-    for (std::int64_t i = 0; i < count; ++i) to[i] = Centred ? Steps::deviation(in[i], mean) : in[i];
+    for (std::int64_t i = 0; i < count; ++i) to[i] = centred ? Steps::deviation(in[i], mean) : in[i];
     inverse = Steps::inverse(narrow_sum<Types>(count, [to](std::int64_t i) { return Steps::square(to[i]); }),
                              n, eps);
     for (std::int64_t i = 0; i < count; ++i) to[i] = Steps::normalised(to[i], inverse);
-  } else if constexpr (Centred) {
+  } else if constexpr (centred) {
     const Moments moments = moments_of(x);
     inverse = 1.0f / std::sqrt(moments.variance + eps);
     for (std::int64_t i = 0; i < count; ++i) to[i] = ((in[i] - moments.mean) - moments.rest) * inverse;
@@ -63,8 +63,8 @@ f32 normalise(std::span<const f32> x, f32 eps, f32* to) {
 }
 
 /// The gradient of one run's input: inverse (g - mean g - normalised mean(g normalised)) with g = dy weight.
-/// Without the first mean where not `Centred`. `g` is scratch.
-template <class Types, bool Centred>
+/// Without the first mean around zero. `g` is scratch.
+template <class Types, Around around>
 void norm_gradient_of_run(std::int64_t count, const f32* dy, const f32* normalised, const f32* weight,
                           f32 inverse, f32* g, f32* dx) {
   using Inside = typename Types::inside;
@@ -72,7 +72,8 @@ void norm_gradient_of_run(std::int64_t count, const f32* dy, const f32* normalis
   const auto n = static_cast<f32>(count);
   for (std::int64_t i = 0; i < count; ++i) g[i] = weight ? kept(dy[i] * weight[i]) : dy[i];
   f32 mean = 0;
-  if constexpr (Centred) mean = kept(sum_in_row<Types>(count, [g](std::int64_t i) { return g[i]; }) / n);
+  if constexpr (around == Around::mean)
+    mean = kept(sum_in_row<Types>(count, [g](std::int64_t i) { return g[i]; }) / n);
   const f32 along =
       kept(sum_in_row<Types>(count, [&](std::int64_t i) { return kept(g[i] * normalised[i]); }) / n);
   for (std::int64_t i = 0; i < count; ++i)
@@ -80,7 +81,7 @@ void norm_gradient_of_run(std::int64_t count, const f32* dy, const f32* normalis
 }
 
 /// Both gradients of norms; `dbias` may be empty, and so may be weight and `dweight`.
-template <class Types, bool Centred, class DY, class X, class W, class G>
+template <class Types, Around around, class DY, class X, class W, class G>
 void norm_gradient(HostView<const DY> dy, HostView<const X> x, HostView<const W> weight, f32 eps,
                    bool accumulate, HostView<typename Types::result> dx, HostView<G> dweight,
                    HostView<G> dbias) {
@@ -105,7 +106,7 @@ void norm_gradient(HostView<const DY> dy, HostView<const X> x, HostView<const W>
         f32 *const normalised = scratch + 2 * run, *const g = scratch + 3 * run;
         const std::span<f32> computed = row_to_compute(of_run(dx), scratch + 4 * run);
         const f32* const gradient = in_dy.data();
-        const f32 inverse = normalise<Types, Centred>(in, eps, normalised);
+        const f32 inverse = normalise<Types, around>(in, eps, normalised);
         if (of_weight)
           for (std::int64_t i = 0; i < run; ++i)
             sums[i] =
@@ -113,7 +114,7 @@ void norm_gradient(HostView<const DY> dy, HostView<const X> x, HostView<const W>
         if (of_bias)
           for (std::int64_t i = 0; i < run; ++i)
             sums[of_weight + i] = narrow_add<Types>(sums[of_weight + i], gradient[i]);
-        norm_gradient_of_run<Types, Centred>(run, gradient, normalised, scales, inverse, g, computed.data());
+        norm_gradient_of_run<Types, around>(run, gradient, normalised, scales, inverse, g, computed.data());
         store_row<Types::saturate>(std::span<const f32>(computed), of_run(dx));
       },
       [&](std::int64_t column, f32 total) {
@@ -130,7 +131,7 @@ template <class Types, class DY, class X, class W, class G>
 void layer_norm_gradient(HostView<const DY> dy, HostView<const X> x, HostView<const W> weight, f32 eps,
                          const GradientOptions& options, HostView<typename Types::result> dx,
                          HostView<G> dweight, HostView<G> dbias) {
-  detail::norm_gradient<Types, true>(dy, x, weight, eps, options.accumulate, dx, dweight, dbias);
+  detail::norm_gradient<Types, Around::mean>(dy, x, weight, eps, options.accumulate, dx, dweight, dbias);
 }
 
 /// The same of RMS normalisation of each run of `weight.columns()` values of a row.
@@ -138,7 +139,8 @@ template <class Types, class DY, class X, class W, class G>
 void rms_norm_gradient(HostView<const DY> dy, HostView<const X> x, HostView<const W> weight, f32 eps,
                        const GradientOptions& options, HostView<typename Types::result> dx,
                        HostView<G> dweight) {
-  detail::norm_gradient<Types, false>(dy, x, weight, eps, options.accumulate, dx, dweight, HostView<G>());
+  detail::norm_gradient<Types, Around::zero>(dy, x, weight, eps, options.accumulate, dx, dweight,
+                                             HostView<G>());
 }
 
 }  // namespace precast::host

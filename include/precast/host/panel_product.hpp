@@ -29,10 +29,13 @@ namespace precast::host {
 
 namespace detail {
 
+/// How panels come to be multiplied.
+enum class PanelUse : bool { in_place, widened };
+
 /// Panels of the weight that are multiplied at a time: two where oneDNN can, as long as they fit the cache
 /// where they are widened for it.
-inline std::int64_t panels_at_once(std::int64_t columns, bool in_place) {
-  return multiplies_panels_side_by_side() && (in_place || columns <= 4096) ? 2 : 1;
+inline std::int64_t panels_at_once(std::int64_t columns, PanelUse use) {
+  return multiplies_panels_side_by_side() && (use == PanelUse::in_place || columns <= 4096) ? 2 : 1;
 }
 
 /// Rows of x that are multiplied at a time. Measured: from 192 on, as long as rows and panel stay in the
@@ -40,10 +43,10 @@ inline std::int64_t panels_at_once(std::int64_t columns, bool in_place) {
 /// rows widen it less often. oneDNN's GEMM, by which CPUs without AVX-512 multiply, loses a fifth of its
 /// speed beyond 384 rows of 3072 columns. Fewer where tasks are few.
 inline std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels,
-                                   bool in_place) {
+                                   PanelUse use) {
   constexpr std::int64_t enough_tasks = 16, fewest = 128;
   const std::int64_t most_widened = multiplies_panels_side_by_side() ? 768 : 384;
-  const std::int64_t near = in_place || columns < 2048
+  const std::int64_t near = use == PanelUse::in_place || columns < 2048
                                 ? 256
                                 : std::clamp<std::int64_t>((3 << 20) / columns / 64 * 64, 256, most_widened);
   const std::int64_t shares = ceil_divide(enough_tasks, panels);
@@ -134,10 +137,12 @@ class PanelProduct {
         epilogue_(epilogue),
         rows_(rows),
         in_tiles_(multiplies_in_tiles<Types>()),
-        in_place_(may_be_in_place && weight.in_storage() && weight.columns_at_once() == pairs),
-        at_once_(in_onednn ? detail::panels_at_once(weight.columns(), in_place_) : 1),
+        use_(may_be_in_place && weight.in_storage() && weight.columns_at_once() == pairs
+                 ? detail::PanelUse::in_place
+                 : detail::PanelUse::widened),
+        at_once_(in_onednn ? detail::panels_at_once(weight.columns(), use_) : 1),
         block_(most_in_block ? std::min(most_in_block, rows)
-                             : detail::rows_per_block(rows, weight.columns(), panels(), in_place_)) {
+                             : detail::rows_per_block(rows, weight.columns(), panels(), use_)) {
     // oneDNN, from rows and panels as they lie here, makes half the speed in tile registers.
     if (in_tiles_) return;
     if constexpr (in_onednn)
@@ -195,7 +200,7 @@ class PanelProduct {
     const std::int64_t tasks = blocks() * panels(), columns = rounded_up(weight_.columns(), 16 * pairs);
     const std::int64_t features = rounded_up(features_of(0), tile_side);
     scratch_memory<detail::TileScratch>(tasks, block_ * features * std::int64_t{sizeof(f32)});
-    if (!in_place_)
+    if (use_ == detail::PanelUse::widened)
       scratch_memory<detail::PanelScratch>(
           tasks, at_once_ * columns * weight_.panel_width() * std::int64_t{sizeof(Multiplied)});
     if (products_[0][0])
@@ -229,7 +234,7 @@ class PanelProduct {
   const Multiplied* operands_of(std::int64_t group) const {
     const std::int64_t first = group * at_once_, end = std::min(weight_.panels(), first + at_once_);
     if constexpr (may_be_in_place)
-      if (in_place_) return weight_.panel(first);
+      if (use_ == detail::PanelUse::in_place) return weight_.panel(first);
     const std::int64_t columns = rounded_up(weight_.columns(), 16 * pairs);
     const std::int64_t values = columns * weight_.panel_width();
     auto* const operands = reinterpret_cast<Multiplied*>(thread_scratch<detail::PanelScratch>(
@@ -251,7 +256,8 @@ class PanelProduct {
   const PackedWeight<Storage>& weight_;
   Epilogue epilogue_;
   std::int64_t rows_;
-  bool in_tiles_, in_place_;
+  bool in_tiles_;
+  detail::PanelUse use_;
   std::int64_t at_once_, block_;
   std::shared_ptr<const onednn::Primitive> products_[2][2];  // [the last block][the last panel]
 };

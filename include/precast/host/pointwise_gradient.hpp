@@ -8,7 +8,7 @@
 #include <span>
 
 #include <precast/host/convert.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/for_each_row.hpp>
 #include <precast/problem/elementwise_gradient.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
@@ -21,14 +21,11 @@ void gated_product_gradient(HostView<const DY> dy, HostView<const A> a, HostView
                             HostView<typename Types::result> da, HostView<typename Types::result> db) {
   watch::ran_in<Types>();
   using Inside = typename Types::inside;
-  const std::int64_t columns = dy.columns(), rows = dy.rows();
-  const std::int64_t rows_per_task =
-      std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
+  const std::int64_t columns = dy.columns();
   using Gradient = elementwise::GatedProductGradient<F>;
-  parallel_for(ceil_divide(rows, rows_per_task), [&](std::int64_t task) {
+  parallel_for_rows(dy.rows(), columns, [&](std::int64_t first_row, std::int64_t end) {
     alignas(64) std::array<std::array<f32, values_per_chunk>, 5> scratch;
-    const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
-    for (std::int64_t r = task * rows_per_task; r < end; ++r)
+    for (std::int64_t r = first_row; r < end; ++r)
       for (std::int64_t first = 0; first < columns; first += values_per_chunk) {
         const auto at = static_cast<std::size_t>(first);
         const auto count = static_cast<std::size_t>(std::min(values_per_chunk, columns - first));

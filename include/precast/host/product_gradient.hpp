@@ -64,12 +64,12 @@ void count_scratch_of_panels(HostView<const Multiplied> a, const RowPanels<Multi
 
 /// out = a b, or added to it, of operands.
 template <class Types, OneDnnOperand Multiplied>
-void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& panels, bool accumulate,
-                     HostView<typename Types::result> out) {
+void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& panels,
+                     const GradientOptions& options, HostView<typename Types::result> out) {
   constexpr bool wide = std::is_same_v<typename Types::accumulate, f32>;
-  const std::int64_t at_once = wide ? panels_at_once(a.columns(), true) : 1,
+  const std::int64_t at_once = wide ? panels_at_once(a.columns(), PanelUse::in_place) : 1,
                      groups = ceil_divide(panels.panels(), at_once);
-  const std::int64_t block = rows_per_block(a.rows(), a.columns(), groups, true),
+  const std::int64_t block = rows_per_block(a.rows(), a.columns(), groups, PanelUse::in_place),
                      tasks = ceil_divide(a.rows(), block) * groups;
   count_scratch_of_panels<Types, Multiplied>(a, panels, tasks, std::min(block, a.rows()),
                                              std::min(at_once, panels.panels()));
@@ -85,7 +85,8 @@ void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& 
       const auto to = out.row(first_row + r)
                           .subspan(static_cast<std::size_t>(column), static_cast<std::size_t>(features));
       for (std::size_t i = 0; i < to.size(); ++i)
-        store_gradient<Types::saturate>(to[i], sums[r * stride + static_cast<std::int64_t>(i)], accumulate);
+        store_gradient<Types::saturate>(to[i], sums[r * stride + static_cast<std::int64_t>(i)],
+                                        options.accumulate);
     }
   });
 }
@@ -111,7 +112,7 @@ void multiply(HostView<const A> a, HostView<const B> b, HostView<typename Types:
     const RowPanels<Multiplied> panels = RowPanels<Multiplied>::template of<Operand, Types::saturate>(b);
     const Operands<Operand, Types::saturate, Multiplied, A> operands(a);
     detail::multiply_panels<Types, Multiplied>(operands.view().reshaped(Shape{a.rows(), a.columns()}), panels,
-                                               false, out);
+                                               {}, out);
   });
 }
 
@@ -138,7 +139,7 @@ void multiply_over_rows(HostView<const A> a, HostView<const B> b, const Gradient
       const HostTensor<Multiplied> transposed =
           detail::transposed_operands<Operand, Types::saturate, Multiplied>(a.columns_between(first, count),
                                                                             depth);
-      detail::multiply_panels<Types, Multiplied>(transposed.view(), panels, options.accumulate,
+      detail::multiply_panels<Types, Multiplied>(transposed.view(), panels, options,
                                                  out.rows_between(first, count));
     }
   });

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include <precast/host/norm.hpp>
+#include <precast/host/for_each_row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/position_kernels.hpp>
 #include <precast/tensor/view.hpp>
@@ -21,7 +21,7 @@ void rotary(HostView<const From> x, HostView<const f32> cos, HostView<const f32>
   watch::ran_in<Types>();
   static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   const auto width = static_cast<std::size_t>(cos.columns());
-  detail::for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
+  for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
     const f32* c = cos.row(r % cos.rows()).data();
     const f32* s = sin.row(r % sin.rows()).data();
     for (std::size_t head = 0; head < row.size(); head += width) {
@@ -44,7 +44,7 @@ void rotate(HostView<const From> x, HostView<const f32> cos, HostView<const f32>
   static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   const std::int64_t width = cos.columns(), apart = rotation.apart(width);
   const f32 sign = rotation.inverse ? -1.0f : 1.0f;
-  detail::for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
+  for_each_row<Types>(x, out, [&](std::int64_t r, std::span<const f32> row, std::span<f32> computed) {
     const f32* const c = cos.row(r % cos.rows()).data();
     const f32* const s = sin.row(r % sin.rows()).data();
     for (std::int64_t head = 0; head < static_cast<std::int64_t>(row.size()); head += width) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -33,14 +32,11 @@ template <ScaledCode Code>
 /// Columns [first, first + columns) of a row value by value.
 template <ScaledRowDtype Format, ScalarDtype T>
 void decode_scaled_values(const Format& row, std::int64_t first, std::int64_t columns, T* to) {
-  constexpr std::int64_t at_once = 256;
-  std::array<f32, at_once> values;
-  for (std::int64_t k = 0; k < columns; k += at_once) {
-    const std::int64_t some = std::min(at_once, columns - k);
-    dtype_traits<Format>::decode(row, static_cast<int>(first + k), static_cast<int>(some), values.data());
-    convert_row<T>(std::span<const f32>(values.data(), static_cast<std::size_t>(some)),
-                   std::span<T>(to + k, static_cast<std::size_t>(some)));
-  }
+  store_decoded(std::span<T>(to, static_cast<std::size_t>(columns)),
+                [&](std::int64_t k, std::span<f32> values) {
+                  dtype_traits<Format>::decode(row, static_cast<int>(first + k),
+                                               static_cast<int>(values.size()), values.data());
+                });
 }
 
 /// Columns [first, first + 16 count) of one row, sixteen at a time.

@@ -5,9 +5,13 @@
 #include <limits>
 #include <span>
 
-#include <precast/host/norm.hpp>
+#include <precast/host/for_each_row.hpp>
+#include <precast/host/moments.hpp>
+#include <precast/host/narrow_norm.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/math.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::host {
 
@@ -53,7 +57,7 @@ void softmax(HostView<const From> x, HostView<typename Types::result> out) {
   if constexpr (is_narrow<Types>)
     detail::narrow_softmax<Types>(x, out);
   else
-    detail::for_each_row<Types>(x, out, [](std::int64_t, std::span<const f32> in, std::span<f32> computed) {
+    for_each_row<Types>(x, out, [](std::int64_t, std::span<const f32> in, std::span<f32> computed) {
       softmax_row(in, computed);
     });
 }

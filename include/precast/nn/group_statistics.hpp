@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <precast/backend.hpp>
 #include <precast/host/moments.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/group_norm_with.hpp>
+#include <precast/problem/group_moments.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::nn {
@@ -24,7 +26,7 @@ class GroupStatistics {
 
   /// Pixels whose moments are taken together before any are combined; of a device all of a part.
   static std::int64_t pixels_at_once(std::int64_t channels) {
-    return backend::Memory::on_host ? host::detail::pixels_of_chunk(channels) : 1;
+    return backend::Memory::on_host ? host::pixels_of_chunk(channels) : 1;
   }
 
   /// One more part, [1, h, w, C], behind those before it.
@@ -43,22 +45,20 @@ class GroupStatistics {
 
   /// Of all parts so far, as group_norm_with takes them.
   Tensor<f32> moments(double eps) const {
-    std::vector<f32> values(4 * groups_);
+    std::vector<f32> values(GroupMoments::columns * groups_);
     for (std::size_t g = 0; g < groups_ && !chunks_.empty(); ++g) {
       const auto chunks = static_cast<std::int64_t>(chunks_.size() / groups_);
-      const host::Moments all = host::detail::combined(chunks, [&](std::int64_t i) -> const Chunk& {
+      const host::Moments all = host::combined(chunks, [&](std::int64_t i) -> const Chunk& {
         return chunks_[static_cast<std::size_t>(i) * groups_ + g];
       });
-      values[4 * g] = all.mean;
-      values[4 * g + 1] = all.rest;
-      values[4 * g + 2] = host::detail::inverse_deviation(all, static_cast<f32>(eps));
-      values[4 * g + 3] = all.variance;
+      host::store_group_moments(all, static_cast<f32>(eps),
+                                std::span(values).subspan(GroupMoments::columns * g, GroupMoments::columns));
     }
-    return Tensor<f32>(Shape{static_cast<std::int64_t>(groups_), 4}, values);
+    return Tensor<f32>(group_moments_shape(1, static_cast<std::int64_t>(groups_)), values);
   }
 
  private:
-  using Chunk = host::detail::ChunkMoments;
+  using Chunk = host::ChunkMoments;
 
   /// Chunks [N, 1, pixels, C].
   template <ScalarArray X>
@@ -69,8 +69,9 @@ class GroupStatistics {
     const auto count = static_cast<f32>(chunks.rows() / chunks.shape()[0] * chunks.columns() /
                                         static_cast<std::int64_t>(groups_));
     for (std::int64_t i = 0; i < moments.rows(); ++i) {
-      const f32* const of = moments.data() + 4 * i;
-      chunks_.push_back({{of[0], of[1], of[3]}, count});
+      const std::span<const f32> of = moments.view().row(i);
+      chunks_.push_back(
+          {{of[GroupMoments::mean], of[GroupMoments::rest], of[GroupMoments::variance]}, count});
     }
   }
 

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <precast/backend.hpp>
@@ -107,17 +105,8 @@ void decode_values(const host::StoredBlocks& blocks, std::int64_t first, std::sp
     const std::int64_t begin = task * in_task;
     const auto here = out.subspan(static_cast<std::size_t>(begin),
                                   static_cast<std::size_t>(std::min(in_task, count - begin)));
-    if constexpr (std::is_same_v<T, f32>) {
-      blocks.decode(first + begin, here);
-    } else {
-      constexpr std::size_t chunk = 1024;
-      std::array<f32, chunk> decoded;
-      for (std::size_t i = 0; i < here.size(); i += chunk) {
-        const auto some = std::span(decoded).first(std::min(chunk, here.size() - i));
-        blocks.decode(first + begin + static_cast<std::int64_t>(i), some);
-        host::convert_row<T>(std::span<const f32>(some), here.subspan(i, some.size()));
-      }
-    }
+    host::store_decoded(
+        here, [&](std::int64_t from, std::span<f32> values) { blocks.decode(first + begin + from, values); });
   });
 }
 

@@ -12,6 +12,7 @@
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/problem/context.hpp>
+#include <precast/problem/group_moments.hpp>
 #include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/shape.hpp>
 
@@ -26,7 +27,7 @@ inline Shape shape_of_moments(const Shape& shape, std::int64_t groups) {
                      std::to_string(groups) + " groups");
   if (shape[0] > 0 && shape.elements() == 0)
     throw ShapeError("group_moments: images of " + to_string(shape) + " have no values");
-  return {shape[0] * groups, 4};
+  return group_moments_shape(shape[0], groups);
 }
 
 inline namespace PRECAST_BACKEND {
@@ -40,7 +41,7 @@ void group_norm_with_of_view_into(X x, M moments, W weight, W bias, const GroupN
   require_one_per_column("group_norm_with", shape, bias.shape());
   const std::int64_t groups = options.groups;
   if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0 ||
-      moments.shape() != Shape{shape[0] * groups, 4})
+      moments.shape() != group_moments_shape(shape[0], groups))
     shapes_do_not_fit("group_norm_with", shape, moments.shape(),
                       "are not [B, H, W, C] and [B * " + std::to_string(groups) + ", 4]");
   require_same_shape("group_norm_with", shape, out.shape());
@@ -58,11 +59,10 @@ void group_norm_with_of_view_into(X x, M moments, W weight, W bias, const GroupN
 
 inline namespace PRECAST_BACKEND {
 
-/// The moments of each group of neighbouring channels of each image of x [B, H, W, C], in f32, to out [B *
-/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance. Of a group that holds an
-/// infinity or NaN the last two are NaN, and so is the sum of the first two. The activation is the norm's
-/// alone. `out` must not overlap x. Throws ShapeError where shapes or groups do not fit, and where images
-/// have no values to take moments of.
+/// The moments of each group of neighbouring channels of each image of x [B, H, W, C], to out [B * groups,
+/// 4]: GroupMoments. Of a group that holds an infinity or NaN the last two are NaN, and so is the sum of the
+/// first two. The activation is the norm's alone. `out` must not overlap x. Throws ShapeError where shapes or
+/// groups do not fit, and where images have no values to take moments of.
 template <ScalarArray X>
 void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> out) {
   const Shape moments = detail::shape_of_moments(x.shape(), options.groups);

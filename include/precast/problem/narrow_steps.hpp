@@ -30,6 +30,12 @@ PRECAST_HOST_DEVICE f32 narrow_add(f32 sum, f32 term) {
     return add_rounded<typename Types::accumulate>(sum, term);
 }
 
+/// What a norm's values deviate from.
+enum class Around : bool {
+  mean,  ///< of layer and group norms
+  zero,  ///< of RMS norms
+};
+
 /// The steps of a norm, each of whose values is kept in `inside`.
 template <class Types>
 struct NarrowNorm {

@@ -7,6 +7,7 @@
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
+#include <precast/problem/gradient_options.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::gpu {
@@ -21,11 +22,12 @@ inline constexpr bool library_reads_transposed =
 /// How the left side of a product lies.
 enum class LeftSide : bool { by_rows, transposed };
 
-/// out [M, N] = a b for b [K, N] and a [M, K], or a^T b for a [K, M]; added to what `out` holds where it
-/// accumulates, and rounded once. Starts the product and returns true, or returns false where it is ours.
+/// out [M, N] = a b for b [K, N] and a [M, K], or a^T b for a [K, M]; or added to what `out` holds.
+/// Rounded once. Starts the product and returns true, or returns false where it is ours.
 template <class Types, class A, class B>
 bool multiply_as_they_lie(const DeviceView<const A>& a, LeftSide side, const DeviceView<const B>& b,
-                          bool accumulate, const DeviceView<typename Types::result>& out, Stream stream) {
+                          const GradientOptions& options, const DeviceView<typename Types::result>& out,
+                          Stream stream) {
   if constexpr (library_reads_transposed<Types>) {
     using Operand = typename Types::operand;
     using Left = LibraryOperands<Operand, A>;
@@ -46,8 +48,8 @@ bool multiply_as_they_lie(const DeviceView<const A>& a, LeftSide side, const Dev
                            .weight_transposed = true,
                            .out = out.data(),
                            .out_stride = out.row_stride(),
-                           .has_residual = accumulate,
-                           .residual = accumulate ? out.data() : nullptr,
+                           .has_residual = options.accumulate,
+                           .residual = options.accumulate ? out.data() : nullptr,
                            .residual_stride = out.row_stride()};
     if (!library.has_code(product)) return false;
     const Left left(a, stream);

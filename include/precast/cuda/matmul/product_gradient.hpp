@@ -15,6 +15,7 @@
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/problem/gradient_kernels.hpp>
+#include <precast/problem/gradient_options.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -61,7 +62,7 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
   using Row = with_storage<Types, B>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  if (multiply_as_they_lie<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, false, out, stream)) return;
+  if (multiply_as_they_lie<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, {}, out, stream)) return;
   const StreamScope scope(stream);  // of the right side transposed
   const auto right = detail::transposed_over(b, stream);
   matmul_transposed<Row>(a, PackedWeight<B>::template for_one_product<Row>(right.view()), Epilogue{}, out,
@@ -76,8 +77,7 @@ void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const Grad
   using AsTheyLie = with_storage<Types, B>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  if (multiply_as_they_lie<ExactTypes<AsTheyLie, A>>(a, LeftSide::transposed, b, options.accumulate, out,
-                                                     stream))
+  if (multiply_as_they_lie<ExactTypes<AsTheyLie, A>>(a, LeftSide::transposed, b, options, out, stream))
     return;
   const StreamScope scope(stream);  // of what is transposed, and of the product
   Tensor<f32, Memory> sums(Shape{out.rows(), out.columns()});

@@ -15,6 +15,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/norm/moments.hpp>
 #include <precast/error.hpp>
+#include <precast/problem/group_moments.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::gpu::detail {
@@ -50,34 +51,36 @@ struct GroupPlan {
   std::int64_t warps() const { return batch * chunks.value() * spans.value(); }
 };
 
-/// The moments of (image, group, chunk) or of (image, group) as 16 bytes.
+/// The moments of (image, group, chunk) as 16 bytes: what Moments has, in its order.
+inline constexpr int stored_moments = 4;
 PRECAST_DEVICE void store_moments(GlobalPointer<f32> to, std::int64_t place, const Moments& moments) {
-  store_vector_global(to + 4 * place,
-                      Vector<f32, 4>{{moments.mean, moments.rest, moments.squares, moments.count}});
+  store_vector_global(
+      to + stored_moments * place,
+      Vector<f32, stored_moments>{{moments.mean, moments.rest, moments.squares, moments.count}});
 }
 PRECAST_DEVICE Moments load_moments(GlobalPointer<const f32> from, std::int64_t place) {
-  const auto values = load_vector<4>(from + 4 * place);
+  const auto values = load_vector<stored_moments>(from + stored_moments * place);
   return {values[0], values[1], values[2], values[3]};
 }
 
-/// What a group was found to be: mean, rest, 1 / sqrt(variance + eps) and variance. Views of it are a
-/// program's own, and may lie anywhere.
+/// What a group was found to be: GroupMoments. Views of it are a program's own, and may lie anywhere.
 template <class T>
 struct GroupResults {
+  static constexpr int columns = GroupMoments::columns;
   GlobalPointer<T> data;
   std::int64_t stride;
   bool aligned;
 
   PRECAST_DEVICE auto load(std::int64_t group) const {
-    return load_run<4>(GlobalPointer<const f32>(data + group * stride), 4, aligned);
+    return load_run<columns>(GlobalPointer<const f32>(data + group * stride), columns, aligned);
   }
-  PRECAST_DEVICE void store(std::int64_t group, const Run<f32, 4>& values) const {
-    store_run(data + group * stride, values, 4, aligned);
+  PRECAST_DEVICE void store(std::int64_t group, const Run<f32, columns>& values) const {
+    store_run(data + group * stride, values, columns, aligned);
   }
 };
 template <class T>
 GroupResults<T> group_results(const DeviceView<T>& view) {
-  return {pointer_to(view), view.row_stride(), rows_are_aligned<4>(view)};
+  return {pointer_to(view), view.row_stride(), rows_are_aligned<GroupMoments::columns>(view)};
 }
 
 /// A lane's way through its group's runs in a chunk, `lanes` further at a time: no index is divided.
@@ -176,8 +179,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Threads, 1)
   PRECAST_UNROLL
   for (int warp = 1; warp < warps; ++warp) moments = merged(moments, of_warps[warp]);
   const f32 variance = moments.squares / moments.count;
-  const f32 inverse = 1.0f / square_root(variance < 0 ? eps : variance + eps);
-  results.store(group, Run<f32, 4>{{moments.mean, moments.rest, inverse, variance}});
+  Run<f32, GroupMoments::columns> found;
+  found[GroupMoments::mean] = moments.mean;
+  found[GroupMoments::rest] = moments.rest;
+  found[GroupMoments::inverse_deviation] = 1.0f / square_root(variance < 0 ? eps : variance + eps);
+  found[GroupMoments::variance] = variance;
+  results.store(group, found);
 }
 
 }  // namespace precast::gpu::detail

@@ -15,6 +15,7 @@
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/elementwise.hpp>
+#include <precast/problem/group_moments.hpp>
 #include <precast/problem/norm_kernels.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
@@ -75,10 +76,10 @@ PRECAST_DEVICE ChannelFactors<Count> channel_factors(const GroupNormInput<From, 
   for (int i = 0; i < Count; ++i) {
     if (i >= present) continue;
     const auto moments = in.moments.load(group);
-    factors.mean[i] = moments[0];
-    factors.factor[i] = moments[2] * to_f32(scale[i]);
-    factors.shift[i] = multiply_then_add(-planted<"rest of the mean">(moments[1], 0.0f), factors.factor[i],
-                                         to_f32(shift[i]));
+    factors.mean[i] = moments[GroupMoments::mean];
+    factors.factor[i] = moments[GroupMoments::inverse_deviation] * to_f32(scale[i]);
+    factors.shift[i] = multiply_then_add(-planted<"rest of the mean">(moments[GroupMoments::rest], 0.0f),
+                                         factors.factor[i], to_f32(shift[i]));
     if (++channel == in.width.value()) ++group, channel = 0;
   }
   return factors;
@@ -127,7 +128,7 @@ void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, Devic
   const bool aligned = width % Count == 0 && rows_are_aligned<Count>(x);
   const auto plan = GroupPlan::of(batch, pixels, groups, width, Count);
   const StreamScope scope(stream);  // of the moments
-  Tensor<f32, Memory> partial(Shape{batch * groups * plan.chunks.value(), 4});
+  Tensor<f32, Memory> partial(Shape{batch * groups * plan.chunks.value(), stored_moments});
   constexpr int warps = GroupPlan::threads / threads_per_warp;
   launch("chunk_moments", chunk_moments_kernel<Count, From>,
          {{grid_blocks(ceil_divide(plan.warps(), warps)), 1, 1}, GroupPlan::threads}, stream, pointer_to(x),
@@ -175,8 +176,8 @@ void visit_group_width(std::int64_t width, F&& f) {
 
 }  // namespace detail
 
-/// The moments of each group of neighbouring channels of each image of [B, H, W, C], in f32, to [B *
-/// groups, 4]: mean, what is left of it, 1 / sqrt(variance + eps), variance.
+/// The moments of each group of neighbouring channels of each image of [B, H, W, C], to [B * groups, 4]:
+/// GroupMoments.
 template <class From>
 void group_moments(DeviceView<const From> x, std::int64_t groups, f32 eps, DeviceView<f32> moments,
                    Stream stream) {
@@ -208,12 +209,13 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
   if (x.elements() == 0) return;
   if constexpr (is_narrow<Types>) {
     elementwise::visit_activation(activation, [&]<class F>(F) {
-      detail::narrow_norm<Types, true, F>("narrow_group_norm", x, AffineIn<W, DeviceSpace>{scale, shift},
-                                          groups, x.shape()[1] * x.shape()[2], true, eps, out, stream);
+      detail::narrow_norm<Types, Around::mean, F>(
+          "narrow_group_norm", x, AffineIn<W, DeviceSpace>{scale, shift},
+          {.across = groups, .pixels = x.shape()[1] * x.shape()[2]}, eps, out, stream);
     });
   } else {
     const StreamScope scope(stream);  // of the moments
-    Tensor<f32, Memory> moments(Shape{x.shape()[0] * groups, 4});
+    Tensor<f32, Memory> moments(group_moments_shape(x.shape()[0], groups));
     group_moments(x, groups, eps, moments.view(), stream);
     detail::group_norm_with<Types>(x, std::as_const(moments).view(), scale, shift, activation, out, stream);
   }

@@ -87,8 +87,7 @@ void layer_norm(DeviceView<const From> x, const AffineIn<W, DeviceSpace>& affine
   constexpr int count = values_at_once<From, To>;
   if (x.elements() == 0) return;
   if constexpr (is_narrow<Types>) {
-    detail::narrow_norm<Types, true, elementwise::Identity>("narrow_layer_norm", x, affine, 1, 1, true, eps,
-                                                            out, stream);
+    detail::narrow_norm<Types, Around::mean>("narrow_layer_norm", x, affine, {}, eps, out, stream);
   } else {
     const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
                          rows_are_aligned<min_of(count, widest_vector<W>)>(affine.scale) &&

@@ -22,12 +22,16 @@
 
 namespace precast::gpu::detail {
 
-/// Sets of values that are normalised together: `pixels` runs of `width` columns, `across` of them side by
-/// side: a row, a head of a row, or a group of an image.
+/// Sets of values that are normalised together, `across` of them side by side in each `pixels` rows: a row, a
+/// head of a row, or a group of an image.
+struct NarrowSets {
+  bool columns_have_parameters = true;  ///< rather than the columns of a set
+  std::int64_t across = 1, pixels = 1;
+};
+
 template <class From, class To, class W>
-struct NarrowNormArguments : NormArguments<From, To, W> {
-  bool columns_have_parameters;  ///< rather than the columns of a set
-  std::int64_t across, pixels, width;
+struct NarrowNormArguments : NormArguments<From, To, W>, NarrowSets {
+  std::int64_t width;  ///< columns of a set
 };
 
 // Bytes moved: each value read two or three times and written once.
@@ -71,16 +75,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
   }
 }
 
-/// Starts one for `across` sets side by side in each `pixels` rows.
-template <class Types, bool Centred, class Activation, class From, class W>
+template <class Types, Around around, class Activation = elementwise::Identity, class From, class W>
 void narrow_norm(const char* name, DeviceView<const From> x, const AffineIn<W, DeviceSpace>& affine,
-                 std::int64_t across, std::int64_t pixels, bool columns_have_parameters, f32 eps,
-                 DeviceView<typename Types::result> out, Stream stream) {
+                 const NarrowSets& sets, f32 eps, DeviceView<typename Types::result> out, Stream stream) {
   if (x.elements() == 0) return;
-  const NarrowNormArguments<From, typename Types::result, W> arguments{
-      norm_arguments(x, affine, eps, out), columns_have_parameters, across, pixels, x.columns() / across};
-  launch(name, narrow_norm_kernel<Types, Centred, Activation, From, W>,
-         {{grid_blocks(x.rows() / pixels * across), 1, 1}, narrow_partial_sums}, stream, arguments);
+  const NarrowNormArguments<From, typename Types::result, W> arguments{norm_arguments(x, affine, eps, out),
+                                                                       sets, x.columns() / sets.across};
+  launch(name, narrow_norm_kernel<Types, around == Around::mean, Activation, From, W>,
+         {{grid_blocks(x.rows() / sets.pixels * sets.across), 1, 1}, narrow_partial_sums}, stream, arguments);
 }
 
 }  // namespace precast::gpu::detail

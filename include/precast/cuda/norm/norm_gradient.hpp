@@ -140,25 +140,26 @@ struct ParameterTerm {
   }
 };
 
-template <class Types, bool Centred, class DY, class X, class W, class G>
+template <class Types, Around around, class DY, class X, class W, class G>
 void norm_gradient(const char* name, DeviceView<const DY> dy, DeviceView<const X> x,
                    DeviceView<const W> weight, f32 eps, bool accumulate,
                    DeviceView<typename Types::result> dx, DeviceView<G> dweight, DeviceView<G> dbias,
                    Stream stream) {
   watch::ran_in<Types>();
   static_assert(takes_as_given<Types>, "Gradients of norms take their operands as given, or widened to f32.");
+  constexpr bool centred = around == Around::mean;
   const std::int64_t width = weight.data() ? weight.columns() : x.columns();
   const std::int64_t runs_of_row = width ? x.columns() / width : 0, runs = x.rows() * runs_of_row;
   const StreamScope scope(stream);  // of what runs were normalised with
   Tensor<f32, DeviceMemory> kept(Shape{max_of<std::int64_t>(runs, 1), 3});
-  launch(name, norm_gradient_kernel<Types, Centred, DY, X, W>,
+  launch(name, norm_gradient_kernel<Types, centred, DY, X, W>,
          {{grid_blocks(runs), 1, 1}, narrow_partial_sums}, stream,
          NormGradientArguments<DY, X, W, typename Types::result>{
              pointer_to(dy), pointer_to(x), pointer_to(weight), pointer_to(dx), pointer_to(kept.view()),
              dy.row_stride(), x.row_stride(), dx.row_stride(), runs_of_row, width, eps,
              weight.data() != nullptr});
   sum_columns<Types>("sums_of_norm_gradients",
-                     ParameterTerm<Types, Centred, DY, X>{
+                     ParameterTerm<Types, centred, DY, X>{
                          pointer_to(dy), pointer_to(x), pointer_to(std::as_const(kept).view()),
                          dy.row_stride(), x.row_stride(), runs_of_row, width},
                      runs, dweight.elements() + dbias.elements(),
@@ -173,8 +174,8 @@ template <class Types, class DY, class X, class W, class G>
 void layer_norm_gradient(DeviceView<const DY> dy, DeviceView<const X> x, DeviceView<const W> weight, f32 eps,
                          const GradientOptions& options, DeviceView<typename Types::result> dx,
                          DeviceView<G> dweight, DeviceView<G> dbias, Stream stream) {
-  detail::norm_gradient<Types, true>("layer_norm_gradient", dy, x, weight, eps, options.accumulate, dx,
-                                     dweight, dbias, stream);
+  detail::norm_gradient<Types, Around::mean>("layer_norm_gradient", dy, x, weight, eps, options.accumulate,
+                                             dx, dweight, dbias, stream);
 }
 
 /// The same of RMS normalisation of each run of `weight.columns()` values of a row.
@@ -182,8 +183,8 @@ template <class Types, class DY, class X, class W, class G>
 void rms_norm_gradient(DeviceView<const DY> dy, DeviceView<const X> x, DeviceView<const W> weight, f32 eps,
                        const GradientOptions& options, DeviceView<typename Types::result> dx,
                        DeviceView<G> dweight, Stream stream) {
-  detail::norm_gradient<Types, false>("rms_norm_gradient", dy, x, weight, eps, options.accumulate, dx,
-                                      dweight, DeviceView<G>(), stream);
+  detail::norm_gradient<Types, Around::zero>("rms_norm_gradient", dy, x, weight, eps, options.accumulate, dx,
+                                             dweight, DeviceView<G>(), stream);
 }
 
 }  // namespace precast::gpu

@@ -62,7 +62,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
   });
 }
 
-template <class Types, bool Rotates, class From, class W>
+/// What follows a norm in its kernel.
+enum class AfterNorm : bool { store, rotate };
+
+template <class Types, AfterNorm after, class From, class W>
 void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
               DeviceView<const f32> cos, DeviceView<const f32> sin, DeviceView<typename Types::result> out,
               Stream stream) {
@@ -90,7 +93,7 @@ void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const W> sc
                                                 cos.rows(),
                                                 eps};
   visit_row_tile(width, count, [&](auto tile) {
-    launch(name, rms_norm_kernel<tile, count, Rotates, Types::saturate, From, To, W>,
+    launch(name, rms_norm_kernel<tile, count, after == AfterNorm::rotate, Types::saturate, From, To, W>,
            {blocks_of_rows(row_tiles[tile], x.rows() * heads), row_tiles[tile].threads}, stream, arguments);
   });
 }
@@ -106,11 +109,11 @@ void rms_norm(DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
   static_assert(takes_as_given<Types>, "rms_norm takes its operand as given, or widened to f32.");
   if constexpr (is_narrow<Types>) {
     if (x.elements() == 0) return;
-    detail::narrow_norm<Types, false, elementwise::Identity>(
-        "narrow_rms_norm", x, AffineIn<W, DeviceSpace>{scale, {}}, x.columns() / scale.columns(), 1, false,
-        eps, out, stream);
+    detail::narrow_norm<Types, Around::zero>(
+        "narrow_rms_norm", x, AffineIn<W, DeviceSpace>{scale, {}},
+        {.columns_have_parameters = false, .across = x.columns() / scale.columns()}, eps, out, stream);
   } else {
-    detail::rms_norm<Types, false>("rms_norm", x, scale, eps, {}, {}, out, stream);
+    detail::rms_norm<Types, detail::AfterNorm::store>("rms_norm", x, scale, eps, {}, {}, out, stream);
   }
 }
 
@@ -124,7 +127,7 @@ void rms_norm_rotary(DeviceView<const From> x, DeviceView<const W> scale, f32 ep
                      DeviceView<const f32> sin, DeviceView<typename Types::result> out,
                      Stream stream = current_stream()) {
   static_assert(!is_narrow<Types>, "rms_norm_rotary keeps f32 between its steps.");
-  detail::rms_norm<Types, true>("rms_norm_rotary", x, scale, eps, cos, sin, out, stream);
+  detail::rms_norm<Types, detail::AfterNorm::rotate>("rms_norm_rotary", x, scale, eps, cos, sin, out, stream);
 }
 
 }  // namespace precast::gpu
