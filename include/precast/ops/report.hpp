@@ -73,6 +73,8 @@ void report_active(std::string_view function, std::string_view op_class, View<co
   found.value = to_double(value_at(result, first));
   const Tensor<f32> wide = in_f32.result(in_f32.calls);
   found.value_in_f32 = value_at(wide.view(), first);
+  constexpr FloatFormat format = dtype_traits<T>::format;
+  found.rounds_to_finite = std::isfinite(format.decode(format.encode(found.value_in_f32)));
   found.largest_inside = in_f32.largest_inside(in_f32.calls);
   told.on_non_finite(found);
 }
