@@ -103,7 +103,7 @@ void Trainer::require_same_windows(const Batches& batches) {
                         : "start a number of ranks that divides " + std::to_string(before)));
 }
 
-StepFacts Trainer::step(const Batches& batches) {
+StepFacts Trainer::step(const Batches& batches, const std::function<void()>& before_clipping) {
   const auto start = std::chrono::steady_clock::now();
   require_same_windows(batches);
   const std::vector<std::int32_t> windows = batches.step(next_step_);
@@ -121,6 +121,7 @@ StepFacts Trainer::step(const Batches& batches) {
   const GradientFacts gradients = model_->unscale(scaler_);
   facts.grad_norm = gradients.norm;
   facts.non_finite = gradients.non_finite;
+  if (before_clipping) before_clipping();
   if (options_.clip) model_->scale_gradients(train::clip_factor(gradients.norm, *options_.clip));
   facts.skipped = scaler_.enabled() && gradients.non_finite > 0;
   if (!facts.skipped) {

@@ -75,8 +75,8 @@ class Trainer {
   std::int64_t next_step() const { return next_step_; }
   bool done() const { return next_step_ >= options_.steps; }
   /// Takes the next step, as PyTorch's loop of autocast, GradScaler, clip_grad_norm_, AdamW and a schedule
-  /// does.
-  StepFacts step(const Batches& batches);
+  /// does. `before_clipping` is called when the model's gradients are unscaled, before `clip` changes them.
+  StepFacts step(const Batches& batches, const std::function<void()>& before_clipping = {});
 
   /// The mean loss of what is held out, `batch` windows of each rank at a time.
   double loss_of(const HeldOut& held_out, std::int64_t batch);

@@ -153,7 +153,7 @@ Tensor<T> TorchGenerator::randn(const Shape& shape) {
 Tensor<f32> TorchGenerator::uniform(const Shape& shape, f32 low, f32 high) {
   Tensor<f32> result(shape);
   if (DryRun::active()) return result;
-  for (f32& value : result.values()) value = uniform_f32() * (high - low) + low;
+  for (f32& value : result.values()) value = std::fma(uniform_f32(), high - low, low);
   return result;
 }
 

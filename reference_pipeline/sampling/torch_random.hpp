@@ -22,7 +22,8 @@ class TorchGenerator {
   Tensor<T> randn(const Shape& shape);
 
   /// Values spread evenly over [low, high), as torch.empty(shape).uniform_(low, high, generator=g) gives
-  /// them: bit for bit.
+  /// them. Bit for bit what PyTorch 2.15 draws on CPUs with AVX2 or AVX-512, whose code fuses the product
+  /// with the sum; that of other CPUs (ATEN_CPU_CAPABILITY=default) rounds both.
   Tensor<f32> uniform(const Shape& shape, f32 low, f32 high);
 
  private:

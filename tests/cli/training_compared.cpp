@@ -60,6 +60,23 @@ TEST_CASE("the page of train --compare has no parts of gradients where none is f
              Catch::Contains("No gradient is a finite number") && !Catch::Contains("0 in f16"));
 }
 
+TEST_CASE("the page of train --compare shows gradients as they were before --clip", "[train]") {
+  const Scratch scratch;
+  const auto gradients = [&](const Words& clip) {
+    const std::string page = (scratch.path() / "page.html").string();
+    const auto compared = run(program::train_tiny(program::with(
+        {"--compare", "f32,amp-f16", "--batch", "2", "--context", "8", "--steps", "1", "--report", page},
+        clip)));
+    INFO(compared.err);
+    REQUIRE(compared.code == 0);
+    const std::string html = program::content(page);
+    return html.substr(html.find("<h2>Gradients of f32"));
+  };
+  const std::string plain = gradients({});
+  CHECK_THAT(plain, Catch::Contains("are 0 in f16"));
+  CHECK(gradients({"--clip", "1e-9"}) == plain);
+}
+
 TEST_CASE("the page of train --compare, in a browser", "[train]") {
   if (!program::has_browser()) return;
   const Scratch scratch;

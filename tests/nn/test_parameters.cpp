@@ -238,6 +238,21 @@ TEST_CASE("part of a parameter is read from where it begins") {
   CHECK(source.bytes_taken() == 1300 * sizeof(bf16));
 }
 
+TEST_CASE("all of a parameter counts as taken, of however many bytes") {
+  const std::byte first{};  // of bytes that a dry run does not read
+  const MemorySource source;
+  for (const std::int64_t rows : {std::int64_t{1} << 16, std::int64_t{3} << 30}) {
+    const Shape shape{rows, std::int64_t{1} << 15};
+    const auto values = static_cast<std::size_t>(shape.elements());
+    const nn::Parameter parameter{dtype_info<f32>, shape, {&first, 4 * values}};
+    const std::size_t before = source.bytes_taken();
+    f32 written = 0;
+    const DryRun dry(DryRun::Counts::host_memory);
+    nn::read_values<f32>(nn::ParameterPath(source), parameter, 0, std::span(&written, values));
+    CHECK(source.bytes_taken() - before == 4 * values);
+  }
+}
+
 TEST_CASE("a wrong shape or dtype is named with its file and tensor") {
   MemorySource source;
   source.add<f32>("a.weight", {2, 3}, std::vector<f32>(6));

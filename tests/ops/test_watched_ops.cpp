@@ -1,5 +1,6 @@
 // What ops tell the watch hook: the op table's dtypes, and what f32 would have made of a value that is not
 // finite.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -23,6 +24,7 @@
 #include <precast/ops/softmax.hpp>
 #include <precast/ops/timestep_embedding.hpp>
 #include <precast/policy/presets.hpp>
+#include <precast/watch/cure.hpp>
 #include <precast/watch/observer.hpp>
 
 using namespace precast;
@@ -269,6 +271,27 @@ TEST_CASE("a loss that overflows in naive f16 is reported with its value in f32"
   REQUIRE(recorder.found.size() == 1);
   CHECK(std::isinf(recorder.found[0].value));
   CHECK(recorder.found[0].value_in_f32 == 90000);
+}
+
+// Sums in f16 are inf after two terms; all four, above f16's largest number, are rounded to that.
+TEST_CASE("a sum that its dtype can hold once rounded overflowed inside", "[watched_ops]") {
+  const auto sum_of = [](std::vector<f32> terms) {
+    using P = Policy<Storage<f16>, Downcast<Matmul>>;
+    Tensor<f16> row({1, 4});
+    std::ranges::transform(terms, row.data(), [](f32 term) { return convert<f16>(term); });
+    const LinearWeight<P> weight(row);
+    Recorder recorder;
+    const watch::Watching watching(recorder);
+    linear<P>(filled<f16>({1, 4}, 1), weight);
+    REQUIRE(recorder.found.size() == 1);
+    return recorder.found[0];
+  };
+  const watch::NonFinite held = sum_of({60000, 60000, -54496, 8}), above = sum_of({60000, 60000, -54496, 16});
+  CHECK(held.value_in_f32 == 65512);
+  CHECK(watch::cause_of(held) == watch::Cause::inside);
+  CHECK(watch::cure_for(held) == watch::Cure::upcast_matmul);
+  CHECK(above.value_in_f32 == 65520);
+  CHECK(watch::cause_of(above) == watch::Cause::result);
 }
 
 TEST_CASE("the watch hook learns what linear ran in, and what f32 would have made of it", "[watched_ops]") {

@@ -81,6 +81,15 @@ TEST_CASE("a draw fills its shape in row-major order") {
   CHECK(differing(generator.randn(Shape{2, 3, 5, 7}), goldens().at("shaped.seed7")) == 0);
 }
 
+// By PyTorch 2.15 on a CPU with AVX2 and on one with AVX-512. Rounding the product before the sum makes the
+// second value another.
+TEST_CASE("uniform draws PyTorch's values bit for bit") {
+  const std::vector<f32> expected{-0x1.82dffcp+2f, -0x1.6402e6p+1f, -0x1.5e065p+3f,
+                                  -0x1.4d4cep+3f,  -0x1.09f31cp+3f, -0x1.190710p+2f};
+  const auto drawn = TorchGenerator(0).uniform(Shape{6}, -12, 0);
+  CHECK(std::vector<f32>(drawn.values().begin(), drawn.values().end()) == expected);
+}
+
 TEST_CASE("a seed counts modulo 2^32") {
   TorchGenerator wide((std::uint64_t{1} << 40) + 9), narrow(9);
   const auto a = wide.randn(Shape{50}), b = narrow.randn(Shape{50});

@@ -120,6 +120,16 @@ TEST_CASE("AdamW refuses arrays of a parameter that it cannot step, and changes 
   CHECK(std::ranges::count(master.values(), 1.0f) == 0);
 }
 
+TEST_CASE("gradients of which one has gaps are refused, and none is changed", "[optimiser]") {
+  HostTensor<f32> whole(Shape{4, 6}), wide(Shape{4, 7});
+  std::ranges::fill(whole.values(), 1.0f);
+  const std::vector<View<f32>> gradients{whole.view(), wide.view().columns_between(0, 6)};
+  CHECK_THROWS_AS(unscale<f32>(std::span<const View<f32>>(gradients), GradScaler({.init_scale = 1024})),
+                  ShapeError);
+  CHECK_THROWS_AS(scale_gradients<f32>(std::span<const View<f32>>(gradients), 0.5f), ShapeError);
+  CHECK(std::ranges::count(whole.values(), 1.0f) == whole.elements());
+}
+
 TEST_CASE("AdamW's bits do not depend on the number of threads", "[adamw]") {
   const auto run = [](int threads) {
     host::set_threads(threads);

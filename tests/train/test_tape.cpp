@@ -21,6 +21,26 @@ TEST_CASE("steps run in the opposite order, each once", "[tape]") {
   CHECK(order.size() == 3);
 }
 
+TEST_CASE("a tape is empty also where a step, or what is called after it, threw", "[tape]") {
+  Tape tape;
+  int ran = 0;
+  const auto owned = std::make_shared<int>(1);
+  const auto record_two = [&](bool throws) {
+    tape.record([&ran, copy = owned] { ++ran; });
+    tape.record([throws] {
+      if (throws) throw Error("a step");
+    });
+  };
+  record_two(true);
+  CHECK_THROWS_WITH(tape.backward(), "a step");
+  CHECK(owned.use_count() == 1);
+  record_two(false);
+  CHECK_THROWS_WITH(tape.backward([] { throw Error("after it"); }), "after it");
+  CHECK(owned.use_count() == 1);
+  tape.backward();
+  CHECK(ran == 0);
+}
+
 TEST_CASE("what a step owns goes as soon as it has run", "[tape]") {
   Tape tape;
   const auto owned = std::make_shared<int>(1);

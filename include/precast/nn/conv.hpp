@@ -26,7 +26,8 @@ class Conv2d {
   Conv2d(const ParameterPath& place, std::int64_t in_channels, std::int64_t out_channels, std::int64_t kernel)
       : weight_(packed(place, in_channels, out_channels, kernel)), kernel_(kernel) {}
 
-  /// Keeps height and width: stride 1, padded by kernel / 2 on every side.
+  /// Stride 1, padded by kernel / 2 on every side: keeps height and width where the kernel is odd, and makes
+  /// them larger by 1 where it is even.
   template <ScalarArray X>
   Tensor<Result> operator()(const X& x, ActivationFunction activate = ActivationFunction::none) const {
     const std::int64_t pad = kernel_ / 2;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -87,6 +89,13 @@ inline std::string names_of_file_dtypes() {
   return names;
 }
 
+/// The bytes of a parameter that hold so many of its values. In f64: the product of two sizes may be none.
+inline std::size_t bytes_of_values(const Parameter& parameter, std::size_t values) {
+  const auto all = static_cast<double>(std::max<std::int64_t>(parameter.shape.elements(), 1));
+  return static_cast<std::size_t>(
+      std::llround(static_cast<double>(values) * static_cast<double>(parameter.bytes.size()) / all));
+}
+
 /// The blocks of a parameter whose dtype is a block dtype of the library; `to_f32` is nullptr for others.
 inline host::StoredBlocks blocks_of(const Parameter& parameter) {
   const DtypeInfo& dtype = parameter.dtype;
@@ -118,8 +127,7 @@ void decode_values(const host::StoredBlocks& blocks, std::int64_t first, std::sp
 template <ScalarDtype T>
 void read_values(const ParameterPath& place, const Parameter& parameter, std::int64_t first,
                  std::span<T> out) {
-  const auto taken = out.size() * parameter.bytes.size() /
-                     static_cast<std::size_t>(std::max<std::int64_t>(parameter.shape.elements(), 1));
+  const std::size_t taken = detail::bytes_of_values(parameter, out.size());
   if (const host::StoredBlocks blocks = detail::blocks_of(parameter); blocks.to_f32) {
     if (!DryRun::active()) detail::decode_values(blocks, first, out);
     place.source().taken(taken);

@@ -6,6 +6,7 @@
 
 #if PRECAST_HAS_WATCH
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -61,13 +62,16 @@ void report_active(std::string_view function, std::string_view op_class, View<co
   told.on_op(record);
   if (extremes.all_finite() || !told.wants_non_finite()) return;
   const std::int64_t first = extremes.first_non_finite;
+  const f32 value_in_f32 = value_at(in_f32.result(in_f32.calls).view(), first);
+  constexpr FloatFormat format = dtype_traits<T>::format;
   told.on_non_finite({.record = record,
                       .index = first,
                       .value = to_double(value_at(result, first)),
-                      .value_in_f32 = value_at(in_f32.result(in_f32.calls).view(), first),
+                      .value_in_f32 = value_in_f32,
                       .largest_inside = in_f32.largest_inside(in_f32.calls),
-                      .result_max = dtype_traits<T>::format.max(),
-                      .storage_max = ran.storage_max});
+                      .result_max = format.max(),
+                      .storage_max = ran.storage_max,
+                      .rounds_to_finite = std::isfinite(format.decode(format.encode(value_in_f32)))});
 }
 
 }  // namespace PRECAST_BACKEND

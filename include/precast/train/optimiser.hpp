@@ -21,18 +21,34 @@ namespace precast::train {
 
 inline namespace PRECAST_BACKEND {
 
+namespace detail {
+
+/// Looked at before any of them changes.
+template <ScalarDtype T>
+void require_no_gaps(const char* function, std::span<const View<T>> gradients) {
+  for (const View<T>& gradient : gradients)
+    if (!gradient.contiguous())
+      throw ShapeError(std::string(function) + ": a gradient " + to_string(gradient.shape()) +
+                       " has gaps between its rows");
+}
+
+}  // namespace detail
+
 /// Divides the gradients of all parameters by the scaler's scale, counts those that are inf or NaN, and sums
 /// their squares in f64. On a device this is the one place of a step that waits for it: 16 bytes come back,
-/// which say whether the step is left out, and which the run prints. Throws ShapeError for arrays with gaps.
+/// which say whether the step is left out, and which the run prints. Throws ShapeError for arrays with gaps;
+/// then no gradient has changed.
 template <ScalarDtype T>
 GradientSums unscale(std::span<const View<T>> gradients, const GradScaler& scaler) {
+  detail::require_no_gaps("unscale", gradients);
   return backend::unscale_gradients<T>(gradients, scaler.inverse());
 }
 
 /// Multiplies the gradients of all parameters by a factor, rounded to their dtype. Throws ShapeError for
-/// arrays with gaps.
+/// arrays with gaps; then no gradient has changed.
 template <ScalarDtype T>
 void scale_gradients(std::span<const View<T>> gradients, f32 factor) {
+  detail::require_no_gaps("scale_gradients", gradients);
   backend::scale_gradients<T>(gradients, factor);
 }
 

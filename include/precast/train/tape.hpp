@@ -55,20 +55,26 @@ class Tape {
   void record(Step&& step) {
     steps_.emplace_back(std::forward<Step>(step));
   }
-  /// Runs the steps, the last first. Afterwards the tape is empty.
+  /// Runs the steps, the last first. Afterwards the tape is empty, also where a step throws: those before it
+  /// would carry on what has not come.
   void backward() {
     backward([] {});
   }
   /// The same, and calls `after_step` after each.
   template <class AfterStep>
   void backward(AfterStep&& after_step) {
-    while (!steps_.empty()) {
-      {
-        const std::function<void()> step = std::move(steps_.back());
-        steps_.pop_back();
-        step();
+    try {
+      while (!steps_.empty()) {
+        {
+          const std::function<void()> step = std::move(steps_.back());
+          steps_.pop_back();
+          step();
+        }
+        after_step();
       }
-      after_step();
+    } catch (...) {
+      steps_.clear();
+      throw;
     }
   }
 

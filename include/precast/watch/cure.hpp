@@ -13,8 +13,9 @@ namespace precast::watch {
 
 /// Why a value is not finite.
 enum class Cause : std::uint8_t {
-  result,   ///< f32 has a finite value, but it is above the range of the result's dtype
-  inside,   ///< f32 has a finite value that the result's dtype can hold: the op overflowed on the way to it
+  result,   ///< f32 has a finite value, but it is above the range of the result's dtype, rounded to it too
+  inside,   ///< f32 has a finite value that the result's dtype can hold, once rounded: the op overflowed on
+            ///< the way to it
   weights,  ///< f32 is not finite either, and weights are stored in a dtype that may not have held them
   input,    ///< f32 is not finite either: what goes in is broken, or too large for any dtype here
 };
@@ -25,7 +26,8 @@ inline bool ends_early(double largest) { return largest < dtype_traits<bf16>::fo
 inline Cause cause_of(const NonFinite& found) {
   if (!std::isfinite(found.value_in_f32))
     return ends_early(found.storage_max) ? Cause::weights : Cause::input;
-  return std::fabs(found.value_in_f32) > found.result_max ? Cause::result : Cause::inside;
+  const bool fits = std::fabs(found.value_in_f32) <= found.result_max || found.rounds_to_finite;
+  return fits ? Cause::inside : Cause::result;
 }
 
 /// What a policy can do about a value that is not finite.

@@ -38,6 +38,9 @@ struct NonFinite {
   double result_max = 0;      ///< the largest finite number of the result's dtype
   /// That of the dtype in which weights are stored; infinity where that is a block format, or there are none.
   double storage_max = std::numeric_limits<double>::infinity();
+  /// Whether the result's dtype rounds value_in_f32 to a finite number: it does to result_max what is a
+  /// little above that.
+  bool rounds_to_finite = false;
 };
 
 /// Is told of ops. Calls come from the thread that runs the model.

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,13 +73,52 @@ void finish(const BenchOptions& options, const Results& results) {
   for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
 }
 
+/// A case that this run is to measure, and the memory that it needs.
+struct ChosenCase {
+  std::int64_t place = 0;
+  const SuiteCase* of = nullptr;
+  std::int64_t needed = 0;
+};
+
+/// The cases of this run's part.
+std::vector<ChosenCase> chosen_cases(const BenchOptions& options, const timing::Suite& suite) {
+  std::vector<std::int64_t> places(suite.cases.size());
+  std::iota(places.begin(), places.end(), std::int64_t{0});
+  options.part.check_ranks_have(std::ssize(places), "cases");
+  places = casting::layers_of(places, options.part.shard);
+  if (places.empty())
+    throw UsageError("--shard leaves none of " + std::to_string(suite.cases.size()) +
+                     " cases to measure: give no more shards than cases");
+  std::vector<ChosenCase> chosen;
+  for (const std::int64_t place : places) {
+    throw_if_interrupted();
+    const SuiteCase& of = suite.cases[static_cast<std::size_t>(place)];
+    chosen.push_back({place, &of, of.needed_memory()});
+  }
+  return chosen;
+}
+
 /// What a case lacks, or nothing.
-std::string lacking(const SuiteCase& of, const families::Backend& device) {
-  families::give_back_memory();
-  const std::int64_t needed = of.needed_memory();
-  const auto free_bytes = device.free_memory();
-  if (!free_bytes || needed <= *free_bytes) return "";
-  return "needs " + in_bytes(needed) + ", and " + in_bytes(*free_bytes) + " are free";
+std::string lacking(const ChosenCase& one, std::optional<std::int64_t> free_bytes) {
+  if (!free_bytes || one.needed <= *free_bytes) return "";
+  return "needs " + in_bytes(one.needed) + ", and " + in_bytes(*free_bytes) + " are free";
+}
+
+/// How many cases, and their work together.
+struct Amount {
+  std::int64_t cases = 0, work = 0;
+  void add(const ChosenCase& one) {
+    ++cases;
+    work += one.of->work;
+  }
+};
+
+/// What is to be measured of these: what is refused takes no time.
+Amount that_fit(std::span<const ChosenCase> cases, std::optional<std::int64_t> free_bytes) {
+  Amount fitting;
+  for (const ChosenCase& one : cases)
+    if (lacking(one, free_bytes).empty()) fitting.add(one);
+  return fitting;
 }
 
 /// Of a model in bf16 the f32 masters remain, beside what is stored in bf16; a forward pass has no gradients.
@@ -90,50 +131,46 @@ std::string what_takes_less(const BenchOptions& options) {
 }
 
 Results measured(const BenchOptions& options, const timing::Suite& suite, const families::Backend& device) {
-  std::vector<std::int64_t> chosen(suite.cases.size());
-  std::iota(chosen.begin(), chosen.end(), std::int64_t{0});
-  options.part.check_ranks_have(std::ssize(chosen), "cases");
-  chosen = casting::layers_of(chosen, options.part.shard);
-  if (chosen.empty())
-    throw UsageError("--shard leaves none of " + std::to_string(suite.cases.size()) +
-                     " cases to measure: give no more shards than cases");
-  std::int64_t total = 0, done = 0;
-  for (const std::int64_t place : chosen) total += suite.cases[static_cast<std::size_t>(place)].work;
+  const std::vector<ChosenCase> chosen = chosen_cases(options, suite);
+  Amount done, left;
   Results results = suite.empty;
   ProgressReporter progress;
   std::string refused;
-  std::size_t refusals = 0;
   try {
-    for (const std::int64_t place : chosen) {
-      const SuiteCase& of = suite.cases[static_cast<std::size_t>(place)];
-      std::string reason = lacking(of, device);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const ChosenCase& one = chosen[i];
+      families::give_back_memory();
+      const auto free_bytes = device.free_memory();
+      left = that_fit(std::span(chosen).subspan(i), free_bytes);
+      std::string reason = lacking(one, free_bytes);
       try {
         std::int64_t run = 0;
-        if (reason.empty())
-          results.table.rows.push_back(of.measure([&] {
+        if (reason.empty()) {
+          results.table.rows.push_back(one.of->measure([&] {
             throw_if_interrupted();
-            progress.update("measuring, GFLOP", done + of.work * run++ / of.runs, total);
+            progress.update("measuring, GFLOP", done.work + one.of->work * run++ / one.of->runs,
+                            done.work + left.work);
           }));
+          done.add(one);
+        }
       } catch (const OutOfMemory& problem) {  // of what was free others have taken; the next case may fit
         reason = problem.what();
       }
       if (!reason.empty()) {
-        ++refusals;
-        refused = "case " + std::to_string(place) + " " + reason;
-        results.table.rows.push_back(of.refused(reason));
+        refused = "case " + std::to_string(one.place) + " " + reason;
+        results.table.rows.push_back(one.of->refused(reason));
       }
-      done += of.work;
       keep(options, results);
     }
   } catch (const Interrupted&) {
     progress.wipe();
-    const std::string left = std::to_string(results.table.rows.size()) + " of " +
-                             std::to_string(chosen.size()) + " cases were measured";
+    const std::string measured_cases = std::to_string(done.cases) + " of " +
+                                       std::to_string(done.cases + left.cases) + " cases were measured";
     if (!results.table.rows.empty()) finish(options, results);
-    throw_if_interrupted(left);
+    throw_if_interrupted(measured_cases);
   }
   progress.wipe();
-  if (refusals == chosen.size())
+  if (done.cases == 0)
     throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused + ": try smaller " +
                       what_takes_less(options));
   return results;

@@ -65,7 +65,7 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
     device.backend->reset_peak_memory();
     Trainer trainer(inputs.config, training, inputs.values, device, data_parallel(options, job));
     runs.push_back(
-        train_to_the_end(trainer, job, inputs, name, training.steps, leave_behind,
+        train_to_the_end(trainer, job, inputs, name, training.steps, !options.report.empty(), leave_behind,
                          [&](const StepFacts& step) { log.write_or_leave(step, name, leave_behind); }));
   }
   finish();

@@ -282,7 +282,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
     if ((step.step + 1) % every == 0 || trainer.done()) checkpoints.write();
   };
   const TrainedRun run = train_to_the_end(trainer, job, inputs, options.training.policy,
-                                          options.training.steps, leave_behind, after_step);
+                                          options.training.steps, false, leave_behind, after_step);
   if (is_first) {
     trainer.write_model(folder);
     show(run, sampled(trainer, inputs, options), options);

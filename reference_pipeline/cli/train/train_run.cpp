@@ -298,11 +298,14 @@ double TrainedRun::final_loss() const {
 }
 
 TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const TrainInputs& inputs,
-                            const std::string& policy, std::int64_t steps,
+                            const std::string& policy, std::int64_t steps, bool wants_gradients,
                             const std::function<std::string()>& leave_behind,
                             const std::function<void(const StepFacts&)>& after_step) {
   TrainedRun run{policy, {}, {}};
   ProgressReporter progress;
+  const auto count_last_gradients = [&] {
+    if (wants_gradients && trainer.next_step() + 1 == steps) run.gradients = trainer.model().histogram();
+  };
   const WhileTraining trains;
   while (!trainer.done()) {
     if (const int signal = signal_to_any(job)) {
@@ -312,7 +315,7 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
       cluster::sum(job, 0);  // a rank that ends ends them all: rank 0 has written by then
       throw Interrupted("interrupted: " + left, signal);
     }
-    run.steps.push_back(trainer.step(*inputs.batches));
+    run.steps.push_back(trainer.step(*inputs.batches, count_last_gradients));
     // Comes to its end after a signal, too: no run that goes on would make up for it.
     if (inputs.held_out && (trainer.next_step() % inputs.validate_every == 0 || trainer.done()))
       run.steps.back().validation_loss = trainer.loss_of(*inputs.held_out, inputs.batches->batch());
@@ -321,7 +324,6 @@ TrainedRun train_to_the_end(Trainer& trainer, cluster::Communicator& job, const 
                     "loss " + four_digits(run.steps.back().loss));
   }
   progress.wipe();
-  run.gradients = trainer.model().histogram();
   return run;
 }
 

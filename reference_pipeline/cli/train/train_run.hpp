@@ -46,13 +46,15 @@ inline language_model::DataParallel data_parallel(const TrainOptions& options, c
 struct TrainedRun {
   std::string policy;
   std::vector<language_model::StepFacts> steps;
-  language_model::GradientHistogram gradients;  ///< of the last step, unscaled
+  /// Of the last step, unscaled and not clipped, where they are wanted: f16 makes 0 of some before they are
+  /// clipped.
+  language_model::GradientHistogram gradients;
   /// The last that was told.
   std::optional<double> validation_loss() const;
   std::int64_t skipped() const;
   /// Values of gradients that were inf or NaN, of all steps together.
   std::int64_t non_finite() const;
-  /// The first step whose loss or values are not finite, or nothing.
+  /// The first step whose loss is not finite, or nothing.
   std::optional<std::int64_t> failed_at() const;
   /// The mean loss of the last tenth of the steps, which is smoother than the last one's.
   double final_loss() const;
@@ -63,12 +65,13 @@ struct TrainedRun {
 /// before.
 bool is_told_to_end();
 
-/// Trains to the end, telling progress, and takes the loss of what is held out; `after_step` is called after
-/// each step and may throw to stop. After Ctrl-C on any rank `leave_behind` is called on all, which may
-/// write, and Interrupted thrown with what it says.
+/// Trains to the end, telling progress, and takes the loss of what is held out, and the histogram of the last
+/// step's gradients where that is wanted; `after_step` is called after each step and may throw to stop. After
+/// Ctrl-C on any rank `leave_behind` is called on all, which may write, and Interrupted thrown with what it
+/// says.
 TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communicator& job,
                             const TrainInputs& inputs, const std::string& policy, std::int64_t steps,
-                            const std::function<std::string()>& leave_behind,
+                            bool wants_gradients, const std::function<std::string()>& leave_behind,
                             const std::function<void(const language_model::StepFacts&)>& after_step);
 
 /// Returns when all ranks are here: rank 0, which writes, last. One that died on the way there is told of as
