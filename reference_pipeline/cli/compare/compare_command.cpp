@@ -95,6 +95,7 @@ void leave_out_presets_without_models(std::vector<PolicyChoice>& policies, const
 
 /// Opens the model under each of the policies that are run.
 Comparison checked(const CompareOptions& options) {
+  set_threads(options.run.threads);
   families::Request given = options.run.request();
   options.start.apply(given);
   if (given.prompts.size() != 1)
@@ -109,7 +110,6 @@ Comparison checked(const CompareOptions& options) {
     throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +
                      " policies to run: give no more shards than policies");
   const auto files = checked_files(options, given.prompts);
-  options.run.set_threads();
   Comparison all{std::move(given), {}, options.run.files(), {}, {}, {}, {}, {}};
   families::Request& request = all.request;
   for (const std::int64_t place : places) all.policies.push_back(policies[static_cast<std::size_t>(place)]);

@@ -183,7 +183,7 @@ void generate(const GenerateOptions& options) {
   families::Request request = asked_for(options);
   const auto files = numbered(options.output, options.start.pictures(request));
   check_outputs(options, files);
-  options.run.set_threads();
+  set_threads(options.run.threads);
   read_start(options, files.size(), request);
   const families::ModelFiles model = options.run.files();
   check_all_inputs_stay(options, model, request, outputs_of(options, files));

@@ -173,7 +173,7 @@ void record(const RecordOptions& options) {
   options.start.apply(request);
   options.start.pictures(request);
   std::vector<std::filesystem::path> files = outputs_of(options);
-  options.run.set_threads();
+  set_threads(options.run.threads);
   const families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
   check_inputs_stay(files, std::array<std::filesystem::path, 1>{options.run.prompts_file.value_or("")});
