@@ -91,3 +91,4 @@ void write_output(const fs::path& name, std::span<const std::byte> bytes, io::Ol
 }
 
 }  // namespace precast::cli
+  const io::FileSizeSignalHeld held;
