@@ -73,7 +73,7 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
   }
   std::vector<std::filesystem::path> files{options.output};
   if (options.report_option->count() > 0) files.emplace_back(options.report);
-  if (is_standard_output(options.report)) throw UsageError("--report is '-': name a file for it");
+  check_names_file("--report", options.report, "the page");
   check_page_name("--report", options.report);
   check_output_files(files);
   return files;
@@ -229,7 +229,7 @@ std::string inputs_text(const families::Request& request) {
 void compare_part(CompareOptions& options) {
   if (options.output_option->count() == 0) options.output = "compare.json";
   if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
-  if (options.to_stdout()) throw UsageError("--output is '-': name a file for the part");
+  check_names_file("--output", options.output, "the part");
   Comparison all = checked(options);
   ComparisonPart& part = all.part;
   part.parameters = sheet_text(all, part.policies);
