@@ -1,4 +1,5 @@
 // A folder is written under another name, claimed by a lock, and renamed.
+#include <cerrno>
 #include <system_error>
 #include <vector>
 
@@ -69,11 +70,13 @@ FolderInProgress::FolderInProgress(const fs::path& target) : target_(target), pl
   path_ = parent / io::temporary_name();
   const bool made = fs::create_directory(path_, failed);
   if (made) claim_ = opened_folder(path_);
-  if (!made || !claim_.valid() || !io::claim(claim_))
-    throw io::system_error(target_, "cannot be written", failed.value(),
-                           failed.value() == ENOENT
+  if (!made || !claim_.valid() || !io::claim(claim_)) {
+    const int error_number = failed ? failed.value() : errno;
+    throw io::system_error(target_, "cannot be written", error_number,
+                           error_number == ENOENT
                                ? "create the folder that it is to lie in, or choose another place"
                                : "choose another place");
+  }
   if (is_there) check_replaceable();
 }
 
@@ -88,6 +91,9 @@ void FolderInProgress::keep() {
     sync(at->path());
   sync(path_);
   fs::rename(path_, place_, failed);
+  if (failed == std::errc::directory_not_empty || failed == std::errc::file_exists ||
+      failed == std::errc::not_a_directory)
+    throw io::file_error(target_, "was made by another run meanwhile: name another OUT, or remove it");
   if (failed) throw io::system_error(target_, "could not be written", failed.value(), "choose another place");
   kept_ = true;
   sync(place_.has_parent_path() ? place_.parent_path() : ".");

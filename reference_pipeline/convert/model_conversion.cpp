@@ -1,15 +1,22 @@
 // Finds the parts of the input, and writes them.
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <convert/folder_in_progress.hpp>
 #include <convert/model_conversion.hpp>
 #include <convert/output_file.hpp>
 #include <families/registry.hpp>
 #include <families/request_error.hpp>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/json_text.hpp>
@@ -77,6 +84,26 @@ std::optional<std::string> config_of_converted(const fs::path& config) {
   } catch (const InputError&) {  // it is copied as it is
     return std::nullopt;
   }
+}
+
+/// Copies a file and its permissions. Throws InputError that names the one of the two that it failed at,
+/// which std::filesystem does not tell apart.
+void copy_with_permissions(const fs::path& from, const fs::path& to) {
+  io::AtomicFile copy(to);
+  const io::FileDescriptor file(::open(from.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid())
+    throw io::system_error(from, "cannot be opened", errno,
+                           errno == EMFILE || errno == ENFILE ? "raise the limit on open files (ulimit -n)"
+                                                              : "check its permissions");
+  std::vector<std::byte> piece(std::size_t{1} << 20);
+  while (const ssize_t count = ::read(file.get(), piece.data(), piece.size())) {
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw io::system_error(from, "cannot be read", errno, "check the disk that it is on");
+    copy.write(std::span<const std::byte>(piece).first(static_cast<std::size_t>(count)));
+  }
+  copy.commit();
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) == 0) ::chmod(to.c_str(), facts.st_mode & 07777);
 }
 
 /// "diffusion_pytorch_model" of all names that weights have in a folder.
@@ -234,21 +261,17 @@ void ModelConversion::write_parts(const fs::path& folder, const WrittenCallback&
 }
 
 void ModelConversion::copy_others_to(const fs::path& folder) const {
-  const io::FileSizeSignalHeld held;
   for (const fs::path& file : copies_) {
     std::error_code failed;
     fs::create_directories((folder / file).parent_path(), failed);
+    if (failed) throw io::write_error(out_ / file, failed.value());
     const bool of_converted =
         file.filename() == "config.json" &&
         std::ranges::find(parts_, file.parent_path().string(), &ModelPart::component) != parts_.end();
-    if (const auto text = of_converted ? config_of_converted(in_ / file) : std::nullopt; text && !failed) {
+    if (const auto text = of_converted ? config_of_converted(in_ / file) : std::nullopt)
       io::write_file(folder / file, *text);
-      continue;
-    }
-    if (!failed) fs::copy_file(in_ / file, folder / file, failed);
-    if (failed)
-      throw io::system_error(out_ / file, "could not be written", failed.value(),
-                             "free some space, or check the permissions of " + io::shown(in_ / file));
+    else
+      copy_with_permissions(in_ / file, folder / file);
   }
 }
 

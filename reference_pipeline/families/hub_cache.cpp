@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
+#include <system_error>
 #include <vector>
 
 #include <families/hub_cache.hpp>
@@ -88,21 +88,35 @@ std::optional<std::string> name_of_folder(std::string_view folder) {
   return name;
 }
 
-/// The commit in refs/<revision>, or "".
+/// The commit in refs/<revision>, or "". Throws InputError for what is there and cannot be read.
 std::string commit_of(const fs::path& model, const std::string& revision) {
-  std::ifstream file(model / "refs" / revision);
-  std::string commit;
-  file >> commit;
+  const fs::path path = model / "refs" / revision;
+  if (!io::is_there(path) || is_folder(path)) return "";
+  const io::MappedFile file(path);
+  constexpr std::string_view spaces = " \t\r\n";
+  std::string_view commit =
+      file.text().substr(std::min(file.text().find_first_not_of(spaces), file.text().size()));
+  commit = commit.substr(0, commit.find_first_of(spaces));
   const bool plain = std::ranges::all_of(commit, [](unsigned char c) { return std::isalnum(c); });
-  return plain ? commit : "";
+  return plain ? std::string(commit) : "";
 }
 
+/// Throws InputError where a folder of the cache is not missing, but may not be looked at.
+void refuse_unreadable(const fs::path& folder, const std::error_code& failed) {
+  if (failed && failed != std::errc::no_such_file_or_directory && failed != std::errc::not_a_directory &&
+      failed != std::errc::filename_too_long)
+    throw io::system_error(folder, "cannot be read", failed.value(),
+                           "check its permissions, and those of the folders that it lies in");
+}
+
+/// Those with a model_index.json, the newest first. Throws InputError where they may not be looked at.
 std::vector<fs::path> snapshots(const fs::path& model) {
   std::vector<fs::path> found;
   std::error_code failed;
   for (fs::directory_iterator entry(model / "snapshots", failed), end; !failed && entry != end;
        entry.increment(failed))
     if (is_folder(entry->path()) && has_index(entry->path())) found.push_back(entry->path());
+  refuse_unreadable(model / "snapshots", failed);
   const auto time = [](const fs::path& path) {
     std::error_code ignored;
     return fs::last_write_time(path, ignored);
@@ -197,9 +211,12 @@ fs::path find_model(const std::string& named) {
     return path;
   }
   const fs::path model = cache / folder_name(wanted->name);
-  if (!is_folder(model))
+  std::error_code failed;
+  if (!fs::is_directory(model, failed)) {
+    refuse_unreadable(model, failed);
     throw InputError("model " + named + " is neither a folder nor in Hugging Face's cache, " +
                      io::shown(cache) + ": fetch it with " + how_to_fetch(*wanted));
+  }
   return snapshot(model, *wanted);
 }
 
@@ -220,12 +237,19 @@ std::optional<std::string> hub_name(const fs::path& path) {
   }
   if (!name || (!inside.empty() && inside.front() != "snapshots")) return std::nullopt;
   const std::string commit = inside.size() > 1 ? inside[1] : "";
-  if (commit.empty() || commit == commit_of(model, "main")) return name;
+  const auto names_the_commit = [&](const std::string& revision) {
+    try {
+      return commit_of(model, revision) == commit;
+    } catch (const InputError&) {  // the snapshot is there without it
+      return false;
+    }
+  };
+  if (commit.empty() || names_the_commit("main")) return name;
   std::error_code failed;
   for (fs::recursive_directory_iterator entry(model / "refs", failed), end; !failed && entry != end;
        entry.increment(failed)) {
     const std::string revision = entry->path().lexically_relative(model / "refs").string();
-    if (!is_folder(entry->path()) && commit_of(model, revision) == commit) return *name + "@" + revision;
+    if (names_the_commit(revision)) return *name + "@" + revision;
   }
   return *name + "@" + commit;
 }

@@ -127,6 +127,26 @@ TEST_CASE("generate: latents and pictures to start from") {
   CHECK_THAT(too_many.err, Catch::Contains(latents) && Catch::Contains("2 pictures"));
 }
 
+TEST_CASE("generate: what it starts from is replaced by a picture alone, and noise by nothing") {
+  const Scratch scratch;
+  const std::string here = scratch.path().string() + "/", image = here + "out-preview.png",
+                    latents = here + "l.safetensors";
+  REQUIRE(run(generate({"-p", "a", "-o", image, "--save-latents", latents})).code == 0);
+  for (const auto& [file, words] : std::vector<std::pair<std::string, program::Words>>{
+           {image, {"--image", image, "--trace", image, "-o", here + "c.png"}},
+           {image, {"--image", image, "--preview", "1", "-o", here + "out.png"}},
+           {latents, {"--latents", latents, "--save-latents", latents, "-o", here + "c.png"}}}) {
+    const std::string before = program::content(file);
+    const auto refused = run(generate(program::with({"-p", "a"}, words)));
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains(file + " is read by this command, and would be replaced"));
+    CHECK(program::content(file) == before);
+  }
+  CHECK(names_in(scratch.path()) == std::set<std::string>{"l.safetensors", "out-preview.png"});
+}
+
 TEST_CASE("generate: Ctrl-C leaves nothing") {
   const Scratch scratch;
   const std::string output = (scratch.path() / "out.png").string();

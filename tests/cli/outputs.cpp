@@ -72,6 +72,41 @@ TEST_CASE("a disk that fills while a picture is written leaves the old one, and 
   CHECK(names_in(scratch.path()) == std::set<std::string>{"p.png"});
 }
 
+TEST_CASE("standard output that grows beyond a limit on files is an error like a full disk") {
+  for (const auto& words :
+       {program::Words{"inspect", "shapes", "--json"}, small("generate", {"--output", "-"})}) {
+    const auto full = run(words, "ulimit -f 1;");
+    INFO(words.front() << ": " << full.err);
+    CHECK(full.code == 1);
+    CHECK_THAT(full.err, Catch::Contains("could not write to standard output: File too large"));
+  }
+}
+
+TEST_CASE("what is written to files alone names the standard output as it was given") {
+  const Scratch scratch;
+  const std::string picture = (scratch.path() / "o.png").string(), out = "/dev/stdout";
+  struct Case {
+    program::Words words;
+    std::string says;
+  };
+  for (const Case& each : std::vector<Case>{
+           {{"record", "-p", "a", "-o", out}, "--output is '/dev/stdout': name a file for the samples"},
+           {{"cost", "--samples", "s", "-o", out}, "--output is '/dev/stdout': name a file for the numbers"},
+           {{"doctor", "-o", out}, "--output is '/dev/stdout': name a file for the header"},
+           {{"compare", "-p", "a", "-o", picture, "--report", out}, "--report is '/dev/stdout': name a file"},
+           {{"convert", "shapes", out}, "OUT is '/dev/stdout', and weights"},
+           {{"generate", "-p", "a", "-o", picture, "--trace", out}, "--trace is '/dev/stdout': name a file"},
+           {{"generate", "-p", "a", "-o", picture, "--save-latents", "-"},
+            "--save-latents is '-': name a"}}) {
+    const auto refused = run(each.words);
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(refused.one_line_error());
+    CHECK_THAT(refused.err, Catch::Contains(each.says));
+  }
+  CHECK(names_in(scratch.path()).empty());
+}
+
 TEST_CASE("standard error that is closed does not flow into the picture") {
   const Scratch scratch;
   const std::string output = (scratch.path() / "p.png").string();
@@ -142,6 +177,10 @@ TEST_CASE("a file that the program's own words go to is not replaced by another 
   refused(program::train_tiny({"--log", "/dev/stderr", "--output", (scratch.path() / "out").string()}),
           "2>" + program::quoted(file), "standard error");
   CHECK(names_in(scratch.path()) == std::set<std::string>{"file"});
+  const std::string model = (scratch.path() / "model.gguf").string();
+  const program::Words convert{"convert", program::shapes_model, model};
+  refused(convert, ">" + program::quoted(model), "standard output");
+  CHECK(run(program::with(convert, {"--dry-run"}), "", ">" + program::quoted(model)).code == 0);
   const auto device = run({"bench", "lm", "--sizes", "tiny", "--contexts", "8", "--json", "/dev/null"}, "",
                           ">/dev/null");  // which nobody's words are lost in
   CHECK_THAT(device.err, Catch::Contains("/dev/null: is not a regular file"));

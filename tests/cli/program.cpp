@@ -320,6 +320,12 @@ TEST_CASE("PRECAST_THREADS is the number of threads, and anything else is one li
   CHECK(wrong.code == 1);
   CHECK(wrong.one_line_error());
   CHECK_THAT(wrong.err, Catch::Contains("PRECAST_THREADS is 'all'"));
+  // It is the default of --threads alone.
+  CHECK(run(program::with(words, {"--threads", "1"}), "PRECAST_THREADS=all").code == 0);
+  const auto compared = run({"compare", "--prompt", "a", "--steps", "1", "--policies", "quality", "--threads",
+                             "1", "--output", (scratch.path() / "c.png").string()},
+                            "PRECAST_THREADS=0");
+  CHECK_THAT(compared.err, !Catch::Contains("PRECAST_THREADS"));
 }
 
 TEST_CASE("a file that is not what it should be is one line with its name and exit code 1") {

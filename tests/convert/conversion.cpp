@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <catch2/catch.hpp>
+#include <convert/folder_in_progress.hpp>
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
 
@@ -288,6 +289,20 @@ TEST_CASE("a conversion that is cancelled leaves nothing") {
   CHECK(files_in(folder.path()) == 2);
   model.write([&](std::int64_t values) { told = values; });
   CHECK(told == model.values());
+}
+
+TEST_CASE("of two conversions to one folder the later is told of the other, and replaces nothing") {
+  const TemporaryFolder folder;
+  const auto out = folder.path() / "model";
+  {
+    FolderInProgress first(out), second(out);
+    write_text(first.path() / "config.json", "first");
+    first.keep();
+    CHECK_THAT(refusal_of([&] { second.keep(); }),
+               Catch::Contains("model: was made by another run meanwhile: name another OUT, or remove it"));
+  }
+  CHECK(read_text(out / "config.json") == "first");
+  CHECK(files_in(folder.path()) == 1);
 }
 
 TEST_CASE("a suffix is the same in capital letters") {

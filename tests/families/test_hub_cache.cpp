@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <families/hub_cache.hpp>
 #include <support/temporary_folder.hpp>
+#include <sys/stat.h>
 
 #include <precast/error.hpp>
 
@@ -159,6 +160,29 @@ TEST_CASE("a model that is not there says where it was looked for and how to fet
   fs::create_directories(folder.path() / "models--x--z");
   CHECK_THAT(refusal_of("x/z"), Catch::Contains("models--x--z: holds no snapshot"));
   CHECK(refusal_of("x/y@../../other").starts_with("found"));  // no name: a path, which its reader refuses
+}
+
+TEST_CASE("what is in the cache and cannot be read is said to be that, and not to be missing") {
+  const CleanEnvironment clean;
+  const testing::TemporaryFolder folder;
+  const fs::path model = folder.path() / "models--x--y";
+  add_snapshot(model, "aaaa");
+  fs::create_directories(model / "refs");
+  REQUIRE(::mkfifo((model / "refs" / "main").c_str(), 0600) == 0);  // which nobody ever writes to
+  const Variable cache("HF_HUB_CACHE", folder.path().string());
+  CHECK_THAT(refusal_of("x/y"), Catch::Contains("refs/main: is not a regular file"));
+  CHECK(find_model("x/y@aaaa") == model / "snapshots" / "aaaa");
+  CHECK(hub_name(model / "snapshots" / "aaaa") == "x/y@aaaa");
+  fs::create_directory_symlink("loop", folder.path() / "loop");
+  const Variable lost("HF_HUB_CACHE", (folder.path() / "loop").string());
+  CHECK_THAT(refusal_of("x/y"),
+             Catch::Contains("models--x--y: cannot be read: Too many levels of symbolic") &&
+                 !Catch::Contains("hf download"));
+  fs::remove_all(model);
+  fs::create_directories(model);
+  fs::create_directory_symlink("snapshots", model / "snapshots");
+  const Variable found("HF_HUB_CACHE", folder.path().string());
+  CHECK_THAT(refusal_of("x/y"), Catch::Contains("snapshots: cannot be read: Too many levels of symbolic"));
 }
 
 TEST_CASE("a snapshot has its model's name") {

@@ -27,7 +27,6 @@
 #include <timing/suite.hpp>
 #include <timing/timed_device.hpp>
 
-#include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -223,7 +222,7 @@ void bench(BenchOptions& options, const CLI::App& command) {
   check_output_files(files_of(options));
   if (options.merge->count() > 0) return merge(options);
   check_page_name("--output", options.page);
-  if (options.threads) host::set_threads(*options.threads);
+  set_threads(options.threads);
   const families::ChosenDevice chosen = families::choose_device(options.part.device(options.device));
   const timing::TimedDevice device = timing::timed_on(chosen);
   const timing::Suite suite = options.name == "lm"

@@ -74,7 +74,7 @@ void merge(const CostOptions& options) {
 
 void cost(CostOptions& options) {
   options.part.check_ranks();
-  if (is_standard_output(options.output)) throw UsageError("--output is '-': name a file for the numbers");
+  check_names_file("--output", options.output, "the numbers");
   if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
   const std::array files{std::filesystem::path(options.output)};
   const bool merging = options.merge->count() > 0;

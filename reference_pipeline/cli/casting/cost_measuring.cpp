@@ -182,7 +182,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   settings.only_estimates = options.only_estimates;
   const PolicyChoice policy = parse_policy(options.policy);
   check_patch(options);
-  if (options.threads) host::set_threads(*options.threads);
+  set_threads(options.threads);
   const families::ModelFiles model = model_files(options.model, options.component_files);
   std::vector<std::filesystem::path> inputs{options.samples, options.importance.value_or(""),
                                             options.patch.value_or(""), model.model};

@@ -73,7 +73,7 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
   }
   std::vector<std::filesystem::path> files{options.output};
   if (options.report_option->count() > 0) files.emplace_back(options.report);
-  if (is_standard_output(options.report)) throw UsageError("--report is '-': name a file for it");
+  check_names_file("--report", options.report, "the page");
   check_page_name("--report", options.report);
   check_output_files(files);
   return files;
@@ -95,6 +95,7 @@ void leave_out_presets_without_models(std::vector<PolicyChoice>& policies, const
 
 /// Opens the model under each of the policies that are run.
 Comparison checked(const CompareOptions& options) {
+  set_threads(options.run.threads);
   families::Request given = options.run.request();
   options.start.apply(given);
   if (given.prompts.size() != 1)
@@ -109,7 +110,6 @@ Comparison checked(const CompareOptions& options) {
     throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +
                      " policies to run: give no more shards than policies");
   const auto files = checked_files(options, given.prompts);
-  options.run.set_threads();
   Comparison all{std::move(given), {}, options.run.files(), {}, {}, {}, {}, {}};
   families::Request& request = all.request;
   for (const std::int64_t place : places) all.policies.push_back(policies[static_cast<std::size_t>(place)]);
@@ -229,7 +229,7 @@ std::string inputs_text(const families::Request& request) {
 void compare_part(CompareOptions& options) {
   if (options.output_option->count() == 0) options.output = "compare.json";
   if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
-  if (options.to_stdout()) throw UsageError("--output is '-': name a file for the part");
+  check_names_file("--output", options.output, "the part");
   Comparison all = checked(options);
   ComparisonPart& part = all.part;
   part.parameters = sheet_text(all, part.policies);

@@ -77,7 +77,9 @@ void convert_model(const ConvertOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const std::filesystem::path out(options.out);
   if (is_standard_output(out))
-    throw UsageError("OUT is '-', and weights are not written to standard output: name a file, or a folder");
+    throw UsageError("OUT is '" + options.out +
+                     "', and weights are not written to standard output: name a file, or a folder");
+  if (!options.dry_run) check_words_stay(out);
   check_inputs_stay(std::array{out}, std::array<std::filesystem::path, 2>{options.plan, options.importance});
   const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
   bool told = false;  // an OUT that cannot be written is the only line: warnings come when it can

@@ -189,9 +189,9 @@ void doctor(const DoctorOptions& options) {
   std::vector<Examined> policies = wanted_policies(options.policies->results(), choices);
   std::vector<std::filesystem::path> files;
   if (options.output_option->count() > 0) files.emplace_back(options.output);
-  if (is_standard_output(options.output)) throw UsageError("--output is '-': name a file for the header");
+  check_names_file("--output", options.output, "the header");
   check_output_files(files);
-  options.run.set_threads();
+  set_threads(options.run.threads);
   const families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
   options.start.read(request, files);

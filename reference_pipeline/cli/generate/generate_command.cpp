@@ -75,9 +75,10 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   for (const auto& file : files)
     if (options.no_overwrite && !is_standard_output(file) && io::is_there(file))
       throw InputError(io::shown(file) + " is there already, and --no-overwrite keeps it: give another name");
-  const bool crowded = is_standard_output(options.output) && (pictures.size() > 1 || options.json);
-  if (crowded || is_standard_output(options.save_latents) || is_standard_output(options.trace) ||
-      (preview && is_standard_output(*preview)))
+  check_names_file("--save-latents", options.save_latents, "the latents");
+  check_names_file("--trace", options.trace, "the trace");
+  check_names_file("--preview-output", options.preview.output, "the previews");
+  if (is_standard_output(options.output) && (pictures.size() > 1 || options.json))
     throw UsageError("standard output holds one picture, and nothing beside it: name a file");
   check_output_files(files);
 }
@@ -110,7 +111,7 @@ families::Request asked_for(const GenerateOptions& options) {
 
 /// Reads what the request starts from.
 void read_start(const GenerateOptions& options, std::size_t pictures, families::Request& request) {
-  options.start.read(request, {});  // a picture may take the place of the one that it starts from
+  options.start.read(request, {});  // `check_all_inputs_stay` knows which of them may be replaced
   if (options.latents.empty()) return;
   request.latents = read_latents(options.latents);
   if (request.latents->shape()[0] != static_cast<std::int64_t>(pictures))
@@ -119,12 +120,15 @@ void read_start(const GenerateOptions& options, std::size_t pictures, families::
                              ": --prompt and --batch ask for " + std::to_string(pictures) + " pictures");
 }
 
-/// No output takes the place of what is read, but for the picture to start from, which is in memory by then.
+/// No output takes the place of what is read. A picture alone may take that of the one that it starts from,
+/// which is in memory by then.
 void check_all_inputs_stay(const GenerateOptions& options, const families::ModelFiles& model,
                            const families::Request& request, std::span<const std::filesystem::path> outputs) {
   check_inputs_stay(outputs, model);
-  check_inputs_stay(outputs, std::array<std::filesystem::path, 3>{options.plan, options.start.mask,
-                                                                  options.run.prompts_file.value_or("")});
+  check_inputs_stay(outputs,
+                    std::array<std::filesystem::path, 4>{options.plan, options.start.mask, options.latents,
+                                                         options.run.prompts_file.value_or("")});
+  check_inputs_stay(outputs_of(options, {}), std::array<std::filesystem::path, 1>{options.start.image});
   if (request.refiner) check_inputs_stay(outputs, families::ModelFiles(*request.refiner));
 }
 
@@ -183,7 +187,7 @@ void generate(const GenerateOptions& options) {
   families::Request request = asked_for(options);
   const auto files = numbered(options.output, options.start.pictures(request));
   check_outputs(options, files);
-  options.run.set_threads();
+  set_threads(options.run.threads);
   read_start(options, files.size(), request);
   const families::ModelFiles model = options.run.files();
   check_all_inputs_stay(options, model, request, outputs_of(options, files));

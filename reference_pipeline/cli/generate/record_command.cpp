@@ -79,7 +79,7 @@ std::map<std::string, std::string> facts_of_samples(const RecordOptions& options
 std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
   std::vector<std::filesystem::path> files;
   const auto add = [&](const std::string& option, const std::string& name, const std::string& what) {
-    if (is_standard_output(name)) throw UsageError(option + " is '-': name a file for " + what);
+    check_names_file(option, name, what);
     files.emplace_back(name);
   };
   add("--output", options.output, "the samples");
@@ -173,7 +173,7 @@ void record(const RecordOptions& options) {
   options.start.apply(request);
   options.start.pictures(request);
   std::vector<std::filesystem::path> files = outputs_of(options);
-  options.run.set_threads();
+  set_threads(options.run.threads);
   const families::ModelFiles model = options.run.files();
   check_inputs_stay(files, model);
   check_inputs_stay(files, std::array<std::filesystem::path, 1>{options.run.prompts_file.value_or("")});

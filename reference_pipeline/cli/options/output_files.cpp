@@ -49,11 +49,23 @@ std::string_view words_that_go_to(const fs::path& file) {
 
 bool is_standard_output(const fs::path& name) { return name == "-" || name == "/dev/stdout"; }
 
+void check_names_file(std::string_view option, const std::string& name, std::string_view what) {
+  if (is_standard_output(name))
+    throw UsageError(std::string(option) + " is '" + io::printable(name) + "': name a file for " +
+                     std::string(what));
+}
+
 void check_page_name(std::string_view option, const std::string& name) {
   const std::string suffix = io::suffix_of(name);
   if (name.empty() || is_standard_output(name) || suffix == ".html" || suffix == ".htm") return;
   throw UsageError(std::string(option) + " is '" + io::printable(name) +
                    "': it is an HTML page: name one that ends in .html");
+}
+
+void check_words_stay(const fs::path& file) {
+  if (const std::string_view words = words_that_go_to(file); !words.empty())
+    throw UsageError(io::shown(file) + " is where " + std::string(words) +
+                     " goes, and would be replaced: give one of them another file");
 }
 
 void check_output_files(std::span<const fs::path> files) {
@@ -68,9 +80,7 @@ void check_output_files(std::span<const fs::path> files) {
     }
     const fs::path file = io::followed_link(name);
     if (folders.insert(file.parent_path()).second) io::sweep_left_over_files(file.parent_path());
-    if (const std::string_view words = words_that_go_to(file); !words.empty())
-      throw UsageError(io::shown(name) + " is where " + std::string(words) +
-                       " goes, and would be replaced: give one of them another file");
+    check_words_stay(name);
     const io::AtomicFile probe(name);  // makes a temporary file where it will be, and removes it
     if (!places.insert(place_of(file)).second)
       throw UsageError(io::shown(name) + " would be written twice: give each output a name of its own");
@@ -83,6 +93,7 @@ void write_output(const fs::path& name, std::span<const std::byte> bytes, io::Ol
     file.write(bytes);
     return file.commit();
   }
+  const io::FileSizeSignalHeld held;
   errno = 0;
   std::cout.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   if (!std::cout.flush())

@@ -15,9 +15,17 @@ namespace precast::cli {
 /// Whether the name stands for standard output: "-", or /dev/stdout.
 bool is_standard_output(const std::filesystem::path& name);
 
+/// Throws UsageError where an option of what is written to files alone names the standard output: "--trace is
+/// '-': name a file for the trace". `what` ends it.
+void check_names_file(std::string_view option, const std::string& name, std::string_view what);
+
 /// Throws UsageError where the file of an HTML page has a name that nothing opens as one: neither .html nor
 /// .htm. No name and the standard output pass.
 void check_page_name(std::string_view option, const std::string& name);
+
+/// Throws UsageError where a file is the one that standard output or standard error goes to, also through a
+/// link: what is said there would be lost.
+void check_words_stay(const std::filesystem::path& file);
 
 /// Every file that a run will write. Removes what killed runs left in their folders. Throws InputError that
 /// names the first that cannot be written, and UsageError where two names are of one file, also through links

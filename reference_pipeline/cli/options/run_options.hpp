@@ -39,9 +39,11 @@ struct RunOptions {
   /// Tells on stderr what `auto` and `random` chose, and why. Comes after all checks, so that an error is the
   /// only line.
   void tell_device(const families::ChosenDevice& chosen) const;
-  /// Tells the library how many threads to use, where that was asked for.
-  void set_threads() const;
 };
+
+/// Tells the library how many threads to use, where that was asked for. PRECAST_THREADS, whatever it says, is
+/// not looked at then. Comes before anything else that may ask the library for threads.
+void set_threads(const std::optional<int>& threads);
 
 /// Says which device auto took, and why, where it had a choice. Comes after all checks, so that an error is
 /// the only line.

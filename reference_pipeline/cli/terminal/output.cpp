@@ -7,6 +7,7 @@
 #include <families/number_json.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/atomic_file.hpp>
 #include <precast/io/json_text.hpp>
 
 namespace precast::cli {
@@ -32,12 +33,14 @@ int first_lost = 0;  ///< why standard output took no more
 void print(const Json& json) { print(io::indented_json(json) + '\n'); }
 
 void print(const std::string& text) {
+  const io::FileSizeSignalHeld held;
   errno = 0;
   std::cout << text << std::flush;  // a note after it would flush it too, and not say what failed
   if (!std::cout && !first_lost) first_lost = errno ? errno : EIO;
 }
 
 int flush_standard_output() {
+  const io::FileSizeSignalHeld held;
   errno = 0;
   if (std::cout.flush()) return 0;
   if (!first_lost) first_lost = errno ? errno : EIO;

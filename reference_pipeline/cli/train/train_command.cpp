@@ -9,6 +9,7 @@
 #include <cli/options/arguments.hpp>
 #include <cli/options/device_of_rank.hpp>
 #include <cli/options/output_files.hpp>
+#include <cli/options/run_options.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/train/train_modes.hpp>
@@ -46,7 +47,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   for (const auto& [name, file] : {std::pair("--log", &options.log), {"--report", &options.report}})
     if (is_standard_output(*file))
       throw UsageError(std::string(name) + " is '" + *file + "', where the result is printed: name a file");
-  if (options.threads) host::set_threads(*options.threads);
+  set_threads(options.threads);
   const bool predicts = !scaling.ranks.empty();
   if (!options.report.empty() && options.compare.empty() && !predicts)
     throw UsageError("--report goes with --compare or --predict-ranks: add one of them");
