@@ -6,7 +6,6 @@
 #include <casting/cost_measure.hpp>
 #include <casting/json_fields.hpp>
 #include <casting/type_names.hpp>
-#include <families/number_json.hpp>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/json_text.hpp>
@@ -146,7 +145,7 @@ std::string cost_file_text(const CostFile& file) {
       nlohmann::ordered_json& cost = numbers[type] = nlohmann::ordered_json::object();
       if (found->second.bits) cost["bits"] = *found->second.bits;
       for (const auto& [measure, key, number] : named_measures)
-        if (found->second.*number) cost[key] = families::number_json(*(found->second.*number));
+        if (found->second.*number) cost[key] = io::json_number(*(found->second.*number));
     }
     layers.push_back(std::move(entry));
   }

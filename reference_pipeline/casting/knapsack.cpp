@@ -9,7 +9,7 @@
 
 #include <casting/knapsack.hpp>
 #include <casting/relaxation.hpp>
-#include <families/seconds_since.hpp>
+#include <process/seconds_since.hpp>
 
 namespace precast::casting {
 
@@ -85,7 +85,7 @@ class Search {
 
   bool no_better(double bound) const { return bound >= best_value_ * (1 - rounding); }
 
-  bool out_of_time() const { return families::seconds_since(start_) > limits_.seconds; }
+  bool out_of_time() const { return process::seconds_since(start_) > limits_.seconds; }
 
   /// Groups by how far their second-best alternative is from the relaxation.
   void order_by_distance(WideRange slope) {

@@ -3,7 +3,6 @@
 #include <casting/json_fields.hpp>
 #include <casting/plan_file.hpp>
 #include <casting/type_names.hpp>
-#include <families/number_json.hpp>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/json_text.hpp>
@@ -69,8 +68,8 @@ std::string plan_text(const Plan& plan) {
   if (plan.model) json["model"] = *plan.model;
   if (plan.bits) json["bits"] = *plan.bits;
   if (plan.bytes) json["bytes"] = *plan.bytes;
-  if (plan.error) json["error"] = families::number_json(*plan.error);
-  if (plan.gap) json["gap"] = families::number_json(*plan.gap);
+  if (plan.error) json["error"] = io::json_number(*plan.error);
+  if (plan.gap) json["gap"] = io::json_number(*plan.gap);
   return io::indented_json(json) + "\n";
 }
 

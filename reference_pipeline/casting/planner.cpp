@@ -7,7 +7,6 @@
 #include <casting/planner.hpp>
 #include <casting/type_names.hpp>
 #include <families/request_error.hpp>
-#include <families/with_commas.hpp>
 
 #include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
@@ -138,11 +137,10 @@ Solved least_error(const Groups& groups, double budget, std::int64_t parameters,
   if (!choice) {
     const double least = least_weight(groups);
     throw families::RequestError(
-        "the budget of " + families::with_commas(static_cast<std::int64_t>(budget)) + " bytes (" +
+        "the budget of " + io::with_commas(static_cast<std::int64_t>(budget)) + " bytes (" +
         in_bits(budget, parameters) +
         " a parameter) is too small for these layers and types: the least possible is " +
-        families::with_commas(static_cast<std::int64_t>(least)) + " bytes (" + in_bits(least, parameters) +
-        ")");
+        io::with_commas(static_cast<std::int64_t>(least)) + " bytes (" + in_bits(least, parameters) + ")");
   }
   return {*choice, relative_gap(*choice)};
 }

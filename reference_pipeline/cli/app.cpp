@@ -21,9 +21,9 @@
 #include <cli/version_text.hpp>
 #include <cluster/job.hpp>
 #include <cluster/launch.hpp>
-#include <families/free_memory.hpp>
 #include <families/presets.hpp>
 #include <families/request_error.hpp>
+#include <process/memory.hpp>
 
 #include <precast/io/memory_reserve.hpp>
 #include <precast/io/message.hpp>
@@ -195,7 +195,7 @@ int run(const std::vector<std::string>& arguments) {
   try {
     catch_interrupts();
     hold_standard_streams();
-    families::configure_heap();
+    process::configure_heap();
     // JSON values of files are destroyed on the way out: a tokenizer's has 100,000 values at most, 16 bytes
     // of each of which are put aside, in a vector that may just be moving.
     constexpr std::size_t for_unwinding = std::size_t{4} << 20;

@@ -5,39 +5,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
+
+#include <plots/plot.hpp>
 
 namespace precast::experiments {
 
-/// A cell of a table: words, a number, or yes and no.
-using Cell = std::variant<std::string, double, bool>;
-
-/// Columns by name, and rows of as many cells.
-struct Table {
-  std::vector<std::string> columns;
-  std::vector<std::vector<Cell>> rows;
-};
-
-/// A line of a plot: as many x as y. NaN is a gap, infinity a cross at the edge.
-struct Line {
-  std::string name;
-  std::vector<double> x, y;
-};
-
-/// A place on the x axis with a name.
-struct Place {
-  std::string name;
-  double x;
-};
-
-/// Lines over one pair of axes, each of which counts evenly or in powers of ten.
-struct Plot {
-  std::string title, x_name, y_name;
-  bool powers_of_x = false, powers_of_y = false;
-  std::vector<Line> lines;
-  std::vector<Place> places = {};
-};
+using plots::Cell, plots::Line, plots::Place, plots::Plot, plots::Table;
 
 /// A number as a source states it, beside the same number computed here.
 struct Stated {

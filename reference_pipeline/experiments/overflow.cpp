@@ -2,9 +2,9 @@
 #include <limits>
 
 #include <experiments/all.hpp>
-#include <experiments/cells.hpp>
 #include <experiments/products.hpp>
 #include <experiments/steps.hpp>
+#include <plots/cells.hpp>
 
 #include <precast/ops/cast.hpp>
 #include <precast/ops/reduction.hpp>
@@ -30,7 +30,7 @@ void exponentials(Experiment& result) {
   for (std::size_t i = 0; i < x.size(); i += 4) line.x.push_back(x[i]), line.y.push_back(y[i]);
   result.plot.lines.push_back(std::move(line));
   result.table.rows.push_back(
-      {"e^x for x from -20 to 20", name_of<T>(), "last finite at x = " + cell_text(last), y.back()});
+      {"e^x for x from -20 to 20", name_of<T>(), "last finite at x = " + plots::cell_text(last), y.back()});
 }
 
 template <ScalarDtype T>

@@ -1,6 +1,6 @@
 // The CPU as a backend.
 #include <families/compiled_backend.hpp>
-#include <families/free_memory.hpp>
+#include <process/memory.hpp>
 
 #include <precast/memory/memory.hpp>
 
@@ -11,8 +11,8 @@ namespace {
 class HostBackend final : public CompiledBackend {
  public:
   std::unique_ptr<DeviceSession> start() const override { return std::make_unique<DeviceSession>(); }
-  std::optional<std::int64_t> free_memory() const override { return families::free_memory(); }
-  std::int64_t held_memory() const override { return resident_memory(); }
+  std::optional<std::int64_t> free_memory() const override { return process::free_memory(); }
+  std::int64_t held_memory() const override { return process::resident_memory(); }
   /// Measured: pages of oneDNN's and our own code that only a run reads, and holes between small blocks.
   std::int64_t code_memory() const override { return std::int64_t{2} << 20; }
   MemoryUse memory_use() const override { return precast::memory_use(); }

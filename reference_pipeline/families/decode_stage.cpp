@@ -3,8 +3,8 @@
 #include <utility>
 
 #include <families/decode_stage.hpp>
-#include <families/free_memory.hpp>
 #include <image/tensor_image.hpp>
+#include <process/memory.hpp>
 
 namespace precast::families {
 
@@ -23,7 +23,7 @@ void decode_picture(const vae::Decoder& decoder, std::int64_t picture,
       made_of_them.add(picture_bytes(request));
     }
     if (request.written_as) {
-      give_back_memory();
+      process::give_back_memory();
       const DryHold encoder(image::encoding_bytes(*request.written_as, *request.width, *request.height));
     }
     return;
@@ -33,9 +33,9 @@ void decode_picture(const vae::Decoder& decoder, std::int64_t picture,
   result.nan_values += decoded.nan;
   result.prompts.push_back(request.prompts[static_cast<std::size_t>(picture / request.batch)]);
   if (progress && picture + 1 == count) progress({"decode", count, count});
-  result.decode_seconds += seconds_since(start);
+  result.decode_seconds += process::seconds_since(start);
   if (!on_picture) return;
-  give_back_memory();  // what decoding took, before a file is made in memory
+  process::give_back_memory();  // what decoding took, before a file is made in memory
   on_picture(result);
 }
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include <families/backend.hpp>
-#include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
 #include <families/request.hpp>
-#include <families/seconds_since.hpp>
+#include <process/memory.hpp>
+#include <process/seconds_since.hpp>
 
 #include <precast/memory/dry_run.hpp>
 
@@ -62,7 +62,7 @@ RunPlan planned(const Backend& backend, bool several, Run&& run) {
     MemoryEstimate estimate = meter.estimate();
     estimate.held = backend.held_memory();
     if (backend.counted_memory() == DryRun::Counts::host_memory)
-      estimate.largest_so_far = peak_resident_memory();
+      estimate.largest_so_far = process::peak_resident_memory();
     estimate.code = backend.code_memory();
     return estimate;
   };

@@ -2,7 +2,6 @@
 #include <array>
 #include <string>
 
-#include <families/with_commas.hpp>
 #include <flux/accounting.hpp>
 #include <flux/changed_models.hpp>
 #include <flux/family.hpp>
@@ -10,11 +9,13 @@
 #include <flux/pipeline.hpp>
 #include <flux/transformer.hpp>
 
+#include <precast/io/number_text.hpp>
+
 namespace precast::flux {
 
 namespace {
 
-using families::ComponentInfo, families::Role, families::with_commas;
+using families::ComponentInfo, families::Role, io::with_commas;
 
 constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder},
                                 ComponentInfo{"text_encoder_2", Role::second_text_encoder},
@@ -73,20 +74,20 @@ constexpr std::array<std::string_view, 36> config_keys{"num_layers",
 
 families::ParameterAccounting described(const Accounting& a) {
   const auto each = [](std::int64_t count, std::int64_t size) {
-    return std::to_string(count) + " x " + with_commas(size);
+    return std::to_string(count) + " x " + io::with_commas(size);
   };
   return {a.parameters(),
           "transformer, as casting reports count it",
           {{"  double blocks, weights", each(a.double_blocks, a.double_block_weights)},
            {"  single blocks, weights", each(a.single_blocks, a.single_block_weights)},
-           {"  quantisable, weights", with_commas(a.block_weights()), "patched in: biases left alone"},
-           {"  quantisable, with biases", with_commas(a.quantisable()), "on the fly"},
-           {"  biases", with_commas(a.biases()),
-            with_commas(a.block_biases) + " in blocks, " + with_commas(a.entry_and_exit_biases) +
+           {"  quantisable, weights", io::with_commas(a.block_weights()), "patched in: biases left alone"},
+           {"  quantisable, with biases", io::with_commas(a.quantisable()), "on the fly"},
+           {"  biases", io::with_commas(a.biases()),
+            io::with_commas(a.block_biases) + " in blocks, " + io::with_commas(a.entry_and_exit_biases) +
                 " in entry and exit"},
-           {"  entry and exit", with_commas(a.entry_and_exit), "never cast; its biases are in it"},
-           {"  norm scales", with_commas(a.norm_scales), "never cast"},
-           {"  parameters", with_commas(a.parameters())}},
+           {"  entry and exit", io::with_commas(a.entry_and_exit), "never cast; its biases are in it"},
+           {"  norm scales", io::with_commas(a.norm_scales), "never cast"},
+           {"  parameters", io::with_commas(a.parameters())}},
           {{"double_blocks", a.double_blocks},
            {"single_blocks", a.single_blocks},
            {"double_block", a.double_block_weights},

@@ -8,13 +8,13 @@
 
 #include <families/decode_stage.hpp>
 #include <families/denoising_rounds.hpp>
-#include <families/free_memory.hpp>
 #include <flux/latents.hpp>
 #include <flux/models.hpp>
 #include <flux/negative_prompt.hpp>
 #include <flux/pipeline_parts.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
+#include <process/memory.hpp>
 #include <sampling/flow_match_euler.hpp>
 
 #include <precast/memory/dry_run.hpp>
@@ -22,15 +22,13 @@
 
 namespace precast::flux {
 
-using families::seconds_since;
-
 std::unique_ptr<BlockwiseTransformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
                                                                             Result& result) const {
   const auto start = std::chrono::steady_clock::now();
   auto transformer = with_weights({"transformer", "load transformer"}, progress, [&](const auto& source) {
     return models_of(backend, choices.denoiser).transformer(model.transformer, source);
   });
-  result.load_seconds += seconds_since(start);
+  result.load_seconds += process::seconds_since(start);
   return transformer;
 }
 
@@ -40,7 +38,7 @@ std::unique_ptr<vae::Decoder> FluxPipeline::Parts::load_decoder(const Reporter& 
   auto decoder = with_weights({"vae", "load VAE decoder"}, progress, [&](const auto& source) {
     return models_of(backend, choices.vae).decoder(model.vae, source);
   });
-  result.load_seconds += seconds_since(start);
+  result.load_seconds += process::seconds_since(start);
   return decoder;
 }
 
@@ -113,7 +111,7 @@ void FluxPipeline::Parts::denoise(const BlockwiseTransformer& transformer, const
   result.steps += steps;
   if (progress && picture + 1 == pictures(result.used))
     progress({"denoise", pictures(result.used) * steps, pictures(result.used) * steps});
-  result.denoise_seconds += seconds_since(start);
+  result.denoise_seconds += process::seconds_since(start);
 }
 
 void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
@@ -139,10 +137,10 @@ void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Rep
   for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
     denoise(*transformer, denoising.previews_by_vae() ? decoder.get() : nullptr, picture, denoising, progress,
             result);
-    families::give_back_memory();
+    process::give_back_memory();
     if (!decoder) decoder = load_decoder(progress, result);
     decode(*decoder, picture, progress, on_picture, result);
-    families::give_back_memory();
+    process::give_back_memory();
   }
 }
 
@@ -156,7 +154,7 @@ void FluxPipeline::Parts::paint_in_stages(const Denoising& denoising, const Repo
     for (std::int64_t picture = 0; picture < seen; ++picture)
       denoise(*transformer, decoder.get(), picture, denoising, progress, result);
   }
-  families::give_back_memory();
+  process::give_back_memory();
   if (!decoder) decoder = load_decoder(progress, result);
   const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
   for (std::int64_t picture = 0; picture < seen; ++picture)
@@ -176,7 +174,7 @@ Denoising FluxPipeline::Parts::prepared(const Request& given, const Reporter& pr
         {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
   denoising.levels = std::span(sigmas).subspan(static_cast<std::size_t>(first));
   denoising.preview = given.preview;
-  families::give_back_memory();
+  process::give_back_memory();
   if (!denoising.steps.empty()) prompts = encode_prompts(request, progress, result);
   denoising.prompts = prompts;
   result.latents = initial_latents(request, given, sigmas, first, progress, result);
@@ -194,7 +192,7 @@ Result FluxPipeline::Parts::run(Request full, const Request& given, Order order,
     paint_one_by_one(denoising, progress, on_picture, result);
   else
     paint_in_stages(denoising, progress, on_picture, result);
-  families::give_back_memory();
+  process::give_back_memory();
   return result;
 }
 

@@ -7,7 +7,6 @@
 
 #include <families/backend.hpp>
 #include <families/cut_prompts.hpp>
-#include <families/free_memory.hpp>
 #include <families/memory_estimate.hpp>
 #include <families/presets.hpp>
 #include <families/request_error.hpp>
@@ -19,6 +18,7 @@
 #include <flux/pipeline_parts.hpp>
 #include <image/fit.hpp>
 #include <image/tensor_image.hpp>
+#include <process/memory.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <text/clip_tokenizer.hpp>
 #include <text/padded_tokens.hpp>

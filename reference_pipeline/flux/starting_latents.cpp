@@ -16,8 +16,6 @@
 
 namespace precast::flux {
 
-using families::seconds_since;
-
 namespace {
 
 /// Of the request's pictures, or of one.
@@ -57,7 +55,7 @@ vae::Moments FluxPipeline::Parts::encoded_picture(const Request& request, const 
   const auto encoder = with_weights(
       {"vae", "load VAE encoder", "vae encoder"}, progress,
       [&](const auto& source) { return models_of(backend, choices.vae).encoder(model.vae, source); });
-  result.load_seconds += seconds_since(start);
+  result.load_seconds += process::seconds_since(start);
   if (progress) progress({"encode image", 0, 1});
   const image::Image fitted = families::fitted_picture(picture, request);
   if (!DryRun::active()) return encoder->encode(image::to_tensor(fitted), families::tiling_of(request));

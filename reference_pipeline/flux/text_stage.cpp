@@ -5,9 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include <families/free_memory.hpp>
 #include <flux/models.hpp>
 #include <flux/pipeline_parts.hpp>
+#include <process/memory.hpp>
 #include <text/padded_tokens.hpp>
 
 #include <precast/io/message.hpp>
@@ -16,7 +16,7 @@
 
 namespace precast::flux {
 
-using families::seconds_since, families::texts_of, text::check_vocabulary, text::padded, text::prompt_ids;
+using families::texts_of, text::check_vocabulary, text::padded, text::prompt_ids;
 
 namespace {
 
@@ -58,7 +58,7 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
                               auto&& make, auto&& use, auto&& copy) {
     const auto start = std::chrono::steady_clock::now();
     const auto encoder = with_weights({component, load}, progress, make);
-    result.load_seconds += seconds_since(start);
+    result.load_seconds += process::seconds_since(start);
     const auto loaded = std::chrono::steady_clock::now();
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       if (progress)
@@ -71,7 +71,7 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
     if (progress)
       progress(
           {encode, static_cast<std::int64_t>(prompts.size()), static_cast<std::int64_t>(prompts.size())});
-    result.text_seconds += seconds_since(loaded);
+    result.text_seconds += process::seconds_since(loaded);
   };
   encode_all(
       "text_encoder", "load CLIP", "encode with CLIP",
@@ -90,7 +90,7 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
         prompt.embeddings = encoder.encode(ids.t5);
       },
       [](const Prompt& from, Prompt& to) { to.embeddings = from.embeddings.clone(); });
-  families::give_back_memory();
+  process::give_back_memory();
   return prompts;
 }
 

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include <families/number_json.hpp>
 #include <language_model/trainer.hpp>
 #include <nlohmann/json.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
+#include <precast/io/json_text.hpp>
 #include <precast/train/clip.hpp>
 
 namespace precast::language_model {
@@ -44,15 +44,15 @@ std::string StepFacts::json(const std::string& policy) const {
   nlohmann::ordered_json line = nlohmann::ordered_json::object();
   if (!policy.empty()) line["policy"] = policy;
   line.update({{"step", step},
-               {"loss", families::number_json(loss)},
-               {"grad_norm", families::number_json(grad_norm)},
-               {"scale", families::number_json(scale)},
+               {"loss", io::json_number(loss)},
+               {"grad_norm", io::json_number(grad_norm)},
+               {"scale", io::json_number(scale)},
                {"skipped", skipped},
-               {"lr", families::number_json(lr)},
-               {"tokens_per_second", families::number_json(tokens_per_second)},
+               {"lr", io::json_number(lr)},
+               {"tokens_per_second", io::json_number(tokens_per_second)},
                {"memory", memory},
                {"non_finite", non_finite}});
-  if (validation_loss) line["validation_loss"] = families::number_json(*validation_loss);
+  if (validation_loss) line["validation_loss"] = io::json_number(*validation_loss);
   if (ranks > 1) {
     line["ranks"] = ranks;
     line["all_reduce"] = exchange.seconds;

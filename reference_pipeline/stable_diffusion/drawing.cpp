@@ -109,7 +109,7 @@ StartingPicture StableDiffusionPipeline::Parts::encoded_picture(const Request& g
       {"vae", "load VAE encoder", "vae encoder"}, progress, [&](const nn::ParameterSource& source) {
         return models_of(backend, vae_choice(model, VaeHalf::encoder)).encoder(folder.vae, source);
       });
-  result.load_seconds += families::seconds_since(start);
+  result.load_seconds += process::seconds_since(start);
   if (progress) progress({"encode image", 0, 1});
   Tensor<f32> pixels = pixels_of(families::fitted_picture(*given.image, full), full);
   if (needs_moments) starting.moments = encoder->encode(pixels, families::tiling_of(full));
@@ -206,7 +206,7 @@ Prepared StableDiffusionPipeline::Parts::prepared(const Request& given, const Mo
     leg.prompts = leg.model->encoded(texts_for(*leg.model, full, guided(*leg.model, full)), full.clip_skip,
                                      backend, choices.text_encoder, progress, result);
   }
-  families::give_back_memory();
+  process::give_back_memory();
   const StartingPicture starting = encoded_picture(given, progress, prepared, result);
   draw(given, full, starting, prepared);
   result.latents = first_latents(full, starting, prepared);

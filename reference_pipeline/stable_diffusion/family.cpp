@@ -2,12 +2,13 @@
 #include <array>
 #include <string>
 
-#include <families/with_commas.hpp>
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/models.hpp>
 #include <stable_diffusion/pipeline.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 #include <stable_diffusion/weight_file.hpp>
+
+#include <precast/io/number_text.hpp>
 
 namespace precast::stable_diffusion {
 
@@ -89,7 +90,7 @@ class StableDiffusionFamily final : public families::Family {
     const std::int64_t parameters = unet_parameters(UNetConfig::load(config));
     return families::ParameterAccounting{parameters,
                                          "unet, by its config",
-                                         {{"  parameters", families::with_commas(parameters)}},
+                                         {{"  parameters", io::with_commas(parameters)}},
                                          {{"parameters", parameters}}};
   }
   bool has_models(std::span<const families::FamilyModels* const> models) const override {

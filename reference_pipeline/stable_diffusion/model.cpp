@@ -99,7 +99,7 @@ std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>
     const auto loaded = with_weights({encoder.name, load}, progress, [&](const nn::ParameterSource& source) {
       return models_of(backend, choice).clip(encoder.config, source);
     });
-    result.load_seconds += families::seconds_since(start);
+    result.load_seconds += process::seconds_since(start);
     const auto running = std::chrono::steady_clock::now();
     for (std::int64_t i = 0; i < count; ++i) {
       if (progress) progress({encode, i, count});
@@ -111,7 +111,7 @@ std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>
       if (second) copy_columns(output.pooled, prompt.pooled, 0);
     }
     if (progress) progress({encode, count, count});
-    result.text_seconds += families::seconds_since(running);
+    result.text_seconds += process::seconds_since(running);
     first_column += encoder.config.hidden_size;
   }
   return prompts;

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <families/decode_stage.hpp>
-#include <families/free_memory.hpp>
 #include <image/resize.hpp>
 #include <image/tensor_image.hpp>
+#include <process/memory.hpp>
 #include <sampling/sampler_title.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 
@@ -72,7 +72,7 @@ std::unique_ptr<Denoiser> StableDiffusionPipeline::Parts::load_denoiser(const Le
       [&](const nn::ParameterSource& source) {
         return models_of(backend, choices.denoiser).denoiser(leg.model->folder.unet, source);
       });
-  result.load_seconds += families::seconds_since(start);
+  result.load_seconds += process::seconds_since(start);
   return denoiser;
 }
 
@@ -84,7 +84,7 @@ std::unique_ptr<vae::Decoder> StableDiffusionPipeline::Parts::load_decoder(const
       of.with_weights({"vae", "load VAE decoder"}, progress, [&](const nn::ParameterSource& source) {
         return models_of(backend, vae_choice(of, VaeHalf::decoder)).decoder(of.folder.vae, source);
       });
-  result.load_seconds += families::seconds_since(start);
+  result.load_seconds += process::seconds_since(start);
   return decoder;
 }
 
@@ -160,7 +160,7 @@ void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg
   channels_first(state, own, latents);
   result.steps += calls;
   if (progress && picture + 1 == count) progress({leg.words, count * calls, count * calls});
-  result.denoise_seconds += families::seconds_since(start);
+  result.denoise_seconds += process::seconds_since(start);
 }
 
 void StableDiffusionPipeline::Parts::decode(const Model& of, const vae::Decoder& decoder,
@@ -192,10 +192,10 @@ Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, c
     const auto denoiser = load_denoiser(leg, progress, result);
     for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
       denoise(*denoiser, leg, previews ? decoder.get() : nullptr, picture, all, given, progress, result);
-      families::give_back_memory();
+      process::give_back_memory();
       if (!decoder) decoder = load_decoder(last, progress, result);
       decode(last, *decoder, picture, progress, on_picture, result);
-      families::give_back_memory();
+      process::give_back_memory();
     }
     return result;
   }
@@ -206,11 +206,11 @@ Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, c
     for (std::int64_t picture = 0; picture < seen; ++picture)
       denoise(*denoiser, leg, decoder.get(), picture, all, given, progress, result);
   }
-  families::give_back_memory();
+  process::give_back_memory();
   if (!decoder) decoder = load_decoder(last, progress, result);
   for (std::int64_t picture = 0; picture < seen; ++picture)
     decode(last, *decoder, picture, progress, on_picture, result);
-  families::give_back_memory();
+  process::give_back_memory();
   return result;
 }
 

@@ -1,7 +1,7 @@
 #include <optional>
 
-#include <families/free_memory.hpp>
 #include <families/request_error.hpp>
+#include <process/memory.hpp>
 #include <timing/attention_grid.hpp>
 #include <timing/words.hpp>
 
@@ -14,7 +14,7 @@ namespace precast::timing {
 
 namespace {
 
-using experiments::Cell;
+using plots::Cell;
 
 /// One line of the benchmark.
 struct AttentionCase {
@@ -55,7 +55,7 @@ std::int64_t needed_memory(const AttentionCase& of, const TimedDevice& device) {
 
 AttentionTimings measure(const AttentionCase& of, const TimedDevice& device, const BeforeRun& before_run) {
   const families::Backend& backend = device.backend();
-  families::give_back_memory();
+  process::give_back_memory();
   backend.reset_peak_memory();
   const std::int64_t before = backend.memory_use().in_use;
   const auto step = of.under.make(of.sizes);

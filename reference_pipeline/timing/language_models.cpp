@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include <families/free_memory.hpp>
 #include <language_model/splitmix64.hpp>
 #include <language_model/trained_model.hpp>
+#include <process/memory.hpp>
 #include <timing/language_models.hpp>
 #include <timing/model_sizes.hpp>
 
@@ -94,7 +94,7 @@ std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device) {
 }
 
 ModelTimings measure(const ModelCase& of, const TimedDevice& device, const BeforeRun& before_run) {
-  families::give_back_memory();
+  process::give_back_memory();
   device.backend().reset_peak_memory();
   TrainingStep step(of, device.training);
   const auto timed = [&](auto&& work) {

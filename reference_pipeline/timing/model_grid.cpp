@@ -13,7 +13,7 @@ namespace precast::timing {
 
 namespace {
 
-using experiments::Cell;
+using plots::Cell;
 
 std::string name_of(language_model::Architecture architecture) {
   return std::string(to_string(architecture));

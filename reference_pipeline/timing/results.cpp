@@ -6,7 +6,7 @@
 
 #include <casting/cost_table.hpp>
 #include <casting/json_fields.hpp>
-#include <experiments/cells.hpp>
+#include <plots/cells.hpp>
 #include <timing/results.hpp>
 
 #include <precast/error.hpp>
@@ -18,7 +18,7 @@ namespace precast::timing {
 
 namespace {
 
-using experiments::Cell;
+using plots::Cell;
 
 constexpr std::int64_t most_cases = 1'000'000;
 
@@ -48,11 +48,11 @@ std::vector<std::string> read_columns(const casting::JsonFields& fields) {
 /// A cell as JSON; whole numbers without a point, as the numbers of cases are.
 nlohmann::ordered_json json_of(const Cell& cell) {
   if (const auto* value = std::get_if<double>(&cell))
-    if (experiments::is_whole(*value)) return static_cast<std::int64_t>(*value);
-  return experiments::cell_json(cell);
+    if (plots::is_whole(*value)) return static_cast<std::int64_t>(*value);
+  return plots::cell_json(cell);
 }
 
-casting::CostTable as_texts(const Results& results) { return {experiments::text_rows(results.table)}; }
+casting::CostTable as_texts(const Results& results) { return {plots::text_rows(results.table)}; }
 
 [[noreturn]] void differ(const NamedResults& a, const NamedResults& b, const std::string& what) {
   throw InputError(io::printable(a.name) + " and " + io::printable(b.name) + " " + what +
@@ -119,7 +119,7 @@ Results merge_results(std::span<const NamedResults> all) {
       differ(first, named, "are of two benchmarks");
     for (const auto& row : named.results.table.rows) {
       const auto [owner, is_new] = owners.emplace(case_of(row), &named);
-      if (!is_new) differ(*owner->second, named, "both have case " + experiments::cell_text(row.front()));
+      if (!is_new) differ(*owner->second, named, "both have case " + plots::cell_text(row.front()));
       merged.table.rows.push_back(row);
     }
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <experiments/experiment.hpp>
+#include <plots/plot.hpp>
 
 namespace precast::timing {
 
@@ -18,7 +18,7 @@ inline constexpr const char* case_column = "case";
 struct Results {
   std::string benchmark;  ///< "lm"
   std::string settings;   ///< all cases of the whole benchmark, in words: the same for each shard
-  experiments::Table table;
+  plots::Table table;
   std::int64_t cases = 0;  ///< of the whole benchmark; 0 where a file does not say
 };
 

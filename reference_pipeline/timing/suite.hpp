@@ -11,7 +11,7 @@
 
 namespace precast::timing {
 
-using Row = std::vector<experiments::Cell>;
+using Row = std::vector<plots::Cell>;
 
 struct SuiteCase {
   std::int64_t work = 1;  ///< of all of its runs, in thousand million operations: for progress

@@ -160,7 +160,7 @@ TEST_CASE("a scale ends at round numbers that its values lie between") {
 
 TEST_CASE("an axis names the only value that there is, and steps by whole numbers") {
   const auto plotted = [](std::vector<double> x, bool powers) {
-    experiments::Plot plot;
+    plots::Plot plot;
     plot.powers_of_x = powers;
     plot.powers_of_y = true;
     plot.lines = {{"a", x, std::vector<double>(x.size(), 3.0)}};
@@ -175,7 +175,7 @@ TEST_CASE("an axis names the only value that there is, and steps by whole number
 
 TEST_CASE("crosses of two lines at one place are two") {
   const double infinite = std::numeric_limits<double>::infinity();
-  experiments::Plot plot;
+  plots::Plot plot;
   plot.lines = {{"a", {0, 1}, {0, infinite}}, {"b", {0, 1}, {1, infinite}}};
   const std::string text = line_plot("plot", plot);
   const std::size_t first = text.find("l8 8m0"), second = text.find("l8 8m0", first + 1);
@@ -184,7 +184,7 @@ TEST_CASE("crosses of two lines at one place are two") {
 }
 
 TEST_CASE("names of places stand over the lines of a plot") {
-  experiments::Plot plot;
+  plots::Plot plot;
   plot.lines = {{"a", {0, 1}, {0, 1}}};
   plot.places = {{"half", 0.5}};
   const std::string text = line_plot("plot", plot);

@@ -23,7 +23,7 @@ TimedDevice emulated_device() {
   return {device, &cuda_attention_policies(), "cuda:0 (emulated)", device.backend->start()};
 }
 
-const experiments::Cell& cell(const Suite& suite, const Row& row, const std::string& column) {
+const plots::Cell& cell(const Suite& suite, const Row& row, const std::string& column) {
   const std::vector<std::string>& columns = suite.empty.table.columns;
   return row.at(static_cast<std::size_t>(std::ranges::find(columns, column) - columns.begin()));
 }

@@ -2,6 +2,7 @@
 // believed.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/memory_reserve.hpp>
 #include <precast/io/message.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::io {
 
@@ -131,6 +133,12 @@ inline std::string_view json_text(const MappedFile& file, const std::string& wha
 inline nlohmann::json load_json(const std::filesystem::path& path) {
   const MappedFile file(path);
   return parse_json(json_text(file, "a JSON file"), path);
+}
+
+/// A number, or "inf", "-inf" or "nan": JSON has no such numbers.
+inline nlohmann::ordered_json json_number(double value) {
+  if (std::isfinite(value)) return value;
+  return shortest(value);
 }
 
 /// A value as text in one line. Bytes that are no UTF-8 become U+FFFD, where nlohmann's own dump() throws.

@@ -3,6 +3,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -46,6 +48,14 @@ inline std::string fixed(double value, int decimals) {
 /// exponent where that is shorter, as %g of printf.
 inline std::string significant(double value, int digits) {
   return detail::number_text(value, std::chars_format::general, digits);
+}
+
+/// "11,837,294,656".
+inline std::string with_commas(std::int64_t value) {
+  std::string text = std::to_string(value);
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t at = text.size(); at > first + 3;) text.insert(at -= 3, 1, ',');
+  return text;
 }
 
 }  // namespace precast::io

@@ -22,7 +22,7 @@
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
 #include <families/device.hpp>
-#include <families/free_memory.hpp>
+#include <process/memory.hpp>
 #include <timing/results.hpp>
 #include <timing/suite.hpp>
 #include <timing/timed_device.hpp>
@@ -138,7 +138,7 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
   try {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const ChosenCase& one = chosen[i];
-      families::give_back_memory();
+      process::give_back_memory();
       const auto free_bytes = device.free_memory();
       left = that_fit(std::span(chosen).subspan(i), free_bytes);
       std::string reason = lacking(one, free_bytes);

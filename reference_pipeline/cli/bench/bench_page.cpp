@@ -6,7 +6,7 @@
 #include <cli/bench/bench_page.hpp>
 #include <cli/pages/html.hpp>
 #include <cli/pages/line_plot.hpp>
-#include <experiments/cells.hpp>
+#include <plots/cells.hpp>
 
 #include <precast/io/counted.hpp>
 
@@ -14,9 +14,9 @@ namespace precast::cli {
 
 namespace {
 
-using experiments::Line;
-using experiments::Plot;
-using experiments::Table;
+using plots::Line;
+using plots::Plot;
+using plots::Table;
 
 /// A plot of one column over another.
 struct PlottedColumns {
@@ -66,7 +66,7 @@ Plot plot_of(const Table& table, const PlottedColumns& axes, std::size_t& left_o
               (kind == "warmup"           ? "warm-up "
                : kind == "context_length" ? "context "
                                           : std::string()) +
-              experiments::cell_text(row[column]);
+              plots::cell_text(row[column]);
     }
     auto line = std::ranges::find(plot.lines, name, &Line::name);
     if (line == plot.lines.end()) line = plot.lines.insert(line, Line{name, {}, {}});
@@ -102,7 +102,7 @@ std::string bench_page(const timing::Results& results) {
               io::counted(static_cast<std::int64_t>(left_out), "value") +
               " of 0 or below, which the table has.</p>\n";
   }
-  body += "<h2>Table</h2>\n" + html_table(experiments::text_rows(table));
+  body += "<h2>Table</h2>\n" + html_table(plots::text_rows(table));
   return html_page("precast bench " + results.benchmark, bench_style, body);
 }
 

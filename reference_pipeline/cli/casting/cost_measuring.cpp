@@ -24,8 +24,8 @@
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
 #include <convert/importance.hpp>
-#include <families/free_memory.hpp>
 #include <families/registry.hpp>
+#include <process/memory.hpp>
 
 #include <precast/host/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
@@ -78,7 +78,7 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
                const families::ProgressCallback& progress,
                std::vector<std::unique_ptr<families::Blocks>>& loaded) {
   while (std::ssize(loaded) < jobs) {
-    const auto free = families::free_memory();
+    const auto free = process::free_memory();
     if (free && 2 * each > *free) {
       tell_warnings({"--jobs " + std::to_string(jobs) + ": each job takes " + in_bytes(each) + ", and " +
                      in_bytes(*free) + " are free: going on with " + std::to_string(loaded.size())});
@@ -214,11 +214,11 @@ casting::CostFile measured_costs(const CostOptions& options) {
     throw_if_interrupted();
     reporter.update(at.stage, at.done, at.total);
   };
-  const std::int64_t before = families::resident_memory();
+  const std::int64_t before = process::resident_memory();
   std::vector<std::unique_ptr<families::Blocks>> loaded;
   loaded.push_back(pipeline->load_blocks(loading));
   const families::Blocks& blocks = *loaded.front();
-  const std::int64_t of_job = families::resident_memory() - before + states_of_job(samples);
+  const std::int64_t of_job = process::resident_memory() - before + states_of_job(samples);
   add_weights(options, blocks, name, so_far);
   choose_layers(options, model, blocks, settings);
   if (importance) settings.importance = importance_of(importance, blocks);

@@ -32,8 +32,8 @@
 #include <cli/terminal/output.hpp>
 #include <families/presets.hpp>
 #include <families/registry.hpp>
-#include <families/seconds_since.hpp>
 #include <image/picture_file.hpp>
+#include <process/seconds_since.hpp>
 #include <sampling/sampler_title.hpp>
 
 #include <precast/io/atomic_file.hpp>
@@ -208,7 +208,7 @@ void compare_all(const CompareOptions& options) {
         if (options.to_stdout() && rows.size() < all.policies.size()) return;
         write_sheet(options, prompt, sheet_text(all, std::span(all.part.policies).first(rows.size())), rows);
       });
-  const double seconds = families::seconds_since(start);
+  const double seconds = process::seconds_since(start);
   finish(options, all.part, comparison_summary(all.part.rows, seconds, all.device.is_cuda));
 }
 

@@ -9,10 +9,10 @@
 #include <cli/terminal/format.hpp>
 #include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/notes.hpp>
-#include <families/free_memory.hpp>
 #include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <image/contact_sheet.hpp>
+#include <process/memory.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/number_text.hpp>
@@ -138,7 +138,7 @@ std::string comparison_summary(std::span<const Compared> rows, double seconds, b
   if (on_device)
     for (const Compared& row : rows) peak = std::max(peak, row.peak_bytes);
   else
-    peak = families::peak_resident_memory();
+    peak = process::peak_resident_memory();
   return human_duration(seconds) + " in all" +
          (peak > 0 ? ", peak memory " + in_bytes(peak) + (on_device ? " on the device" : "") : "");
 }

@@ -19,7 +19,7 @@
 #include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/progress.hpp>
 #include <convert/model_conversion.hpp>
-#include <families/seconds_since.hpp>
+#include <process/seconds_since.hpp>
 
 #include <precast/io/joined.hpp>
 #include <precast/io/temporary_name.hpp>
@@ -99,7 +99,7 @@ void convert_model(const ConvertOptions& options) {
     });
     warn_once();
   }
-  const double seconds = families::seconds_since(begin);
+  const double seconds = process::seconds_since(begin);
   if (options.json)
     print(conversion_json(model, seconds, options.dry_run));
   else

@@ -9,7 +9,7 @@
 #include <cli/terminal/format.hpp>
 #include <convert/scaled_weight.hpp>
 #include <convert/value_type.hpp>
-#include <families/free_memory.hpp>
+#include <process/memory.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
@@ -147,7 +147,7 @@ Json conversion_json(const conversion::ModelConversion& done, double seconds, bo
           {"warnings", done.warnings()},
           {"dry_run", dry_run},
           {"seconds", seconds},
-          {"peak_resident_bytes", families::peak_resident_memory()}};
+          {"peak_resident_bytes", process::peak_resident_memory()}};
 }
 
 }  // namespace precast::cli

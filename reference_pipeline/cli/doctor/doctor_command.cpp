@@ -28,7 +28,7 @@
 #include <cli/terminal/output.hpp>
 #include <families/presets.hpp>
 #include <families/registry.hpp>
-#include <families/seconds_since.hpp>
+#include <process/seconds_since.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
@@ -73,7 +73,7 @@ std::vector<Examined> wanted_policies(const std::vector<std::string>& lists,
 /// Runs them all, then those candidates that overflow with what cures them.
 void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vector<PolicyChoice>& choices) {
   const auto start = std::chrono::steady_clock::now();
-  const auto seconds = [&] { return families::seconds_since(start); };
+  const auto seconds = [&] { return process::seconds_since(start); };
   for (std::size_t i = 0; i < policies.size(); ++i) {
     notes() << i + 1 << " of " << policies.size() << ": " << policies[i].name;
     if (i > 0)

@@ -2,7 +2,7 @@
 #include <cli/pages/html.hpp>
 #include <cli/pages/line_plot.hpp>
 #include <cli/terminal/wrap.hpp>
-#include <experiments/cells.hpp>
+#include <plots/cells.hpp>
 
 #include <precast/io/joined.hpp>
 
@@ -15,8 +15,8 @@ using experiments::Experiment;
 std::vector<std::vector<std::string>> stated_of(const Experiment& experiment) {
   std::vector<std::vector<std::string>> rows{{"the source's number", "it states", "computed", "agrees"}};
   for (const experiments::Stated& stated : experiment.stated)
-    rows.push_back({stated.what, stated.number, experiments::cell_text(stated.computed),
-                    stated.agrees() ? "yes" : "no"});
+    rows.push_back(
+        {stated.what, stated.number, plots::cell_text(stated.computed), stated.agrees() ? "yes" : "no"});
   return rows;
 }
 
@@ -29,7 +29,7 @@ std::string section(const Experiment& experiment) {
                      html_text(experiment.explanation) + "</p>\n<p class=\"soft\">" +
                      html_text(experiment.plot.title) + "</p>\n" + line_legend(experiment.plot) +
                      "<div class=\"scroll\">" + line_plot(experiment.name + "-plot", experiment.plot) +
-                     "</div>\n" + html_table(experiments::text_rows(experiment.table));
+                     "</div>\n" + html_table(plots::text_rows(experiment.table));
   if (!experiment.stated.empty())
     text += "<p class=\"soft\">" + html_text(stated_title(experiment)) + "</p>\n" +
             html_table(stated_of(experiment));
@@ -41,7 +41,7 @@ std::string section(const Experiment& experiment) {
 std::string experiment_text(const Experiment& experiment) {
   std::string text = experiment.name + ": " + experiment.title + "\n\n";
   for (const std::string& line : wrapped(experiment.explanation, help_columns())) text += line + "\n";
-  text += "\n" + aligned(experiments::text_rows(experiment.table));
+  text += "\n" + aligned(plots::text_rows(experiment.table));
   if (!experiment.stated.empty())
     text += "\n" + stated_title(experiment) + "\n" + aligned(stated_of(experiment));
   return text;
@@ -52,7 +52,7 @@ Json experiment_json(const Experiment& experiment) {
   for (const auto& row : experiment.table.rows) {
     Json object;
     for (std::size_t i = 0; i < row.size(); ++i)
-      object[experiment.table.columns[i]] = experiments::cell_json(row[i]);
+      object[experiment.table.columns[i]] = plots::cell_json(row[i]);
     rows.push_back(object);
   }
   for (const experiments::Stated& number : experiment.stated)
@@ -60,7 +60,7 @@ Json experiment_json(const Experiment& experiment) {
                       {"source", number.number},
                       {"computed", json_number(number.computed)},
                       {"agrees", number.agrees()}});
-  for (const experiments::Line& line : experiment.plot.lines) {
+  for (const plots::Line& line : experiment.plot.lines) {
     Json x = Json::array(), y = Json::array();
     for (const double value : line.x) x.push_back(json_number(value));
     for (const double value : line.y) y.push_back(json_number(value));

@@ -9,10 +9,10 @@
 #include <cli/options/output_files.hpp>
 #include <cli/picture_settings/parameters_text.hpp>
 #include <cli/terminal/notes.hpp>
-#include <families/free_memory.hpp>
 #include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
+#include <process/memory.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -125,7 +125,7 @@ Json generate_json(const GenerateJob& job, const PictureRun& run, const std::vec
         {"total", run.seconds}}},
       {"peak_bytes", result.peak_bytes},
       {"estimated_peak_bytes", result.estimate.peak()},
-      {"peak_resident_bytes", families::peak_resident_memory()},
+      {"peak_resident_bytes", process::peak_resident_memory()},
       {"non_finite",
        {{"latents", run.non_finite_latents},
         {"pixels", result.nan_values},

@@ -1,6 +1,5 @@
 // Looks at a file's parts through what loading sees.
 #include <cli/inspect/inspect_file.hpp>
-#include <families/number_json.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <weights/layouts.hpp>
 #include <weights/weight_tensors.hpp>
@@ -26,7 +25,7 @@ std::string kind_of(const io::TensorFile& file) {
 /// A number or bool of a file as JSON has it.
 constexpr auto as_json = []<class Number>(Number value) -> Json {
   if constexpr (std::is_floating_point_v<Number>)
-    return families::number_json(static_cast<double>(value));
+    return io::json_number(static_cast<double>(value));
   else
     return value;
 };

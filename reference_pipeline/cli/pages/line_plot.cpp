@@ -102,19 +102,19 @@ PowerScale power_scale(const std::vector<double>& values) {
   return PowerScale::around(least, most, frame_top, frame_height);
 }
 
-LineAxes axes_of(const experiments::Plot& plot) {
+LineAxes axes_of(const plots::Plot& plot) {
   std::vector<double> x, y;
-  for (const experiments::Line& line : plot.lines) {
+  for (const plots::Line& line : plot.lines) {
     x.insert(x.end(), line.x.begin(), line.x.end());
     y.insert(y.end(), line.y.begin(), line.y.end());
   }
-  for (const experiments::Place& place : plot.places) x.push_back(place.x);
+  for (const plots::Place& place : plot.places) x.push_back(place.x);
   LineAxes axes{axis_of(x, plot.powers_of_x), axis_of(y, false), {}};
   if (plot.powers_of_y) axes.powers = power_scale(y);
   return axes;
 }
 
-std::string grid(const experiments::Plot& plot, const LineAxes& axes) {
+std::string grid(const plots::Plot& plot, const LineAxes& axes) {
   std::string text;
   if (axes.powers) text += axes.powers->lines(frame_left, frame_width);
   for (const double value : axes.powers ? std::vector<double>() : ticks(axes.upwards))
@@ -132,10 +132,10 @@ std::string grid(const experiments::Plot& plot, const LineAxes& axes) {
          svg_text(frame_left - 8, frame_top - 30, "start", plot.y_name);
 }
 
-std::string places(const experiments::Plot& plot, const LineAxes& axes) {
+std::string places(const plots::Plot& plot, const LineAxes& axes) {
   std::string text;
   double under = frame_top + frame_height * 0.45;  // where lines seldom are
-  for (const experiments::Place& place : plot.places) {
+  for (const plots::Place& place : plot.places) {
     const double x = axes.x(place.x);
     const bool at_left = x < frame_left + frame_width / 2;
     text += svg_line(x, frame_top, x, frame_top + frame_height, "limit") + "<g class=\"limit-name\">" +
@@ -146,7 +146,7 @@ std::string places(const experiments::Plot& plot, const LineAxes& axes) {
 }
 
 /// The line in pieces, with crosses where it is infinite.
-std::string drawn(const experiments::Line& line, std::size_t place, const LineAxes& axes) {
+std::string drawn(const plots::Line& line, std::size_t place, const LineAxes& axes) {
   std::string path, crosses;
   bool drawing = false;
   const std::string colour(report_colour(place + 1));
@@ -167,7 +167,7 @@ std::string drawn(const experiments::Line& line, std::size_t place, const LineAx
 }
 
 /// Marks on a line, at places of its own so that none hides another's, each with its value.
-std::string marks(const experiments::Line& line, std::size_t place, std::size_t lines, const LineAxes& axes) {
+std::string marks(const plots::Line& line, std::size_t place, std::size_t lines, const LineAxes& axes) {
   std::string text;
   const auto count = static_cast<double>(line.x.size());
   const double every = std::max(1.0, count / marks_of_a_line);
@@ -183,7 +183,7 @@ std::string marks(const experiments::Line& line, std::size_t place, std::size_t 
 
 }  // namespace
 
-std::string line_plot(const std::string& id, const experiments::Plot& plot) {
+std::string line_plot(const std::string& id, const plots::Plot& plot) {
   const LineAxes axes = axes_of(plot);
   std::string text = "<svg id=\"" + html_text(id) + "\" viewBox=\"0 0 " +
                      svg_number(frame_left + frame_width + frame_right) + " " +
@@ -196,7 +196,7 @@ std::string line_plot(const std::string& id, const experiments::Plot& plot) {
   return text + "</svg>";
 }
 
-std::string line_legend(const experiments::Plot& plot) {
+std::string line_legend(const plots::Plot& plot) {
   std::string text = "<div class=\"legend\">";
   for (std::size_t i = 0; i < plot.lines.size(); ++i)
     text += "<span>" + report_key(i + 1) + html_text(plot.lines[i].name) + "</span>";

@@ -11,7 +11,7 @@
 #include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
-#include <families/seconds_since.hpp>
+#include <process/seconds_since.hpp>
 
 namespace precast::cli {
 
@@ -54,7 +54,7 @@ PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Requ
         write(so_far);
         if (++written < wanted) stop_if_asked();
       });
-  run.seconds = families::seconds_since(start);
+  run.seconds = process::seconds_since(start);
   if (!write) stop_if_asked();
   const auto latents = run.result.latents.values();
   run.non_finite_latents =

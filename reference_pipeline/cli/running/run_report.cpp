@@ -8,7 +8,7 @@
 #include <cli/terminal/format.hpp>
 #include <cli/terminal/output.hpp>
 #include <families/family.hpp>
-#include <families/free_memory.hpp>
+#include <process/memory.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/message.hpp>
@@ -108,7 +108,7 @@ std::string run_summary(const PictureRun& run, bool on_device) {
   std::string text = human_duration(run.seconds) + " in all";
   if (run.result.steps > 0)
     text += ", " + of_a_step(run.result.denoise_seconds / static_cast<double>(run.result.steps)) + " a step";
-  const std::int64_t peak = on_device ? run.result.peak_bytes : families::peak_resident_memory();
+  const std::int64_t peak = on_device ? run.result.peak_bytes : process::peak_resident_memory();
   if (peak > 0) text += ", peak memory " + in_bytes(peak) + (on_device ? " on the device" : "");
   return text;
 }

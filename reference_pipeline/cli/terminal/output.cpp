@@ -4,15 +4,12 @@
 #include <iostream>
 
 #include <cli/terminal/output.hpp>
-#include <families/number_json.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/json_text.hpp>
 
 namespace precast::cli {
-
-Json json_number(double value) { return families::number_json(value); }
 
 Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include <families/with_commas.hpp>
 #include <nlohmann/json.hpp>
 
+#include <precast/io/json_text.hpp>
 #include <precast/io/number_text.hpp>
 #include <precast/policy/op_table.hpp>
 
@@ -18,8 +18,7 @@ namespace precast::cli {
 /// JSON whose keys stay in the order in which they were written.
 using Json = nlohmann::ordered_json;
 
-/// A number, or "inf", "-inf" or "nan": JSON has no such numbers.
-Json json_number(double value);
+using io::json_number;
 
 /// A text, or null where it is empty.
 Json text_or_null(std::string_view text);
@@ -33,8 +32,8 @@ Json value_or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-using families::with_commas;
 using io::shortest;
+using io::with_commas;
 
 /// Writes the JSON and a newline to stdout.
 void print(const Json& json);

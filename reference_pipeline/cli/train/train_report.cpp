@@ -23,13 +23,13 @@ constexpr double left = 64, top = 48, width = 1000, height = 280;
 /// A plot of one number of each step, a line a run. Where a number stops being finite is a cross.
 template <class Number>
 std::string plot_of_steps(std::span<const TrainedRun> runs, const std::string& name, Number&& number) {
-  experiments::Plot plot;
+  plots::Plot plot;
   plot.title = name + " by step";
   plot.x_name = "step";
   plot.y_name = name;
   plot.powers_of_y = true;
   for (const TrainedRun& run : runs) {
-    experiments::Line line{run.policy, {}, {}};
+    plots::Line line{run.policy, {}, {}};
     bool was_finite = true;
     for (const StepFacts& step : run.steps) {
       const std::optional<double> value = number(step);

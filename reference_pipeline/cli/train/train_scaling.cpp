@@ -115,12 +115,12 @@ Json json_of(const Scaling& scaling) {
 }
 
 std::string page_of(const Scaling& scaling) {
-  experiments::Plot plot;
+  plots::Plot plot;
   plot.title = "Tokens a second by ranks";
   plot.x_name = "ranks";
   plot.y_name = "tokens a second";
   plot.powers_of_x = plot.powers_of_y = true;
-  experiments::Line predicted{"predicted", {}, {}}, ideal{"if sums took no time", {}, {}};
+  plots::Line predicted{"predicted", {}, {}}, ideal{"if sums took no time", {}, {}};
   for (const cluster::PredictedStep& step : scaling.steps) {
     const auto ranks = static_cast<double>(step.ranks);
     predicted.x.push_back(ranks);

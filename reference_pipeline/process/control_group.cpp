@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include <families/control_group.hpp>
+#include <process/control_group.hpp>
 
-namespace precast::families {
+namespace precast::process {
 
 namespace {
 
@@ -92,4 +92,4 @@ std::optional<std::int64_t> left_to_control_groups(const fs::path& groups, const
   return least;
 }
 
-}  // namespace precast::families
+}  // namespace precast::process

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace precast::families {
+namespace precast::process {
 
 /// Bytes that the system says are available to this process: the least of what is free, what its control
 /// group allows and what its address-space limit leaves. Nothing where the system does not tell.
@@ -25,4 +25,4 @@ std::int64_t resident_memory();
 /// The most that were in memory at once since the program began; 0 where the system does not tell.
 std::int64_t peak_resident_memory();
 
-}  // namespace precast::families
+}  // namespace precast::process

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace precast::families {
+namespace precast::process {
 
 /// The bytes that the control group of this process and those above it leave, by the one that leaves least;
 /// nothing where none has a limit. Pages of files, which the kernel takes back when it needs them, count as
@@ -14,4 +14,4 @@ namespace precast::families {
 std::optional<std::int64_t> left_to_control_groups(const std::filesystem::path& groups = "/proc/self/cgroup",
                                                    const std::filesystem::path& mounted = "/sys/fs/cgroup");
 
-}  // namespace precast::families
+}  // namespace precast::process

@@ -5,10 +5,10 @@
 #include <string>
 
 #include <catch2/catch.hpp>
-#include <families/control_group.hpp>
+#include <process/control_group.hpp>
 #include <support/temporary_folder.hpp>
 
-using precast::families::left_to_control_groups;
+using precast::process::left_to_control_groups;
 using precast::testing::TemporaryFolder;
 using precast::testing::write_text;
 

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include <experiments/experiment.hpp>
-#include <families/number_json.hpp>
+#include <plots/plot.hpp>
 
+#include <precast/io/json_text.hpp>
 #include <precast/io/number_text.hpp>
 
-namespace precast::experiments {
+namespace precast::plots {
 
 /// Whether a number is a count, or another whole one of which f64 holds all digits.
 inline bool is_whole(double value) { return std::fabs(value) < 0x1p53 && value == std::trunc(value); }
@@ -27,7 +27,7 @@ inline std::string cell_text(const Cell& cell) {
 inline nlohmann::ordered_json cell_json(const Cell& cell) {
   if (const auto* words = std::get_if<std::string>(&cell)) return *words;
   if (const auto* yes = std::get_if<bool>(&cell)) return *yes;
-  return families::number_json(std::get<double>(cell));
+  return io::json_number(std::get<double>(cell));
 }
 
 /// A table as texts; its first row has the names of the columns.
@@ -40,4 +40,4 @@ inline std::vector<std::vector<std::string>> text_rows(const Table& table) {
   return rows;
 }
 
-}  // namespace precast::experiments
+}  // namespace precast::plots

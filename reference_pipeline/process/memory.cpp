@@ -3,8 +3,8 @@
 #include <fstream>
 #include <string>
 
-#include <families/control_group.hpp>
-#include <families/free_memory.hpp>
+#include <process/control_group.hpp>
+#include <process/memory.hpp>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -14,7 +14,7 @@
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 
-namespace precast::families {
+namespace precast::process {
 
 namespace {
 
@@ -79,4 +79,4 @@ std::optional<std::int64_t> free_memory() {
   return least;
 }
 
-}  // namespace precast::families
+}  // namespace precast::process
