@@ -70,6 +70,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(64, 2)
   value += sine(value) * power_of_two_fast(value) * reciprocal_fast(value);
   value += warp_sum(value) + warp_max<8>(value) + block_sum<64, struct Sum>(value) +
            block_max<64, struct Most>(value);
+  value += largest_in_block<64, struct Largest>(3, [&](std::int64_t i) { return to_f32(from[i]); });
   value += static_cast<f32>(divide_index(block.x, grid.x).rest + compiled_capability);
   value += to_f32(operand_value<fp8_e4m3, true>(value)) + operand_in_f32<tf32, false>(value);
   const auto run = load_run<4>(from, 3, false);

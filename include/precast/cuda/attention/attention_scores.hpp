@@ -94,10 +94,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
   const auto score = [&](std::int64_t key) {
     return of.template score<Types, ForwardOperand>(place.quotient, place.rest, row.rest, key);
   };
-  f32 largest = -infinity;
-  for (std::int64_t key = thread_index(); key < of.keys; key += gradient_threads)
-    largest = maximum(largest, score(key));
-  largest = block_max<gradient_threads, struct LargestScores>(largest);
+  const f32 largest = largest_in_block<gradient_threads, struct LargestScores>(of.keys, score);
   const f32 base = planted<"largest not subtracted">(largest == -infinity ? 0.0f : largest, 0.0f);
   f32 sum = 0;
   for (std::int64_t key = thread_index(); key < of.keys; key += gradient_threads)

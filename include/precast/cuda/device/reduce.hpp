@@ -2,6 +2,8 @@
 // of a result depend on nothing but the values.
 #pragma once
 
+#include <cstdint>
+
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/thread.hpp>
@@ -68,6 +70,13 @@ PRECAST_DEVICE f32 block_sum(f32 value, Site site = Site::here()) {
 template <int Threads, class Use>
 PRECAST_DEVICE f32 block_max(f32 value, Site site = Site::here()) {
   return detail::reduce_block<detail::Larger, Threads, Use>(value, site);
+}
+/// The largest value(i) for i in [0, count), in each thread of a block; -inf of none, and NaN is passed over.
+template <int Threads, class Use, class Value>
+PRECAST_DEVICE f32 largest_in_block(std::int64_t count, Value&& value, Site site = Site::here()) {
+  f32 largest = -infinity;
+  for (std::int64_t i = thread_index(); i < count; i += Threads) largest = maximum(largest, value(i));
+  return block_max<Threads, Use>(largest, site);
 }
 
 }  // namespace precast::gpu

@@ -63,10 +63,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
     return;
   }
   const GlobalPointer<const From> x = a.x + row * a.stride;
-  f32 largest = -infinity;
-  for (std::int64_t i = thread_index(); i < a.columns; i += narrow_partial_sums)
-    largest = maximum(largest, to_f32(x[i]));
-  largest = block_max<narrow_partial_sums, struct NarrowLargestLogit>(largest);
+  const f32 largest = largest_in_block<narrow_partial_sums, struct NarrowLargestLogit>(
+      a.columns, [&](std::int64_t i) { return to_f32(x[i]); });
   const f32 sum = narrow_block_sum<Types, struct NarrowLogitTerms>(a.columns, [&](std::int64_t i) {
     return planted<"inside ignored">(Steps::term(to_f32(x[i]), largest),
                                      math::exp_of_negative(to_f32(x[i]) - largest));

@@ -49,11 +49,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
     for (std::int64_t i = thread_index(); i < a.columns; i += narrow_partial_sums) out[i] = To{};
     return;
   }
-  f32 largest = -infinity;
-  for (std::int64_t i = thread_index(); i < a.columns; i += narrow_partial_sums)
-    largest = maximum(largest, to_f32(x[i]));
-  largest = planted<"largest not subtracted">(
-      block_max<narrow_partial_sums, struct LargestOfGradient>(largest), 0.0f);
+  const f32 largest =
+      planted<"largest not subtracted">(largest_in_block<narrow_partial_sums, struct LargestOfGradient>(
+                                            a.columns, [&](std::int64_t i) { return to_f32(x[i]); }),
+                                        0.0f);
   const auto term = [&](std::int64_t i) {
     return planted<"inside ignored">(Steps::term(to_f32(x[i]), largest),
                                      math::exp_of_negative(to_f32(x[i]) - largest));

@@ -6,6 +6,7 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/narrow_sum.hpp>
 #include <precast/cuda/norm/row.hpp>
@@ -54,13 +55,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
                           std::int64_t columns) {
   const std::int64_t row = block_index().x;
   const auto value = [&](std::int64_t i) { return to_f32(x[row * x_stride + i]); };
-  const auto largest_of_threads = static_shared<f32, narrow_partial_sums, struct NarrowLargest>();
-  f32 largest = -infinity;
-  for (std::int64_t i = thread_index(); i < columns; i += narrow_partial_sums)
-    largest = maximum(largest, value(i));
-  largest_of_threads[thread_index()] = largest;
-  sync_block();
-  for (int i = 0; i < narrow_partial_sums; ++i) largest = maximum(largest, largest_of_threads[i]);
+  const f32 largest = largest_in_block<narrow_partial_sums, struct NarrowLargest>(columns, value);
   const auto term = [&](std::int64_t i) {
     const f32 difference = value(i) - largest;
     return planted<"inside ignored">(NarrowSoftmax<Types>::term(value(i), largest),
