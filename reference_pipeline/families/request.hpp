@@ -121,7 +121,9 @@ struct Result {
   Tensor<f32> latents;               ///< the final latents, as the family packs them
   std::vector<std::string> prompts;  ///< for each picture, its prompt
   std::string sampler;               ///< how pictures' programs call it: "Euler"
-  double load_seconds = 0, text_seconds = 0, denoise_seconds = 0, decode_seconds = 0;
+  double load_seconds = 0, text_seconds = 0;
+  double denoise_seconds = 0;  ///< without those of previews
+  double decode_seconds = 0;
   std::int64_t steps = 0;       ///< of denoising, those of all pictures together
   std::int64_t peak_bytes = 0;  ///< of tensor memory
   MemoryEstimate estimate;      ///< what the run was said to take before it began

@@ -77,6 +77,7 @@ void FluxPipeline::Parts::denoise(const BlockwiseTransformer& transformer, const
   input.pooled = prompt.pooled;
   const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
   const Prompt& negative = denoising.prompts.back();
+  double preview_seconds = 0;
   const std::int64_t taken = families::rounds_to_run(steps);
   const std::int64_t at_once = denoising.at_once(taken);
   for (std::int64_t done = 0; done < taken; done += at_once) {
@@ -104,14 +105,16 @@ void FluxPipeline::Parts::denoise(const BlockwiseTransformer& transformer, const
     else
       transformer.denoise(latents, input, run, before_step);
     if (!denoising.preview) continue;
+    const auto shown = std::chrono::steady_clock::now();
     const auto level = [&](std::int64_t step) { return denoising.levels[static_cast<std::size_t>(step)]; };
     show_preview(*denoising.preview, previews, without_noise(*before, level(done), latents, level(next)),
                  result.used, {{}, picture, next, steps});
+    preview_seconds += process::seconds_since(shown);
   }
   result.steps += steps;
   if (progress && picture + 1 == pictures(result.used))
     progress({"denoise", pictures(result.used) * steps, pictures(result.used) * steps});
-  result.denoise_seconds += process::seconds_since(start);
+  result.denoise_seconds += process::seconds_since(start) - preview_seconds;
 }
 
 void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,

@@ -145,14 +145,17 @@ void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg
     else
       input.around = Surroundings{kept.clean, noise, prepared.mask};
   }
+  double preview_seconds = 0;
   std::int64_t seen = 0;
   if (given.preview)
     input.look = Look{
         given.preview->every, [&](std::int64_t call, HostView<const f32> before, HostView<const f32> now) {
+          const auto shown = std::chrono::steady_clock::now();
           HostTensor<f32> clean =
               without_noise(before, leg.sampler->noise_mix(seen), now, leg.sampler->noise_mix(call));
           seen = call;
           show_preview(*given.preview, previews, std::move(clean), full, {{}, picture, call, calls});
+          preview_seconds += process::seconds_since(shown);
         }};
   denoiser.denoise(state, input, [&](std::int64_t call) {
     if (progress) progress({leg.words, picture * calls + call, count * calls});
@@ -160,7 +163,7 @@ void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg
   channels_first(state, own, latents);
   result.steps += calls;
   if (progress && picture + 1 == count) progress({leg.words, count * calls, count * calls});
-  result.denoise_seconds += process::seconds_since(start);
+  result.denoise_seconds += process::seconds_since(start) - preview_seconds;
 }
 
 void StableDiffusionPipeline::Parts::decode(const Model& of, const vae::Decoder& decoder,

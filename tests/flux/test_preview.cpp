@@ -1,10 +1,12 @@
 // Previews: sums of channels, the way to no noise, and when they come.
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <flux/latents.hpp>
 #include <flux/pipeline.hpp>
 #include <flux/preview.hpp>
+#include <support/preview_seconds.hpp>
 
 #include <precast/error.hpp>
 #include <precast/policy/presets.hpp>
@@ -85,6 +87,17 @@ TEST_CASE("previews come every N steps and at the end, of every picture, and cha
   CHECK_THROWS_WITH(pipeline.check(request), Catch::Contains("--preview-vae"));
   request.preview = families::PreviewWish{0, true, {}};
   CHECK_THROWS_AS(pipeline.check(request), InputError);
+}
+
+TEST_CASE("the seconds of denoising are without those of previews") {
+  const FluxPipeline pipeline(golden_model, families::ComponentChoices::all(preset_named("quality")->choice));
+  Request request;
+  request.prompts = {"a"};
+  request.width = 32;
+  request.height = 16;
+  request.steps = 2;
+  request.max_sequence_length = 8;
+  testing::check_preview_seconds(pipeline, std::move(request));
 }
 
 }  // namespace flux_previews

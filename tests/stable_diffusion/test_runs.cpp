@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -10,6 +11,7 @@
 #include <stable_diffusion/latents.hpp>
 #include <support/damaged_folder.hpp>
 #include <support/golden.hpp>
+#include <support/preview_seconds.hpp>
 #include <support/stable_diffusion_requests.hpp>
 
 using namespace precast;
@@ -71,6 +73,12 @@ TEST_CASE("previews of Stable Diffusion come when they are asked for, and change
     CHECK(last.width == *request.width);
     CHECK(last.rgb != plain.images.front().rgb);
   }
+}
+
+TEST_CASE("the seconds of denoising in Stable Diffusion are without those of previews") {
+  families::Request request = request_of_case("sd15_txt2img_dpmpp_2m");
+  request.steps = 2;
+  check_preview_seconds(open_stable_diffusion("sd15", choices_in<f32>().front()), std::move(request));
 }
 
 TEST_CASE("strength 0 keeps the picture as the autoencoder has it, with no step") {
