@@ -103,6 +103,10 @@ constexpr bool any_dtype(DtypeList<Ts...>, Visitor&& visitor) {
   return (visitor.template operator()<Ts>() || ...);
 }
 
+/// Whether a dtype has codes for infinity.
+template <ScalarDtype T>
+inline constexpr bool has_infinity = dtype_traits<T>::format.specials == Specials::infinity_and_nan;
+
 /// Whether safetensors files hold values of a dtype: tf32 is a format of operands alone, and of most blocks
 /// they have no name.
 template <Dtype T>
