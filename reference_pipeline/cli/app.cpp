@@ -24,6 +24,7 @@
 #include <families/presets.hpp>
 #include <families/request_error.hpp>
 #include <process/memory.hpp>
+#include <registration/kept_registration.hpp>
 
 #include <precast/io/memory_reserve.hpp>
 #include <precast/io/message.hpp>
@@ -196,6 +197,7 @@ int run(const std::vector<std::string>& arguments) {
     catch_interrupts();
     hold_standard_streams();
     process::configure_heap();
+    registration::throw_failure();
     // JSON values of files are destroyed on the way out: a tokenizer's has 100,000 values at most, 16 bytes
     // of each of which are put aside, in a vector that may just be moving.
     constexpr std::size_t for_unwinding = std::size_t{4} << 20;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include <families/presets.hpp>
+#include <registration/kept_registration.hpp>
 
 #include <precast/backend.hpp>
 
@@ -19,7 +20,8 @@ inline namespace PRECAST_BACKEND {
 ///   #include <flux/models_template.hpp>
 ///   const PresetRegistration<MyPolicy, flux::CompiledModels> mine{"mine", "weights in e3m4"};
 ///
-/// All kernels that the models call are compiled in that unit. `--preset auto` never chooses it.
+/// All kernels that the models call are compiled in that unit. `--preset auto` never chooses it. Where the
+/// name is taken, registration::throw_failure() says so: the program's every command ends with that line.
 template <PolicyType P, template <PolicyType> class... Models>
 class PresetRegistration {
   static_assert(
@@ -29,8 +31,8 @@ class PresetRegistration {
 
  public:
   PresetRegistration(std::string_view name, std::string_view summary)
-      : added_({name, summary, spelling_of<P>(), op_rows_of<P>(), gradient_table_of<P>(), bytes_of_a_value(),
-                &models}) {}
+      : added_(AddedPreset{name, summary, spelling_of<P>(), op_rows_of<P>(), gradient_table_of<P>(),
+                           bytes_of_a_value(), &models}) {}
 
  private:
   static constexpr double bytes_of_a_value() {
@@ -43,7 +45,7 @@ class PresetRegistration {
     return all;
   }
 
-  PresetAddition added_;
+  registration::KeptRegistration<PresetAddition> added_;
 };
 
 }  // namespace PRECAST_BACKEND

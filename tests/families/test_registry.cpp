@@ -10,6 +10,7 @@
 
 #include <catch2/catch.hpp>
 #include <cli/commands.hpp>
+#include <families/preset_registration.hpp>
 #include <families/presets.hpp>
 #include <families/registry.hpp>
 #include <families/toy_family.hpp>
@@ -37,14 +38,17 @@ std::string error_of(const std::filesystem::path& folder) {
   return {};
 }
 
-/// Runs the program in this process, and gives back what it writes to standard output.
-std::string printed_by(const std::vector<std::string>& arguments) {
+/// Runs the program in this process, and gives back what it writes to a stream.
+std::string written_by(std::ostream& stream, int expected, const std::vector<std::string>& arguments) {
   std::ostringstream out;
-  std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
+  std::streambuf* const before = stream.rdbuf(out.rdbuf());
   const int code = cli::run(arguments);
-  std::cout.rdbuf(before);
-  CHECK(code == cli::exit_code::ok);
+  stream.rdbuf(before);
+  CHECK(code == expected);
   return out.str();
+}
+std::string printed_by(const std::vector<std::string>& arguments) {
+  return written_by(std::cout, cli::exit_code::ok, arguments);
 }
 
 }  // namespace
@@ -135,4 +139,12 @@ TEST_CASE("inspect and tokenize speak to a family's interface alone") {
   for (const auto& [preset, memory] : json.at("memory").items())
     CHECK(memory.at("components").at("linear").at("weights") == 48);
   CHECK(printed_by({"tokenize", "--model", folder.path().string(), "--text", "AB"}) == "bytes: 65 66\n");
+}
+
+TEST_CASE("every command ends with one line where a registration has failed") {
+  const families::PresetRegistration<Policy<Storage<bf16>>> taken{"quality", "a name of Precast's"};
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"policy"}, {"generate", "--prompt", "x"}, {"--help"}, {}})
+    CHECK(written_by(std::cerr, cli::exit_code::error, arguments) ==
+          "precast: error: preset 'quality' is there already: choose another name\n");
 }

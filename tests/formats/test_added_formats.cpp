@@ -13,6 +13,7 @@
 #include <convert/model_conversion.hpp>
 #include <convert/type_choice.hpp>
 #include <formats/registration.hpp>
+#include <registration/kept_registration.hpp>
 #include <support/memory_source.hpp>
 #include <support/temporary_folder.hpp>
 #include <weights/weight_tensors.hpp>
@@ -118,7 +119,6 @@ TEST_CASE("a format is there as long as its registration, in order of bits") {
     CHECK(formats::format_named("e3m4")->scalar == dtype_traits<e3m4>::format);
     for (std::size_t i = 1; i < formats::all_formats().size(); ++i)
       CHECK(formats::all_formats()[i - 1].bits >= formats::all_formats()[i].bits);
-    CHECK_THROWS_AS(formats::Registration<nf4>(), Error);
     CHECK(formats::added_formats().size() == 2);
     CHECK(io::file_dtype("NF4_64")->info == dtype_info<nf4>);
   }
@@ -195,6 +195,19 @@ TEST_CASE("a format is not added under a name that Precast has, of files, of pol
                       Catch::Contains(name) && Catch::Contains("is there already"));
   }
   CHECK(formats::added_formats().empty());
+}
+
+TEST_CASE("a registration whose name is taken adds nothing, and says so as long as it lives") {
+  CHECK_NOTHROW(registration::throw_failure());
+  const formats::Registration<nf4> first;
+  {
+    const formats::Registration<nf4> again;
+    CHECK_THROWS_WITH(registration::throw_failure(),
+                      Catch::Contains("number format 'nf4' is there already: give"));
+    CHECK(formats::added_formats().size() == 1);
+  }
+  CHECK_NOTHROW(registration::throw_failure());
+  CHECK(formats::format_named("nf4"));
 }
 
 TEST_CASE("files of an added format are refused by name where it is not there") {

@@ -1,8 +1,11 @@
 // Layers of a policy of f32 whose file has matrices in narrower scalars: they stay as they are, and every
 // result has the bits of the same values in f32.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -13,6 +16,22 @@
 #include <precast/memory/memory.hpp>
 #include <precast/nn/conv.hpp>
 #include <precast/nn/linear.hpp>
+
+#include "../../examples/extend/e3m4.hpp"
+
+namespace scalars_of_files {
+/// A scalar dtype that files have no name for, of as many bytes as f16.
+struct e6m9 {
+  std::uint16_t bits = 0;
+};
+}  // namespace scalars_of_files
+
+template <>
+struct precast::dtype_traits<scalars_of_files::e6m9> {
+  static constexpr std::string_view name = "e6m9";
+  static constexpr int values_per_block = 1, bytes_per_block = 2;
+  static constexpr precast::FloatFormat format{6, 9};
+};
 
 using namespace precast;
 using namespace precast::testing;
@@ -144,4 +163,38 @@ TEST_CASE("all bytes of a matrix that stays narrow count as taken, at any addres
   const MemorySource source = in_both<f16>({65, 32});
   const nn::Linear<F32> layer(nn::ParameterPath(source) / "narrow", 32, 65, nn::Bias::absent);
   CHECK(source.bytes_taken() == std::size_t{65} * 32 * 2);
+}
+
+TEMPLATE_TEST_CASE("a program's own narrower dtype is held as it is, with the bits of f32", "[narrow]",
+                   extend::e3m4, scalars_of_files::e6m9) {
+  const auto check_own = [](const Shape& shape, const auto& load, const auto& load_wide, const auto& run) {
+    HostTensor<TestType> narrow(shape);
+    HostTensor<f32> wide(shape);
+    for (std::int64_t i = 0; i < wide.elements(); ++i) {
+      narrow.data()[i] = TestType{static_cast<decltype(TestType::bits)>(i * 40503)};
+      if (!std::isfinite(to_double(narrow.data()[i]))) narrow.data()[i] = TestType{};
+      wide.data()[i] = convert<f32>(narrow.data()[i]);
+    }
+    const std::int64_t columns = shape.elements() / shape[0];
+    const auto fill = [&](std::int64_t first, HostView<TestType> rows) {
+      std::copy_n(narrow.data() + first * columns, rows.elements(), rows.data());
+    };
+    CHECK(same_bits(run(load(fill)), run(load_wide(HostStoredView<const f32>(wide.view())))));
+    CHECK(load(fill).bytes() < load_wide(HostStoredView<const f32>(wide.view())).bytes());
+  };
+  for (const std::int64_t rows : {1, 3, 33})
+    check_own(
+        {150, 70}, [](const auto& fill) { return LinearWeight<F32>::in_scalars<TestType>(150, 70, fill); },
+        [](const auto& weight) { return LinearWeight<F32>(weight); },
+        [&](const auto& weight) {
+          return linear<F32>(random_tensor<f32>({rows, 70}, 3), weight);
+        });
+  for (const std::int64_t kernel : {1, 3})
+    check_own(
+        {33, 17, kernel, kernel},
+        [&](const auto& fill) { return ConvWeight<F32>::in_scalars<TestType>(33, 17, kernel, kernel, fill); },
+        [](const auto& weight) { return ConvWeight<F32>(weight); },
+        [](const auto& weight) {
+          return conv2d<F32>(random_tensor<f32>({2, 9, 7, 17}, 4), weight);
+        });
 }

@@ -19,6 +19,18 @@ inline constexpr bool has_decode = requires(const T& block, int first, int count
   { dtype_traits<T>::decode(block, first, count, values) } -> std::same_as<void>;
 };
 
+/// Whether a dtype is a scalar, or has more than one value in a block, or says how its one value is decoded.
+/// Anything else is one sentence: who forgot a scalar's format has a block of one value.
+template <Dtype T>
+consteval bool says_its_format() {
+  constexpr bool says_it = ScalarDtype<T> || dtype_traits<T>::values_per_block != 1 || has_decode<T>;
+  static_assert(says_it,
+                "A dtype of one value needs static constexpr FloatFormat format in its dtype_traits, which "
+                "makes it a scalar, or, as a block dtype, static void decode(const T& block, int first, int "
+                "count, f32* values).");
+  return says_it;
+}
+
 }  // namespace detail
 
 /// A dtype whose values ops can read: a scalar as format_of<T>() checks it, and a block dtype T that
@@ -36,14 +48,7 @@ consteval bool decodes() {
         "A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be "
         "copied as bytes.");
     static_assert(dtype_traits<T>::values_per_block > 0, "A block dtype has at least one value in a block.");
-    // Who forgot a scalar's format has a block of one value.
-    constexpr bool of_one_value = dtype_traits<T>::values_per_block == 1;
-    static_assert(
-        detail::has_decode<T> || !of_one_value,
-        "A dtype of one value needs static constexpr FloatFormat format in its dtype_traits, which "
-        "makes it a scalar, or, as a block dtype, static void decode(const T& block, int first, int "
-        "count, f32* values).");
-    static_assert(detail::has_decode<T> || of_one_value,
+    static_assert(!detail::says_its_format<T>() || detail::has_decode<T>,
                   "A block dtype that is multiplied needs static void decode(const T& block, int first, int "
                   "count, f32* values) in its dtype_traits.");
     return sizeof(T) == dtype_traits<T>::bytes_per_block && dtype_traits<T>::values_per_block > 0 &&

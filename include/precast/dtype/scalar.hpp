@@ -103,6 +103,10 @@ constexpr bool any_dtype(DtypeList<Ts...>, Visitor&& visitor) {
   return (visitor.template operator()<Ts>() || ...);
 }
 
+/// Whether a dtype has codes for infinity.
+template <ScalarDtype T>
+inline constexpr bool has_infinity = dtype_traits<T>::format.specials == Specials::infinity_and_nan;
+
 /// Whether safetensors files hold values of a dtype: tf32 is a format of operands alone, and of most blocks
 /// they have no name.
 template <Dtype T>
@@ -135,21 +139,29 @@ consteval bool gives_back_codes() {
 
 }  // namespace detail
 
+/// Whether a dtype has numbers that f32 has too, and none else: asked before anything is computed of a format
+/// that may be too large for it.
+template <ScalarDtype T>
+inline constexpr bool is_within_f32 = [] {
+  constexpr FloatFormat format = dtype_traits<T>::format;
+  constexpr int least_mantissa = format.specials == Specials::infinity_and_nan ? 1 : 0;
+  return std::same_as<T, f32> ||
+         (format.exponent_bits >= 1 && format.exponent_bits <= 8 && format.mantissa_bits >= least_mantissa &&
+          format.mantissa_bits <= 21 &&
+          (format.exponent_bits < 8 || format.specials == Specials::infinity_and_nan));
+}();
+
 /// The format of a scalar dtype, which is what its type and its traits say together. What they say wrong is
 /// one sentence.
 template <ScalarDtype T>
 consteval FloatFormat format_of() {
   constexpr FloatFormat format = dtype_traits<T>::format;
   if constexpr (!std::same_as<T, f32>) {
-    constexpr int least_mantissa = format.specials == Specials::infinity_and_nan ? 1 : 0;
-    constexpr bool in_f32 = format.exponent_bits >= 1 && format.exponent_bits <= 8 &&
-                            format.mantissa_bits >= least_mantissa && format.mantissa_bits <= 21 &&
-                            (format.exponent_bits < 8 || format.specials == Specials::infinity_and_nan);
     static_assert(
-        in_f32,
+        is_within_f32<T>,
         "A scalar dtype has numbers that f32 has too: 1 to 8 exponent bits, 0 to 21 mantissa bits, so "
         "that sums round once; with 8 exponent bits infinity and NaN, and with these a mantissa bit.");
-    if constexpr (in_f32) {
+    if constexpr (is_within_f32<T>) {
       static_assert(detail::keeps_code<T>,
                     "A scalar dtype keeps its code in a member `bits`, an unsigned integer that has room for "
                     "all bits of its format.");

@@ -37,6 +37,7 @@ template <class Types, class Tile>
 void score_block(const AttentionProblem& problem, const PackedKeysAndValues<Tile>& packed,
                  const Tile* queries, std::int64_t batch, std::int64_t head, std::int64_t first,
                  std::int64_t rows, std::int64_t block, f32* scores) {
+  using Inside = typename Types::inside;
   constexpr f32 none = -std::numeric_limits<f32>::infinity();
   const std::int64_t key = block * keys_per_block;
   multiply_tile<Tile, typename Types::accumulate>(
@@ -51,8 +52,8 @@ void score_block(const AttentionProblem& problem, const PackedKeysAndValues<Tile
     for (std::size_t j = 0; j < there.size(); ++j)
       there[j] = bias ? std::fma(there[j], problem.scale, bias[key + static_cast<std::int64_t>(j)])
                       : there[j] * problem.scale;
-    round_row<typename Types::inside, Types::saturate>(there);
-    if (Types::saturate && bias)  // a masked score stays masked
+    round_row<Inside, Types::saturate>(there);
+    if (rounding_unmasks<Inside, Types::saturate> && bias)  // a masked score stays masked
       for (std::size_t j = 0; j < there.size(); ++j)
         if (bias[key + static_cast<std::int64_t>(j)] == none) there[j] = none;
     std::fill(row.begin() + static_cast<std::ptrdiff_t>(seen), row.end(), none);

@@ -40,11 +40,11 @@ template <Dtype Storage>
 inline constexpr bool holds_blocks_of_files = ScalarDtype<Storage>;
 
 /// Whether panels of a storage dtype may hold values of T, of a file, instead: narrower ones that are its
-/// values. In bf16, whose columns lie in pairs, and in f16 that would halve what is small already.
+/// values, a program's own among them. In bf16, whose columns lie in pairs, and in f16 that would halve what
+/// is small already.
 template <Dtype Storage, ScalarDtype T>
 inline constexpr bool holds_scalars_of_files = [] {
-  if constexpr (std::is_same_v<Storage, f32>)
-    return in_files<T> && sizeof(T) < sizeof(f32) && widens_exactly<f32, T>;
+  if constexpr (std::is_same_v<Storage, f32>) return sizeof(T) < sizeof(f32) && widens_exactly<f32, T>;
   return false;
 }();
 
@@ -81,7 +81,7 @@ class PackedWeight {
     if constexpr (!std::is_same_v<Held, Storage>) {
       static_assert(holds_scalars_of_files<Storage, Held>,
                     "PackedWeight: panels hold Storage, or scalars of a file that are narrower.");
-      packed.widen_ = scalar_reader<Storage>(dtype_traits<Held>::name);
+      packed.widen_ = reader_of<Held, Storage>();
     }
     HostTensor<Held> rows(Shape{std::min(widest_panel, shape[0]), shape[1]});
     for (std::int64_t first = 0; first < shape[0]; first += widest_panel) {

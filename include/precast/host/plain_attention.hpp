@@ -78,7 +78,7 @@ void plain_attention_of_batches(const AttentionProblem& problem, HostHeadsView<c
       for (std::size_t j = 0; j < seen.size(); ++j)
         seen[j] = bias ? std::fma(seen[j], problem.scale, bias[j]) : seen[j] * problem.scale;
       round_row<Inside, Types::saturate>(seen);
-      if (Types::saturate && bias)  // a masked score stays masked
+      if (rounding_unmasks<Inside, Types::saturate> && bias)  // a masked score stays masked
         for (std::size_t j = 0; j < seen.size(); ++j)
           if (bias[j] == -std::numeric_limits<f32>::infinity()) seen[j] = bias[j];
       if (log_sums)

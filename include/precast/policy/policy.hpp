@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <precast/dtype/decode_run.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_class.hpp>
 #include <precast/policy/op_table.hpp>
@@ -115,6 +116,7 @@ consteval bool known_once() {
 
 template <class S, class C, class A, class R, bool UsesFlash>
 consteval bool consistent() {
+  if constexpr (Dtype<S>) static_cast<void>(says_its_format<S>());
   static_assert(Dtype<S>,
                 "Policy: Storage<T> needs a dtype, whose dtype_traits<T> has static constexpr name, "
                 "values_per_block and bytes_per_block.");
@@ -133,18 +135,18 @@ consteval bool consistent() {
       "Policy: Activation<T> needs a scalar dtype that memory can hold; a format of operands, such as tf32, "
       "is not.");
   if constexpr (is_resting<S> && ScalarDtype<C> && ScalarDtype<A> && ScalarDtype<R> && is_resting<R>) {
-    // Beyond f32 is no dtype, and no sum is wide enough for it: which is not what is wrong.
-    constexpr bool in_f32 = widens_exactly<f32, C> && widens_exactly<f32, A>;
-    if constexpr (!in_f32) {
+    if constexpr (is_within_f32<C> && is_within_f32<A>) {
+      static_assert(
+          widens_exactly<A, C>,
+          "Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds.");
+      static_assert(!UsesFlash || std::is_same_v<A, f32>,
+                    "Policy: Flash contradicts Accumulate<T>: an online softmax sums in f32.");
+      return widens_exactly<A, C> && (!UsesFlash || std::is_same_v<A, f32>);
+    } else {
+      // No sum is wide enough for what is beyond f32: which is not what is wrong.
       static_cast<void>(format_of<C>());
       static_cast<void>(format_of<A>());
     }
-    static_assert(
-        !in_f32 || widens_exactly<A, C>,
-        "Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds.");
-    static_assert(!UsesFlash || std::is_same_v<A, f32>,
-                  "Policy: Flash contradicts Accumulate<T>: an online softmax sums in f32.");
-    return in_f32 && widens_exactly<A, C> && (!UsesFlash || std::is_same_v<A, f32>);
   }
   return false;
 }

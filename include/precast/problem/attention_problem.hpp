@@ -9,6 +9,10 @@
 
 namespace precast {
 
+/// Whether a masked score loses its -inf where it is rounded to the inside dtype, and has to be put back.
+template <ScalarDtype Inside, bool Saturates>
+inline constexpr bool rounding_unmasks = Saturates || !has_infinity<Inside>;
+
 inline namespace PRECAST_BACKEND {
 
 /// The sizes of an attention and what is added to its scores or masked.

@@ -72,8 +72,9 @@ struct ScoresOf : AttentionShape {
                                operand_of<ForwardOperand, Types::saturate>(right[d]), sum);
     const f32 added = biased ? bias_row(static_cast<int>(head), static_cast<int>(query))[key] : 0.0f;
     const f32 scaled = biased ? multiply_then_add(sum, scale, added) : math::rounded_product(sum, scale);
-    if (Types::saturate && added == -infinity) return added;  // a masked score stays masked
-    return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(scaled), scaled);
+    using Inside = typename Types::inside;
+    if (rounding_unmasks<Inside, Types::saturate> && added == -infinity) return added;  // it stays masked
+    return planted<"inside ignored">(rounded<Inside, Types::saturate>(scaled), scaled);
   }
 };
 

@@ -1,18 +1,22 @@
 // Plain attention in three kernels: scores to memory, rows of scores to weights, weights times values. What
-// lies in memory between them has the inside dtype, whose overflow is the point.
+// lies in memory between them has values of the inside dtype, whose overflow is the point.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/attention/plain_product.hpp>
+#include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/problem/attention_problem.hpp>
 
 namespace precast::gpu {
 
@@ -31,17 +35,31 @@ struct QueryTile {
   }
 };
 
+/// How a score or weight of the inside dtype lies in memory: as itself, or as f32 where the dtype has no
+/// infinity, for a masked score is -inf.
+template <class Inside>
+using StoredScore = std::conditional_t<has_infinity<Inside>, Inside, f32>;
+
 /// Scores, and then weights, of some tiles of queries: plain_rows rows a tile, `stride` values apart.
 template <class Inside>
 struct StoredScores {
-  GlobalPointer<Inside> data;
+  GlobalPointer<StoredScore<Inside>> data;
   std::int64_t stride;
   int first_tile, tiles;
 
-  PRECAST_DEVICE GlobalPointer<Inside> row(int tile, int row) const {
+  PRECAST_DEVICE GlobalPointer<StoredScore<Inside>> row(int tile, int row) const {
     return data + (static_cast<std::int64_t>(tile) * plain_rows + row) * stride;
   }
 };
+
+/// A score or weight rounded to the inside dtype, as it lies in memory.
+template <class Inside, bool Saturates = false>
+PRECAST_DEVICE StoredScore<Inside> stored_score(f32 value) {
+  if constexpr (has_infinity<Inside>)
+    return round_to<Inside, Saturates>(value);
+  else
+    return rounded<Inside, Saturates>(value);
+}
 
 /// Neighbouring scores of one row, as one lane holds them.
 template <int Count>
@@ -98,11 +116,11 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   for_each_score<Operand, Accumulate, Saturates>(
       given, QueryTile(given.shape, scores.first_tile + tile), first_key,
       [&](int row, int key, f32 score, f32 bias) {
-        // A masked score stays masked where stores saturate.
-        const bool masked = bias == -infinity;
+        // A masked score stays masked.
+        const bool masked = rounding_unmasks<Inside, Saturates> && bias == -infinity;
         const f32 kept = with_planted_dtype<"inside ignored">(score);
         scores.row(tile, row)[key] =
-            Saturates && !masked ? round_to<Inside, Saturates>(kept) : round_to<Inside>(kept);
+            masked ? round_to<StoredScore<Inside>>(bias) : stored_score<Inside, Saturates>(kept);
       });
 }
 
@@ -112,14 +130,14 @@ template <class Inside>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
     attention_weights_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> scores) {
   using namespace detail;
-  constexpr int count = widest_vector<Inside>, step = count * threads_per_warp;
+  constexpr int count = widest_vector<StoredScore<Inside>>, step = count * threads_per_warp;
   constexpr f32 log2_of_e = 1.44269504f;
   using Chunk = ScoreChunk<count>;
   const int row = block_index().x * plain_warps + warp_index();
   const int query = QueryTile(shape, scores.first_tile + row / plain_rows).first + row % plain_rows;
   if (query >= shape.queries) return;
   const int seen = shape.keys_seen_by(planted<"causal edge">(query, query + 1));
-  const GlobalPointer<Inside> values = scores.row(0, row);
+  const GlobalPointer<StoredScore<Inside>> values = scores.row(0, row);
   const auto load = [&](int key) {
     const auto stored = load_vector<count>(values + key);
     Chunk chunk;
@@ -141,11 +159,11 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
   for (int key = lane_index() * count; key < shape.keys; key += step) {
     Chunk chunk = load(key);
     const f32 left = base_of_exponents(chunk, 0, log2_of_e, base);
-    Vector<Inside, count> weights;
+    Vector<StoredScore<Inside>, count> weights;
     PRECAST_UNROLL
     for (int e = 0; e < count; ++e) {
       const f32 weight = power_of_two_fast(multiply_then_add(chunk.values[e], log2_of_e, -left));
-      weights[e] = round_to<Inside>(with_planted_dtype<"inside ignored">(weight * inverse));
+      weights[e] = stored_score<Inside>(with_planted_dtype<"inside ignored">(weight * inverse));
     }
     store_vector_global(values + key, weights);
   }
@@ -164,8 +182,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const int first_column = block_index().x % column_tiles * plain_columns;
   const QueryTile at(shape, weights.first_tile + tile);
   const int rows = shape.queries - at.first < plain_rows ? shape.queries - at.first : plain_rows;
-  const HeadRows<Inside> left{weights.row(tile, 0), rows, weights.stride, static_cast<int>(weights.stride),
-                              true};
+  const HeadRows<StoredScore<Inside>> left{weights.row(tile, 0), rows, weights.stride,
+                                           static_cast<int>(weights.stride), true};
   typename Product::Accumulator sums{};
   Product::template add<Saturates>(sums, left, 0, v.rows(at.batch, shape.kv_head(at.head)), first_column,
                                    shape.keys);

@@ -41,19 +41,20 @@ void attention_by_stored_scores(const AttentionProblem& problem, DeviceHeadsView
   using Operand = typename Types::operand;
   using Accumulate = typename Types::accumulate;
   using Inside = typename Types::inside;
+  using Stored = StoredScore<Inside>;
   using Result = typename Types::result;
   if (out.elements() == 0) return;
   const ScoresArguments<Q, K> given{heads_in(q), heads_in(k), shape_of(problem)};
   const auto values = heads_in(v);
   const auto results = heads_in(out);
   const AttentionShape& shape = given.shape;
-  const std::int64_t stride = ceil_divide(problem.keys, widest_vector<Inside>) * widest_vector<Inside>;
+  const std::int64_t stride = ceil_divide(problem.keys, widest_vector<Stored>) * widest_vector<Stored>;
   const std::int64_t tiles = query_tiles(shape), tile_values = plain_rows * stride;
   const std::int64_t tile_bytes =
-      max_of<std::int64_t>(1, tile_values * static_cast<std::int64_t>(sizeof(Inside)));
+      max_of<std::int64_t>(1, tile_values * static_cast<std::int64_t>(sizeof(Stored)));
   const std::int64_t at_once = max_of<std::int64_t>(1, min_of(stored_bytes / tile_bytes, tiles));
   const StreamScope scope(stream);  // of the scratch memory
-  Tensor<Inside, DeviceMemory> scratch(Shape{at_once * tile_values});
+  Tensor<Stored, DeviceMemory> scratch(Shape{at_once * tile_values});
   for (std::int64_t first = 0; first < tiles; first += at_once) {
     const std::int64_t count = min_of(at_once, tiles - first);
     const StoredScores<Inside> scores{global_pointer(scratch.data(), scratch.elements()), stride,
