@@ -43,7 +43,7 @@ void read_scalars(const std::byte* from, std::span<T> to) {
 template <ScalarDtype From, ScalarDtype T>
 ReadScalars<T> reader_of() {
   constexpr bool is_listed =
-      any_dtype(ScalarDtypes{}, []<class Listed>() { return std::is_same_v<Listed, From>; });
+      any_dtype(ScalarDtypes{}, [&]<class Listed>() { return std::is_same_v<Listed, From>; });
   if constexpr (is_listed)
     return scalar_reader<T>(dtype_traits<From>::name);
   else
