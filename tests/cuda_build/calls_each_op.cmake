@@ -5,6 +5,7 @@ cmake_minimum_required(VERSION 3.25)
 set(calls)
 foreach(file IN LISTS FILES)
   file(READ "${file}" text)
+  string(REGEX REPLACE "//[^\n]*" "" text "${text}")  # a comment calls nothing
   string(APPEND calls "${text}")
 endforeach()
 
