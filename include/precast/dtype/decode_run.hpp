@@ -2,7 +2,6 @@
 // weight reads through.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -11,27 +10,6 @@
 #include <precast/dtype/scalar.hpp>
 
 namespace precast {
-
-namespace detail {
-
-template <class T>
-inline constexpr bool has_decode = requires(const T& block, int first, int count, f32* values) {
-  { dtype_traits<T>::decode(block, first, count, values) } -> std::same_as<void>;
-};
-
-/// Whether a dtype is a scalar, or has more than one value in a block, or says how its one value is decoded.
-/// Anything else is one sentence: who forgot a scalar's format has a block of one value.
-template <Dtype T>
-consteval bool says_its_format() {
-  constexpr bool says_it = ScalarDtype<T> || dtype_traits<T>::values_per_block != 1 || has_decode<T>;
-  static_assert(says_it,
-                "A dtype of one value needs static constexpr FloatFormat format in its dtype_traits, which "
-                "makes it a scalar, or, as a block dtype, static void decode(const T& block, int first, int "
-                "count, f32* values).");
-  return says_it;
-}
-
-}  // namespace detail
 
 /// A dtype whose values ops can read: a scalar as format_of<T>() checks it, and a block dtype T that
 ///  - is one block of at least one value, as it lies in memory: sizeof(T) is its bytes_per_block, and it

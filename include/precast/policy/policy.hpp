@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <precast/dtype/decode_run.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/policy/op_class.hpp>
 #include <precast/policy/op_table.hpp>
