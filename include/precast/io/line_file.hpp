@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,9 @@ class LineFile {
   explicit LineFile(const std::filesystem::path& path, std::string_view kept = {})
       : path_(followed_link(path)),  // of a descriptor in /proc, what it was opened as
         size_(static_cast<off_t>(kept.size())) {
-    const FileDescriptor old = locked_old();  // until the new one, which is locked too, has its name
-    AtomicFile file(path_, is_there(path_) ? OldFile::replaced : OldFile::kept);
+    // Until the new one, which is locked too, has its name. One that appears meanwhile is another run's.
+    const std::optional<FileDescriptor> old = locked_old();
+    AtomicFile file(path_, old ? OldFile::replaced : OldFile::kept);
     file.write(kept);
     file_ = file.commit_open();
     ::fcntl(file_.get(), F_SETFL, O_APPEND);
@@ -49,10 +51,11 @@ class LineFile {
   }
 
  private:
-  /// The file that is there, locked; not valid where there is none.
-  FileDescriptor locked_old() const {
+  /// The file that is there, locked, or not valid where it cannot be opened; nothing where there is none.
+  std::optional<FileDescriptor> locked_old() const {
     for (;;) {
       FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+      if (!file.valid() && errno == ENOENT) return std::nullopt;
       if (file.is_locked_by_another())
         throw file_error(path_, "another run writes it: wait for its end, or name another file");
       if (!file.valid() || file.is_at(path_)) return file;  // else another run has just replaced it
