@@ -178,13 +178,25 @@ TEST_CASE("threads are as many as the cores that a process may run on, or as PRE
 
 // Hidden: the case below runs it in a process of its own.
 TEST_CASE("exit on a worker", "[.exit_on_a_worker]") {
-  host::detail::ThreadPool::instance().set_threads(4);
+  host::set_threads(4);
   const auto here = std::this_thread::get_id();
   for (int i = 0; i < 1000; ++i)
     host::parallel_for(64, [&](std::int64_t) {
       if (std::this_thread::get_id() != here) std::exit(1);
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     });
+}
+
+// Hidden: the case below runs it in a process of its own.
+TEST_CASE("threads are said before anything asks", "[.threads_are_said]") {
+  host::set_threads(2);
+  CHECK(host::threads() == 2);
+}
+
+TEST_CASE("a program that says its threads does not look at PRECAST_THREADS") {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  CHECK(std::system(("PRECAST_THREADS=many '" + self + "' '[.threads_are_said]' > /dev/null 2>&1").c_str()) ==
+        0);
 }
 
 TEST_CASE("a library that calls exit on a worker ends the program, and does not crash it") {

@@ -31,8 +31,9 @@ class InsideParallelFor {
 /// called. Throws Error where the environment variable PRECAST_THREADS is set to what is no number of
 /// threads.
 inline int threads() { return detail::ThreadPool::instance().threads(); }
-/// Changes it. Throws Error for fewer than 1 or more than 1024, and inside a parallel_for.
-inline void set_threads(int count) { detail::ThreadPool::instance().set_threads(count); }
+/// Changes it; where it is called before anything asks, PRECAST_THREADS is not looked at. Throws Error for
+/// fewer than 1 or more than 1024, and inside a parallel_for.
+inline void set_threads(int count) { detail::ThreadPool::set_threads(count); }
 
 /// In a dry run, counts what each of so many tasks holds until it ends.
 inline void task_memory(std::int64_t tasks, std::int64_t bytes) {

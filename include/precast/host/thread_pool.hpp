@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -19,7 +20,7 @@
 #include <precast/error.hpp>
 #include <precast/host/default_threads.hpp>
 #include <precast/host/openmp.hpp>
-#include <precast/memory/memory.hpp>
+#include <precast/memory/made_once.hpp>
 
 namespace precast::host::detail {
 
@@ -40,29 +41,20 @@ class ThreadPool {
   using Task = void (*)(void* context, std::int64_t task);
   static constexpr std::int64_t most_tasks = 0xffff'fffe;
 
-  /// Not destroyed, as the pool of memory is not. Its workers end with the program, or with a library that is
-  /// unloaded; what comes later runs on the threads that ask for it.
-  static ThreadPool& instance() {
-    static auto* const pool = new ThreadPool;
-    static const struct End {
-      ~End() { pool->end(); }
-    } end;
-    return *pool;
-  }
+  /// Its workers end with the program, or with a library that is unloaded; what comes later runs on the
+  /// threads that ask for it.
+  static ThreadPool& instance() { return first_made_with(default_threads); }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return threads_.load(std::memory_order_relaxed); }
 
-  void set_threads(int count) {
+  static void set_threads(int count) {
     if (count < 1 || count > most_threads)
       throw Error("cannot run on " + std::to_string(count) + " threads: choose 1 to " +
                   std::to_string(most_threads));
     if (inside_parallel_for) throw Error("the number of threads cannot change inside a parallel_for");
-    const std::lock_guard running(running_);
-    if (count == threads()) return;
-    stop_workers();
-    threads_ = count;
+    first_made_with([=] { return count; }).change_threads(count);
   }
 
   /// Returns false, having done nothing, where another thread's job is running.
@@ -95,8 +87,25 @@ class ThreadPool {
   static constexpr int spins =
       4000;  // some tens of microseconds: longer than the serial part between two ops
 
-  ThreadPool() : threads_(default_threads()) {
-    ::pthread_atfork(nullptr, nullptr, [] { instance().forget_workers(); });
+  explicit ThreadPool(int threads) : threads_(threads) {}
+
+  /// The pool, which begins with as many threads as `count` says where nobody has asked for it yet.
+  template <class Count>
+  static ThreadPool& first_made_with(const Count& count) {
+    const auto make = [&] {
+      ::pthread_atfork(nullptr, nullptr, [] {
+        if (ThreadPool* const pool = made_.load()) pool->forget_workers();
+      });
+      return std::unique_ptr<ThreadPool>(new ThreadPool(count()));
+    };
+    return precast::detail::made_once(made_, make, [] { made_.load()->end(); });
+  }
+
+  void change_threads(int count) {
+    const std::lock_guard running(running_);
+    if (count == threads()) return;
+    stop_workers();
+    threads_ = count;
   }
 
   /// From here on no job begins; one that runs comes to its end.
@@ -208,6 +217,8 @@ class ThreadPool {
     finished_.wait(lock, [&] { return done_.load() == tasks; });
     caller_sleeps_ = false;
   }
+
+  static inline std::atomic<ThreadPool*> made_{nullptr};
 
   std::atomic<int> threads_;
   std::vector<std::thread> workers_;

@@ -1,13 +1,16 @@
 // Aligned memory that counts itself: what is in use, what the peak was, and a small cache of large blocks.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -19,6 +22,7 @@
 #include <precast/memory/block_cache.hpp>
 #include <precast/memory/buffer.hpp>
 #include <precast/memory/dry_run.hpp>
+#include <precast/memory/made_once.hpp>
 
 namespace precast {
 
@@ -30,14 +34,13 @@ class MemoryPool {
  public:
   static constexpr std::size_t alignment = 64;
 
-  /// Not destroyed: threads that are detached, and destructors, may still run ops when the program ends. What
-  /// is free goes back then, for libraries that are unloaded.
+  /// What is free goes back at the end, for libraries that are unloaded.
   static MemoryPool& instance() {
-    static auto* const pool = new MemoryPool;
-    static const struct End {
-      ~End() { pool->release_cached(); }
-    } end;
-    return *pool;
+    const auto make = [] {
+      ::pthread_atfork(before_fork, after_fork, after_fork);
+      return std::unique_ptr<MemoryPool>(new MemoryPool);
+    };
+    return made_once(made_, make, [] { made_.load()->release_cached(); });
   }
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
@@ -100,10 +103,22 @@ class MemoryPool {
   }
 
  private:
-  /// A fork waits for whoever is in here, so that the child finds it whole and open.
-  MemoryPool() {
-    ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                     [] { instance().mutex_.unlock(); });
+  MemoryPool() = default;
+
+  // A fork waits for whoever is in the pool, so that the child finds it whole and open. Both may be
+  // registered twice, and the pool may be made between them.
+  static void before_fork() {
+    MemoryPool* const pool = made_.load();
+    if (!pool || held_by_fork()) return;
+    pool->mutex_.lock();
+    held_by_fork() = pool;
+  }
+  static void after_fork() {
+    if (MemoryPool* const pool = std::exchange(held_by_fork(), nullptr)) pool->mutex_.unlock();
+  }
+  static MemoryPool*& held_by_fork() {
+    static thread_local MemoryPool* held = nullptr;
+    return held;
   }
 
   void note_held() {
@@ -153,6 +168,8 @@ class MemoryPool {
   std::int64_t& held(MemoryPurpose purpose) {
     return purpose == MemoryPurpose::tensor ? use_.in_use : use_.scratch;
   }
+
+  static inline std::atomic<MemoryPool*> made_{nullptr};
 
   std::mutex mutex_;
   BlockCache cache_;

@@ -1,5 +1,4 @@
 // Adds the options that generate and compare share.
-#include <cstdlib>
 #include <random>
 
 #include <cli/options/arguments.hpp>
@@ -101,10 +100,7 @@ void RunOptions::tell_device(const families::ChosenDevice& chosen) const {
 }
 
 void set_threads(const std::optional<int>& threads) {
-  if (!threads) return;
-  // The library looks at the variable as it makes its pool, which is before it can be told a number.
-  ::setenv("PRECAST_THREADS", std::to_string(*threads).c_str(), 1);
-  host::set_threads(*threads);
+  if (threads) host::set_threads(*threads);
 }
 
 CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optional<int>& value, int low,
