@@ -33,16 +33,16 @@ class StepUnder final : public AttentionStep {
   void forward() override {
     out_ = Tensor<Activation>(shape_);
     log_sums_ = Tensor<f32>(Shape{shape_[0], 1, shape_[1]});
-    attention_with_log_sums_into<P, WithoutBias>(q_, k_, v_, options, out_.view(), log_sums_.view());
+    attention_with_log_sums_into<P, WithoutBias>(q_, k_, v_, options_, out_.view(), log_sums_.view());
   }
   void backward() override {
     Tensor<Gradient> dq(shape_), dk(shape_), dv(shape_);
-    attention_gradient_into<P, WithoutBias>(dout_, q_, k_, v_, out_, std::as_const(log_sums_).view(), options,
-                                            dq.view(), dk.view(), dv.view());
+    attention_gradient_into<P, WithoutBias>(dout_, q_, k_, v_, out_, std::as_const(log_sums_).view(),
+                                            options_, dq.view(), dk.view(), dv.view());
   }
 
  private:
-  static constexpr AttentionOptions options{.heads = 1};
+  const AttentionOptions options_{.heads = 1};
 
   /// Numbers from -1 to 1 without a pattern.
   template <ScalarDtype T>
