@@ -66,6 +66,7 @@ static_assert(in_one_precision<Policy<Storage<fp8_e5m2>, Upcast<Conv>, Flash>>()
               !in_one_precision<Policy<Storage<f16>, Downcast<Norm>>>());
 static_assert(!preset_named("automatic") && !preset_named(""));
 static_assert(precision_named("bf16") == precision_of<bf16> && !precision_named("float32"));
+static_assert(is_path_precision(precision_of<f16>) && bytes_of(precision_of<f16>) == 2);
 
 }  // namespace
 
@@ -167,6 +168,18 @@ TEST_CASE("a choice that is no path has one that does all that it asks for") {
     CHECK((nearest == asked) == is_path(choice));
     CHECK(is_path(choice) ==
           !(asked.options.upcast_conv && asked.options.upcast_attention != asked.options.upcast_matmul));
+  }
+}
+
+TEST_CASE("a precision that stands for an added preset is no path, and has neither name nor size") {
+  for (const std::size_t place : {all_precisions.size(), first_added_precision, std::size_t{255}}) {
+    const auto precision = static_cast<Precision>(place);
+    CHECK_FALSE(is_path_precision(precision));
+    CHECK_THROWS_WITH(to_string(precision), Catch::StartsWith("precision " + std::to_string(place) +
+                                                              " is none of PathDtypes (from 128 on"));
+    CHECK_THROWS_AS(bytes_of(precision), Error);
+    CHECK_FALSE(path_compiled({.precision = precision}));
+    CHECK_THROWS_AS(require_path({.precision = precision}), Error);
   }
 }
 

@@ -44,7 +44,9 @@ constexpr PolicyChoice nearest_path(const PolicyChoice& choice) {
 }
 
 /// Whether a choice, without options that change nothing, is a path that a build can hold.
-constexpr bool is_path(const PolicyChoice& choice) { return nearest_path(choice) == choice.normalised(); }
+constexpr bool is_path(const PolicyChoice& choice) {
+  return is_path_precision(choice.precision) && nearest_path(choice) == choice.normalised();
+}
 
 /// "Policy<Storage<bf16>, Upcast<Attention>, Flash>": the C++ spelling of a choice.
 inline std::string to_string(const PolicyChoice& choice) {

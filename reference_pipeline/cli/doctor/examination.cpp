@@ -163,7 +163,7 @@ families::Role role_of(const families::Family& family, std::string_view path) {
 
 FloatFormat format_of(Precision precision) {
   constexpr auto formats = formats_of(static_cast<const PathDtypes*>(nullptr));
-  return formats[static_cast<std::size_t>(precision)];
+  return formats[place_in_path_dtypes(precision)];
 }
 
 double Examination::headroom() const {
