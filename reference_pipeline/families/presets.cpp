@@ -9,9 +9,6 @@ namespace precast::families {
 
 namespace {
 
-/// Precisions from here on stand for added presets.
-constexpr std::size_t first_added = 128;
-static_assert(all_precisions.size() < first_added);
 constexpr std::size_t most_added = 64;
 
 std::vector<AddedPreset>& added() {
@@ -19,10 +16,10 @@ std::vector<AddedPreset>& added() {
   return presets;
 }
 
-/// The first place that no preset has.
-Precision free_place() {
-  for (std::size_t place = first_added; place < first_added + most_added; ++place)
-    if (const auto precision = static_cast<Precision>(place);
+/// The first precision that stands for no preset yet.
+Precision free_precision() {
+  for (std::size_t i = 0; i < most_added; ++i)
+    if (const auto precision = static_cast<Precision>(first_added_precision + i);
         std::ranges::none_of(added(), [&](const auto& p) { return p.choice.precision == precision; }))
       return precision;
   throw Error("no more than " + std::to_string(most_added) + " presets can be added to a program");
@@ -33,7 +30,7 @@ Precision free_place() {
 PresetAddition::PresetAddition(AddedPreset preset) : name_(preset.name) {
   if (name_ == "auto" || find_preset(name_) || precision_named(name_))
     throw Error("preset '" + std::string(name_) + "' is there already: choose another name");
-  preset.choice = {.precision = free_place()};
+  preset.choice = {.precision = free_precision()};
   added().push_back(std::move(preset));
 }
 

@@ -23,7 +23,7 @@ struct AddedPreset {
   GradientTable gradients;
   double bytes_per_value = 0;
   std::span<const FamilyModels* const> (*models)() = nullptr;  ///< for the CPU
-  PolicyChoice choice{};  ///< what stands for it; its precision is none of PathDtypes
+  PolicyChoice choice{};  ///< what stands for it; its precision is from first_added_precision on
 };
 
 /// Adds a preset for as long as this lives; PresetRegistration (families/preset_registration.hpp) makes one

@@ -58,7 +58,8 @@ HostTensor<f32> without_noise(HostView<const f32> before, sampling::NoiseMix fro
 PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of, VaeHalf half) const {
   const PolicyChoice asked = choices.vae.normalised();
   if (!of.folder.is_xl() || !of.folder.vae.force_upcast) return asked;
-  const PolicyChoice wide = PolicyChoice{.precision = precision_of<f32>, .flash = asked.flash}.normalised();
+  const PolicyChoice wide =
+      PolicyChoice{.precision = precision_of<f32>, .options = asked.options}.normalised();
   const bool overflows = asked.precision == precision_of<f16>;
   return overflows || (half == VaeHalf::encoder && path_compiled(wide)) ? wide : asked;
 }

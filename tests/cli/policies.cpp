@@ -41,20 +41,21 @@ TEST_CASE("a precision without a preset is a plain policy") {
   CHECK_FALSE(options.automatic());
   CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>});
   options.added.upcast_attention = true;
-  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>, .upcast_attention = true});
+  CHECK(resolved(options, fast) ==
+        PolicyChoice{.precision = precision_of<f16>, .options = {.upcast_attention = true}});
 }
 
 TEST_CASE("a precision changes a preset and keeps its other options") {
   PolicyOptions options;
   options.preset = "fast";
   options.precision = precision_of<f16>;
-  CHECK(resolved(options, {}) == PolicyChoice{.precision = precision_of<f16>, .flash = true});
+  CHECK(resolved(options, {}) == PolicyChoice{.precision = precision_of<f16>, .options = {.flash = true}});
   options.preset = "memory";
   options.precision = precision_of<bf16>;
   options.no_flash = true;
   options.added.upcast_matmul = true;
-  CHECK(resolved(options, {}) ==
-        PolicyChoice{.precision = precision_of<bf16>, .upcast_attention = true, .upcast_matmul = true});
+  CHECK(resolved(options, {}) == PolicyChoice{.precision = precision_of<bf16>,
+                                              .options = {.upcast_attention = true, .upcast_matmul = true}});
 }
 
 TEST_CASE("without preset and precision the machine decides") {
@@ -68,7 +69,7 @@ TEST_CASE("without preset and precision the machine decides") {
   options.no_flash = false;
   options.precision = precision_of<f16>;  // of what auto chose, whose other options stay
   CHECK(options.automatic());
-  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>, .flash = true});
+  CHECK(resolved(options, fast) == PolicyChoice{.precision = precision_of<f16>, .options = {.flash = true}});
 }
 
 TEST_CASE("components take their own precision over the rest") {
@@ -79,7 +80,8 @@ TEST_CASE("components take their own precision over the rest") {
   const families::ComponentChoices choices = resolved_components(options, {});
   CHECK(choices.denoiser == memory);
   CHECK(choices.vae == PolicyChoice{.precision = precision_of<f32>});  // f32 has nothing to cast up
-  CHECK(choices.text_encoder == PolicyChoice{.precision = precision_of<bf16>, .upcast_attention = true});
+  CHECK(choices.text_encoder ==
+        PolicyChoice{.precision = precision_of<bf16>, .options = {.upcast_attention = true}});
   CHECK(policy_text(choices) == "transformer memory, text bf16+upcast-attention, vae quality");
 }
 
@@ -132,10 +134,9 @@ TEST_CASE("casts that no path has together are told with the cast to add") {
   CHECK_THROWS_AS(resolved(options, fast), UsageError);
   CHECK_THROWS_AS(resolved_components(options, fast), UsageError);
   options.added.upcast_attention = true;
-  CHECK(resolved_components(options, fast).vae == PolicyChoice{.precision = precision_of<f16>,
-                                                               .upcast_attention = true,
-                                                               .upcast_matmul = true,
-                                                               .upcast_conv = true});
+  CHECK(resolved_components(options, fast).vae ==
+        PolicyChoice{.precision = precision_of<f16>,
+                     .options = {.upcast_attention = true, .upcast_matmul = true, .upcast_conv = true}});
   options.vae = precision_of<f32>;
   CHECK(resolved_components(options, fast).vae == PolicyChoice{precision_of<f32>});
 }

@@ -108,7 +108,8 @@ TEST_CASE("a dry run of each component takes what the component takes, under eve
   for (const PolicyChoice& choice : compiled_choices()) {
     // Few tokens, where weights weigh most; many, where results do, for policies that cast nothing or all.
     check_components(model, choice, {77, 64, 12, 16});
-    const int casts = choice.upcast_attention + choice.upcast_matmul + choice.upcast_conv;
+    const int casts =
+        choice.options.upcast_attention + choice.options.upcast_matmul + choice.options.upcast_conv;
     if (casts == 0 || casts == 3) check_components(model, choice, {77, 512, 20, 28});
   }
 }
@@ -130,7 +131,7 @@ TEST_CASE("a whole run stays within its estimate", "[many_runs]") {
 
 TEST_CASE("what does not fit is refused before anything is loaded, in one line that helps") {
   for (const PolicyChoice& choice : f32_choices()) {
-    if (choice.flash) continue;
+    if (choice.options.flash) continue;
     // 16 million tokens, and 268 million pixels.
     const auto pipeline = open_golden("dev_f32", choice);
     flux::Request request;

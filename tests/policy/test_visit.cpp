@@ -24,7 +24,7 @@ std::vector<PolicyChoice> every_choice() {
       for (const bool attention : {false, true})
         for (const bool matmul : {false, true})
           for (const bool conv : {false, true})
-            choices.push_back({precision, flash, attention, matmul, conv});
+            choices.push_back({precision, {flash, attention, matmul, conv}});
   return choices;
 }
 
@@ -49,9 +49,9 @@ template <class P>
 constexpr bool preset_is(std::string_view name) {
   const PolicyChoice choice = preset_named(name)->choice;
   using S = typename P::storage;
-  return to_string(choice.precision) == dtype_traits<S>::name && choice.flash == P::flash &&
-         choice.upcast_attention == P::template upcasts<Attention> &&
-         choice.upcast_matmul == P::template upcasts<Matmul>;
+  return to_string(choice.precision) == dtype_traits<S>::name && choice.options.flash == P::flash &&
+         choice.options.upcast_attention == P::template upcasts<Attention> &&
+         choice.options.upcast_matmul == P::template upcasts<Matmul>;
 }
 static_assert(preset_is<presets::Quality>("quality"));
 static_assert(preset_is<presets::Balanced>("balanced"));
@@ -66,6 +66,7 @@ static_assert(in_one_precision<Policy<Storage<fp8_e5m2>, Upcast<Conv>, Flash>>()
               !in_one_precision<Policy<Storage<f16>, Downcast<Norm>>>());
 static_assert(!preset_named("automatic") && !preset_named(""));
 static_assert(precision_named("bf16") == precision_of<bf16> && !precision_named("float32"));
+static_assert(is_path_precision(precision_of<f16>) && bytes_of(precision_of<f16>) == 2);
 
 }  // namespace
 
@@ -74,16 +75,17 @@ TEST_CASE("a path's choice and its policy say the same") {
     using Path = decltype(path);
     using P = typename Path::policy;
     CHECK(dtype_traits<typename P::storage>::name == to_string(Path::choice.precision));
-    CHECK(P::flash == Path::choice.flash);
-    CHECK(P::template upcasts<Attention> == Path::choice.upcast_attention);
-    CHECK(P::template upcasts<Matmul> == Path::choice.upcast_matmul);
-    CHECK(P::template upcasts<Conv> == Path::choice.upcast_conv);
+    CHECK(P::flash == Path::choice.options.flash);
+    CHECK(P::template upcasts<Attention> == Path::choice.options.upcast_attention);
+    CHECK(P::template upcasts<Matmul> == Path::choice.options.upcast_matmul);
+    CHECK(P::template upcasts<Conv> == Path::choice.options.upcast_conv);
     CHECK(choice_of<P>() == Path::choice);
-    CHECK(std::is_same_v<WithoutUpcastConv<P>, typename PolicyPath<PolicyChoice{
-                                                   .precision = Path::choice.precision,
-                                                   .flash = Path::choice.flash,
-                                                   .upcast_attention = Path::choice.upcast_attention,
-                                                   .upcast_matmul = Path::choice.upcast_matmul}>::policy>);
+    CHECK(std::is_same_v<WithoutUpcastConv<P>,
+                         typename PolicyPath<PolicyChoice{
+                             .precision = Path::choice.precision,
+                             .options = {.flash = Path::choice.options.flash,
+                                         .upcast_attention = Path::choice.options.upcast_attention,
+                                         .upcast_matmul = Path::choice.options.upcast_matmul}}>::policy>);
     CHECK(Path::choice.normalised() == Path::choice);
   });
 }
@@ -159,33 +161,46 @@ TEST_CASE("a choice that is no path has one that does all that it asks for") {
     const PolicyChoice asked = choice.normalised(), nearest = nearest_path(choice);
     CHECK(is_path(nearest));
     CHECK(nearest.precision == choice.precision);
-    CHECK(nearest.flash == choice.flash);
-    CHECK(nearest.upcast_conv == asked.upcast_conv);
-    CHECK(nearest.upcast_attention >= asked.upcast_attention);
-    CHECK(nearest.upcast_matmul >= asked.upcast_matmul);
+    CHECK(nearest.options.flash == choice.options.flash);
+    CHECK(nearest.options.upcast_conv == asked.options.upcast_conv);
+    CHECK(nearest.options.upcast_attention >= asked.options.upcast_attention);
+    CHECK(nearest.options.upcast_matmul >= asked.options.upcast_matmul);
     CHECK((nearest == asked) == is_path(choice));
-    CHECK(is_path(choice) == !(asked.upcast_conv && asked.upcast_attention != asked.upcast_matmul));
+    CHECK(is_path(choice) ==
+          !(asked.options.upcast_conv && asked.options.upcast_attention != asked.options.upcast_matmul));
+  }
+}
+
+TEST_CASE("a precision that stands for an added preset is no path, and has neither name nor size") {
+  for (const std::size_t place : {all_precisions.size(), first_added_precision, std::size_t{255}}) {
+    const auto precision = static_cast<Precision>(place);
+    CHECK_FALSE(is_path_precision(precision));
+    CHECK_THROWS_WITH(to_string(precision), Catch::StartsWith("precision " + std::to_string(place) +
+                                                              " is none of PathDtypes (from 128 on"));
+    CHECK_THROWS_AS(bytes_of(precision), Error);
+    CHECK_FALSE(path_compiled({.precision = precision}));
+    CHECK_THROWS_AS(require_path({.precision = precision}), Error);
   }
 }
 
 TEST_CASE("choices are spelled as C++") {
-  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .upcast_conv = true}) ==
+  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .options = {.upcast_conv = true}}) ==
         "Policy<Storage<f16>, Upcast<Conv>>");
   CHECK(to_string(PolicyChoice{.precision = precision_of<bf16>,
-                               .flash = true,
-                               .upcast_attention = true,
-                               .upcast_matmul = true,
-                               .upcast_conv = true}) ==
+                               .options = {.flash = true,
+                                           .upcast_attention = true,
+                                           .upcast_matmul = true,
+                                           .upcast_conv = true}}) ==
         "Policy<Storage<bf16>, Upcast<Matmul, Conv, Attention>, Flash>");
   CHECK(to_string(PolicyChoice{precision_of<f32>}) == "Policy<Storage<f32>>");
-  CHECK(to_string(PolicyChoice{.precision = precision_of<bf16>, .flash = true}) ==
+  CHECK(to_string(PolicyChoice{.precision = precision_of<bf16>, .options = {.flash = true}}) ==
         "Policy<Storage<bf16>, Flash>");
-  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .upcast_attention = true}) ==
+  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .options = {.upcast_attention = true}}) ==
         "Policy<Storage<f16>, Upcast<Attention>>");
   CHECK(
-      to_string(PolicyChoice{
-          .precision = precision_of<f16>, .flash = true, .upcast_attention = true, .upcast_matmul = true}) ==
+      to_string(PolicyChoice{.precision = precision_of<f16>,
+                             .options = {.flash = true, .upcast_attention = true, .upcast_matmul = true}}) ==
       "Policy<Storage<f16>, Upcast<Matmul, Attention>, Flash>");
-  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .upcast_matmul = true}) ==
+  CHECK(to_string(PolicyChoice{.precision = precision_of<f16>, .options = {.upcast_matmul = true}}) ==
         "Policy<Storage<f16>, Upcast<Matmul>>");
 }

@@ -16,7 +16,7 @@
 namespace precast::testing {
 
 inline constexpr PolicyChoice quality{.precision = precision_of<f32>};
-inline constexpr PolicyChoice balanced{.precision = precision_of<f32>, .flash = true};
+inline constexpr PolicyChoice balanced{.precision = precision_of<f32>, .options = {.flash = true}};
 
 /// Every choice that this build holds, in the order of CompiledPaths.
 inline std::vector<PolicyChoice> compiled_choices() {

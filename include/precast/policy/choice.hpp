@@ -2,11 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <string_view>
 #include <type_traits>
 
+#include <precast/policy/choice_options.hpp>
 #include <precast/policy/op_class.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/path_dtypes.hpp>
@@ -17,73 +16,47 @@ namespace precast {
 /// What the command line can ask of one component.
 struct PolicyChoice {
   Precision precision = precision_of<f32>;
-  bool flash = false;
-  bool upcast_attention = false;
-  bool upcast_matmul = false;
-  bool upcast_conv = false;
+  ChoiceOptions options{};
 
   friend constexpr bool operator==(const PolicyChoice&, const PolicyChoice&) = default;
 
   /// The same choice without options that change nothing: f32 has nothing to cast up to.
   constexpr PolicyChoice normalised() const {
-    if (precision == precision_of<f32>) return {.precision = precision, .flash = flash};
+    if (precision == precision_of<f32>) return {.precision = precision, .options = {.flash = options.flash}};
     return *this;
   }
   /// The same choice for a part of a model that has no convolutions.
   constexpr PolicyChoice without_upcast_conv() const {
     PolicyChoice without = *this;
-    without.upcast_conv = false;
+    without.options.upcast_conv = false;
     return without;
   }
 };
-
-/// An op class that a choice can cast up.
-struct ChoiceCast {
-  bool PolicyChoice::*wanted;
-  std::string_view name;  ///< in options and paths: "attention"
-  std::string_view op;    ///< "Attention"
-};
-
-/// All of them, in the order in which texts name them.
-inline constexpr std::array choice_casts{
-    ChoiceCast{&PolicyChoice::upcast_attention, "attention", Attention::name},
-    ChoiceCast{&PolicyChoice::upcast_matmul, "matmul", Matmul::name},
-    ChoiceCast{&PolicyChoice::upcast_conv, "conv", Conv::name}};
-
-namespace detail {
-
-/// Calls `visitor(Op{}, cast)` for each cast in the order of the op table, which types and paths follow.
-template <class Visitor>
-constexpr void for_each_cast(Visitor&& visitor) {
-  AllOpClasses::for_each([&]<class Op>(Op op) {
-    for (const ChoiceCast& cast : choice_casts)
-      if (cast.op == Op::name) visitor(op, cast);
-  });
-}
-
-}  // namespace detail
 
 /// The path that does what a choice asks for, and least besides. Convolutions are cast up alone, or with both
 /// attention and linear layers: with one of these, the other is added. All other choices are paths.
 constexpr PolicyChoice nearest_path(const PolicyChoice& choice) {
   PolicyChoice path = choice.normalised();
-  if (path.upcast_conv)
-    path.upcast_attention = path.upcast_matmul = path.upcast_attention || path.upcast_matmul;
+  ChoiceOptions& options = path.options;
+  if (options.upcast_conv)
+    options.upcast_attention = options.upcast_matmul = options.upcast_attention || options.upcast_matmul;
   return path;
 }
 
 /// Whether a choice, without options that change nothing, is a path that a build can hold.
-constexpr bool is_path(const PolicyChoice& choice) { return nearest_path(choice) == choice.normalised(); }
+constexpr bool is_path(const PolicyChoice& choice) {
+  return is_path_precision(choice.precision) && nearest_path(choice) == choice.normalised();
+}
 
 /// "Policy<Storage<bf16>, Upcast<Attention>, Flash>": the C++ spelling of a choice.
 inline std::string to_string(const PolicyChoice& choice) {
   std::string text = "Policy<Storage<" + std::string(to_string(choice.precision)) + ">";
   std::string casts;
   detail::for_each_cast([&](auto, const ChoiceCast& cast) {
-    if (choice.*cast.wanted) casts.append(casts.empty() ? "" : ", ").append(cast.op);
+    if (choice.options.*cast.wanted) casts.append(casts.empty() ? "" : ", ").append(cast.op);
   });
   if (!casts.empty()) text += ", Upcast<" + casts + ">";
-  return text + (choice.flash ? ", Flash>" : ">");
+  return text + (choice.options.flash ? ", Flash>" : ">");
 }
 
 /// Whether a policy is what a choice can say: one dtype for storage and compute, with the activations that go
@@ -109,9 +82,9 @@ constexpr PolicyChoice choice_of() {
   static_assert(in_one_precision<P>() && PathDtype<T>,
                 "The pipeline is compiled for policies of one precision of PathDtypes, with Flash and "
                 "Upcast<Attention, Matmul, Conv>.");
-  PolicyChoice choice{.precision = precision_of<T>, .flash = P::flash};
+  PolicyChoice choice{.precision = precision_of<T>, .options = {.flash = P::flash}};
   detail::for_each_cast(
-      [&]<class Op>(Op, const ChoiceCast& cast) { choice.*cast.wanted = P::template upcasts<Op>; });
+      [&]<class Op>(Op, const ChoiceCast& cast) { choice.options.*cast.wanted = P::template upcasts<Op>; });
   return choice;
 }
 

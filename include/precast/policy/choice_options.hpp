@@ -1,4 +1,5 @@
-// The options in a policy's name, "+upcast-attention+flash": how they are written and read.
+// What a choice can ask for beside a precision: flash and casts, and how a policy's name says them,
+// "+upcast-attention+flash".
 #pragma once
 
 #include <array>
@@ -6,19 +7,55 @@
 #include <optional>
 #include <string_view>
 
-#include <precast/policy/choice.hpp>
+#include <precast/policy/op_class.hpp>
 
 namespace precast {
 
+/// What is asked for beside a precision; by default nothing.
+struct ChoiceOptions {
+  bool flash = false;
+  bool upcast_attention = false;
+  bool upcast_matmul = false;
+  bool upcast_conv = false;
+
+  friend constexpr bool operator==(const ChoiceOptions&, const ChoiceOptions&) = default;
+};
+
+/// An op class that a choice can cast up.
+struct ChoiceCast {
+  bool ChoiceOptions::*wanted;
+  std::string_view name;  ///< in options and paths: "attention"
+  std::string_view op;    ///< "Attention"
+};
+
+/// All of them, in the order in which texts name them.
+inline constexpr std::array choice_casts{
+    ChoiceCast{&ChoiceOptions::upcast_attention, "attention", Attention::name},
+    ChoiceCast{&ChoiceOptions::upcast_matmul, "matmul", Matmul::name},
+    ChoiceCast{&ChoiceOptions::upcast_conv, "conv", Conv::name}};
+
+namespace detail {
+
+/// Calls `visitor(Op{}, cast)` for each cast in the order of the op table, which types and paths follow.
+template <class Visitor>
+constexpr void for_each_cast(Visitor&& visitor) {
+  AllOpClasses::for_each([&]<class Op>(Op op) {
+    for (const ChoiceCast& cast : choice_casts)
+      if (cast.op == Op::name) visitor(op, cast);
+  });
+}
+
+}  // namespace detail
+
 /// Calls `put` with the parts of what a policy's name says after its first word: "+upcast-attention+flash".
 template <class Put>
-constexpr void spell_options(const PolicyChoice& choice, Put&& put) {
+constexpr void spell_options(const ChoiceOptions& options, Put&& put) {
   for (const ChoiceCast& cast : choice_casts)
-    if (choice.*cast.wanted) {
+    if (options.*cast.wanted) {
       put(std::string_view("+upcast-"));
       put(cast.name);
     }
-  if (choice.flash) put(std::string_view("+flash"));
+  if (options.flash) put(std::string_view("+flash"));
 }
 
 /// An option that does not fit into a policy's name.
@@ -27,16 +64,16 @@ struct UnfitOption {
   std::string_view earlier;  ///< the one before that it repeats or contradicts; empty where it is no option
 };
 
-/// A choice with a name's options, up to the first that does not fit, if any.
-struct ChoiceRead {
-  PolicyChoice choice;
+/// A name's options, up to the first that does not fit, if any.
+struct OptionsRead {
+  ChoiceOptions options;
   std::optional<UnfitOption> unfit;
 };
 
-/// Adds to a choice what a policy's name says after its first word: any of +upcast-attention, +upcast-matmul,
+/// Adds to options what a policy's name says after its first word: any of +upcast-attention, +upcast-matmul,
 /// +upcast-conv, and +flash or +no-flash, each once.
-constexpr ChoiceRead read_options(std::string_view name, const PolicyChoice& choice) {
-  ChoiceRead read{choice, {}};
+constexpr OptionsRead read_options(std::string_view name, const ChoiceOptions& options) {
+  OptionsRead read{options, {}};
   constexpr std::string_view upcast = "upcast-";
   constexpr std::size_t casts = choice_casts.size();
   std::array<std::string_view, casts + 1> given{};  // by cast, and that of flash
@@ -56,7 +93,7 @@ constexpr ChoiceRead read_options(std::string_view name, const PolicyChoice& cho
       read.unfit = UnfitOption{option, given[kind]};
     } else {
       given[kind] = option;
-      (of_flash ? read.choice.flash : read.choice.*choice_casts[kind].wanted) = option != "no-flash";
+      (of_flash ? read.options.flash : read.options.*choice_casts[kind].wanted) = option != "no-flash";
     }
   }
   return read;

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
 
 namespace precast {
 
@@ -18,8 +20,11 @@ namespace precast {
 /// the one list: names, paths, instances, the command line and CMake follow from it.
 using PathDtypes = std::tuple<f32, bf16, f16>;
 
-/// A place in that list.
+/// A place in that list. Values from first_added_precision on are no places: each stands for a preset that a
+/// program adds, whose dtypes only its registration knows (families/presets.hpp of the pipeline).
 enum class Precision : std::uint8_t {};
+inline constexpr std::size_t first_added_precision = 128;
+static_assert(std::tuple_size_v<PathDtypes> <= first_added_precision);
 
 namespace detail {
 
@@ -66,13 +71,29 @@ inline constexpr std::array all_precisions =
 /// Their names, in the same order.
 inline constexpr std::array precision_names = detail::names_in(detail::path_dtypes);
 
-constexpr std::string_view to_string(Precision precision) {
-  return precision_names[static_cast<std::size_t>(precision)];
+/// Whether a precision is a place in the list.
+constexpr bool is_path_precision(Precision precision) {
+  return static_cast<std::size_t>(precision) < all_precisions.size();
 }
 
-/// Bytes of a value.
+/// Its place. Throws Error for a precision that is none.
+constexpr std::size_t place_in_path_dtypes(Precision precision) {
+  const auto place = static_cast<std::size_t>(precision);
+  if (!is_path_precision(precision))
+    throw Error("precision " + std::to_string(place) + " is none of PathDtypes (from " +
+                std::to_string(first_added_precision) +
+                " on it stands for an added preset): ask is_path_precision first");
+  return place;
+}
+
+/// The name of its dtype. Throws as place_in_path_dtypes does.
+constexpr std::string_view to_string(Precision precision) {
+  return precision_names[place_in_path_dtypes(precision)];
+}
+
+/// Bytes of a value. Throws as place_in_path_dtypes does.
 constexpr std::size_t bytes_of(Precision precision) {
-  return detail::sizes_in(detail::path_dtypes)[static_cast<std::size_t>(precision)];
+  return detail::sizes_in(detail::path_dtypes)[place_in_path_dtypes(precision)];
 }
 
 /// The precision of that name, or nothing.

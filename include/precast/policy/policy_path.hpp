@@ -27,18 +27,18 @@ struct JoinedUpcasts<Upcast<Ops...>, Upcast<Others...>, Rest...>
     : JoinedUpcasts<Upcast<Ops..., Others...>, Rest...> {};
 
 template <OpClass Op>
-constexpr bool casts_up(const PolicyChoice& choice) {
+constexpr bool casts_up(const ChoiceOptions& options) {
   bool up = false;
-  for (const ChoiceCast& cast : choice_casts) up = up || (cast.op == Op::name && choice.*cast.wanted);
+  for (const ChoiceCast& cast : choice_casts) up = up || (cast.op == Op::name && options.*cast.wanted);
   return up;
 }
-template <PolicyChoice Choice, class Classes>
+template <ChoiceOptions Options, class Classes>
 struct UpcastsOf;
-template <PolicyChoice Choice, class... Ops>
-struct UpcastsOf<Choice, OpClasses<Ops...>>
-    : JoinedUpcasts<std::conditional_t<casts_up<Ops>(Choice), Upcast<Ops>, Upcast<>>...> {};
-template <PolicyChoice Choice>
-using UpcastFor = typename UpcastsOf<Choice, AllOpClasses>::type;
+template <ChoiceOptions Options, class... Ops>
+struct UpcastsOf<Options, OpClasses<Ops...>>
+    : JoinedUpcasts<std::conditional_t<casts_up<Ops>(Options), Upcast<Ops>, Upcast<>>...> {};
+template <ChoiceOptions Options>
+using UpcastFor = typename UpcastsOf<Options, AllOpClasses>::type;
 
 template <bool UsesFlash, class StorageOption, class UpcastOption>
 struct PolicyFor {
@@ -61,8 +61,8 @@ struct PolicyPath {
   static constexpr PolicyChoice used = Choice.normalised();
 
  public:
-  using policy = typename detail::PolicyFor<used.flash, Storage<precision_type<used.precision>>,
-                                            detail::UpcastFor<used>>::type;
+  using policy = typename detail::PolicyFor<used.options.flash, Storage<precision_type<used.precision>>,
+                                            detail::UpcastFor<used.options>>::type;
 };
 
 /// Calls `visitor` with each choice that is a path, whether this build holds it or not: every precision, with
@@ -76,10 +76,10 @@ constexpr void for_each_choice(Visitor&& visitor) {
         for (const bool attention : {false, true})
           for (const bool matmul : {false, true})
             if (const PolicyChoice choice{.precision = precision,
-                                          .flash = flash,
-                                          .upcast_attention = attention,
-                                          .upcast_matmul = matmul,
-                                          .upcast_conv = conv};
+                                          .options = {.flash = flash,
+                                                      .upcast_attention = attention,
+                                                      .upcast_matmul = matmul,
+                                                      .upcast_conv = conv}};
                 nearest_path(choice) == choice)
               visitor(choice);
 }
@@ -111,11 +111,11 @@ template <class Put>
 constexpr void spell_path(const PolicyChoice& choice, Put&& put) {
   put(to_string(choice.precision));
   detail::for_each_cast([&](auto, const ChoiceCast& cast) {
-    if (!(choice.*cast.wanted)) return;
+    if (!(choice.options.*cast.wanted)) return;
     put(std::string_view("_upcast_"));
     put(cast.name);
   });
-  if (choice.flash) put(std::string_view("_flash"));
+  if (choice.options.flash) put(std::string_view("_flash"));
 }
 
 /// The choice of the path of that name, or nothing.

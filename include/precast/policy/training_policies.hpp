@@ -52,10 +52,10 @@ using Fp8 = Regime<"fp8", true, true, Storage<f32>, Compute<fp8_e4m3>>;
 using TrainingRegimes = std::tuple<regimes::F32, regimes::NaiveF16, regimes::AmpF16, regimes::AmpBf16,
                                    regimes::Bf16, regimes::F16, regimes::Fp8>;
 
-/// A policy of training at run time: a place in that list, and what is added.
+/// A policy of training at run time: a place in that list, and what is added to it.
 struct TrainingChoice {
   std::size_t regime = 0;
-  PolicyChoice added{};  ///< flash, and casts of attention and linear layers; its precision says nothing
+  ChoiceOptions options{};  ///< all but upcast_conv
 
   friend constexpr bool operator==(const TrainingChoice&, const TrainingChoice&) = default;
 };
@@ -74,8 +74,8 @@ inline constexpr std::array regime_facts = facts_of(static_cast<const TrainingRe
 
 constexpr bool is_policy(const TrainingChoice& choice) {
   const RegimeFacts& facts = regime_facts[choice.regime];
-  const PolicyChoice without_casts{.flash = choice.added.flash};
-  return (facts.can_upcast || choice.added == without_casts) && (facts.can_flash || !choice.added.flash);
+  const ChoiceOptions without_casts{.flash = choice.options.flash};
+  return (facts.can_upcast || choice.options == without_casts) && (facts.can_flash || !choice.options.flash);
 }
 
 }  // namespace detail
@@ -84,7 +84,7 @@ constexpr bool is_policy(const TrainingChoice& choice) {
 template <class Put>
 constexpr void spell_training_choice(const TrainingChoice& choice, Put&& put) {
   put(detail::regime_facts[choice.regime].name);
-  spell_options(choice.added, put);
+  spell_options(choice.options, put);
 }
 inline std::string to_string(const TrainingChoice& choice) {
   std::string text;
@@ -97,19 +97,18 @@ inline std::string to_string(const TrainingChoice& choice) {
 /// none.
 constexpr std::optional<TrainingChoice> training_choice_named(std::string_view text) {
   std::string_view base = text.substr(0, text.find('+'));
-  PolicyChoice added;
+  ChoiceOptions options;
   if (const auto preset = preset_named(base)) {
     base = to_string(preset->choice.precision);
-    added = preset->choice;
-    added.precision = {};
+    options = preset->choice.options;
   }
-  const ChoiceRead read = read_options(text, added);
-  TrainingChoice choice{.regime = detail::regime_facts.size(), .added = read.choice};
+  const OptionsRead read = read_options(text, options);
+  TrainingChoice choice{.regime = detail::regime_facts.size(), .options = read.options};
   for (std::size_t regime = 0; regime < detail::regime_facts.size(); ++regime)
     if (detail::regime_facts[regime].name == base) choice.regime = regime;
-  if (choice.regime == detail::regime_facts.size() || read.unfit || read.choice.upcast_conv)
+  if (choice.regime == detail::regime_facts.size() || read.unfit || read.options.upcast_conv)
     return std::nullopt;
-  if (base == regimes::F32::name) choice.added = {.flash = choice.added.flash};
+  if (base == regimes::F32::name) choice.options = {.flash = choice.options.flash};
   if (!detail::is_policy(choice)) return std::nullopt;
   return choice;
 }
@@ -142,10 +141,10 @@ namespace detail {
 
 template <TrainingChoice Choice>
 struct TrainingPolicyType {
-  using Upcasts = UpcastFor<Choice.added>;
+  using Upcasts = UpcastFor<Choice.options>;
   template <class Regime>
   static consteval auto policy() {
-    if constexpr (Choice.added.flash)
+    if constexpr (Choice.options.flash)
       return typename Regime::template with<Upcasts, Flash>{};
     else
       return typename Regime::template with<Upcasts>{};
@@ -167,9 +166,9 @@ constexpr void visit_training_choices(std::index_sequence<I...>, Visitor&& visit
   constexpr std::size_t casts = 8;
   const auto visit = [&]<std::size_t Place>(std::integral_constant<std::size_t, Place>) {
     constexpr TrainingChoice choice{.regime = Place / casts,
-                                    .added = {.flash = (Place & 4) != 0,
-                                              .upcast_attention = (Place & 1) != 0,
-                                              .upcast_matmul = (Place & 2) != 0}};
+                                    .options = {.flash = (Place & 4) != 0,
+                                                .upcast_attention = (Place & 1) != 0,
+                                                .upcast_matmul = (Place & 2) != 0}};
     if constexpr (is_policy(choice))
       visitor.template operator()<typename TrainingPolicyType<choice>::type>(choice);
   };

@@ -29,9 +29,9 @@ constexpr auto formats_of(const std::tuple<Dtypes...>*) {
 }
 
 /// Each cast of a choice, and the cure that it is.
-constexpr std::array casts{std::pair(&PolicyChoice::upcast_conv, watch::Cure::upcast_conv),
-                           std::pair(&PolicyChoice::upcast_attention, watch::Cure::upcast_attention),
-                           std::pair(&PolicyChoice::upcast_matmul, watch::Cure::upcast_matmul)};
+constexpr std::array casts{std::pair(&ChoiceOptions::upcast_conv, watch::Cure::upcast_conv),
+                           std::pair(&ChoiceOptions::upcast_attention, watch::Cure::upcast_attention),
+                           std::pair(&ChoiceOptions::upcast_matmul, watch::Cure::upcast_matmul)};
 
 /// The largest number of a precision's format; infinite for the formats of added presets.
 double largest_of(std::string_view dtype) {
@@ -109,10 +109,10 @@ std::optional<PolicyChoice> widened(const PolicyChoice& choice, watch::Cure cure
 /// The same cast for every component that it changes, and those without which no path has it, where this
 /// build has that.
 std::optional<families::ComponentChoices> with_cast(families::ComponentChoices choices,
-                                                    bool PolicyChoice::*cast) {
+                                                    bool ChoiceOptions::*cast) {
   const families::ComponentChoices before = choices;
   for (PolicyChoice* const choice : {&choices.denoiser, &choices.text_encoder, &choices.vae}) {
-    choice->*cast = true;
+    choice->options.*cast = true;
     *choice = nearest_path(*choice);
     if (!path_compiled(*choice)) return std::nullopt;
   }
@@ -124,9 +124,9 @@ std::optional<families::ComponentChoices> with_cast(families::ComponentChoices c
 /// The casts that one set of policies has and another has not, as options.
 std::vector<std::string> added_casts(const families::ComponentChoices& before,
                                      const families::ComponentChoices& after) {
-  const auto has = [](const families::ComponentChoices& choices, bool PolicyChoice::*cast) {
+  const auto has = [](const families::ComponentChoices& choices, bool ChoiceOptions::*cast) {
     return std::ranges::any_of(families::all_roles,
-                               [&](families::Role role) { return choices.of(role).*cast; });
+                               [&](families::Role role) { return choices.of(role).options.*cast; });
   };
   std::vector<std::string> options;
   for (const auto& [cast, cure] : casts)
@@ -163,7 +163,7 @@ families::Role role_of(const families::Family& family, std::string_view path) {
 
 FloatFormat format_of(Precision precision) {
   constexpr auto formats = formats_of(static_cast<const PathDtypes*>(nullptr));
-  return formats[static_cast<std::size_t>(precision)];
+  return formats[place_in_path_dtypes(precision)];
 }
 
 double Examination::headroom() const {

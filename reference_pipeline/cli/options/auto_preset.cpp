@@ -25,7 +25,7 @@ bool cpu_has_bf16() {
 /// natively (without bf16, anything but bf16), then what takes less memory.
 std::tuple<bool, bool, std::size_t> turn_of(const Candidate& candidate, const Machine& machine) {
   const PolicyChoice& choice = candidate.preset.choice;
-  return {!choice.flash, (choice.precision == precision_of<bf16>) != machine.native_bf16,
+  return {!choice.options.flash, (choice.precision == precision_of<bf16>) != machine.native_bf16,
           bytes_of(choice.precision)};
 }
 
@@ -37,8 +37,8 @@ std::string reason_for(const PolicyChoice& choice, std::span<const Candidate> ca
       std::ranges::any_of(candidates, [&](const Candidate& of) { return is_bf16(of.preset.choice); });
   if (is_bf16(choice) && machine.native_bf16) return std::string(machine.what) + " multiplies bf16 natively";
   if (any_bf16 && !machine.native_bf16) return std::string(machine.what) + " has no bf16 of its own";
-  if (choice.flash &&
-      std::ranges::any_of(candidates, [](const Candidate& of) { return !of.preset.choice.flash; }))
+  if (choice.options.flash &&
+      std::ranges::any_of(candidates, [](const Candidate& of) { return !of.preset.choice.options.flash; }))
     return "it stores no attention scores";
   return "its values take " + std::to_string(bytes_of(choice.precision)) + " bytes each";
 }

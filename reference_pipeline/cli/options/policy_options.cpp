@@ -31,10 +31,10 @@ std::string in_words(const PolicyChoice& choice) {
   if (const families::AddedPreset* const added = families::added_preset(choice))
     return std::string(added->summary);
   std::string text(to_string(choice.precision));
-  if (choice.upcast_matmul) text += ", linear layers in f32";
-  if (choice.upcast_conv) text += ", convolutions in f32";
-  if (choice.upcast_attention) text += ", attention in f32";
-  return choice.flash ? text + ", flash attention" : text;
+  if (choice.options.upcast_matmul) text += ", linear layers in f32";
+  if (choice.options.upcast_conv) text += ", convolutions in f32";
+  if (choice.options.upcast_attention) text += ", attention in f32";
+  return choice.options.flash ? text + ", flash attention" : text;
 }
 
 /// "has +flash and +no-flash: give one of them"
@@ -78,17 +78,17 @@ CLI::Option* add_precision(CLI::App& command, const std::string& names, std::opt
       ->type_name(io::joined(precision_names, "|"));
 }
 
-/// A choice with flash and the casts of another beside its own.
-PolicyChoice with_additions(PolicyChoice choice, const PolicyChoice& added) {
-  for (const ChoiceCast& cast : choice_casts) choice.*cast.wanted |= added.*cast.wanted;
-  choice.flash |= added.flash;
-  return choice;
+/// Flash and the casts of either.
+ChoiceOptions with_additions(ChoiceOptions options, const ChoiceOptions& added) {
+  for (const ChoiceCast& cast : choice_casts) options.*cast.wanted |= added.*cast.wanted;
+  options.flash |= added.flash;
+  return options;
 }
 
 PolicyChoice with_flags(PolicyChoice choice, const PolicyOptions& options) {
   if (options.precision) choice.precision = *options.precision;
-  choice = with_additions(choice, options.added);
-  if (options.no_flash) choice.flash = false;
+  choice.options = with_additions(choice.options, options.added);
+  if (options.no_flash) choice.options.flash = false;
   return choice;
 }
 
@@ -97,7 +97,7 @@ void require_is_path(const PolicyChoice& choice) {
   if (families::added_preset(choice) || is_path(choice)) return;
   const PolicyChoice nearest = nearest_path(choice);
   throw UsageError("no path casts up convolutions and " +
-                   std::string(choice.upcast_attention
+                   std::string(choice.options.upcast_attention
                                    ? "attention but not linear layers: add --upcast-matmul"
                                    : "linear layers but not attention: add --upcast-attention") +
                    " (the nearest path is " + policy_text(nearest) + ")");
@@ -106,7 +106,7 @@ void require_is_path(const PolicyChoice& choice) {
 }  // namespace
 
 bool PolicyOptions::empty() const {
-  return preset.empty() && !precision && added == PolicyChoice{} && !no_flash;
+  return preset.empty() && !precision && added == ChoiceOptions{} && !no_flash;
 }
 
 bool PolicyOptions::automatic() const { return preset == "auto" || (preset.empty() && !precision); }
@@ -218,9 +218,10 @@ PolicyChoice parse_policy(const std::string& text) {
     names.insert(names.end(), precision_names.begin(), precision_names.end());
     throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }
-  const ChoiceRead read = read_options(text, choice);
+  const OptionsRead read = read_options(text, choice.options);
   if (read.unfit) throw UsageError("'" + text + "' " + in_words(*read.unfit));
-  choice = read.choice.normalised();
+  choice.options = read.options;
+  choice = choice.normalised();
   require_is_path(choice);
   return choice;
 }
@@ -228,26 +229,26 @@ PolicyChoice parse_policy(const std::string& text) {
 std::string policy_text(const PolicyChoice& choice) {
   if (const std::string_view preset = preset_of(choice); !preset.empty()) return std::string(preset);
   std::string text(families::precision_name(choice));
-  spell_options(choice, [&](std::string_view part) { text += part; });
+  spell_options(choice.options, [&](std::string_view part) { text += part; });
   return text;
 }
 
 std::vector<std::string> policy_arguments(const std::string& text) {
   std::vector<std::string> arguments;
-  const auto flags = [&](const PolicyChoice& choice) {
+  const auto flags = [&](const ChoiceOptions& options) {
     for (const ChoiceCast& cast : choice_casts)
-      if (choice.*cast.wanted) arguments.push_back("--upcast-" + std::string(cast.name));
-    if (choice.flash) arguments.emplace_back("--flash");
+      if (options.*cast.wanted) arguments.push_back("--upcast-" + std::string(cast.name));
+    if (options.flash) arguments.emplace_back("--flash");
   };
   if (text.find(',') == std::string::npos) {
     const PolicyChoice choice = parse_policy(text);
     if (families::find_preset(text)) return {"--preset", text};
     arguments = {"--precision", std::string(families::precision_name(choice))};
-    flags(choice);
+    flags(choice.options);
     return arguments;
   }
   // All components have the same casts, but those of f32, which change nothing, are not said.
-  PolicyChoice together;
+  ChoiceOptions together;
   std::vector<std::pair<std::string, Precision>> precisions;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -258,7 +259,7 @@ std::vector<std::string> policy_arguments(const std::string& text) {
     const PolicyChoice choice = parse_policy(std::string(part.substr(space + 1)));
     if (families::added_preset(choice)) throw UsageError("'" + text + "' names no precisions of components");
     precisions.emplace_back(part.substr(0, space), choice.precision);
-    together = with_additions(together, choice);
+    together = with_additions(together, choice.options);
     begin = end + 1;
   }
   const std::string first(to_string(precisions.front().second));

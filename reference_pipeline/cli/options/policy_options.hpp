@@ -12,6 +12,7 @@
 #include <families/family.hpp>
 
 #include <precast/policy/choice.hpp>
+#include <precast/policy/choice_options.hpp>
 #include <precast/policy/presets.hpp>
 
 namespace precast::cli {
@@ -20,7 +21,7 @@ namespace precast::cli {
 struct PolicyOptions {
   std::string preset;  ///< "" where none was given
   std::optional<Precision> precision;
-  PolicyChoice added;  ///< flash and casts; its precision says nothing
+  ChoiceOptions added;  ///< flash and casts, beside those of the preset
   bool no_flash = false;
   std::optional<Precision> transformer, vae, text;  ///< of single components
   std::optional<Precision> clip, t5;                ///< of single text encoders, over `text`
