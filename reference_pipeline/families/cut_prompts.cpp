@@ -1,9 +1,11 @@
 // Counts the tokens of prompts.
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include <families/cut_prompts.hpp>
+#include <text/lost_words.hpp>
 
 namespace precast::families {
 
@@ -13,7 +15,9 @@ std::vector<CutPrompt> cut_prompts(const Request& request, std::span<const Promp
     for (const PromptReader& reader : readers) {
       at.encoder = reader.name;
       at.tokens = reader.length;
-      at.lost = text::lost_words(prompt, reader.length, reader.tokens);
+      at.lost = text::lost_words(prompt, reader.length, [&](std::string_view text) {
+        return std::ssize(reader.tokenizer.prompt_ids(text, std::numeric_limits<int>::max()));
+      });
       if (!at.lost.empty()) cut.push_back(at);
     }
   };

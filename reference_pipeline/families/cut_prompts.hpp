@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <families/request.hpp>
-#include <text/lost_words.hpp>
+#include <text/tokenizer.hpp>
 
 namespace precast::families {
 
@@ -14,7 +14,7 @@ namespace precast::families {
 struct PromptReader {
   std::string_view name;  ///< "CLIP"
   int length = 0;         ///< the tokens that it reads, special ones in
-  text::CountTokens tokens;
+  const text::Tokenizer& tokenizer;
 };
 
 /// The prompts, and the negative one, that one of the encoders does not read to their end.

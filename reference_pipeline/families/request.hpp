@@ -19,41 +19,48 @@
 
 namespace precast::families {
 
-/// What to make. Unset values come from the model (its precast.json, else what is usual for it).
-struct Request {
-  std::vector<std::string> prompts;        ///< at least one; "" is a prompt
+/// How to make pictures, as far as numbers and names say it. Unset values come from the model (its
+/// precast.json, else what is usual for it).
+struct Settings {
   std::uint64_t seed = 0;                  ///< as torch.Generator("cpu").manual_seed(seed)
-  std::optional<std::uint64_t> seed_step;  ///< picture k has a generator of its own, of seed + k seed_step;
-                                           ///< unset: one generator draws for all, picture after picture
   std::optional<int> steps;                ///< of denoising
   std::optional<double> guidance;          ///< how closely to follow the prompt
   std::optional<int> max_sequence_length;  ///< most tokens of the longest text encoder
   std::optional<int> padding;              ///< tokens that its shorter prompts are filled up to, and longer
                                            ///< ones are not; unset: max_sequence_length
-  std::optional<std::string> negative;     ///< what to keep away from; unset: as the family does
-  double cfg_scale = 1;                    ///< of classifier-free guidance; 1 is without
   std::optional<int> width, height;        ///< pixels
-  int batch = 1;                           ///< pictures per prompt
-  std::optional<image::Image> image;       ///< img2img: the picture to start from
-  image::Fit fit = image::Fit::stretch;    ///< img2img: how that picture takes the size of the new one
-  double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
-  std::optional<image::Encoding> written_as;  ///< what becomes of each picture: for memory's estimate alone
-  bool vae_tiling = false;             ///< the autoencoder works in bands of rows: less memory, more time
-  std::optional<PreviewWish> preview;  ///< who is shown the pictures as they form
-  std::optional<Tensor<f32>> latents;  ///< as the family packs them: used instead of the seed's noise
+  bool vae_tiling = false;                 ///< the autoencoder works in bands of rows: less memory, more time
 
   // What families with samplers and two predictions a step have; `with_defaults` of others leaves it out.
   std::optional<std::string> sampler;      ///< "ddim", "euler_a" …; unset: the model's own
   std::optional<double> eta;               ///< of ddim: how much noise its steps draw, 0 to 1
   std::optional<double> guidance_rescale;  ///< 0 to 1: how far a guided prediction takes the deviation of
                                            ///< the one for the prompt
-  std::optional<image::Image> mask;        ///< inpainting: where it is white, `image` is painted anew
   std::optional<int> clip_skip;  ///< which layer of CLIP prompts are read from, counted from its last, 1;
                                  ///< unset: 1, of XL 2
   std::optional<double> aesthetic_score;           ///< that refiners are told of the picture, 6 where unset
   std::optional<double> negative_aesthetic_score;  ///< and of what to keep away from, 2.5 where unset
-  std::optional<std::filesystem::path> refiner;    ///< a second model, which takes the last steps
-  std::optional<double> refiner_start;             ///< from which part of the noise levels, 0 to 1
+};
+
+/// What to make.
+struct Request : Settings {
+  std::vector<std::string> prompts;        ///< at least one; "" is a prompt
+  std::optional<std::uint64_t> seed_step;  ///< picture k has a generator of its own, of seed + k seed_step;
+                                           ///< unset: one generator draws for all, picture after picture
+  std::optional<std::string> negative;     ///< what to keep away from; unset: as the family does
+  double cfg_scale = 1;                    ///< of classifier-free guidance; 1 is without
+  int batch = 1;                           ///< pictures per prompt
+  std::optional<image::Image> image;       ///< img2img: the picture to start from
+  image::Fit fit = image::Fit::stretch;    ///< img2img: how that picture takes the size of the new one
+  double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
+  std::optional<image::Encoding> written_as;  ///< what becomes of each picture: for memory's estimate alone
+  std::optional<PreviewWish> preview;         ///< who is shown the pictures as they form
+  std::optional<Tensor<f32>> latents;         ///< as the family packs them: used instead of the seed's noise
+
+  // Of families with samplers, as above.
+  std::optional<image::Image> mask;              ///< inpainting: where it is white, `image` is painted anew
+  std::optional<std::filesystem::path> refiner;  ///< a second model, which takes the last steps
+  std::optional<double> refiner_start;           ///< from which part of the noise levels, 0 to 1
 };
 
 /// A request with what every family takes as it is given, and nothing else.

@@ -1,6 +1,5 @@
 // A Flux pipeline: what a request means, what it takes, and the order that it runs in.
 #include <array>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,7 +20,6 @@
 #include <process/memory.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <text/clip_tokenizer.hpp>
-#include <text/padded_tokens.hpp>
 #include <text/t5_tokenizer.hpp>
 
 #include <precast/io/counted.hpp>
@@ -56,22 +54,16 @@ std::vector<families::NamedTokens> FluxPipeline::tokens(const std::string& text)
 }
 
 std::vector<std::int32_t> FluxPipeline::clip_tokens(const std::string& text) const {
-  return text::prompt_ids(parts_->clip_tokenizer, text, parts_->clip_length());
+  return parts_->clip_tokenizer.prompt_ids(text, parts_->clip_length());
 }
 std::vector<std::int32_t> FluxPipeline::t5_tokens(const std::string& text) const {
-  return text::prompt_ids(parts_->t5_tokenizer, text, parts_->default_t5_length());
+  return parts_->t5_tokenizer.prompt_ids(text, parts_->default_t5_length());
 }
 
 std::vector<families::CutPrompt> FluxPipeline::cut_prompts(const Request& request) const {
-  const auto reader = [](std::string_view name, int length, const auto& tokenizer) {
-    constexpr int all = std::numeric_limits<int>::max();
-    return families::PromptReader{name, length, [&tokenizer](std::string_view text) {
-                                    return std::ssize(text::prompt_ids(tokenizer, text, all));
-                                  }};
-  };
   const Request full = with_defaults(request);
-  const std::array readers{reader("CLIP", parts_->clip_length(), parts_->clip_tokenizer),
-                           reader("T5", *full.max_sequence_length, parts_->t5_tokenizer)};
+  const std::array readers{families::PromptReader{"CLIP", parts_->clip_length(), parts_->clip_tokenizer},
+                           families::PromptReader{"T5", *full.max_sequence_length, parts_->t5_tokenizer}};
   return families::cut_prompts(full, readers);
 }
 

@@ -29,8 +29,8 @@
 
 namespace precast::flux {
 
-/// Ids that encoders take where their tokenizers' files say nothing else.
-inline constexpr int longest_clip = 77, longest_t5 = 512;
+/// Ids that T5 takes where its tokenizer's files say no smaller number.
+inline constexpr int longest_t5 = 512;
 
 /// A prompt's ids as its encoders take them.
 struct Tokens {
@@ -68,10 +68,7 @@ struct FluxPipeline::Parts {
   text::ClipTokenizer clip_tokenizer;
   text::T5Tokenizer t5_tokenizer;
 
-  int clip_length() const {
-    const std::int64_t limit = clip_tokenizer.model_max_length().value_or(longest_clip);
-    return static_cast<int>(std::min(limit, model.clip.max_position_embeddings));
-  }
+  int clip_length() const { return clip_tokenizer.length(model.clip.max_position_embeddings); }
   int default_t5_length() const {
     const std::int64_t limit = t5_tokenizer.model_max_length().value_or(longest_t5);
     return static_cast<int>(std::min<std::int64_t>(limit, longest_t5));

@@ -8,7 +8,6 @@
 #include <flux/models.hpp>
 #include <flux/pipeline_parts.hpp>
 #include <process/memory.hpp>
-#include <text/padded_tokens.hpp>
 
 #include <precast/io/message.hpp>
 #include <precast/memory/dry_run.hpp>
@@ -16,7 +15,7 @@
 
 namespace precast::flux {
 
-using families::texts_of, text::check_vocabulary, text::padded, text::prompt_ids;
+using families::texts_of, text::check_vocabulary;
 
 namespace {
 
@@ -36,11 +35,8 @@ void refuse_two_tables(const nn::ParameterSource& t5) {
 
 Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const Request& full) const {
   const int longest = *full.max_sequence_length;
-  Tokens tokens{
-      padded(prompt_ids(clip_tokenizer, prompt, clip_length()), clip_length(), clip_tokenizer.pad_id()),
-      prompt_ids(t5_tokenizer, prompt, longest)};
-  const auto length = std::max(std::ssize(tokens.t5), std::ptrdiff_t{full.padding.value_or(longest)});
-  tokens.t5 = padded(std::move(tokens.t5), length, t5_tokenizer.pad_id());
+  Tokens tokens{clip_tokenizer.prompt_ids(prompt, clip_length(), clip_length()),
+                t5_tokenizer.prompt_ids(prompt, longest, full.padding.value_or(longest))};
   check_vocabulary(model.component("text_encoder"), tokens.clip, model.clip.vocab_size);
   check_vocabulary(model.component("text_encoder_2"), tokens.t5, model.t5.vocab_size);
   return tokens;

@@ -5,7 +5,6 @@
 
 #include <families/request_limits.hpp>
 #include <stable_diffusion/model.hpp>
-#include <text/padded_tokens.hpp>
 
 #include <precast/memory/dry_run.hpp>
 
@@ -13,24 +12,12 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// Tokens that encoders take where their tokenizers' files say nothing else.
-constexpr std::int64_t usual_tokens = 77;
-
 void copy_columns(HostView<const f32> from, Tensor<f32>& to, std::int64_t first_column) {
   for (std::int64_t row = 0; row < from.rows() && !DryRun::active(); ++row)
     std::ranges::copy(from.row(row), to.data() + row * to.columns() + first_column);
 }
 
 }  // namespace
-
-int Model::Encoder::length() const {
-  const std::int64_t limit = tokenizer.model_max_length().value_or(usual_tokens);
-  return static_cast<int>(std::min(limit, config.max_position_embeddings));
-}
-
-std::vector<std::int32_t> Model::Encoder::encode(std::string_view prompt, int limit) const {
-  return text::prompt_ids(tokenizer, prompt, limit);
-}
 
 Model Model::open(const families::ModelFiles& files) {
   Model model{ModelFolder::open(files), {}, {}};
@@ -55,8 +42,7 @@ std::vector<Model::Encoder> Model::encoders() const {
 }
 
 std::vector<std::int32_t> Model::tokens(const Encoder& encoder, const std::string& prompt) const {
-  auto ids =
-      text::padded(encoder.encode(prompt, encoder.length()), encoder.length(), encoder.tokenizer.pad_id());
+  auto ids = encoder.tokenizer.prompt_ids(prompt, encoder.length(), encoder.length());
   text::check_vocabulary(folder.component(encoder.name), ids, encoder.config.vocab_size);
   return ids;
 }

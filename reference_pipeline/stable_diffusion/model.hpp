@@ -37,9 +37,7 @@ struct Model {
     const text::ClipTokenizer& tokenizer;
 
     /// The tokens that it takes.
-    int length() const;
-    /// A prompt's ids (text::prompt_ids): the tokenizer alone does not write learnt tokens out.
-    std::vector<std::int32_t> encode(std::string_view prompt, int limit) const;
+    int length() const { return tokenizer.length(config.max_position_embeddings); }
   };
 
   ModelFolder folder;

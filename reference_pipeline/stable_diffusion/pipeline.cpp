@@ -1,7 +1,6 @@
 // A Stable Diffusion pipeline: what a request means, what it takes, and when it is refused.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -73,17 +72,15 @@ const families::Family& StableDiffusionPipeline::family() const { return stable_
 std::vector<families::NamedTokens> StableDiffusionPipeline::tokens(const std::string& text) const {
   std::vector<families::NamedTokens> named;
   for (const Model::Encoder& encoder : parts_->model.encoders())
-    named.push_back(
-        {encoder.name == "text_encoder_2" ? "clip_2" : "clip", encoder.encode(text, encoder.length())});
+    named.push_back({encoder.name == "text_encoder_2" ? "clip_2" : "clip",
+                     encoder.tokenizer.prompt_ids(text, encoder.length())});
   return named;
 }
 
 std::vector<families::CutPrompt> StableDiffusionPipeline::cut_prompts(const Request& request) const {
-  constexpr int all = std::numeric_limits<int>::max();
   std::vector<families::PromptReader> readers;
   for (const Model::Encoder& encoder : parts_->model.encoders())
-    readers.push_back({encoder.words, encoder.length(),
-                       [encoder](std::string_view text) { return std::ssize(encoder.encode(text, all)); }});
+    readers.push_back({encoder.words, encoder.length(), encoder.tokenizer});
   return families::cut_prompts(with_defaults(request), readers);
 }
 

@@ -192,35 +192,24 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
     tokenizer.set_vocabulary(folder / "merges.txt", vocabulary, read_merges_file(folder / "merges.txt"));
   }
 
-  const TokenizerSettings settings = TokenizerSettings::read(folder, json);
+  TokenizerSettings settings = TokenizerSettings::read(folder, json);
   settings.require_roles({"bos_token", "eos_token", "pad_token"});
   const std::string start(start_token), end(end_token);
-  std::vector<AddedToken> added = settings.added_tokens(
-      {{"bos_token", start}, {"eos_token", end}, {"unk_token", end}, {"pad_token", end}}, {});
+  settings.set_usual_roles(
+      {{"bos_token", start}, {"eos_token", end}, {"unk_token", end}, {"pad_token", end}});
   const auto lookup = [&](std::string_view piece) {
     const auto found = vocabulary.find(std::string(piece));
     return found == vocabulary.end() ? std::nullopt : std::optional(found->second);
   };
-  assign_ids(added, vocabulary.size(), lookup);
-  tokenizer.start_id_ = settings.id_of("bos_token", start, added, folder);
-  tokenizer.end_id_ = settings.id_of("eos_token", end, added, folder);
-  tokenizer.pad_id_ = settings.id_of("pad_token", end, added, folder);
-  tokenizer.unknown_id_ = settings.id_of("unk_token", end, added, folder);
-  tokenizer.added_ = AddedTokens(std::move(added), normalized);
-  tokenizer.model_max_length_ = settings.model_max_length();
+  const std::vector<AddedToken> added = settings.added_tokens({}, vocabulary.size(), lookup);
+  tokenizer.start_id_ = settings.id_of("bos_token", added, folder);
+  tokenizer.set_tokens(added, normalized, settings, folder);
+  tokenizer.unknown_id_ = settings.id_of("unk_token", added, folder);
   return tokenizer;
 }
 
-std::vector<std::int32_t> ClipTokenizer::encode(std::string_view text, int max_length) const {
-  if (max_length < 2)
-    throw InputError("CLIP needs room for 2 tokens at least, not " + std::to_string(max_length));
-  std::vector<std::int32_t> ids = {start_id_};
-  added_.cut(
-      valid_utf8(text), [&](std::int32_t id) { ids.push_back(id); },
-      [&](std::string_view part) { append_text(part, ids); });
-  ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length) - 1));
-  ids.push_back(end_id_);
-  return ids;
+int ClipTokenizer::length(std::int64_t positions) const {
+  return static_cast<int>(std::min(model_max_length_.value_or(77), positions));
 }
 
 void ClipTokenizer::append_text(std::string_view normal, std::vector<std::int32_t>& ids) const {

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -32,30 +31,17 @@ T5Tokenizer T5Tokenizer::load(const std::filesystem::path& path) {
   return T5Tokenizer(std::move(vocabulary), settings, path);
 }
 
-T5Tokenizer::T5Tokenizer(T5Vocabulary vocabulary, const TokenizerSettings& settings,
+T5Tokenizer::T5Tokenizer(T5Vocabulary vocabulary, TokenizerSettings settings,
                          const std::filesystem::path& path)
-    : model_(std::move(vocabulary.pieces), T5Vocabulary::unknown_id),
-      model_max_length_(vocabulary.longest_text ? vocabulary.longest_text : settings.model_max_length()) {
-  std::vector<AddedToken> added = settings.added_tokens(
-      {{"eos_token", vocabulary.end_piece}, {"unk_token", "<unk>"}, {"pad_token", vocabulary.pad_piece}},
-      vocabulary.added);
-  assign_ids(added, model_.size(), [&](std::string_view piece) { return model_.lookup(piece); });
-  end_id_ = settings.id_of("eos_token", vocabulary.end_piece, added, path);
-  pad_id_ = settings.id_of("pad_token", vocabulary.pad_piece, added, path);
+    : Tokenizer("T5"), model_(std::move(vocabulary.pieces), T5Vocabulary::unknown_id) {
+  settings.set_usual_roles(
+      {{"eos_token", vocabulary.end_piece}, {"unk_token", "<unk>"}, {"pad_token", vocabulary.pad_piece}});
+  const std::vector<AddedToken> added = settings.added_tokens(
+      vocabulary.added, model_.size(), [&](std::string_view piece) { return model_.lookup(piece); });
   const Charsmap charsmap(vocabulary.charsmap, vocabulary.path);
-  added_ = AddedTokens(std::move(added), [charsmap](std::string_view text) { return charsmap.apply(text); });
-}
-
-std::vector<std::int32_t> T5Tokenizer::encode(std::string_view text, int max_length) const {
-  if (max_length < 1)
-    throw InputError("T5 needs room for 1 token at least, not " + std::to_string(max_length));
-  std::vector<std::int32_t> ids;
-  added_.cut(
-      valid_utf8(text), [&](std::int32_t id) { ids.push_back(id); },
-      [&](std::string_view part) { append_text(part, ids); });
-  ids.resize(std::min(ids.size(), static_cast<std::size_t>(max_length) - 1));
-  ids.push_back(end_id_);
-  return ids;
+  set_tokens(
+      added, [charsmap](std::string_view text) { return charsmap.apply(text); }, settings, path);
+  if (vocabulary.longest_text) model_max_length_ = vocabulary.longest_text;
 }
 
 void T5Tokenizer::append_text(std::string_view normal, std::vector<std::int32_t>& ids) const {

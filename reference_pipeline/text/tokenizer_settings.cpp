@@ -158,9 +158,13 @@ bool TokenizerSettings::is_special(std::string_view content) const {
          (extra_ && std::ranges::find(*extra_, content, &AddedToken::content) != extra_->end());
 }
 
+void TokenizerSettings::set_usual_roles(const std::map<std::string, std::string>& usual) {
+  for (const auto& [role, content] : usual) roles_.emplace(role, AddedToken{.content = content});
+}
+
 std::vector<AddedToken> TokenizerSettings::added_tokens(
-    const std::map<std::string, std::string>& role_defaults,
-    const std::vector<std::string>& extra_default) const {
+    const std::vector<std::string>& usual_extra, std::size_t vocabulary_size,
+    const std::function<std::optional<std::int32_t>(std::string_view)>& lookup) const {
   std::vector<AddedToken> tokens;
   std::map<std::string, std::size_t> places;
   // A token that is declared again keeps its place, and the later flags count; but a list settles its own
@@ -174,34 +178,14 @@ std::vector<AddedToken> TokenizerSettings::added_tokens(
   };
   for (const auto& [id, token] : listed_) add(0, token);
   const std::size_t settled = tokens.size();
-  for (const char* name : roles) {
-    if (const auto found = roles_.find(name); found != roles_.end())
-      add(settled, found->second);
-    else if (const auto usual = role_defaults.find(name); usual != role_defaults.end())
-      add(settled, AddedToken{.content = usual->second});
-  }
+  for (const char* name : roles)
+    if (const auto found = roles_.find(name); found != roles_.end()) add(settled, found->second);
   for (const AddedToken& token : named_) add(settled, token);
   if (extra_) {
     for (const AddedToken& token : *extra_) add(settled, token);
   } else {
-    for (const std::string& content : extra_default) add(settled, AddedToken{.content = content});
+    for (const std::string& content : usual_extra) add(settled, AddedToken{.content = content});
   }
-  return tokens;
-}
-
-std::int32_t TokenizerSettings::id_of(const std::string& role, const std::string& fallback,
-                                      const std::vector<AddedToken>& added,
-                                      const std::filesystem::path& folder) const {
-  const auto named = roles_.find(role);
-  const std::string& content = named == roles_.end() ? fallback : named->second.content;
-  const auto found = std::ranges::find(added, content, &AddedToken::content);
-  if (found == added.end() || found->id < 0)
-    throw io::file_error(folder, role + " is empty: get the tokenizer's files anew");
-  return found->id;
-}
-
-void assign_ids(std::vector<AddedToken>& tokens, std::size_t vocabulary_size,
-                const std::function<std::optional<std::int32_t>(std::string_view)>& lookup) {
   auto next = static_cast<std::int32_t>(vocabulary_size);
   for (AddedToken& token : tokens) {
     if (token.content.empty()) continue;
@@ -209,6 +193,15 @@ void assign_ids(std::vector<AddedToken>& tokens, std::size_t vocabulary_size,
     // A vocabulary with holes has ids beyond its size: a new token must not share one.
     next = std::max(next, token.id + 1);
   }
+  return tokens;
+}
+
+std::int32_t TokenizerSettings::id_of(const std::string& role, const std::vector<AddedToken>& added,
+                                      const std::filesystem::path& folder) const {
+  const auto found = std::ranges::find(added, roles_.at(role).content, &AddedToken::content);
+  if (found == added.end() || found->id < 0)
+    throw io::file_error(folder, role + " is empty: get the tokenizer's files anew");
+  return found->id;
 }
 
 }  // namespace precast::text

@@ -35,16 +35,20 @@ class TokenizerSettings {
   /// it.
   void require_roles(std::initializer_list<const char*> names) const;
 
-  /// All added tokens in the order in which they get their ids: the listed ones, those with a role, those
-  /// that a model names itself, the extra ones. `role_defaults` fills roles that the files leave open;
-  /// `extra_default` stands where no file names extra tokens.
-  std::vector<AddedToken> added_tokens(const std::map<std::string, std::string>& role_defaults,
-                                       const std::vector<std::string>& extra_default) const;
+  /// Gives a special token to each of these roles ("eos_token") that the files leave open.
+  void set_usual_roles(const std::map<std::string, std::string>& usual);
 
-  /// The id among `added` of the special token of a role ("eos_token"), or of `fallback`. Throws InputError
-  /// that names the folder where it has none.
-  std::int32_t id_of(const std::string& role, const std::string& fallback,
-                     const std::vector<AddedToken>& added, const std::filesystem::path& folder) const;
+  /// All added tokens with their ids, in the order in which they get them: the listed ones, those with a
+  /// role, those that a model names itself, the extra ones. `usual_extra` stands where no file names extra
+  /// tokens. An id is what `lookup` finds in the vocabulary, else the next free one.
+  std::vector<AddedToken> added_tokens(
+      const std::vector<std::string>& usual_extra, std::size_t vocabulary_size,
+      const std::function<std::optional<std::int32_t>(std::string_view)>& lookup) const;
+
+  /// The id among `added` of the special token of a role. Throws InputError that names the folder where it
+  /// has none.
+  std::int32_t id_of(const std::string& role, const std::vector<AddedToken>& added,
+                     const std::filesystem::path& folder) const;
 
   /// The longest text in tokens that the model takes, where a file names one that is believable.
   std::optional<std::int64_t> model_max_length() const { return model_max_length_; }
@@ -65,10 +69,5 @@ class TokenizerSettings {
   std::optional<std::int64_t> model_max_length_;
   std::int64_t extra_ids_ = 100;
 };
-
-/// Gives each added token its id: the vocabulary's where it knows the content, else the next free one. Throws
-/// InputError for a folder whose tokens make no sense together.
-void assign_ids(std::vector<AddedToken>& tokens, std::size_t vocabulary_size,
-                const std::function<std::optional<std::int32_t>(std::string_view)>& lookup);
 
 }  // namespace precast::text

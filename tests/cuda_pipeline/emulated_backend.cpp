@@ -6,11 +6,10 @@
 
 #include <cuda/host_library.hpp>
 #include <cuda_pipeline/emulated_backend.hpp>
+#include <cuda_pipeline/emulated_device.hpp>
 #include <emulated_paths.hpp>
 #include <families/compiled_backend.hpp>
 
-#include <precast/cuda/runtime/device_copies.hpp>
-#include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/error.hpp>
 
 namespace precast::testing {
@@ -27,13 +26,12 @@ void for_each_emulated(Visitor&& visitor) {
 
 /// Products of a host's library stand for cuBLASLt's, which works in memory of its own: here in about as much
 /// as the models of the tests take.
-class EmulatedSession final : public families::DeviceSession {
-  gpu::OwnStream stream_;
+class SessionWithLibrary final : public EmulatedSession {
   HostLibrary host_{.multiplied = {}, .workspace_bytes = std::size_t{1} << 20};
   gpu::LibraryScope<gpu::ProductLibrary> library_{host_.library()};
 };
 
-class EmulatedBackend final : public families::Backend {
+class PictureBackend final : public EmulatedBackend {
  public:
   std::span<const families::FamilyModels* const> models(const PolicyChoice& choice) const override {
     std::span<const families::FamilyModels* const> found;
@@ -45,18 +43,14 @@ class EmulatedBackend final : public families::Backend {
   }
 
   std::unique_ptr<families::DeviceSession> start() const override {
-    return std::make_unique<EmulatedSession>();
+    return std::make_unique<SessionWithLibrary>();
   }
-  std::optional<std::int64_t> free_memory() const override { return std::nullopt; }
-  DryRun::Counts counted_memory() const override { return DryRun::Counts::device_memory; }
-  MemoryUse memory_use() const override { return gpu::memory_use(); }
-  void reset_peak_memory() const override { gpu::reset_peak_memory(); }
 };
 
 }  // namespace
 
 const families::Backend& emulated_backend() {
-  static const EmulatedBackend backend;
+  static const PictureBackend backend;
   return backend;
 }
 

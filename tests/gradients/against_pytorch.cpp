@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <support/arrays.hpp>
-#include <support/golden.hpp>
+#include <support/golden_case.hpp>
 #include <support/policies.hpp>
 
 #include <precast/ops/attention_gradient.hpp>
@@ -32,13 +32,11 @@ namespace {
 
 /// The golden file's case under a policy whose dtypes are all T, parameters' gradients apart.
 template <class P>
-class GradientCase {
+class GradientCase : public GoldenCase<typename P::storage> {
  public:
   using T = typename P::storage;
   using Results = std::map<std::string, std::vector<double>>;
-
-  GradientCase(const Golden& golden, std::string name, const nlohmann::json& options)
-      : golden_(golden), name_(std::move(name)), options_(options) {}
+  using GoldenCase<T>::GoldenCase;
 
   /// The gradient of each input.
   Results run() const {
@@ -98,24 +96,14 @@ class GradientCase {
     return {};
   }
 
-  /// Relative to what float64 makes of the same inputs.
   double error(const std::string& input, const std::vector<double>& got) const {
-    const std::string exact_name = name_ + "." + std::string(dtype_traits<T>::name) + ".d" + input;
-    const std::vector<double> exact =
-        std::is_same_v<T, f32> ? golden_.doubles(exact_name) : wide(golden_.tensor(exact_name));
-    return relative_error(got, exact);
+    return this->error_of(got, "d" + input);
   }
-  double pytorchs_error(const std::string& input) const {
-    return options_["errors"][std::string(dtype_traits<T>::name)][input];
-  }
+  double pytorchs_error(const std::string& input) const { return this->pytorchs_errors()[input]; }
 
  private:
-  HostTensor<T> rounded(const std::string& name) const {
-    const HostTensor<f32> values = golden_.tensor(name_ + "." + name);
-    HostTensor<T> result(golden_.shape(name_ + "." + name));
-    for (std::int64_t i = 0; i < result.elements(); ++i) result.data()[i] = convert<T>(values.data()[i]);
-    return result;
-  }
+  using GoldenCase<T>::golden_, GoldenCase<T>::name_, GoldenCase<T>::options_, GoldenCase<T>::rounded;
+
   HostTensor<f32> widened(const std::string& name) const {
     const HostTensor<T> narrow = rounded(name);
     HostTensor<f32> result(narrow.shape());
@@ -164,10 +152,6 @@ class GradientCase {
     attention_gradient_into<P>(input("dy"), q, k, v, out, log_sums, options, dq, dk, dv);
     return {{"q", wide(dq)}, {"k", wide(dk)}, {"v", wide(dv)}};
   }
-
-  const Golden& golden_;
-  std::string name_;
-  nlohmann::json options_;
 };
 
 /// PyTorch's attention keeps scores in f32: in a half precision, so do these.

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <op_cases/policy_lists.hpp>
 #include <support/arrays.hpp>
-#include <support/golden.hpp>
+#include <support/golden_case.hpp>
 
 #include <precast/ops/attention.hpp>
 #include <precast/ops/conv.hpp>
@@ -54,12 +54,10 @@ std::vector<T> moved(const std::vector<T>& values, const Shape& shape, std::size
 
 /// The golden file's case under a policy whose dtypes are all T.
 template <class P>
-class GoldenCase {
+class OpCase : public GoldenCase<typename P::storage> {
  public:
   using T = typename P::storage;
-
-  GoldenCase(const Golden& golden, std::string name, const nlohmann::json& options)
-      : golden_(golden), name_(std::move(name)), options_(options) {}
+  using GoldenCase<T>::GoldenCase;
 
   /// The op's result in the golden file's order of axes.
   std::vector<double> run() const {
@@ -94,15 +92,8 @@ class GoldenCase {
         conv2d<P>(picture(), ConvWeight<P>(rounded("weight"), rounded("bias").values()), options));
   }
 
-  /// Relative to what float64 makes of the same inputs.
-  double error() const {
-    const std::string exact_name = name_ + "." + std::string(dtype_traits<T>::name) + ".exact";
-    const std::vector<double> exact =
-        std::is_same_v<T, f32> ? golden_.doubles(exact_name) : wide(golden_.tensor(exact_name));
-    return relative_error(run(), exact);
-  }
-
-  double pytorchs_error() const { return options_["errors"][std::string(dtype_traits<T>::name)]; }
+  double error() const { return this->error_of(run(), "exact"); }
+  double pytorchs_error() const { return this->pytorchs_errors(); }
 
   /// Terms of the sum behind a result of linear, conv2d, a reduction or a loss; 1 for other ops.
   double terms() const {
@@ -117,12 +108,8 @@ class GoldenCase {
   }
 
  private:
-  HostTensor<T> rounded(const std::string& name) const {
-    const HostTensor<f32> values = golden_.tensor(name_ + "." + name);
-    HostTensor<T> result(golden_.shape(name_ + "." + name));
-    for (std::int64_t i = 0; i < result.elements(); ++i) result.data()[i] = convert<T>(values.data()[i]);
-    return result;
-  }
+  using GoldenCase<T>::golden_, GoldenCase<T>::name_, GoldenCase<T>::options_, GoldenCase<T>::rounded;
+
   Tensor<T> input(const std::string& name) const { return sent(rounded(name)); }
 
   /// An input with the axis `from` at the place `to`, under another shape of as many values.
@@ -152,10 +139,6 @@ class GoldenCase {
     const auto result = attention<P>(heads_last("q"), heads_last("k"), heads_last("v"), options);
     return moved(wide(result), Shape{shape[0], shape[2], shape[1], shape[3]}, 2, 1);
   }
-
-  const Golden& golden_;
-  std::string name_;
-  nlohmann::json options_;
 };
 
 }  // namespace
@@ -166,7 +149,7 @@ TEMPLATE_LIST_TEST_CASE("ops are no more than twice as far from float64 as PyTor
   const nlohmann::json cases = golden.fact("cases");
   REQUIRE(cases.size() >= 34);
   for (const auto& [name, options] : cases.items()) {
-    const GoldenCase<TestType> one(golden, name, options);
+    const OpCase<TestType> one(golden, name, options);
     const double ours = one.error(), theirs = one.pytorchs_error();
     INFO(name << ": " << ours << ", PyTorch's " << theirs);
     // On top, for the cases where theirs happen to be nearly exact, f32 roundings: they add up in any order

@@ -68,7 +68,8 @@ TEST_CASE("a token that was learnt as several stands in prompts with all of them
         "a <cat> <cat>_1 <cat>_2, <cat> <cat>_1 <cat>_2");
   CHECK(encoder.tokenizer.with_learnt_tokens("<dog> and a cat") == "<dog> and a cat");
   CHECK(encoder.tokenizer.with_learnt_tokens("") == "");
-  CHECK(encoder.encode("red <cat>", 77) == encoder.tokenizer.encode("red <cat> <cat>_1 <cat>_2", 77));
+  CHECK(encoder.tokenizer.prompt_ids("red <cat>", 77) ==
+        encoder.tokenizer.encode("red <cat> <cat>_1 <cat>_2", 77));
 }
 
 TEST_CASE("a CLIP's config has transformers' defaults") {

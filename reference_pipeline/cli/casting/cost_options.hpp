@@ -1,10 +1,22 @@
-// What the texts of `precast cost`'s options mean.
+// What precast cost is told, and what its texts mean.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <CLI/CLI.hpp>
+#include <casting/cost_measure.hpp>
+#include <casting/measure.hpp>
+#include <cli/options/model_path.hpp>
+#include <cli/options/policy_options.hpp>
+#include <cli/options/sweep_options.hpp>
+#include <families/presets.hpp>
+
+#include <precast/policy/quant_formats.hpp>
 
 namespace precast::cli {
 
@@ -17,5 +29,29 @@ std::string usual_types(bool (*holds)(std::string_view block_format));
 
 /// "0-18,20" as numbers below `count`, each once, in rising order. Throws UsageError.
 std::vector<std::int64_t> parse_layers(const std::string& text, std::int64_t count);
+
+/// The words for casting::Granularity, by value.
+inline constexpr std::array<std::string_view, 2> granularities{"layer", "matrix"};
+
+struct CostOptions {
+  std::optional<std::string> model;
+  ComponentFiles component_files;
+  std::string device = "auto", policy = usual_policy(families::compiled_presets()), samples,
+              output = "cost.json";
+  std::string types = usual_types(&block_format_compiled);
+  std::optional<std::string> layers, patch, importance;
+  SweepPart part;
+  casting::Granularity granularity = casting::Granularity::layer;
+  std::optional<int> threads, jobs;
+  CLI::Option* merge = nullptr;
+  CLI::Option* output_option = nullptr;
+  CLI::Option* measure_option = nullptr;
+  casting::Measure measure = casting::Measure::cost;
+  bool biases = false, weighted = false, markdown = false, csv = false, json = false;
+  bool only_estimates = false;
+};
+
+/// Adds the options, and examples below them.
+void add_cost_options(CLI::App& command, CostOptions& options);
 
 }  // namespace precast::cli

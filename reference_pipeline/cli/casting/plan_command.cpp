@@ -1,8 +1,6 @@
 // precast plan: which format each layer gets, so that a model of a size comes out best.
-#include <algorithm>
 #include <array>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +12,7 @@
 #include <casting/type_names.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_resuming.hpp>
-#include <cli/casting/measure_option.hpp>
+#include <cli/casting/plan_options.hpp>
 #include <cli/casting/plan_table.hpp>
 #include <cli/commands.hpp>
 #include <cli/options/arguments.hpp>
@@ -22,14 +20,13 @@
 #include <cli/options/model_path.hpp>
 #include <cli/options/output_files.hpp>
 #include <cli/options/policy_options.hpp>
-#include <cli/options/run_options.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
 #include <convert/type_choice.hpp>
-#include <families/presets.hpp>
+#include <families/device.hpp>
 #include <families/registry.hpp>
 
 #include <precast/io/message.hpp>
@@ -37,14 +34,6 @@
 namespace precast::cli {
 
 namespace {
-
-struct PlanOptions {
-  std::string cost, output, samples, policy = usual_policy(families::compiled_presets()), device = "auto";
-  std::optional<std::string> model;
-  ComponentFiles component_files;
-  casting::PlanRequest request;
-  bool verify = false, json = false;
-};
 
 /// That the costs are of other inputs than those that the planned model ran on, where their file says so.
 void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file,
@@ -142,103 +131,13 @@ void plan(PlanOptions options) {
   if (!options.output.empty() && !options.json) notes() << "wrote " << io::shown(options.output) << "\n";
 }
 
-/// --verify, and the options that choose what it runs.
-void add_verifying_options(CLI::App& command, PlanOptions& options) {
-  CLI::Option* verify =
-      command
-          .add_flag("--verify", options.verify,
-                    "Runs the planned model on samples: its measured error beside the predicted one")
-          ->group("Verifying");
-  command.add_option("--samples", options.samples, "For --verify: what `precast record` wrote")
-      ->type_name("FILE")
-      ->group("Verifying")
-      ->needs(verify);
-  const std::vector<CLI::Option*> before = command.get_options();
-  add_model_option(command, options.model);
-  add_component_options(command, options.component_files);
-  add_device_option(command, options.device);
-  for (CLI::Option* option : command.get_options())  // without a run they would do nothing
-    if (std::ranges::find(before, option) == before.end()) option->group("Verifying")->needs(verify);
-  command.add_option("--policy", options.policy, "For --verify: the policy that the model runs under")
-      ->type_name(policy_names())
-      ->capture_default_str()
-      ->group("Verifying")
-      ->needs(verify);
-}
-
 }  // namespace
 
 void add_plan_command(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
       "plan", "The format of each layer that loses least at a size, from what casting costs");
-  command
-      ->add_option("--cost,-c", options->cost,
-                   "What casting each layer to each format costs: a file that precast cost wrote")
-      ->type_name("FILE")
-      ->required();
-  CLI::Option* budget =
-      command
-          ->add_option_function<std::string>(
-              "--budget",
-              [options](const std::string& text) { options->request.budget = parse_bytes("--budget", text); },
-              "Bytes that the layers of the cost file may take together: 6.5GiB, 6500MB")
-          ->type_name("SIZE");
-  CLI::Option* bits = command
-                          ->add_option_function<std::string>(
-                              "--bits",
-                              [options](const std::string& text) {
-                                options->request.bits = parse_real("--bits", text, 0.01, 64);
-                              },
-                              "The same as an average of bits a parameter, scales of blocks included")
-                          ->type_name("X");
-  command
-      ->add_option_function<std::string>(
-          "--error",
-          [options](const std::string& text) {
-            options->request.error = parse_real("--error", text, 0, std::numeric_limits<double>::max());
-          },
-          "Instead of a size: the predicted error that is allowed; the plan is as small as can be")
-      ->type_name("E")
-      ->excludes(budget)
-      ->excludes(bits);
-  budget->excludes(bits);
-  command
-      ->add_option_function<std::string>(
-          "--types",
-          [options](const std::string& text) { options->request.types = parse_list("--types", text); },
-          "Formats to choose from, with commas between; default: all of the cost file that this build has")
-      ->type_name("TYPE,...");
-  add_measure_option(*command, options->request.measure,
-                     "Which number of the cost file is added up and made small; default cost");
-  command
-      ->add_option_function<std::string>(
-          "--time-limit",
-          [options](const std::string& text) {
-            options->request.limits.seconds = parse_real("--time-limit", text, 0, 1e6);
-          },
-          "Seconds after which the search gives what it has, and says how far from the best that may be; "
-          "default 60")
-      ->type_name("S");
-  command
-      ->add_option("--output,-o", options->output,
-                   "The plan as JSON, for precast convert and generate --plan")
-      ->type_name("FILE");
-  command->add_flag("--json", options->json, "The plan as JSON on stdout, with what it is held against");
-  add_verifying_options(*command, *options);
-  add_quiet_option(*command);
-  command->footer(
-      "The predicted error is the sum of the layers' numbers, as if they added up. The plan is the best "
-      "there is by\n"
-      "that sum, which is proved, not estimated; beside it stand the greedy method (the step that costs "
-      "least for the\n"
-      "bytes that it saves, again and again) and every format of the file in all layers.\n"
-      "\n"
-      "Examples:\n"
-      "  precast plan --cost cost.json --bits 5 --output plan.json\n"
-      "  precast plan --cost cost.json --budget 6.5GiB --types q8_0,q6_k,q4_k,q3_k\n"
-      "  precast plan --cost cost.json --bits 5 --verify --samples samples.safetensors\n"
-      "  precast plan --cost cost.json --error 0.002 --measure relative_cost --json");
+  add_plan_options(*command, *options);
   command->callback([options] { plan(*options); });
 }
 

@@ -28,27 +28,27 @@ void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
             std::vector<std::string_view> names;
             for (const sampling::SamplerKind kind : sampling::sampler_kinds())
               names.push_back(sampling::sampler_name(kind));
-            options.sampler = parse_name("--sampler", text, names);
+            options.settings.sampler = parse_name("--sampler", text, names);
           },
           "How noise is taken away; default: what the model's scheduler/ says")
       ->type_name(io::joined(sampling::sampler_kinds(), "|", sampling::sampler_name))
       ->group(group);
-  add_real(command, "--eta", options.eta, families::part_range,
+  add_real(command, "--eta", options.settings.eta, families::part_range,
            "How much noise each step of ddim draws: 0 (default) none, 1 as much as in training")
       ->group(group);
-  add_real(command, "--guidance-rescale", options.guidance_rescale, families::part_range,
+  add_real(command, "--guidance-rescale", options.settings.guidance_rescale, families::part_range,
            "How far guided predictions are taken back to the deviation of the unguided: 0 (default) not at "
            "all; 0.7 cures overexposure of models that predict v")
       ->group(group);
-  add_integer(command, "--clip-skip", options.clip_skip, 1, families::most_clip_layers,
+  add_integer(command, "--clip-skip", options.settings.clip_skip, 1, families::most_clip_layers,
               "Which layer of CLIP the prompt is read from, counted from its last, 1; default 1, XL 2. Other "
               "programs' 'Clip skip: 2' is 2")
       ->group(group);
-  add_real(command, "--aesthetic-score", options.aesthetic_score, families::aesthetic_range,
+  add_real(command, "--aesthetic-score", options.settings.aesthetic_score, families::aesthetic_range,
            "What a refiner is told of the picture; default 6")
       ->group(group);
-  add_real(command, "--negative-aesthetic-score", options.negative_aesthetic_score, families::aesthetic_range,
-           "What a refiner is told of what to keep away from; default 2.5")
+  add_real(command, "--negative-aesthetic-score", options.settings.negative_aesthetic_score,
+           families::aesthetic_range, "What a refiner is told of what to keep away from; default 2.5")
       ->group(group);
 }
 
@@ -59,32 +59,19 @@ std::uint64_t random_seed() { return std::random_device{}(); }
 
 families::Request RunOptions::request(const std::string& usual_prompt) const {
   families::Request request;
+  static_cast<families::Settings&>(request) = settings;
   const bool none = prompts->count() == 0 && !prompts_file && !usual_prompt.empty();
   request.prompts = none ? std::vector{usual_prompt} : read_prompts(prompts->results(), prompts_file);
   if (negative->count()) request.negative = negative->results().back();
-  request.seed = seed;
-  request.steps = steps;
-  request.guidance = guidance;
-  request.max_sequence_length = max_sequence_length;
-  request.width = width;
-  request.height = height;
-  request.padding = t5_padding;
   request.cfg_scale = cfg_scale.value_or(1);
-  request.vae_tiling = vae_tiling;
-  request.sampler = sampler;
-  request.eta = eta;
-  request.guidance_rescale = guidance_rescale;
-  request.clip_skip = clip_skip;
-  request.aesthetic_score = aesthetic_score;
-  request.negative_aesthetic_score = negative_aesthetic_score;
   return request;
 }
 
 void RunOptions::settle_guidance(const families::Pipeline& pipeline, families::Request& request) const {
   if (!cfg_scale || pipeline.family().guidance_is_distilled()) return;
-  if (guidance && *guidance != *cfg_scale)
-    throw UsageError("--guidance " + shortest(*guidance) + " and --cfg-scale " + shortest(*cfg_scale) +
-                     " contradict each other: for a model of the family " +
+  if (settings.guidance && *settings.guidance != *cfg_scale)
+    throw UsageError("--guidance " + shortest(*settings.guidance) + " and --cfg-scale " +
+                     shortest(*cfg_scale) + " contradict each other: for a model of the family " +
                      std::string(pipeline.family().name()) + " they are one setting: leave one out");
   request.guidance = cfg_scale;
 }
@@ -96,7 +83,7 @@ void tell_device(const std::string& asked_for, const families::ChosenDevice& cho
 
 void RunOptions::tell_device(const families::ChosenDevice& chosen) const {
   cli::tell_device(device, chosen);
-  if (random_seed) notes() << "seed random: " << seed << "\n";
+  if (random_seed) notes() << "seed random: " << settings.seed << "\n";
 }
 
 void set_threads(const std::optional<int>& threads) {
@@ -161,18 +148,19 @@ void add_run_options(CLI::App& command, RunOptions& options) {
           "--seed,-s",
           [&](const std::string& text) {
             options.random_seed = text == "-1" || text == "random";
-            options.seed = options.random_seed ? random_seed() : parse_seed("--seed", text, ", or random");
+            options.settings.seed =
+                options.random_seed ? random_seed() : parse_seed("--seed", text, ", or random");
           },
           "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; random (or -1): a new one, which is "
           "told and recorded; default 0")
       ->type_name("N|random");
-  add_integer(command, "--steps,--num-inference-steps", options.steps, 1, families::most_steps,
+  add_integer(command, "--steps,--num-inference-steps", options.settings.steps, 1, families::most_steps,
               "Denoising steps; default: the model's");
   command
       .add_option_function<std::string>(
           "--guidance,--guidance-scale",
           [&](const std::string& text) {
-            options.guidance = parse_real("--guidance", text, families::guidance_range);
+            options.settings.guidance = parse_real("--guidance", text, families::guidance_range);
           },
           "How closely to follow the prompt; default: the model's, else 3.5 for Flux, where it is an input "
           "of models that were trained with it, and 7.5 for Stable Diffusion, XL 5, LCM 8.5, where it is "
@@ -187,20 +175,20 @@ void add_run_options(CLI::App& command, RunOptions& options) {
           "Classifier-free guidance: how far to go from --negative to --prompt; 1 (default): without, above: "
           "twice the time. Of Stable Diffusion the same as --guidance")
       ->type_name("C");
-  add_integer(command, "--width,-W", options.width, 1, families::largest_side,
+  add_integer(command, "--width,-W", options.settings.width, 1, families::largest_side,
               "Pixels; default: the model's, else 1024 for Flux, 512 for Stable Diffusion")
       ->type_name("W");
-  add_integer(command, "--height,-H", options.height, 1, families::largest_side,
+  add_integer(command, "--height,-H", options.settings.height, 1, families::largest_side,
               "Pixels; default: the model's, else 1024 for Flux, 512 for Stable Diffusion")
       ->type_name("H");
-  add_integer(command, "--max-sequence-length", options.max_sequence_length, 1, 1 << 20,
+  add_integer(command, "--max-sequence-length", options.settings.max_sequence_length, 1, 1 << 20,
               "Tokens that T5 sees; default: 512, or its tokenizer's limit if smaller");
   add_integer(
-      command, "--t5-padding", options.t5_padding, 1, 1 << 20,
+      command, "--t5-padding", options.settings.padding, 1, 1 << 20,
       "Fills T5's tokens up to N, and lets longer prompts be longer; 256 is what ComfyUI does; default: "
       "--max-sequence-length, as diffusers does. Another padding is another picture");
   command.add_flag(
-      "--vae-tiling", options.vae_tiling,
+      "--vae-tiling", options.settings.vae_tiling,
       "The VAE works through pictures of more than 65,536 pixels in bands of rows, with the whole "
       "picture's statistics: the same picture but for rounding, in less memory, and slower; default: "
       "off");

@@ -21,12 +21,10 @@ struct RunOptions {
   std::optional<std::string> model, prompts_file;
   ComponentFiles component_files;
   std::string device = "auto";
-  std::uint64_t seed = 0;
-  bool random_seed = false, vae_tiling = false;
-  std::optional<int> steps, max_sequence_length, t5_padding, width, height, clip_skip, threads;
-  std::optional<double> guidance, cfg_scale;
-  std::optional<std::string> sampler;
-  std::optional<double> eta, guidance_rescale, aesthetic_score, negative_aesthetic_score;
+  families::Settings settings;
+  bool random_seed = false;
+  std::optional<double> cfg_scale;
+  std::optional<int> threads;
 
   /// The request that they ask for, of one picture a prompt. Reads the prompts' files. Where no prompt is
   /// given it has `usual_prompt`; where that is "" too, throws UsageError.
