@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+#include <support/temporary_folder.hpp>
 #include <support/thread_ranks.hpp>
 
 #include "cli/program.hpp"
@@ -14,9 +15,12 @@ namespace ranks {
 /// What goes in front of the program so that mpirun starts it `count` times on this machine, whatever its
 /// cores and whoever runs the test.
 inline std::string mpirun(int count) {
+  // Two runs that share the folder of Open MPI's sessions can end it for each other: one starts as one ends.
+  static const precast::testing::TemporaryFolder sessions;
   return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-         "OMPI_MCA_btl_vader_single_copy_mechanism=none " +
-         program::quoted(PRECAST_MPIEXEC) + " -n " + std::to_string(count) + " --oversubscribe";
+         "OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_orte_tmpdir_base=" +
+         program::quoted(sessions.path().string()) + " " + program::quoted(PRECAST_MPIEXEC) + " -n " +
+         std::to_string(count) + " --oversubscribe";
 }
 
 /// What mpirun tells the second of two processes of a machine, for a run of it alone, and without devices.

@@ -84,6 +84,7 @@ sinfo -h -o %t | grep -q idle || { echo "the node is not idle: $(sinfo 2>&1)"; e
 cd "$folder"
 if [ "$what" = training ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+  export OMPI_MCA_orte_tmpdir_base=$folder  # not shared with other tests, which may end it
   head -c 20000 "$source/README.md" >book.txt
   tiny="--steps 3000 --width 16 --heads 2 --layers 1 --batch 2 --context 8 --sample 0 --quiet --threads 1"
   # One node of two cores, and a tiny model; all else is the page's.
