@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <families/component_class.hpp>
+#include <families/config_beside.hpp>
 #include <families/registry.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/family.hpp>
@@ -157,9 +158,13 @@ Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tens
   const ComponentWeights weights(model.component(name), part);
   note_unread(model, weights);
   const std::filesystem::path config_file = model.config_file(name);
-  if (config_file.empty()) return from_tensors(weights);
-  Config config = Config::load(config_file);
-  check_agreement(weights, config, config_file, ConfigPlace::elsewhere);
+  const auto check = [&](const Config& config, const std::filesystem::path& file) {
+    check_agreement(weights, config, file, ConfigPlace::elsewhere);
+  };
+  Config config = config_file.empty() ? from_tensors(weights) : Config::load(config_file);
+  if (!config_file.empty()) check(config, config_file);
+  if (const auto note = families::note_of_config_beside(weights.path(), config, check))
+    model.notes.push_back(*note);
   return config;
 }
 
