@@ -214,7 +214,9 @@ TEST_CASE("files: what is lacking, unread or of another model is said in one lin
   write_tensors(file, original_vae());
   CHECK(says(refused(file, file), "holds the VAE and no transformer: give it to --vae"));
   write_tensors(file, {{"some.thing", tensors.begin()->second}});
-  CHECK(says(refused(file, file), "does not hold the transformer of a Flux model"));
+  CHECK(says(
+      refused(file, file),
+      "holds no model that is known here: give a model of Flux.1 dev or schnell, or of Stable Diffusion"));
 }
 
 TEST_CASE("files: a config beside a given file that says otherwise than the config that is used is named") {
