@@ -15,9 +15,8 @@ install(EXPORT precast_targets NAMESPACE precast:: FILE precast-targets.cmake DE
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/precast-config.cmake.in"
                               "${PROJECT_BINARY_DIR}/precast-config.cmake" INSTALL_DESTINATION "${_package_dir}"
                               PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_DATADIR)
-# Before 1.0, a minor version may change what a header promises.
-write_basic_package_version_file("${PROJECT_BINARY_DIR}/precast-config-version.cmake"
-                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/precast-config-version.cmake.in"
+               "${PROJECT_BINARY_DIR}/precast-config-version.cmake" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/precast-config.cmake" "${PROJECT_BINARY_DIR}/precast-config-version.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/PrecastDependencies.cmake"
         DESTINATION "${_package_dir}" COMPONENT precast_headers)

@@ -56,10 +56,11 @@ class Search {
 
   KnapsackChoice run() {
     std::vector<State> states{{0, 0, 0, 0}};
+    Relaxation rest(fronts_, order_);
     double dropped = infinity;  // the least bound of what was left out for want of time or memory
     for (std::size_t stage = 0; stage < order_.size() && !states.empty(); ++stage) {
       if (limits_.poll) limits_.poll();
-      const Relaxation rest(fronts_, std::span(order_).subspan(stage + 1));
+      rest.leave_out(order_[stage], fronts_, std::span(order_).subspan(stage + 1));
       states = next_states(states, stage, rest);
       const std::size_t most = out_of_time() ? states_after_time : limits_.states;
       if (states.size() > most) dropped = std::min(dropped, keep_most_promising(states, rest, most));

@@ -41,8 +41,6 @@ Relaxation::Relaxation(const std::vector<std::vector<Undominated>>& fronts,
   for (const std::size_t group : order) {
     const std::vector<Undominated>& front = fronts[group];
     const std::vector<std::size_t> hull = hull_of(front);
-    base_weight_ += front.front().weight;
-    least_value_ += front.back().value;
     for (std::size_t i = 1; i < hull.size(); ++i) {
       const Undominated &from = front[hull[i - 1]], &to = front[hull[i]];
       steps_.push_back({group, hull[i], to.weight - from.weight, from.value - to.value});
@@ -50,8 +48,25 @@ Relaxation::Relaxation(const std::vector<std::vector<Undominated>>& fronts,
   }
   // Stable, so that the steps of a group stay in their order where rounding makes their slopes equal.
   std::ranges::stable_sort(steps_, std::ranges::greater{}, slope_of);
+  add_up(fronts, order);
+}
+
+void Relaxation::leave_out(std::size_t group, const std::vector<std::vector<Undominated>>& fronts,
+                           std::span<const std::size_t> order) {
+  std::erase_if(steps_, [&](const HullStep& step) { return step.group == group; });
+  add_up(fronts, order);
+}
+
+void Relaxation::add_up(const std::vector<std::vector<Undominated>>& fronts,
+                        std::span<const std::size_t> order) {
+  base_weight_ = least_value_ = 0;
+  for (const std::size_t group : order) {
+    base_weight_ += fronts[group].front().weight;
+    least_value_ += fronts[group].back().value;
+  }
+  added_.assign(1, 0);
   for (const HullStep& step : steps_) added_.push_back(added_.back() + step.weight);
-  to_save_.resize(added_.size());
+  to_save_.assign(added_.size(), 0);
   for (std::size_t i = steps_.size(); i-- > 0;) to_save_[i] = to_save_[i + 1] + steps_[i].value;
 }
 

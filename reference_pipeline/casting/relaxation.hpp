@@ -36,6 +36,11 @@ class Relaxation {
   /// `fronts` are the undominated alternatives of each group, `order` the groups that count.
   Relaxation(const std::vector<std::vector<Undominated>>& fronts, std::span<const std::size_t> order);
 
+  /// Leaves one of its groups out: becomes what would be made of the others, which are `order`, without
+  /// sorting them again.
+  void leave_out(std::size_t group, const std::vector<std::vector<Undominated>>& fronts,
+                 std::span<const std::size_t> order);
+
   double least_weight() const { return base_weight_; }
 
   /// Whole steps, the best ones first, that a limit has room for; the limit is at least least_weight().
@@ -51,10 +56,13 @@ class Relaxation {
   std::span<const HullStep> steps() const { return steps_; }
 
  private:
+  /// Adds the sorted steps up.
+  void add_up(const std::vector<std::vector<Undominated>>& fronts, std::span<const std::size_t> order);
+
   double base_weight_ = 0;
   double least_value_ = 0;  ///< after all steps
   std::vector<HullStep> steps_;
-  std::vector<double> added_{0};  ///< weights of the steps before each
+  std::vector<double> added_;  ///< weights of the steps before each
   /// Values of the steps from each on. Those before it are not taken from a sum of all: one of 1e20 would
   /// leave nothing of the others.
   std::vector<double> to_save_;

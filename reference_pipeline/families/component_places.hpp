@@ -1,7 +1,9 @@
 // ComponentPlaces: where the components of a model that is open lie.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +38,17 @@ struct ComponentPlaces {
     const std::filesystem::path config = config_file(name);
     if (!config.empty()) return io::Config::load(config).error(key, problem);
     return io::file_error(component(name), std::string(key) + ": " + problem);
+  }
+
+  /// Throws InputError where a tokenizer's texts, whose length it may not say, are longer than a text
+  /// encoder's table of positions.
+  void check_positions(std::string_view encoder, std::int64_t positions,
+                       std::optional<std::int64_t> model_max_length) const {
+    if (model_max_length && *model_max_length > positions)
+      throw misfit(encoder, "max_position_embeddings",
+                   "is " + std::to_string(positions) + ", and the tokenizer's texts have " +
+                       std::to_string(*model_max_length) +
+                       " tokens (model_max_length): the tokenizer is not this encoder's");
   }
 };
 

@@ -121,6 +121,7 @@ text::T5Config t5_config(const ComponentWeights& weights) {
 
 vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights) {
   vae::AutoencoderConfig config;
+  config.force_upcast = true;
   config.latent_channels = required_shape(weights, "decoder.conv_in.weight", 4)[1];
   config.use_quant_conv = weights.shape("quant_conv.weight").has_value();
   config.use_post_quant_conv = weights.shape("post_quant_conv.weight").has_value();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <families/component_class.hpp>
+#include <families/config_beside.hpp>
 #include <families/registry.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/family.hpp>
@@ -95,12 +96,12 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
   const auto parts = weights::parts_of(source);
   if (!weights::find_part(parts, weights::Part::transformer)) {
     const std::string other = weights::other_model(source, parts);
+    const std::string known =
+        ": give a model of Flux.1 dev or schnell, or of Stable Diffusion 1.x, 2.x or XL";
     if (!other.empty() && other != weights::lone_unet)
-      throw io::file_error(file, "is " + other +
-                                     ", which is not read: give a model of Flux.1 dev or schnell, or of "
-                                     "Stable Diffusion 1.x, 2.x or XL");
-    if (parts.empty() || !other.empty())
-      ComponentWeights{file, weights::Part::transformer};  // which says what it is instead
+      throw io::file_error(file, "is " + other + ", which is not read" + known);
+    if (!other.empty()) ComponentWeights{file, weights::Part::transformer};  // which says how it is given
+    if (parts.empty()) throw io::file_error(file, "holds no model that is known here" + known);
     throw io::file_error(file, "holds " + std::string(weights::in_words(parts.front().part)) +
                                    " and no transformer: give it to --" + option_of(parts.front().part) +
                                    ", and --model the rest of the model");
@@ -157,9 +158,13 @@ Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tens
   const ComponentWeights weights(model.component(name), part);
   note_unread(model, weights);
   const std::filesystem::path config_file = model.config_file(name);
-  if (config_file.empty()) return from_tensors(weights);
-  Config config = Config::load(config_file);
-  check_agreement(weights, config, config_file, ConfigPlace::elsewhere);
+  const auto check = [&](const Config& config, const std::filesystem::path& file) {
+    check_agreement(weights, config, file, ConfigPlace::elsewhere);
+  };
+  Config config = config_file.empty() ? from_tensors(weights) : Config::load(config_file);
+  if (!config_file.empty()) check(config, config_file);
+  if (const auto note = families::note_of_config_beside(weights.path(), config, check))
+    model.notes.push_back(*note);
   return config;
 }
 

@@ -38,6 +38,7 @@ FluxPipeline::FluxPipeline(const families::ModelFiles& files, const ComponentCho
   for (const families::Role role : families::all_roles) families::require_policy(choices.of(role));
   ModelFolder model = ModelFolder::open(files);
   auto clip = text::ClipTokenizer::load(model.component("tokenizer"));
+  model.check_positions("text_encoder", model.clip.max_position_embeddings, clip.model_max_length());
   auto t5 = text::T5Tokenizer::load(model.component("tokenizer_2"));
   parts_ = std::make_unique<Parts>(Parts{std::move(model), choices, backend, std::move(clip), std::move(t5)});
 }

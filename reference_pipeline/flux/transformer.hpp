@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include <families/blocks.hpp>
@@ -33,6 +34,8 @@ struct TransformerConfig {
   std::vector<std::int64_t> axes_dims_rope{16, 56, 56};
 
   std::int64_t inner_dim() const { return num_attention_heads * attention_head_dim; }
+  /// What of it no tensor tells, and of which pictures are made.
+  auto untold() const { return std::tuple(axes_dims_rope); }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static TransformerConfig load(const std::filesystem::path& file);
 };

@@ -1,10 +1,11 @@
 // Reads configs, and holds tensors against them.
 #include <cstdint>
+#include <filesystem>
 #include <optional>
-#include <system_error>
-#include <tuple>
+#include <string>
 #include <vector>
 
+#include <families/config_beside.hpp>
 #include <stable_diffusion/component_configs.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/configs_of_tensors.hpp>
@@ -22,41 +23,6 @@ template <class Config>
 void note_unread(ModelFolder& model, const ComponentWeights& weights, const Config& config) {
   const std::vector<std::string> names = unread_tensors(weights, config);
   if (!names.empty()) model.notes.push_back(weights::unread_note(weights.path(), names));
-}
-
-// What of a config no tensor says, and of which pictures are made.
-
-auto untold(const UNetConfig& config) {
-  std::vector<std::int64_t> heads;
-  for (const UNetLevel& level : config.levels) heads.push_back(level.heads);
-  return std::tuple(heads, config.norm_groups, config.norm_epsilon, config.cosines_first,
-                    config.frequency_shift, config.upcast_attention, config.sample_size);
-}
-auto untold(const vae::AutoencoderConfig& config) {
-  return std::tuple(config.norm_num_groups, config.force_upcast, config.scaling_factor, config.shift_factor,
-                    config.latents_mean, config.latents_std);
-}
-auto untold(const text::ClipConfig& config) {
-  return std::tuple(config.num_attention_heads, config.layer_norm_eps, config.hidden_act);
-}
-
-/// Notes where a config.json beside a file says otherwise than the config that is used. One that is of other
-/// tensors says nothing of these.
-template <class Config>
-void note_config_beside(ModelFolder& model, const ComponentWeights& weights, const Config& used) {
-  const std::filesystem::path folder = weights.path().parent_path(), config_file = folder / "config.json";
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(weights.path(), ignored) || !io::is_there(config_file)) return;
-  try {
-    const Config beside = Config::load(config_file);
-    check_agreement(weights, beside, config_file);
-    if (untold(beside) == untold(used)) return;
-  } catch (const InputError&) {
-    return;
-  }
-  model.notes.push_back(
-      io::shown(config_file) + " is not read, as a file was given, and it says otherwise than " +
-      "the config that is used: give " + io::shown(folder) + " for the component with its config");
 }
 
 /// The kind of a model whose UNet is a file in its authors' names; nothing of others, whose folders have
@@ -97,7 +63,11 @@ Config config_of(ModelFolder& model, const std::string& name, FromTensors&& from
   }
   const ComponentWeights weights(given->second, name);
   Config config = config_of_given<Config>(model, weights, name, from_tensors);
-  note_config_beside(model, weights, config);
+  if (const auto note = families::note_of_config_beside(
+          weights.path(), config, [&](const Config& beside, const std::filesystem::path& file) {
+            check_agreement(weights, beside, file);
+          }))
+    model.notes.push_back(*note);
   note_unread(model, weights, config);
   return config;
 }

@@ -103,16 +103,17 @@ FileComponent ComponentWeights::component_in(std::string_view component) const {
 }
 
 void ComponentWeights::refuse_others(std::string_view component) const {
-  const bool unet = component == "unet";
+  const bool unet = component == "unet", vae = component == "vae";
+  const std::string wanted = unet ? "UNet" : vae ? "VAE" : "text encoder";
   const std::string other = weights::other_model(source_, weights::parts_of(source_));
   if (!other.empty() && !(unet && other == weights::lone_unet))
-    throw error("is " + other + ", which is not read: give a " +
-                (unet                 ? "UNet"
-                 : component == "vae" ? "VAE"
-                                      : "text encoder") +
+    throw error("is " + other + ", which is not read: give a " + wanted +
                 " of Stable Diffusion 1.x, 2.x or XL");
-  if (unet && !source_.contains("conv_in.weight"))
-    throw error("does not hold a Stable Diffusion UNet: give another file");
+  const auto begins = [&](std::string_view name) { return source_.has_names_beginning(name); };
+  if (!(unet  ? begins("conv_in.weight")
+        : vae ? begins("decoder.")
+              : begins("text_model.") || begins("encoder.layers.")))
+    throw error("does not hold a Stable Diffusion " + wanted + ": give another file");
 }
 
 ComponentWeights::ComponentWeights(const std::filesystem::path& path, std::string_view component,

@@ -25,6 +25,9 @@ Model Model::open(const families::ModelFiles& files) {
   if (model.folder.text_encoder) model.tokenizer = text::ClipTokenizer::load(path / "tokenizer");
   if (model.folder.text_encoder_2) model.tokenizer_2 = text::ClipTokenizer::load(path / "tokenizer_2");
   const std::vector<Encoder> encoders = model.encoders();
+  for (const Encoder& encoder : encoders)
+    model.folder.check_positions(encoder.name, encoder.config.max_position_embeddings,
+                                 encoder.tokenizer.model_max_length());
   if (encoders.size() == 2 && encoders[0].length() != encoders[1].length())
     throw io::file_error(path / "tokenizer_2",
                          "its texts have " + std::to_string(encoders[1].length()) +

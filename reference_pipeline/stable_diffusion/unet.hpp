@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include <precast/backend.hpp>
@@ -67,6 +68,13 @@ struct UNetConfig {
   bool upcast_attention = false;      ///< what its maker advises; a policy decides
   std::optional<std::int64_t> sample_size;  ///< latents along a side that it was trained on
 
+  /// What of it no tensor tells, and of which pictures are made.
+  auto untold() const {
+    std::vector<std::int64_t> heads;
+    for (const UNetLevel& level : levels) heads.push_back(level.heads);
+    return std::tuple(heads, norm_groups, norm_epsilon, cosines_first, frequency_shift, upcast_attention,
+                      sample_size);
+  }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static UNetConfig load(const std::filesystem::path& file);
   static UNetConfig from(const io::Config& json);

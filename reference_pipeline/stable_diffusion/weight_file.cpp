@@ -80,6 +80,9 @@ std::span<const std::string_view> marks_of(Naming naming) {
   return ldm;
 }
 
+/// Of the text encoder of 2.x, and so of its prompts.
+constexpr std::int64_t width_of_openclip_h = 1024;
+
 constexpr std::array<std::string_view, 2> unet_prefixes{"model.diffusion_model.", ""};
 
 /// The columns of the first matrix with which a prompt is looked at, or 0: those that it stands for, of which
@@ -104,8 +107,7 @@ Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
   if (file.has_names_beginning(prefix + "label_emb."))
     return context_width(file) == refiner_context ? Kind::xl_refiner : Kind::xl;
   // Names of text encoders and the dimensions of projections are changed by stable-diffusion.cpp, widths not.
-  constexpr std::int64_t context_of_v2 = 1024;
-  if (context_width(file) == context_of_v2) return Kind::v2;
+  if (context_width(file) == width_of_openclip_h) return Kind::v2;
   if (first) return first->naming == Naming::openclip ? Kind::v2 : Kind::v1;
   // 2.x projects to and from its transformers by matrices, 1.x by convolutions of 1 x 1.
   for (const io::TensorEntry* entry : file.tensors())
@@ -180,6 +182,18 @@ std::optional<FileComponent> lone_component(const io::ComponentSource& file, std
       if (place.component == component && file.lookup(std::string(place.prefix).append(tensor)))
         return FileComponent{std::string(component), place.naming, std::string(place.prefix)};
   return std::nullopt;
+}
+
+std::vector<FileComponent> lone_text_encoders(const io::ComponentSource& file) {
+  std::vector<FileComponent> found;
+  for (const std::string_view component : {"text_encoder", "text_encoder_2"})
+    if (const auto encoder = lone_component(file, component)) found.push_back(*encoder);
+  if (found.size() == 2 && found[0].prefix == found[1].prefix) {
+    const io::TensorEntry* norm = file.lookup(found[0].prefix + "ln_final.weight");
+    const bool is_of_xl = norm && norm->shape.elements() > width_of_openclip_h;
+    found.erase(is_of_xl ? found.begin() : found.end() - 1);
+  }
+  return found;
 }
 
 std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found) {

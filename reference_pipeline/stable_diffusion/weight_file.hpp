@@ -55,6 +55,10 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file);
 /// encoder of its own. Nothing where it is a UNet, or where names are diffusers' without a prefix.
 std::optional<FileComponent> lone_component(const io::ComponentSource& file, std::string_view component);
 
+/// The text encoders of their own that a file has in such names. Of names that both have it is the one that
+/// is as wide: OpenCLIP's H of 2.x, or its bigG of XL.
+std::vector<FileComponent> lone_text_encoders(const io::ComponentSource& file);
+
 /// The names of matrices that are of none of a file's components, as of a LoRA or a ControlNet. What training
 /// left there is not among them: averages of the weights, and schedules of noise, which are no matrices.
 std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found);

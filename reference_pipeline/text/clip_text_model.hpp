@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 
 #include <precast/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
@@ -30,6 +31,8 @@ struct ClipConfig {
   double layer_norm_eps = 1e-5;
   ActivationFunction hidden_act = ActivationFunction::quick_gelu;
 
+  /// What of it no tensor tells, and of which pictures are made.
+  auto untold() const { return std::tuple(num_attention_heads, layer_norm_eps, hidden_act); }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static ClipConfig load(const std::filesystem::path& file);
   /// Where the pooled embedding is taken: the first end token, or for the legacy id 2 the largest id.

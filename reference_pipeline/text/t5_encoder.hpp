@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include <precast/backend.hpp>
@@ -30,6 +31,8 @@ struct T5Config {
   ActivationFunction activation = ActivationFunction::gelu_tanh;
 
   std::int64_t inner() const { return num_heads * d_kv; }
+  /// What of it no tensor tells, and of which pictures are made.
+  auto untold() const { return std::tuple(relative_attention_max_distance, layer_norm_epsilon, activation); }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static T5Config load(const std::filesystem::path& file);
   /// The bucket of a distance (key - query), Raffel et al. 2020: exact when small, logarithmic when large.

@@ -1,13 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include <text/tokenizer_unicode.hpp>
 #include <utf8proc.h>
-
-#include <precast/error.hpp>
 
 namespace precast::text {
 namespace {
@@ -15,6 +11,9 @@ namespace {
 const utf8proc_uint8_t* bytes_of(std::string_view text) {
   return reinterpret_cast<const utf8proc_uint8_t*>(text.data());
 }
+
+/// Canonical composition, by rules that later versions of Unicode keep.
+constexpr auto composing = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 
 void append(std::string& text, char32_t code) {
   std::array<utf8proc_uint8_t, 4> bytes{};
@@ -98,14 +97,35 @@ char32_t lower_case_of(char32_t code) {
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
 }
 
+/// The character's canonical decomposition.
+void append_decomposed(std::vector<utf8proc_int32_t>& codes, char32_t code) {
+  constexpr std::size_t longest = 4;
+  std::array<utf8proc_int32_t, longest> parts{};
+  const auto count =
+      utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code), parts.data(), longest, composing, nullptr);
+  codes.insert(codes.end(), parts.begin(), parts.begin() + count);
+}
+
 void append_composed(std::string& result, std::string_view text) {
-  if (text.empty()) return;
-  utf8proc_uint8_t* output = nullptr;
-  const auto length = utf8proc_map(bytes_of(text), static_cast<utf8proc_ssize_t>(text.size()), &output,
-                                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(output, &std::free);
-  if (length < 0) throw InputError("the text cannot be normalised: " + std::string(utf8proc_errmsg(length)));
-  result.append(reinterpret_cast<const char*>(output), static_cast<std::size_t>(length));
+  std::vector<utf8proc_int32_t> codes;
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    append_decomposed(codes, next.code);
+    text.remove_prefix(next.bytes);
+  }
+  // utf8proc's own decomposition sorts marks by swapping neighbours, which of a long run takes its square.
+  const auto combining_class = [](utf8proc_int32_t code) {
+    return utf8proc_get_property(code)->combining_class;
+  };
+  for (auto begin = codes.begin(); begin != codes.end();) {
+    const auto end = std::find_if(begin, codes.end(), [&](auto code) { return combining_class(code) == 0; });
+    std::ranges::stable_sort(begin, end, {}, combining_class);
+    begin = end == codes.end() ? end : end + 1;
+  }
+  const auto count =
+      utf8proc_normalize_utf32(codes.data(), static_cast<utf8proc_ssize_t>(codes.size()), composing);
+  codes.resize(static_cast<std::size_t>(count));
+  for (const utf8proc_int32_t code : codes) append(result, static_cast<char32_t>(code));
 }
 
 }  // namespace

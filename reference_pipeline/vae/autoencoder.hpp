@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include <precast/backend.hpp>
@@ -31,6 +32,10 @@ struct AutoencoderConfig {
 
   /// Pixels per latent along a side: each level but the last halves the picture.
   std::int64_t factor() const { return std::int64_t{1} << (block_out_channels.size() - 1); }
+  /// What of it no tensor tells, and of which pictures are made.
+  auto untold() const {
+    return std::tuple(norm_num_groups, force_upcast, scaling_factor, shift_factor, latents_mean, latents_std);
+  }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static AutoencoderConfig load(const std::filesystem::path& file);
 };

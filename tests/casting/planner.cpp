@@ -3,12 +3,15 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <casting/knapsack.hpp>
 #include <casting/planner.hpp>
+#include <casting/relaxation.hpp>
 #include <catch2/catch.hpp>
 #include <families/request_error.hpp>
 
@@ -234,6 +237,30 @@ TEST_CASE("a search that ends early says how far it may be from the best") {
     CHECK(early->bound >= relaxed_value(groups, limit) * (1 - 1e-12));
   }
   CHECK(narrow->bound < narrow->value);
+}
+
+TEST_CASE("a relaxation that leaves groups out is the one of the others, to the bit") {
+  std::mt19937 random(6);
+  std::vector<std::vector<Undominated>> fronts;
+  for (const auto& group : any_groups(random, 30, 8, 40)) fronts.push_back(undominated(group));
+  std::vector<std::size_t> order(fronts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::shuffle(order, random);
+  Relaxation left(fronts, order);
+  for (std::size_t taken = 0; taken < order.size(); ++taken) {
+    const auto rest = std::span(order).subspan(taken + 1);
+    left.leave_out(order[taken], fronts, rest);
+    const Relaxation made(fronts, rest);
+    CHECK(left.least_weight() == made.least_weight());
+    REQUIRE(left.steps().size() == made.steps().size());
+    for (std::size_t step = 0; step <= made.steps().size(); ++step) {
+      CHECK(left.value_after(step) == made.value_after(step));
+      CHECK(left.weight_after(step) == made.weight_after(step));
+      if (step == made.steps().size()) continue;
+      CHECK(left.steps()[step].group == made.steps()[step].group);
+      CHECK(left.steps()[step].to == made.steps()[step].to);
+    }
+  }
 }
 
 TEST_CASE("a plan is what it says, beside greedy and every uniform format") {

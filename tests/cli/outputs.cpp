@@ -82,6 +82,21 @@ TEST_CASE("standard output that grows beyond a limit on files is an error like a
   }
 }
 
+TEST_CASE("nothing is said where who reads standard output has seen enough, as head does") {
+  const Scratch scratch;
+  const std::string pipe = program::quoted((scratch.path() / "pipe").string());
+  const std::string without_reader =
+      "mkfifo " + pipe + "; exec 3<>" + pipe + "; exec 4>" + pipe + "; exec 3<&-; rm " + pipe + ";";
+  for (const auto& words : std::vector<program::Words>{{"inspect", "shapes"},
+                                                       {"experiment", "underflow", "--html", "-"},
+                                                       small("generate", {"--output", "-"})}) {
+    const auto result = run(words, without_reader, ">&4");
+    INFO(words.front() << ": " << result.err);
+    CHECK(result.code == 1);
+    CHECK_THAT(result.err, !Catch::Contains("error"));
+  }
+}
+
 TEST_CASE("what is written to files alone names the standard output as it was given") {
   const Scratch scratch;
   const std::string picture = (scratch.path() / "o.png").string(), out = "/dev/stdout";

@@ -171,6 +171,8 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   refused({"--compare", ""}, 2, "--compare is empty");
   refused({"--log", "/dev/full"}, 1, "/dev/full");
   refused({"--log", "-"}, 2, "--log is '-', where the result is printed");
+  for (const std::string input : {"--data", "--batches", "--validation"})
+    refused({input, "-"}, 2, input + " is '-', and standard input is not read");
   for (const char* own : {"checkpoint.safetensors", "model.safetensors", "config.json"})
     refused({"--log", (out / own).string()}, 2, "written twice");
   for (const char* name : {"-", "/dev/stdout"}) {

@@ -492,6 +492,16 @@ TEST_CASE("a token that its encoder has no row for is refused before anything is
   }
 }
 
+TEST_CASE("a CLIP whose positions are fewer than its tokenizer's tokens is refused") {
+  const DamagedFolder folder(golden_model("dev_f32"));
+  folder.set(clip_config, "max_position_embeddings", 40);
+  folder.change_tensors(clip_weights, resized("text_model.embeddings.position_embedding.weight", {40, 18}));
+  check_complaint(folder.path(), {clip_config, "key 'max_position_embeddings': is 40", "77 tokens",
+                                  "the tokenizer is not this encoder's"});
+  folder.set("tokenizer/tokenizer_config.json", "model_max_length", 40);
+  CHECK(complaint(folder.path()).empty());
+}
+
 TEST_CASE("rows are missed only for the tokens of the prompt") {
   const DamagedFolder folder(golden_model("dev_f32"));
   // T5's last hundred tokens are <extra_id_0> to <extra_id_99>.

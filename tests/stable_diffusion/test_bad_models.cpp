@@ -267,6 +267,15 @@ TEST_CASE("a bad value in a Stable Diffusion folder is one line that names file 
   }
 }
 
+TEST_CASE("a text encoder whose positions are fewer than its tokenizer's tokens is refused") {
+  for (const std::string encoder : {"text_encoder", "text_encoder_2"}) {
+    const DamagedFolder folder(stable_diffusion_model("sdxl"));
+    folder.set(encoder + "/config.json", "max_position_embeddings", 40);
+    check_line(complaint(folder.path(), small_request()),
+               {encoder + "/config.json", "max_position_embeddings", "is 40", "77 tokens"});
+  }
+}
+
 TEST_CASE("the config of another component in a text encoder's place is named") {
   const DamagedFolder folder(stable_diffusion_model("sd15"));
   write_text(folder.path() / "text_encoder/config.json", read_text(folder.path() / "vae/config.json"));

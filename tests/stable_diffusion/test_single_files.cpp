@@ -253,6 +253,10 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
              "is a tiny autoencoder (TAESD), which is not read: give a VAE of Stable Diffusion"));
   CHECK(says(given("joint_blocks.0.x_block.attn.qkv.weight", "text_encoder"),
              "is a Stable Diffusion 3 model, which is not read: give a text encoder"));
+  for (const auto& [component, words] :
+       {std::pair("unet", "UNet"), {"vae", "VAE"}, {"text_encoder", "text encoder"}})
+    CHECK(says(given("features.0.weight", component),
+               std::string("does not hold a Stable Diffusion ") + words));
   // Three matrices in one, of rows that three does not divide.
   FileTensors broken;
   broken["cond_stage_model.model.ln_final.weight"] = file_tensor("F32", Shape{2}, std::vector<float>(2));

@@ -66,6 +66,28 @@ TEST_CASE("inspect: a file's model, parts, names and formats") {
   CHECK(facts().problem.empty());
 }
 
+TEST_CASE("inspect: text encoders of Stable Diffusion in files of their own are named") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "a";
+  const auto part_of = [&](const std::string& name, std::int64_t width) {
+    write_tensors(file,
+                  {{name, file_tensor("F32", {width}, std::vector<f32>(static_cast<std::size_t>(width)))}});
+    const cli::FileFacts facts = cli::facts_of(io::ComponentSource(file));
+    CHECK(facts.problem.empty());
+    REQUIRE(facts.parts.size() == 1);
+    CHECK(facts.parts[0].formats.at("f32").parameters == width);
+    return facts.parts[0].part + ", " + facts.parts[0].names + ", " + facts.parts[0].prefix;
+  };
+  CHECK(part_of("ln_final.weight", 1024) == "text_encoder, OpenCLIP, ");
+  CHECK(part_of("ln_final.weight", 1280) == "text_encoder_2, OpenCLIP, ");
+  CHECK(part_of("cond_stage_model.model.ln_final.weight", 1024) ==
+        "text_encoder, OpenCLIP, cond_stage_model.model.");
+  CHECK(part_of("cond_stage_model.transformer.text_model.final_layer_norm.weight", 768) ==
+        "text_encoder, diffusers, cond_stage_model.transformer.");
+  CHECK(part_of("clip_g.text_model.final_layer_norm.weight", 1280) == "text_encoder_2, diffusers, clip_g.");
+  CHECK(part_of("clip_l.text_model.final_layer_norm.weight", 768) == "text_encoder, diffusers, clip_l.");
+}
+
 TEST_CASE("inspect: parameters are what weights hold, packed ones too, and no scales") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "a.safetensors";

@@ -6,9 +6,11 @@
 
 #include <catch2/catch.hpp>
 #include <families/registry.hpp>
+#include <flux/model_folder.hpp>
 #include <flux/pipeline.hpp>
 #include <io/input_errors.hpp>
 #include <support/arrays.hpp>
+#include <support/damaged_folder.hpp>
 #include <support/drawn_latents.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
@@ -212,5 +214,20 @@ TEST_CASE("files: what is lacking, unread or of another model is said in one lin
   write_tensors(file, original_vae());
   CHECK(says(refused(file, file), "holds the VAE and no transformer: give it to --vae"));
   write_tensors(file, {{"some.thing", tensors.begin()->second}});
-  CHECK(says(refused(file, file), "does not hold the transformer of a Flux model"));
+  CHECK(says(
+      refused(file, file),
+      "holds no model that is known here: give a model of Flux.1 dev or schnell, or of Stable Diffusion"));
+}
+
+TEST_CASE("files: a config beside a given file that says otherwise than the config that is used is named") {
+  const DamagedFolder other(shapes_model());
+  const families::ModelFiles files(shapes_model(),
+                                   {{"vae", other.path() / "vae/diffusion_pytorch_model.safetensors"},
+                                    {"text_encoder_2", other.path() / "text_encoder_2/model.safetensors"},
+                                    {"transformer", other.path() / "transformer"}});
+  CHECK(flux::ModelFolder::open(files).notes.empty());
+  other.set("vae/config.json", "scaling_factor", 0.25);
+  const std::vector<std::string> notes = flux::ModelFolder::open(files).notes;
+  REQUIRE(notes.size() == 1);
+  CHECK(says(notes[0], (other.path() / "vae/config.json").string() + " is not read, as a file was given"));
 }

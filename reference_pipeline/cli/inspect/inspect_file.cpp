@@ -1,4 +1,6 @@
 // Looks at a file's parts through what loading sees.
+#include <algorithm>
+
 #include <cli/inspect/inspect_file.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <weights/layouts.hpp>
@@ -101,6 +103,9 @@ FileFacts facts_of(const io::ComponentSource& file) {
     for (const weights::FoundPart& part : parts)
       facts.parts.push_back(
           facts_of_part(file, weights::folder_of(part.part), weights::in_words(part.naming), part.prefix));
+    for (const stable_diffusion::FileComponent& part : stable_diffusion::lone_text_encoders(file))
+      if (std::ranges::find(facts.parts, part.component, &PartFacts::part) == facts.parts.end())
+        facts.parts.push_back(facts_of_part(file, part.component, in_words(part.naming), part.prefix));
     const auto transformer = weights::find_part(parts, weights::Part::transformer);
     if (facts.model == weights::lone_unet) {
       facts.model += ", for --transformer beside --model with the folder of its model";

@@ -1,7 +1,4 @@
 // Tells files apart by where they are, not by how they are spelled.
-#include <cerrno>
-#include <cstring>
-#include <iostream>
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,6 +7,7 @@
 
 #include <cli/options/arguments.hpp>
 #include <cli/options/output_files.hpp>
+#include <cli/terminal/output.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -88,17 +86,10 @@ void check_output_files(std::span<const fs::path> files) {
 }
 
 void write_output(const fs::path& name, std::span<const std::byte> bytes, io::OldFile old) {
-  if (!is_standard_output(name)) {
-    io::AtomicFile file(name, old);
-    file.write(bytes);
-    return file.commit();
-  }
-  const io::FileSizeSignalHeld held;
-  errno = 0;
-  std::cout.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  if (!std::cout.flush())
-    throw InputError(std::string("could not write to standard output: ") +
-                     std::strerror(errno ? errno : EIO));
+  if (is_standard_output(name)) return print(bytes);
+  io::AtomicFile file(name, old);
+  file.write(bytes);
+  file.commit();
 }
 
 }  // namespace precast::cli

@@ -33,7 +33,7 @@ void check_words_stay(const std::filesystem::path& file);
 /// where it is a terminal.
 void check_output_files(std::span<const std::filesystem::path> files);
 
-/// Writes bytes to a file, whole or not at all, or to standard output. Throws InputError that names it, also
+/// Writes bytes to a file, whole or not at all, or prints them. Throws InputError that names the file, also
 /// where one is there that is to be kept.
 void write_output(const std::filesystem::path& name, std::span<const std::byte> bytes,
                   io::OldFile old = io::OldFile::replaced);

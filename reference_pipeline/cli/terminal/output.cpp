@@ -29,10 +29,13 @@ int first_lost = 0;  ///< why standard output took no more
 
 void print(const Json& json) { print(io::indented_json(json) + '\n'); }
 
-void print(const std::string& text) {
+void print(const std::string& text) { print(std::as_bytes(std::span(text))); }
+
+void print(std::span<const std::byte> bytes) {
   const io::FileSizeSignalHeld held;
   errno = 0;
-  std::cout << text << std::flush;  // a note after it would flush it too, and not say what failed
+  std::cout.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::cout.flush();  // a note after it would flush it too, and not say what failed
   if (!std::cout && !first_lost) first_lost = errno ? errno : EIO;
 }
 

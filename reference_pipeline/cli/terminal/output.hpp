@@ -1,8 +1,10 @@
 // What commands share when they print: JSON for machines and columns for people, on stdout.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +42,9 @@ void print(const Json& json);
 
 /// Writes text to stdout.
 void print(const std::string& text);
+
+/// Writes bytes to stdout.
+void print(std::span<const std::byte> bytes);
 
 /// Brings what was printed to stdout. Gives 0, or the errno of the first write that failed, however long ago:
 /// a stream that is bad does not say it again.

@@ -211,6 +211,13 @@ bool is_told_to_end() {
 }
 
 void check_inputs_of_training(const TrainOptions& options) {
+  for (const auto& [name, file] : {std::pair("--data", &options.data),
+                                   {"--batches", &options.batches},
+                                   {"--validation", &options.validation}})
+    if (*file == "-")
+      throw UsageError(
+          std::string(name) +
+          " is '-', and standard input is not read: save what it brings to a file, and name that");
   std::vector<std::filesystem::path> inputs{options.data, options.batches, options.validation};
   std::error_code none;
   for (std::filesystem::directory_iterator at(options.model, none), end; !none && at != end;
