@@ -15,6 +15,7 @@
 
 #include <precast/io/safetensors_writer.hpp>
 #include <precast/io/write_gguf.hpp>
+#include <precast/memory/address_sanitizer.hpp>
 
 #include "given.hpp"
 #include "program.hpp"
@@ -350,12 +351,14 @@ TEST_CASE("convert: interrupted or out of room, it leaves nothing half-written")
   CHECK(readme.one_line_error());
   CHECK_THAT(readme.err, Catch::Contains("could not be written: File too large: raise the limit"));
   CHECK(names_in(out.parent_path()).empty());
+#if !PRECAST_HAS_ADDRESS_SANITIZER  // UBSan, which comes with it, looks at memory through a pipe of its own
   const auto few_files = run({"convert", shapes_model, out.parent_path() / "model", "--type", "f32"},
                              "prlimit --nofile=5", "3>&- 4>&-");
   INFO(few_files.err);
   CHECK(few_files.code == 1);
   CHECK_THAT(few_files.err,
              Catch::Contains("Too many open files: raise the limit on open files (ulimit -n)"));
+#endif
 }
 
 TEST_CASE("convert: what a killed conversion left of a folder is swept away, and nothing else") {
