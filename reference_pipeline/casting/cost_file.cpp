@@ -43,7 +43,7 @@ LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const
     TypeCost& cost = entry->second;
     cost.bits = of_type.number("bits", least_bits, most_bits);
     for (const auto& [measure, key, number] : named_measures)
-      cost.*number = of_type.number(key, 0, any_number, true);
+      cost.*number = of_type.number(key, 0, any_number, NotFinite::taken);
   }
   return layer;
 }

@@ -55,11 +55,13 @@ std::optional<std::int64_t> JsonFields::integer(const char* key, std::int64_t le
   return result;
 }
 
-std::optional<double> JsonFields::number(const char* key, double least, double most, bool not_finite) const {
+std::optional<double> JsonFields::number(const char* key, double least, double most,
+                                         NotFinite not_finite) const {
+  const bool takes_all = not_finite == NotFinite::taken;
   const nlohmann::json* value = find(key);
   if (!value) return std::nullopt;
-  if (not_finite && *value == "inf") return std::numeric_limits<double>::infinity();
-  if (not_finite && *value == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (takes_all && *value == "inf") return std::numeric_limits<double>::infinity();
+  if (takes_all && *value == "nan") return std::numeric_limits<double>::quiet_NaN();
   const double result = value->is_number() ? value->get<double>() : std::numeric_limits<double>::quiet_NaN();
   if (std::isfinite(result) && result >= least && result <= most) return result;
   const bool any = most == std::numeric_limits<double>::max();
@@ -67,7 +69,7 @@ std::optional<double> JsonFields::number(const char* key, double least, double m
               "must be a number " +
                   (any ? "of at least " + io::shortest(least)
                        : "from " + io::shortest(least) + " to " + io::shortest(most)) +
-                  (not_finite ? ", \"inf\" or \"nan\"" : ""),
+                  (takes_all ? ", \"inf\" or \"nan\"" : ""),
               *value);
 }
 

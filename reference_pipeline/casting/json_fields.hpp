@@ -18,6 +18,9 @@ namespace precast::casting {
 nlohmann::json parse_own_json(std::string_view text, const std::filesystem::path& path,
                               const std::string& wanted);
 
+/// What is done with a number that is not finite.
+enum class NotFinite : std::uint8_t { refused, taken };
+
 /// An object somewhere in a file, read key by key. Its errors read "PATH: WHERE: key 'x': what is wrong". It
 /// refers to the value, which must outlive it.
 class JsonFields {
@@ -32,8 +35,10 @@ class JsonFields {
   /// Nothing where the key is missing; an InputError where it is something else.
   std::optional<std::string> text(const char* key) const;
   std::optional<std::int64_t> integer(const char* key, std::int64_t least, std::int64_t most) const;
-  /// A number from `least` to `most`, which is finite; with `not_finite` also "inf" or "nan".
-  std::optional<double> number(const char* key, double least, double most, bool not_finite = false) const;
+  /// A number from `least` to `most`, which is finite; where those that are not are taken, also "inf" or
+  /// "nan".
+  std::optional<double> number(const char* key, double least, double most,
+                               NotFinite not_finite = NotFinite::refused) const;
 
   /// "PATH: WHERE: key 'x': problem".
   InputError error(const char* key, const std::string& problem) const;

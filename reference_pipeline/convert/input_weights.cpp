@@ -73,7 +73,12 @@ void InputWeights::add(const std::string& name, const weights::WeightTensor& wei
   const bool is_float = is_readable(type);
   // What a program added has a way to be decoded too, and lies in its own dtype.
   if (weight.decode && weight.format != type.name) {
-    tensors_.push_back({name, dtype_info<f32>, true, weight.shape, {}, &weight});
+    tensors_.push_back({.name = name,
+                        .type = dtype_info<f32>,
+                        .is_float = true,
+                        .shape = weight.shape,
+                        .bytes = {},
+                        .decoded_by = &weight});
     return;
   }
   if (!is_float && (type.values_per_block > 1 || entry.dtype.is_unread))

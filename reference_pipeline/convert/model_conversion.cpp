@@ -230,12 +230,11 @@ void ModelConversion::add_part(const std::string& component, const fs::path& wei
   } else {
     // Blocks go to GGUF, but for those that it does not hold; what gets none stays where diffusers reads it.
     conversion = planned(Container::gguf, target.string() + ".gguf");
-    const auto has_blocks = [&](bool of_gguf) {
-      return std::ranges::any_of(conversion->tensors(), [&](const OutputTensor& tensor) {
-        return is_block(tensor.chosen.type) && holds(Container::gguf, tensor.chosen.type) == of_gguf;
-      });
-    };
-    if (has_blocks(false) || !has_blocks(true))
+    bool has_gguf_blocks = false, has_other_blocks = false;
+    for (const OutputTensor& tensor : conversion->tensors())
+      if (is_block(tensor.chosen.type))
+        (holds(Container::gguf, tensor.chosen.type) ? has_gguf_blocks : has_other_blocks) = true;
+    if (has_other_blocks || !has_gguf_blocks)
       conversion = planned(Container::safetensors, target.string() + ".safetensors");
   }
   conversion->check_types();

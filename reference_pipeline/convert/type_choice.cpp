@@ -101,7 +101,7 @@ TypeRule parse_rule(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos)
     throw refuse("has no '=': write REGEX=TYPE, such as 'img_mlp.*weight=q5_k'");
-  TypeRule rule{text, {}, std::nullopt, true};
+  TypeRule rule{text, {}, std::nullopt};
   const std::string expression = text.substr(0, equals), type = text.substr(equals + 1);
   if (expression.empty()) throw refuse("has no expression before '=': write '.*' for all tensors");
   if (type.empty()) throw refuse("has no type after '='");
@@ -177,11 +177,12 @@ TypeChooser::Wish TypeChooser::wish_for_part(const TensorFacts& facts, const std
   for (std::size_t i = 0; i < wishes_.rules.size(); ++i) {
     const TypeRule& rule = wishes_.rules[i];
     if (std::ranges::any_of(names, [&](const std::string& name) { return found_in(rule, name); }))
-      return {rule.type, rule.names_tensors, false, i};
+      return {.type = rule.type, .names_tensor = rule.names_tensors, .rule = i};
   }
-  if (planned) return {planned, true, true};
-  if (wishes_.biases && is_bias(facts.names.front(), facts.shape)) return {wishes_.biases, true};
-  return {wishes_.type};
+  if (planned) return {.type = planned, .names_tensor = true, .planned = true};
+  if (wishes_.biases && is_bias(facts.names.front(), facts.shape))
+    return {.type = wishes_.biases, .names_tensor = true};
+  return {.type = wishes_.type};
 }
 
 TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {

@@ -37,8 +37,9 @@ Experiment accumulation() {
       "there 0.01 counts as 0.0117, and then as 0.0078. Summing in f32 cures that, but not the addend, "
       "which is 0.010002 once it has been f16 and stays so however it is widened afterwards.";
   result.table.columns = {"sum", "sum_dtype", "addend_dtype", "total", "error"};
-  result.plot = {
-      "Distance of the running sum from the exact one", "additions", "sum - exact sum", false, false, {}};
+  result.plot = {.title = "Distance of the running sum from the exact one",
+                 .x_name = "additions",
+                 .y_name = "sum - exact sum"};
   const Tensor<f16> narrow = tensor_of<f16>(addend);
   const double in_f32 = added_up<f32>(result, "f32", tensor_of<f32>(addend));
   const double in_f16 = added_up<f16>(result, "f16", narrow);

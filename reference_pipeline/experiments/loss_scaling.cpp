@@ -42,8 +42,10 @@ Experiment loss_scaling() {
       "after all, and a scale that is too large makes infinities, for which GradScaler skips the step and "
       "halves the scale.";
   result.table.columns = {"setting", "loss", "zero_grad_frac", "median|grad|", "not_finite_frac"};
-  result.plot = {
-      "Gradients that are lost, by loss scale", "loss scale", "fraction of all gradients", true, false, {}};
+  result.plot = {.title = "Gradients that are lost, by loss scale",
+                 .x_name = "loss scale",
+                 .y_name = "fraction of all gradients",
+                 .powers_of_x = true};
   const SmallNetwork network;
   const auto row = [&](const std::string& setting, const Gradients& found) {
     result.table.rows.push_back({setting, found.loss, fraction_of(found.magnitudes, &is_zero),

@@ -55,7 +55,10 @@ Experiment overflow() {
       "is NaN. bf16 and f32 reach to 3e38, and attention in f16 survives where its scores are kept in f32, "
       "by Upcast<Attention> or Flash.";
   result.table.columns = {"what", "dtype", "how", "result"};
-  result.plot = {"e^x in each format; crosses are infinite", "x", "e^x", false, true, {}};
+  result.plot = {.title = "e^x in each format; crosses are infinite",
+                 .x_name = "x",
+                 .y_name = "e^x",
+                 .powers_of_y = true};
   for_each_format([&]<class T>() { exponentials<T>(result); });
   for_each_format([&]<class T>() { group_sum<T>(result); });
   for (const AttendedRow& row : attended_rows(64, 32))

@@ -54,8 +54,10 @@ Experiment softplus() {
       "exponential of negative numbers alone, and its error is what rounding to the format leaves.";
   result.table.columns = {"dtype", "naive_finite_up_to", "naive_not_finite", "naive_largest_error",
                           "stable_largest_error"};
-  result.plot = {
-      "Error against float64 rounded to f32; crosses are not finite", "x", "|error|", false, true, {}};
+  result.plot = {.title = "Error against float64 rounded to f32; crosses are not finite",
+                 .x_name = "x",
+                 .y_name = "|error|",
+                 .powers_of_y = true};
   const std::vector<double> x = even_steps(-80, 80, points);
   for_each_format([&]<class T>() {
     const Tensor<T> in = tensor_of<T>(x);

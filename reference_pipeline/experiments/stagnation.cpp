@@ -45,7 +45,7 @@ Experiment stagnation() {
       "spacing.";
   result.table.columns = {"weight",  "w0",        "delta", "steps", "num_steps_where_w_changed",
                           "final_w", "ulp_at_one"};
-  result.plot = {"The weight after each update", "updates", "weight", false, false, {}};
+  result.plot = {.title = "The weight after each update", .x_name = "updates", .y_name = "weight"};
   for_each_format([&]<class T>() { updated<T, T>(result, name_of<T>()); });
   updated<f32, f16>(result, "f16 copy of an f32 master");
   updated<f32, bf16>(result, "bf16 copy of an f32 master");

@@ -69,7 +69,10 @@ Experiment underflow() {
   report(result.table, "scaled by 8192", narrow_scaled);
   report(result.table, "scaled by 8192", cast<bf16>(scaled));
   constexpr FloatFormat half = dtype_traits<f16>::format, brain = dtype_traits<bf16>::format;
-  result.plot = {"Gradients that are not zero, by magnitude", "|gradient|", "gradients", true, false, {}};
+  result.plot = {.title = "Gradients that are not zero, by magnitude",
+                 .x_name = "|gradient|",
+                 .y_name = "gradients",
+                 .powers_of_x = true};
   result.plot.lines.push_back(survivors("all", gradient, gradient));
   result.plot.lines.push_back(survivors("bf16", gradient, cast<bf16>(gradient)));
   result.plot.lines.push_back(survivors("f16", gradient, narrow));

@@ -16,7 +16,7 @@ namespace precast::families {
 
 namespace {
 
-ChosenDevice on_cpu(std::string reason) { return {&cpu_backend(), "cpu", std::move(reason), false}; }
+ChosenDevice on_cpu(std::string reason) { return {&cpu_backend(), "cpu", std::move(reason)}; }
 
 /// The number in "cuda" (0) or "cuda:N".
 std::optional<int> cuda_number(std::string_view wanted) {
@@ -30,7 +30,7 @@ ChosenDevice on_cuda([[maybe_unused]] int number) {
 #if PRECAST_HAS_CUDA
   return find_cuda_backend(number);
 #else
-  return {nullptr, {}, "this build has no CUDA (build it where nvcc is, with -DPRECAST_CUDA=on)", false};
+  return {nullptr, {}, "this build has no CUDA (build it where nvcc is, with -DPRECAST_CUDA=on)"};
 #endif
 }
 

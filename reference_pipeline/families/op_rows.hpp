@@ -46,6 +46,7 @@ struct GradientTable {
 template <PolicyType P>
 GradientTable gradient_table_of() {
   GradientTable table{{}, dtype_name<typename training<P>::master>()};
+  constexpr bool with_parameters = true, without_parameters = false;
   const auto add = [&]<class Op>(Op, bool has_parameters) {
     using Types = gradient_precisions<P, Op>;
     using Parameters = typename parameter_gradient_precisions<P, Op>::result;
@@ -54,12 +55,12 @@ GradientTable gradient_table_of() {
                           dtype_name<typename Types::result>(),
                           has_parameters ? dtype_name<Parameters>() : std::string_view()});
   };
-  add(Matmul{}, true);
-  add(Attention{}, false);
-  add(Norm{}, true);
-  add(Reduction{}, true);  // of a bias, and of rows of an embedding: sums over a batch
-  add(Loss{}, false);
-  add(Pointwise{}, false);
+  add(Matmul{}, with_parameters);
+  add(Attention{}, without_parameters);
+  add(Norm{}, with_parameters);
+  add(Reduction{}, with_parameters);  // of a bias, and of rows of an embedding: sums over a batch
+  add(Loss{}, without_parameters);
+  add(Pointwise{}, without_parameters);
   return table;
 }
 

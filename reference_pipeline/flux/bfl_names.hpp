@@ -50,7 +50,8 @@ inline constexpr std::array bfl_names = {
     io::NameLine{"single_blocks.#.norm.key_norm.scale", "single_transformer_blocks.#.attn.norm_k.weight"},
 
     // BFL's rows are shift, then scale; diffusers' the other way round. No other layer differs so.
-    io::NameLine{"final_layer.adaLN_modulation.1.*", "norm_out.linear.*", 0, 1, 1, true},
+    io::NameLine{
+        .theirs = "final_layer.adaLN_modulation.1.*", .ours = "norm_out.linear.*", .halves_swapped = true},
     io::NameLine{"final_layer.linear.*", "proj_out.*"},
 };
 

@@ -51,12 +51,15 @@ std::vector<f32> values_of_entry(const io::ComponentSource& source, const io::Te
   return values;
 }
 
-ParameterFacts matrix(std::string name, std::int64_t rows, std::int64_t columns, bool transposed = false,
-                      double deviation = usual_deviation) {
-  return {std::move(name), Shape{rows, columns}, transposed, deviation, 0};
+ParameterFacts matrix(std::string name, std::int64_t rows, std::int64_t columns) {
+  return {.name = std::move(name), .shape = Shape{rows, columns}, .deviation = usual_deviation};
+}
+ParameterFacts transposed_matrix(std::string name, std::int64_t rows, std::int64_t columns,
+                                 double deviation) {
+  return {.name = std::move(name), .shape = Shape{rows, columns}, .transposed = true, .deviation = deviation};
 }
 ParameterFacts vector(std::string name, std::int64_t size, f32 value) {
-  return {std::move(name), Shape{size}, false, 0, value};
+  return {.name = std::move(name), .shape = Shape{size}, .first_value = value};
 }
 
 std::vector<ParameterFacts> gpt2(const LanguageModelConfig& c) {
@@ -68,7 +71,7 @@ std::vector<ParameterFacts> gpt2(const LanguageModelConfig& c) {
     all.push_back(vector(name + ".bias", c.width, 0));
   };
   const auto linear = [&](const std::string& name, std::int64_t out, std::int64_t in, double deviation) {
-    all.push_back(matrix(name + ".weight", out, in, true, deviation));
+    all.push_back(transposed_matrix(name + ".weight", out, in, deviation));
     all.push_back(vector(name + ".bias", out, 0));
   };
   for (std::int64_t i = 0; i < c.layers; ++i) {

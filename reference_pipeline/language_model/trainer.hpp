@@ -83,6 +83,7 @@ class Trainer {
 
   TrainedModel& model() { return *model_; }
   const LanguageModelConfig& config() const { return config_; }
+  const TrainingOptions& options() const { return options_; }
 
   /// Everything that a run needs to go on with the same bits, in one file that appears whole or not at all;
   /// with `settings`, a text of the caller's, in its metadata. `before_it_appears` is called when all of it

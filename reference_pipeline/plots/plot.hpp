@@ -32,7 +32,7 @@ struct Place {
 struct Plot {
   std::string title, x_name, y_name;
   bool powers_of_x = false, powers_of_y = false;
-  std::vector<Line> lines;
+  std::vector<Line> lines = {};
   std::vector<Place> places = {};
 };
 

@@ -249,8 +249,8 @@ SamplerKind sampler_named(std::string_view name) {
   return found->kind;
 }
 
-SchedulerConfig::SchedulerConfig(io::Config config, bool by_index)
-    : config_(std::move(config)), class_name_(config_.string("_class_name")), by_index_(by_index) {
+SchedulerConfig::SchedulerConfig(io::Config config, ClassNamedBy by)
+    : config_(std::move(config)), class_name_(config_.string("_class_name")), class_named_by_(by) {
   if (!class_name_.ends_with("Scheduler")) throw wrong_class("no scheduler of diffusers: get the file anew");
   if (class_name_.starts_with("EDM"))
     throw wrong_class(
@@ -261,8 +261,10 @@ SchedulerConfig::SchedulerConfig(io::Config config, bool by_index)
 }
 
 InputError SchedulerConfig::wrong_class(const std::string& problem) const {
-  return config_.error("_class_name", "is '" + io::printable(class_name_) +
-                                          (by_index_ ? "' by model_index.json, " : "', ") + problem);
+  return config_.error("_class_name",
+                       "is '" + io::printable(class_name_) +
+                           (class_named_by_ == ClassNamedBy::index ? "' by model_index.json, " : "', ") +
+                           problem);
 }
 
 io::Config load_scheduler_keys(const std::filesystem::path& path) {
@@ -273,12 +275,12 @@ io::Config load_scheduler_keys(const std::filesystem::path& path) {
 
 SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const std::string& class_of_index) {
   io::Config own = load_scheduler_keys(path);
-  if (class_of_index.empty()) return SchedulerConfig(std::move(own), false);
+  if (class_of_index.empty()) return {std::move(own), ClassNamedBy::file};
   io::refuse_null(own, {"_class_name"});
-  if (own.string_or("_class_name", "") == class_of_index) return SchedulerConfig(std::move(own), false);
+  if (own.string_or("_class_name", "") == class_of_index) return {std::move(own), ClassNamedBy::file};
   nlohmann::json json = own.json();
   json["_class_name"] = class_of_index;
-  return SchedulerConfig(io::Config(path, std::move(json)), true);
+  return {io::Config(path, std::move(json)), ClassNamedBy::index};
 }
 
 SamplerKind SchedulerConfig::default_kind() const {

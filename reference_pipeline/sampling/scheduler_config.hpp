@@ -106,7 +106,7 @@ class SchedulerConfig {
   static SchedulerConfig load(const std::filesystem::path& path, const std::string& class_of_index = {});
 
   /// The keys of such a file, where there is none: `config` names what they are of.
-  static SchedulerConfig from(io::Config config) { return SchedulerConfig(std::move(config), false); }
+  static SchedulerConfig from(io::Config config) { return {std::move(config), ClassNamedBy::file}; }
 
   /// The folder's own sampler. Throws InputError where its class is not among the samplers here, and says
   /// that another can be chosen.
@@ -119,12 +119,14 @@ class SchedulerConfig {
                            SchedulerCorrection correction = SchedulerCorrection::none) const;
 
  private:
-  SchedulerConfig(io::Config config, bool by_index);
+  enum class ClassNamedBy : std::uint8_t { file, index };  ///< the index: another than the file does
+
+  SchedulerConfig(io::Config config, ClassNamedBy by);
   InputError wrong_class(const std::string& problem) const;
 
   io::Config config_;
   std::string class_name_;
-  bool by_index_;  ///< whether model_index.json names another class than the file
+  ClassNamedBy class_named_by_;
 };
 
 }  // namespace precast::sampling

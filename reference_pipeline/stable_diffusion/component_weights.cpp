@@ -148,16 +148,16 @@ void ComponentWeights::add_places() {
 
 void ComponentWeights::add_original(std::string_view stored) {
   const std::string name(stored);
-  const auto add = [&](const std::vector<io::NamedRows>& ours, bool turned) {
+  const auto add = [&](const std::vector<io::NamedRows>& ours, bool turned = false) {
     for (const io::NamedRows& one : ours)
       places_.emplace(one.name, Place{{name, one.first, one.count, one.of, one.halves_swapped}, turned});
     return !ours.empty();
   };
   bool known = false;
   if (found_.component == "unet") {
-    if (auto ours = diffusers_unet_name(stored, layers_)) known = add({{std::move(*ours)}}, false);
+    if (auto ours = diffusers_unet_name(stored, layers_)) known = add({{std::move(*ours)}});
   } else if (found_.component == "vae") {
-    known = add(io::our_rows(vae::original_names, stored, vae_levels_), false);
+    known = add(io::our_rows(vae::original_names, stored, vae_levels_));
   } else {
     known = add(io::our_rows(text::openclip_names, stored), stored == text::openclip_transposed) ||
             stored == "logit_scale";

@@ -72,7 +72,7 @@ sampling::SchedulerCorrection correction_of(const ModelFolder& folder, bool pain
 std::optional<sampling::Sampler> StableDiffusionPipeline::Parts::sampler_of(const Model& model,
                                                                             const Request& full,
                                                                             const Request& given,
-                                                                            bool refines) {
+                                                                            ModelRole role) {
   if (given.image && full.strength == 0) return std::nullopt;
   sampling::SamplerRun run;
   run.steps = *full.steps;
@@ -80,7 +80,8 @@ std::optional<sampling::Sampler> StableDiffusionPipeline::Parts::sampler_of(cons
   if (given.image) run.strength = full.strength;
   // Of these models diffusers has no pipeline that paints: those of Stable Diffusion do.
   run.strength_narrows_lcm = model.folder.is_lcm && !given.mask;
-  if (full.refiner) (refines ? run.denoising_start : run.denoising_end) = *full.refiner_start;
+  if (full.refiner)
+    (role == ModelRole::refiner ? run.denoising_start : run.denoising_end) = *full.refiner_start;
   const sampling::SamplerKind kind =
       given.sampler ? sampling::sampler_named(*given.sampler) : model.folder.scheduler.default_kind();
   const sampling::SamplerSettings settings =
@@ -198,8 +199,9 @@ Prepared StableDiffusionPipeline::Parts::prepared(const Request& given, const Mo
                                                   const Reporter& progress, Result& result) const {
   const Request& full = result.used;
   Prepared prepared;
-  prepared.legs.push_back({&model, "denoise", sampler_of(model, full, given, false)});
-  if (refiner) prepared.legs.push_back({refiner, "refine", sampler_of(*refiner, full, given, true)});
+  prepared.legs.push_back({&model, "denoise", sampler_of(model, full, given, ModelRole::base)});
+  if (refiner)
+    prepared.legs.push_back({refiner, "refine", sampler_of(*refiner, full, given, ModelRole::refiner)});
   for (Leg& leg : prepared.legs) {
     if (!leg.sampler) continue;
     const auto scope = scope_of(leg);

@@ -19,19 +19,21 @@ namespace precast::stable_diffusion {
 namespace {
 
 /// The size of the picture, no crop, and the size once more; or, for refiners, a score.
-std::vector<f32> time_ids(const Model& model, const Request& full, bool negative) {
+std::vector<f32> time_ids(const Model& model, const Request& full,
+                          const std::optional<double>& aesthetic_score) {
   const auto height = static_cast<f32>(*full.height), width = static_cast<f32>(*full.width);
   if (model.folder.requires_aesthetics_score)
-    return {height, width, 0, 0,
-            static_cast<f32>(negative ? *full.negative_aesthetic_score : *full.aesthetic_score)};
+    return {height, width, 0, 0, static_cast<f32>(*aesthetic_score)};
   return {height, width, 0, 0, height, width};
 }
 
-Conditioning conditioning_of(const Model& model, const Request& full, const Prompt& prompt, bool negative) {
+/// The prompt, and what else a UNet is told: the score is one that refiners take.
+Conditioning conditioning_of(const Model& model, const Request& full, const Prompt& prompt,
+                             const std::optional<double>& aesthetic_score) {
   Conditioning conditioning{prompt.context, std::nullopt, {}, std::nullopt};
   if (model.folder.is_xl()) {
     conditioning.pooled = prompt.pooled;
-    conditioning.time_ids = time_ids(model, full, negative);
+    conditioning.time_ids = time_ids(model, full, aesthetic_score);
   }
   if (model.folder.embeds_guidance()) conditioning.guidance = static_cast<f32>(*full.guidance - 1);
   return conditioning;
@@ -127,12 +129,13 @@ void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg
 
   DenoiseInput input{*leg.sampler, {}, 1, 0, {}};
   if (guided(*leg.model, full)) {
-    input.conditionings.push_back(conditioning_of(*leg.model, full, leg.prompts.back(), true));
+    input.conditionings.push_back(
+        conditioning_of(*leg.model, full, leg.prompts.back(), full.negative_aesthetic_score));
     input.guidance = static_cast<f32>(*full.guidance);
     input.guidance_rescale = static_cast<f32>(full.guidance_rescale.value_or(0));
   }
   const Prompt& prompt = leg.prompts[static_cast<std::size_t>(picture / full.batch)];
-  input.conditionings.push_back(conditioning_of(*leg.model, full, prompt, false));
+  input.conditionings.push_back(conditioning_of(*leg.model, full, prompt, full.aesthetic_score));
   input.noise = [&](std::int64_t call) {
     std::int64_t draw = 0;
     for (std::int64_t before = 0; before < call; ++before) draw += leg.sampler->draws_noise(before);

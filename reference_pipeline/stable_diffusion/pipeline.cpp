@@ -188,7 +188,7 @@ families::RunPlan StableDiffusionPipeline::Parts::checked_plan(const StableDiffu
     }
     for (const std::string_view component : {"unet", "vae"})
       ComponentWeights{each->folder.component(component), component};
-    sampler_of(*each, full, request, each == refiner);
+    sampler_of(*each, full, request, each == refiner ? ModelRole::refiner : ModelRole::base);
   }
   families::RunPlan plan = this->plan(pipeline, request, refiner);
   families::require_memory(model.folder.path, plan.estimate, choices, full.vae_tiling, backend.free_memory());

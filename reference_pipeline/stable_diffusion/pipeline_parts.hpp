@@ -22,6 +22,9 @@ namespace precast::stable_diffusion {
 
 using families::Order, families::Reporter, families::Request, families::Result;
 
+/// What a model is in a run.
+enum class ModelRole : std::uint8_t { base, refiner };
+
 /// A model's share of a run: all of it, or a base's or a refiner's part.
 struct Leg {
   const Model* model = nullptr;
@@ -79,7 +82,7 @@ struct StableDiffusionPipeline::Parts {
 
   /// The run of a model's sampler; nothing where an image is kept as it is.
   static std::optional<sampling::Sampler> sampler_of(const Model& model, const Request& full,
-                                                     const Request& given, bool refines);
+                                                     const Request& given, ModelRole role);
   /// The request's refiner, opened and found to fit.
   std::optional<Model> open_refiner(const Request& full) const;
   void check_latents(const Request& full, const std::optional<Tensor<f32>>& latents) const;

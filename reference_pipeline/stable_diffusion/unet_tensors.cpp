@@ -19,7 +19,7 @@ class Listing {
     conv("conv_in", config_.in_channels, first, 3);
     embedder("time_embedding", first);
     if (config_.guidance_channels > 0)
-      linear("time_embedding.cond_proj", config_.guidance_channels, first, false);
+      linear_without_bias("time_embedding.cond_proj", config_.guidance_channels, first);
     if (config_.text_time) embedder("add_embedding", config_.text_time_width);
 
     std::vector<std::int64_t> skips{first};  // channels of what waits for the way up
@@ -91,9 +91,9 @@ class Listing {
     projection(place + ".proj_out", inner, level.channels);
   }
   void attention(const std::string& place, std::int64_t inner, std::int64_t context) {
-    linear(place + ".to_q", inner, inner, false);
-    linear(place + ".to_k", context, inner, false);
-    linear(place + ".to_v", context, inner, false);
+    linear_without_bias(place + ".to_q", inner, inner);
+    linear_without_bias(place + ".to_k", context, inner);
+    linear_without_bias(place + ".to_v", context, inner);
     linear(place + ".to_out.0", inner, inner);
   }
   void embedder(const std::string& place, std::int64_t in) {
@@ -106,9 +106,12 @@ class Listing {
     else
       conv(place, in, out, 1);
   }
-  void linear(const std::string& place, std::int64_t in, std::int64_t out, bool bias = true) {
+  void linear_without_bias(const std::string& place, std::int64_t in, std::int64_t out) {
     tensors_.push_back({place + ".weight", {out, in}});
-    if (bias) tensors_.push_back({place + ".bias", {out}});
+  }
+  void linear(const std::string& place, std::int64_t in, std::int64_t out) {
+    linear_without_bias(place, in, out);
+    tensors_.push_back({place + ".bias", {out}});
   }
   void conv(const std::string& place, std::int64_t in, std::int64_t out, std::int64_t kernel) {
     tensors_.push_back({place + ".weight", {out, in, kernel, kernel}});

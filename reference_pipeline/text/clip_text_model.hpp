@@ -45,7 +45,8 @@ struct ClipState {
   bool final_norm = true;            ///< whether it passes the norm that stands behind them all
 };
 /// Stable Diffusion 1 and 2, and XL.
-inline constexpr ClipState last_state{0, true}, penultimate_state{1, false};
+inline constexpr ClipState last_state{.layers_left_out = 0, .final_norm = true},
+    penultimate_state{.layers_left_out = 1, .final_norm = false};
 
 /// What CLIP makes of a prompt, widened exactly.
 struct ClipOutput {

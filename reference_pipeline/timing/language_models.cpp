@@ -17,10 +17,13 @@ namespace precast::timing {
 
 namespace {
 
-using namespace language_model;
+using language_model::LanguageModelConfig;
+using language_model::ParameterFacts;
 
 /// Number `place` of a sequence without a pattern.
-std::uint64_t mixed(std::uint64_t place) { return splitmix64(place * splitmix64_step); }
+std::uint64_t mixed(std::uint64_t place) {
+  return language_model::splitmix64(place * language_model::splitmix64_step);
+}
 
 /// Values of the deviation that a parameter begins with, from number `first` of the sequence on. They are
 /// uniform: no time depends on that, and drawing normal ones would take longer than measuring.
@@ -52,10 +55,11 @@ constexpr train::AdamWOptions optimizer_options{};
 
 }  // namespace
 
-TrainingStep::TrainingStep(const ModelCase& of, const TrainingDevice& device) : batch_(of.batch) {
+TrainingStep::TrainingStep(const ModelCase& of, const language_model::TrainingDevice& device)
+    : batch_(of.batch) {
   const LanguageModelConfig config = model_config(model_size(of.size), of.architecture, of.context);
   const std::vector<ParameterFacts> parameters = parameters_of(config);
-  const TrainingPolicy& policy = device.policy(of.policy);
+  const language_model::TrainingPolicy& policy = device.policy(of.policy);
   windows_ = random_windows(config, of);
   DryHold values;  // of one parameter, until it has its own
   std::uint64_t first = 0;

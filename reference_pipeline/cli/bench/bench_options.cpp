@@ -86,7 +86,7 @@ timing::ModelGrid BenchOptions::model_grid() const {
       grid.architectures.push_back(name == "gpt2" ? Architecture::gpt2 : Architecture::llama);
   }
   if (parts) {
-    grid.parts = {false, false, false};
+    grid.parts = {.forward = false, .forward_backward = false, .optimizer = false};
     for (const std::string& name : parse_names("--parts", *parts, part_names))
       (name == part_names[0]   ? grid.parts.forward
        : name == part_names[1] ? grid.parts.forward_backward

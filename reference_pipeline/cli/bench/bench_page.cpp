@@ -47,7 +47,11 @@ bool differs(const Table& table, std::size_t column) {
 
 /// `left_out` counts the values that have no place in it.
 Plot plot_of(const Table& table, const PlottedColumns& axes, std::size_t& left_out) {
-  Plot plot{std::string(axes.title), std::string(axes.x), std::string(axes.y), axes.x != "warmup", true, {}};
+  Plot plot{.title = std::string(axes.title),
+            .x_name = std::string(axes.x),
+            .y_name = std::string(axes.y),
+            .powers_of_x = axes.x != "warmup",
+            .powers_of_y = true};
   const std::size_t x = column_of(table, axes.x), y = column_of(table, axes.y);
   if (x == table.columns.size() || y == table.columns.size()) return plot;
   for (const auto& row : table.rows) {

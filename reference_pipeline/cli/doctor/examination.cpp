@@ -209,7 +209,7 @@ const Examination& Examiner::examine(const families::ComponentChoices& choices) 
 }
 
 Treatment Examiner::treat(const families::ComponentChoices& choices) {
-  Treatment treatment{choices, {}, false};
+  Treatment treatment{choices, {}};
   if (families::added_preset(choices.denoiser)) {  // of which there is no other path
     treatment.cured = examine(choices).finite;
     return treatment;

@@ -47,8 +47,8 @@ std::string reason_for(const PolicyChoice& choice, std::span<const Candidate> ca
 
 Machine machine_of(const families::ChosenDevice& device) {
   const std::int64_t free_bytes = device.backend->free_memory().value_or(0);
-  if (device.is_cuda) return {free_bytes, true, "this GPU"};
-  return {free_bytes, cpu_has_bf16(), "this CPU"};
+  if (device.is_cuda) return {.free_bytes = free_bytes, .native_bf16 = true, .what = "this GPU"};
+  return {.free_bytes = free_bytes, .native_bf16 = cpu_has_bf16(), .what = "this CPU"};
 }
 
 std::vector<Candidate> compiled_candidates(

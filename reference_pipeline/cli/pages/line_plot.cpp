@@ -35,7 +35,7 @@ struct LineAxis {
 
 /// The axis that holds these values. `powers` ends at powers of ten, and at the values themselves where they
 /// are few. A single value stands in the middle.
-LineAxis axis_of(const std::vector<double>& values, bool powers) {
+LineAxis axis_of(const std::vector<double>& values, bool powers = false) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   bool whole = true;
   std::set<double> different;
@@ -109,7 +109,7 @@ LineAxes axes_of(const plots::Plot& plot) {
     y.insert(y.end(), line.y.begin(), line.y.end());
   }
   for (const plots::Place& place : plot.places) x.push_back(place.x);
-  LineAxes axes{axis_of(x, plot.powers_of_x), axis_of(y, false), {}};
+  LineAxes axes{axis_of(x, plot.powers_of_x), axis_of(y), {}};
   if (plot.powers_of_y) axes.powers = power_scale(y);
   return axes;
 }

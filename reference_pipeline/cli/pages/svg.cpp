@@ -68,14 +68,15 @@ constexpr double short_scale = 3;
 /// And those shorter than this at all of a power's multiples: two lines alone do not show a logarithm.
 constexpr double shortest_scale = 0.8;
 
-/// 1, 2 or 5 times a power of ten: the last that is not above 10^power, or `next`, the first that is not
-/// below.
-double round_power(double power, bool next) {
+enum class RoundPower : std::uint8_t { down, up };
+
+/// 1, 2 or 5 times a power of ten: the last that is not above 10^power, or the first that is not below.
+double rounded(double power, RoundPower where) {
   constexpr double slack = 1e-9;  // log10 of a power may be off by a rounding
   const double whole = std::floor(power + slack);
   double below = whole;
   for (const double step : {0.0, std::log10(2.0), std::log10(5.0), 1.0}) {
-    if (next && whole + step >= power - slack) return whole + step;
+    if (where == RoundPower::up && whole + step >= power - slack) return whole + step;
     if (whole + step <= power + slack) below = whole + step;
   }
   return below;
@@ -88,8 +89,9 @@ PowerScale PowerScale::around(double least, double most, double top, double heig
   const double low = std::log10(least), high = std::log10(most);
   PowerScale scale{std::floor(low), std::ceil(high), top, height};
   if (scale.highest - scale.lowest < short_scale)
-    scale.lowest = round_power(low, false), scale.highest = round_power(high, true);
-  if (scale.highest - scale.lowest < std::log10(2.0)) scale.highest = round_power(scale.lowest + 0.2, true);
+    scale.lowest = rounded(low, RoundPower::down), scale.highest = rounded(high, RoundPower::up);
+  if (scale.highest - scale.lowest < std::log10(2.0))
+    scale.highest = rounded(scale.lowest + 0.2, RoundPower::up);
   return scale;
 }
 

@@ -12,11 +12,12 @@
 #include <cli/options/run_options.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/notes.hpp>
+#include <cli/train/train_inputs.hpp>
 #include <cli/train/train_modes.hpp>
 #include <cli/train/train_options.hpp>
-#include <cli/train/train_run.hpp>
 #include <cli/train/train_scaling.hpp>
 #include <cli/train/train_settings.hpp>
+#include <cli/train/train_signals.hpp>
 #include <cluster/measure_link.hpp>
 #include <unistd.h>
 

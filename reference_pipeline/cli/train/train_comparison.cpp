@@ -20,11 +20,9 @@
 
 namespace precast::cli {
 
-using namespace language_model;
-
 void compare_training(const TrainOptions& options, const CLI::App& command,
                       const families::ChosenDevice& chosen, cluster::Communicator& job) {
-  const TrainingDevice device = training_on(chosen);
+  const language_model::TrainingDevice device = language_model::training_on(chosen);
   for (const char* name : {"--output", "--sample"})
     if (command.get_option(name)->count() > 0)
       throw UsageError(std::string(name) +
@@ -60,13 +58,18 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
     return std::to_string(runs.size()) + " of " + std::to_string(names.size()) + " policies were trained";
   };
   for (const std::string& name : names) {
-    TrainingOptions training = options.training;
+    language_model::TrainingOptions training = options.training;
     training.policy = name;
     device.backend->reset_peak_memory();
-    Trainer trainer(inputs.config, training, inputs.values, device, data_parallel(options, job));
-    runs.push_back(
-        train_to_the_end(trainer, job, inputs, name, training.steps, !options.report.empty(), leave_behind,
-                         [&](const StepFacts& step) { log.write_or_leave(step, name, leave_behind); }));
+    language_model::Trainer trainer(inputs.config, training, inputs.values, device,
+                                    data_parallel(options, job));
+    const auto after_step = [&](const language_model::StepFacts& step) {
+      log.write_or_leave(step, name, leave_behind);
+    };
+    runs.push_back(train_to_the_end(trainer, job, inputs,
+                                    {.leave_behind = leave_behind,
+                                     .after_step = after_step,
+                                     .takes_last_gradients = !options.report.empty()}));
   }
   finish();
 }

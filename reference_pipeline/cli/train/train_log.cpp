@@ -24,11 +24,14 @@ bool begins_a_line_of_comparison(std::string_view text) { return begins_with(tex
   throw io::file_error(file, "is no log of precast train: give --log another name");
 }
 
-/// The step of a line, or nothing where it is no line of a log.
-std::optional<std::int64_t> step_of(std::string_view line, bool of_comparison) {
+/// Of which logs a line may be: those of a comparison name its policies.
+enum class LogKind : std::uint8_t { run, run_or_comparison };
+
+/// The step of a line, or nothing where it is no line of such a log.
+std::optional<std::int64_t> step_of(std::string_view line, LogKind kind) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
-      (json.contains("policy") && !of_comparison))
+      (json.contains("policy") && kind == LogKind::run))
     return std::nullopt;
   return json["step"].get<std::int64_t>();
 }
@@ -42,7 +45,7 @@ void require_log(const std::string& file) {
   const std::string_view first = old.text().substr(0, end);
   const bool is_log = end == std::string_view::npos
                           ? begins_a_line(first) || begins_a_line_of_comparison(first)
-                          : step_of(first, true).has_value();
+                          : step_of(first, LogKind::run_or_comparison).has_value();
   if (!is_log) refuse_log(file);
 }
 
@@ -55,7 +58,7 @@ std::string lines_before(const std::string& file, std::int64_t next_step) {
   std::size_t end = 0, newline = 0;
   std::optional<std::int64_t> last;
   for (; (newline = text.find('\n', end)) != text.npos; end = newline + 1) {
-    const std::optional<std::int64_t> step = step_of(text.substr(end, newline - end), false);
+    const std::optional<std::int64_t> step = step_of(text.substr(end, newline - end), LogKind::run);
     if (!step) refuse_log(file);
     if (*step >= next_step) break;
     last = step;

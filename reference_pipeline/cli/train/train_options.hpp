@@ -1,6 +1,7 @@
 // The options of precast train.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -29,6 +30,10 @@ struct TrainOptions {
 
   std::int64_t batch_size() const { return batch.value_or(16); }
   std::int64_t context_length() const { return context.value_or(64); }
+  /// Tokens of a window of a text. A model that was given may read fewer than the usual ones.
+  std::int64_t context_of(const language_model::LanguageModelConfig& config) const {
+    return context ? *context : std::min(context_length(), config.positions);
+  }
   /// A new model's sizes, for a vocabulary. Throws UsageError where they do not fit each other.
   language_model::LanguageModelConfig new_model(std::int64_t vocabulary) const;
 };

@@ -10,7 +10,7 @@
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
-#include <cli/train/train_run.hpp>
+#include <cli/train/train_inputs.hpp>
 #include <cli/train/train_scaling.hpp>
 #include <cli/train/train_settings.hpp>
 #include <cluster/measure_link.hpp>

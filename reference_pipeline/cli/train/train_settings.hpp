@@ -6,7 +6,7 @@
 #include <string>
 
 #include <CLI/CLI.hpp>
-#include <cli/train/train_run.hpp>
+#include <cli/train/train_inputs.hpp>
 
 #include <precast/io/safetensors.hpp>
 

@@ -63,10 +63,10 @@ ChosenDevice find_cuda_backend(int number) {
   static std::mutex mutex;
   static std::map<int, CudaBackend> known;
   const gpu::FoundDevice found = gpu::find_device(number, &gpu::probe_code<gpu::LibraryKernels>);
-  if (!found.device) return {nullptr, {}, found.reason, false};
+  if (!found.device) return {nullptr, {}, found.reason};
   const std::lock_guard lock(mutex);
   const CudaBackend& backend = known.try_emplace(number, *found.device).first->second;
-  return {&backend, backend.name(), "it is the fastest here", true};
+  return {.backend = &backend, .name = backend.name(), .reason = "it is the fastest here", .is_cuda = true};
 }
 
 int count_cuda_devices() { return gpu::count_devices(); }

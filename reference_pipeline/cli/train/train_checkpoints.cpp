@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <system_error>
+
+#include <cli/train/train_checkpoints.hpp>
+#include <cli/train/train_folder.hpp>
+
+#include <precast/error.hpp>
+#include <precast/io/atomic_file.hpp>
+#include <precast/io/mapped_file.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+/// What transformers writes of a tokenizer, and of how text is generated, beside a model.
+constexpr std::array files_of_tokenizer{"tokenizer.json",
+                                        "tokenizer_config.json",
+                                        "tokenizer.model",
+                                        "special_tokens_map.json",
+                                        "added_tokens.json",
+                                        "vocab.json",
+                                        "merges.txt",
+                                        "chat_template.jinja",
+                                        "generation_config.json"};
+
+/// Those that lie beside the model that a run begins from, by their names: what it writes has them, too.
+/// Nothing where that model is the one that is written over, whose files stay as they are.
+std::optional<std::vector<std::pair<std::string, std::string>>> tokenizer_beside(
+    const std::filesystem::path& model, const std::filesystem::path& output) {
+  std::vector<std::pair<std::string, std::string>> files;
+  std::error_code ignored;
+  if (model.empty()) return files;
+  if (std::filesystem::equivalent(model, output, ignored)) return std::nullopt;
+  for (const char* name : files_of_tokenizer)
+    if (std::filesystem::is_regular_file(model / name, ignored))
+      files.emplace_back(name, io::MappedFile(model / name).text());
+  return files;
+}
+
+std::string resumes_from(std::int64_t step) {
+  return "--resume goes on from the checkpoint of step " + std::to_string(step);
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(const language_model::Trainer& trainer, const TrainInputs& inputs,
+                         std::string settings, const TrainOptions& options, bool writes)
+    : trainer_(trainer),
+      inputs_(inputs),
+      settings_(std::move(settings)),
+      folder_(options.output),
+      every_(options.checkpoint_every.value_or(50)),
+      first_step_(trainer.next_step()),
+      kept_step_(first_step_),
+      writes_(writes),
+      is_described_(options.resume),
+      writes_over_(options.overwrite) {
+  if (writes && !options.resume) beside_ = tokenizer_beside(options.model, folder_);
+}
+
+void Checkpoints::after_step() {
+  if (trainer_.next_step() % every_ == 0 || trainer_.done()) write();
+}
+
+std::string Checkpoints::leave_behind() {
+  if (trainer_.next_step() > first_step_) write();
+  return is_described_ ? resumes_from(trainer_.next_step()) : "nothing was written";
+}
+
+void Checkpoints::write() {
+  if (!writes_) return;
+  try {
+    write_now();
+    kept_step_ = trainer_.next_step();
+  } catch (const InputError& failed) {
+    if (!is_described_) throw;
+    throw InputError(std::string(failed.what()) + "; " + resumes_from(kept_step_));
+  }
+}
+
+void Checkpoints::write_now() {
+  const std::filesystem::path checkpoint = folder_ / checkpoint_file;
+  if (is_described_) return trainer_.write_checkpoint(checkpoint, settings_);
+  std::vector<std::unique_ptr<io::AtomicFile>> files;
+  const auto describe = [&](const char* name, const std::string& text) {
+    files.push_back(std::make_unique<io::AtomicFile>(folder_ / name));
+    files.back()->write(text);
+  };
+  describe("config.json", inputs_.config.json());
+  if (inputs_.tokenizer) describe(tokenizer_file, inputs_.tokenizer->json());
+  if (beside_)
+    for (const auto& [name, text] : *beside_) describe(name.c_str(), text);
+  // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
+  // lacks its config.
+  trainer_.write_checkpoint(checkpoint, settings_, [&] {
+    remove_other_model();
+    for (const auto& file : files) file->commit();
+  });
+  is_described_ = true;
+}
+
+/// Takes away the model that was there before, whose weights would else be read under this one's config,
+/// and what it had of tokens, and this one does not.
+void Checkpoints::remove_other_model() const {
+  std::error_code ignored;
+  if (!inputs_.tokenizer) std::filesystem::remove(folder_ / tokenizer_file, ignored);
+  if (!writes_over_ || !beside_) return;
+  for (const char* name : {checkpoint_file, language_model::model_file, "model.safetensors.index.json"})
+    std::filesystem::remove(folder_ / name, ignored);
+  for (const char* name : files_of_tokenizer)
+    if (std::ranges::find(*beside_, name, &std::pair<std::string, std::string>::first) == beside_->end())
+      std::filesystem::remove(folder_ / name, ignored);
+}
+
+}  // namespace precast::cli

@@ -1,0 +1,248 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <cli/options/arguments.hpp>
+#include <cli/options/given_files.hpp>
+#include <cli/running/run_report.hpp>
+#include <cli/train/train_inputs.hpp>
+#include <cli/train/train_memory.hpp>
+#include <language_model/shipped_text.hpp>
+#include <weights/component_facts.hpp>
+
+#include <precast/io/mapped_file.hpp>
+#include <precast/io/message.hpp>
+#include <precast/io/safetensors.hpp>
+#include <precast/io/suffix.hpp>
+
+namespace precast::cli {
+
+namespace {
+
+using language_model::HeldOut;
+using language_model::LanguageModelConfig;
+using language_model::ParameterFacts;
+using language_model::Tokenizer;
+
+struct Text {
+  std::string name, text;
+};
+
+Text text_of_data(const TrainOptions& options) {
+  if (options.data.empty())
+    return {"the text that ships with precast", std::string(language_model::shipped_text())};
+  const io::MappedFile file(options.data);
+  if (file.text().empty()) throw io::file_error(options.data, "is empty: give a text to train on");
+  return {io::shown(options.data), std::string(file.text())};
+}
+
+/// The text of --validation, or nothing where that is not given, or has tokens.
+std::optional<Text> text_of_validation(const TrainOptions& options) {
+  if (options.validation.empty() || io::suffix_of(options.validation) == ".safetensors") return std::nullopt;
+  Text text{io::shown(options.validation), std::string(io::MappedFile(options.validation).text())};
+  if (text.text.empty())
+    throw io::file_error(options.validation, "is empty: give a text, or leave out --validation");
+  return text;
+}
+
+/// What is not tokens yet.
+struct Texts {
+  std::optional<Text> data, validation;
+};
+
+/// A new model of characters has those of --data, even where it is trained on --batches.
+Texts texts_of(const TrainOptions& options, bool is_new) {
+  Texts texts;
+  if (options.batches.empty() || (is_new && options.tokenizer == "characters"))
+    texts.data = text_of_data(options);
+  else if (!options.data.empty())
+    throw UsageError(
+        "--data and --batches are both given, and the model has its tokens: leave one of them out");
+  texts.validation = text_of_validation(options);
+  return texts;
+}
+
+std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::int64_t vocabulary) {
+  const std::filesystem::path file = folder / tokenizer_file;
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return Tokenizer::from_json(io::MappedFile(file).text(), file);
+  if (vocabulary != Tokenizer::of_bytes().size()) return std::nullopt;
+  // As many tokens as there are bytes, but of a tokenizer that transformers wrote, are others.
+  for (const char* other : {"tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json"})
+    if (std::filesystem::exists(folder / other, ignored)) return std::nullopt;
+  return Tokenizer::of_bytes();
+}
+
+/// What training leaves out of a model that was given, and of a run that goes on all but its tensors, which
+/// the checkpoint has.
+std::vector<std::string> warnings_of_model(const std::filesystem::path& folder,
+                                           const LanguageModelConfig& config, bool goes_on) {
+  std::vector<std::string> warnings;
+  for (const std::string& key : config.left_out)
+    warnings.push_back(io::shown(folder / "config.json") + ": key '" + key +
+                       "' is above 0, and dropout is not trained with here: it is taken, and written, as 0");
+  if (goes_on) return warnings;
+  const std::vector<std::string> unread = unread_tensors(folder, config);
+  if (!unread.empty()) warnings.push_back(weights::unread_note(folder, unread));
+  return warnings;
+}
+
+/// The characters of both texts, of which a model knows what it is judged by, too.
+Tokenizer tokenizer_of_characters(const Text& data, const std::optional<Text>& validation) {
+  if (!validation) return Tokenizer::of_characters(data.text, data.name);
+  Tokenizer::of_characters(validation->text, validation->name);  // says itself what is wrong with it
+  return Tokenizer::of_characters(data.text + validation->text, data.name);
+}
+
+/// A model that is not there yet, with values drawn from the seed. The texts have its characters, where these
+/// are its tokens.
+TrainInputs new_model(const TrainOptions& options, const Texts& texts, int ranks,
+                      const families::Backend& device) {
+  TrainInputs inputs;
+  inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
+                                                  : tokenizer_of_characters(*texts.data, texts.validation);
+  inputs.config = options.new_model(inputs.tokenizer->size());
+  require_memory(options, inputs.config, ranks, device);
+  inputs.values = initial_values(parameters_of(inputs.config), options.seed);
+  return inputs;
+}
+
+TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::path& folder,
+                            const cluster::Communicator& job, const families::Backend& device) {
+  TrainInputs inputs;
+  inputs.config = LanguageModelConfig::load(folder / "config.json");
+  require_memory(options, inputs.config, job.size(), device);
+  inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
+  if (options.resume)  // the checkpoint has them
+    for (const ParameterFacts& facts : parameters_of(inputs.config))
+      inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
+  else
+    inputs.values = read_values(folder, inputs.config);
+  if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
+  return inputs;
+}
+
+/// Throws where a text cannot be made tokens of this model.
+void require_tokenizer(const TrainOptions& options, const std::filesystem::path& folder,
+                       const TrainInputs& inputs) {
+  if (!inputs.tokenizer && options.resume)
+    throw io::file_error(
+        folder / tokenizer_file,
+        "is not there, which says what the tokens are: put it back, or give the run's --batches");
+  if (!inputs.tokenizer)
+    throw UsageError("--model has no tokenizer that precast reads: give its tokens by --batches");
+  if (inputs.tokenizer->size() > inputs.config.vocabulary)
+    throw io::file_error(folder / tokenizer_file,
+                         "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
+                             std::to_string(inputs.config.vocabulary) +
+                             ": they are not of one model; take the file away, or give its tokens by "
+                             "--batches");
+}
+
+/// What is trained on, of all ranks together.
+std::unique_ptr<language_model::Batches> batches_of(const TrainOptions& options, const TrainInputs& inputs,
+                                                    const std::optional<Text>& data,
+                                                    const std::filesystem::path& folder, int ranks) {
+  if (!options.batches.empty())
+    return language_model::batches_of_file(options.batches, options.training.steps, inputs.config.vocabulary);
+  require_tokenizer(options, folder, inputs);
+  return language_model::random_windows(inputs.tokenizer->encode(data->text, data->name),
+                                        options.batch_size() * ranks, options.context_of(inputs.config),
+                                        options.seed, data->name);
+}
+
+/// Throws where the model reads fewer tokens than the windows have.
+void require_context(const TrainOptions& options, const TrainInputs& inputs) {
+  if (inputs.batches->context() <= inputs.config.positions) return;
+  throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
+                   " tokens, and the model reads " + std::to_string(inputs.config.positions) +
+                   (!options.batches.empty()
+                        ? ": give --batches of a smaller one, or a new model a larger --context"
+                        : ": give a smaller --context"));
+}
+
+/// Throws where --batch or --context contradict the windows of --batches.
+void require_batches_as_given(const TrainOptions& options, const TrainInputs& inputs) {
+  // A checkpoint's --batch is that of as many ranks as there were, and compared where it is known.
+  if (options.batches.empty() || options.resume) return;
+  if (options.batch && *options.batch != inputs.batches->batch())
+    throw UsageError("--batch is " + std::to_string(*options.batch) + ", and --batches has " +
+                     std::to_string(inputs.batches->batch()) + " windows a step for each rank: leave it out");
+  const bool is_most = options.model.empty();  // that a new model reads
+  if (options.context && !is_most && *options.context != inputs.batches->context())
+    throw UsageError("--context is " + std::to_string(*options.context) + ", and --batches has " +
+                     std::to_string(inputs.batches->context()) + ": leave it out");
+}
+
+/// What --validation names, or nothing.
+std::optional<HeldOut> held_out_of(const TrainOptions& options, const TrainInputs& inputs,
+                                   const std::optional<Text>& text, const std::filesystem::path& folder) {
+  if (options.validation.empty()) return std::nullopt;
+  if (text) {
+    require_tokenizer(options, folder, inputs);
+    return language_model::held_out_text(inputs.tokenizer->encode(text->text, text->name),
+                                         inputs.batches->context(), text->name);
+  }
+  HeldOut held_out = language_model::held_out_file(options.validation, inputs.config.vocabulary);
+  if (held_out.context > inputs.config.positions)
+    throw UsageError("--validation has windows of " + std::to_string(held_out.context) +
+                     " tokens, and the model reads " + std::to_string(inputs.config.positions) +
+                     ": give it smaller ones");
+  return held_out;
+}
+
+/// A file of tokens may have others beside them, such as labels of which some are to be left out; none is
+/// read.
+void warn_of_unread(const std::filesystem::path& file) {
+  std::vector<std::string> unread;
+  const io::SafetensorsFile opened(file);
+  for (const io::TensorEntry& entry : opened.tensors())
+    if (entry.name != "tokens") unread.push_back(entry.name);
+  if (!unread.empty()) tell_warnings({weights::unread_note(file, unread)});
+}
+
+}  // namespace
+
+void check_inputs_of_training(const TrainOptions& options) {
+  for (const auto& [name, file] : {std::pair("--data", &options.data),
+                                   {"--batches", &options.batches},
+                                   {"--validation", &options.validation}})
+    if (*file == "-")
+      throw UsageError(
+          std::string(name) +
+          " is '-', and standard input is not read: save what it brings to a file, and name that");
+  std::vector<std::filesystem::path> inputs{options.data, options.batches, options.validation};
+  std::error_code none;
+  for (std::filesystem::directory_iterator at(options.model, none), end; !none && at != end;
+       at.increment(none)) {
+    const std::string name = at->path().filename().string();
+    if (name == "config.json" || name == tokenizer_file || name.find(".safetensors") != name.npos)
+      inputs.push_back(at->path());
+  }
+  check_inputs_stay(std::array<std::filesystem::path, 2>{options.log, options.report}, inputs);
+}
+
+TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
+                        const families::Backend& device) {
+  const std::filesystem::path folder = options.resume ? options.output : options.model;
+  const bool is_new = folder.empty(), of_file = !options.batches.empty();
+  const Texts texts = texts_of(options, is_new);
+  TrainInputs inputs =
+      is_new ? new_model(options, texts, job.size(), device) : model_of_folder(options, folder, job, device);
+  inputs.batches = batches_of(options, inputs, texts.data, folder, job.size());
+  require_context(options, inputs);
+  inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(),
+                                of_file ? io::shown(options.batches) : "--batch");
+  require_batches_as_given(options, inputs);
+  inputs.held_out = held_out_of(options, inputs, texts.validation, folder);
+  if (options.validate_every) inputs.validate_every = *options.validate_every;
+  if (job.rank() == 0 && of_file) warn_of_unread(options.batches);
+  if (job.rank() == 0 && inputs.held_out && !texts.validation) warn_of_unread(options.validation);
+  return inputs;
+}
+
+}  // namespace precast::cli
