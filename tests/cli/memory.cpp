@@ -115,7 +115,7 @@ TEST_CASE("the estimate counts the picture to start from, the trace, and several
   }
 }
 
-TEST_CASE("the estimate counts what reading and writing pictures takes") {
+TEST_CASE("the estimate counts what reading and writing pictures takes", "[many_runs]") {
   const program::Scratch scratch;
   constexpr int side = 2500;
   image::Image noisy{side, side, std::vector<std::uint8_t>(std::size_t{3} * side * side)};

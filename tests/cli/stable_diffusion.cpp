@@ -177,7 +177,8 @@ TEST_CASE("the embedded shapes-sd takes at most 8 MB") {
   CHECK(bytes > 1'000'000);  // its weights are there
 }
 
-TEST_CASE("option --vae-tiling takes less memory of a large picture, and is the same picture") {
+TEST_CASE("option --vae-tiling takes less memory of a large picture, and is the same picture",
+          "[many_runs]") {
   const Scratch scratch;
   for (const std::string model : {"shapes", "shapes-sd"}) {
     INFO(model);

@@ -145,7 +145,7 @@ TEST_CASE("proof of flash attention on warpgroups in bf16", "[attention][warpgro
 TEST_CASE("proof of plain attention in f16", "[attention][proof]") {
   check_proof_of<Policy<Storage<f16>>>("plain attention, f16");
 }
-TEST_CASE("proof of plain attention of f32 rows in f16 and its sums", "[attention][proof]") {
+TEST_CASE("proof of plain attention of f32 rows in f16 and its sums", "[attention][proof][many_runs]") {
   const Checks<Policy<Storage<f32>, Compute<f16>, Activation<f32>, Accumulate<f16>>> checks(plain_cases);
   check_proof("plain attention, f32 in f16 and its sums",
               [&] { return checks.pass() && narrow_sums_are_exact(); });

@@ -215,7 +215,7 @@ bool tables_agree() { return embedding_gradients_agree<InF32>() && embedding_gra
 
 }  // namespace
 
-TEST_CASE("proof of gradients of norms and biases", "[gradient]") {
+TEST_CASE("proof of gradients of norms and biases", "[gradient][many_runs]") {
   check_proof("gradients of norms and biases", norms_and_biases_agree);
 }
 TEST_CASE("proof of gradients of values", "[gradient]") { check_proof("gradients of values", values_agree); }

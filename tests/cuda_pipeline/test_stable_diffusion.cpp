@@ -74,7 +74,7 @@ TEST_CASE("on the emulated device a Stable Diffusion run has the same bits whate
   }
 }
 
-TEST_CASE("a dry run takes the device's memory that Stable Diffusion takes") {
+TEST_CASE("a dry run takes the device's memory that Stable Diffusion takes", "[many_runs]") {
   for (const PolicyChoice& choice : emulated_choices())
     for (const char* name : {"sd15_txt2img_own", "sd15_img2img_ddim"}) {
       const nlohmann::json how = stable_diffusion_cases().at(name);

@@ -116,7 +116,7 @@ double largest_difference(const Run& a, const Run& b) {
 
 }  // namespace
 
-TEST_CASE("two ranks on emulated devices go the way of one with twice the batch", "[f32]") {
+TEST_CASE("two ranks on emulated devices go the way of one with twice the batch", "[f32][many_runs]") {
   for (const char* model : {"tiny_gpt2", "tiny_llama"}) {
     CAPTURE(model);
     const Run one = run_of(model, "f32", GoldenBatches()), half = run_of(model, "f32", HalfBatches(0));
