@@ -1,6 +1,7 @@
 // The functions of the CUDA runtime that runtime_rules.cu calls, and those by which nvcc's code registers
 // kernels.
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <set>
@@ -195,8 +196,14 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorName(cudaError_t) { return "an error"; }
 const char* cudaGetErrorString(cudaError_t) { return "of the runtime that stands in for CUDA's"; }
-cudaError_t cudaMallocAsync(void**, std::size_t, cudaStream_t) { return cudaErrorMemoryAllocation; }
-cudaError_t cudaFreeAsync(void*, cudaStream_t) { return cudaErrorInvalidValue; }
+cudaError_t cudaMallocAsync(void** block, std::size_t bytes, cudaStream_t stream) {
+  *block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return used(stream);
+}
+cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
+  std::free(block);
+  return used(stream);
+}
 
 // By these nvcc's code registers kernels before main, and starts one that is called with <<<>>>, as none is
 // here.

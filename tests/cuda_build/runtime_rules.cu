@@ -1,9 +1,12 @@
 // What kernels and ops say to the CUDA runtime, on a machine without a device: fake_runtime.cpp stands in its
 // place, and keeps to its rules.
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <cuda_build/fake_runtime.hpp>
 #include <cuda_runtime_api.h>
@@ -17,6 +20,7 @@
 #include <precast/cuda/runtime/replay.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 #if __has_include(<dlpack/dlpack.h>)
 #include <precast/interop/dlpack.hpp>
@@ -131,6 +135,45 @@ void resources_of_recordings() {
   expect(Resource::living == 0, "and ends with the recording");
 }
 
+/// A program's allocator: what is given back is given to the next who asks.
+struct Caching final : MemoryResource {
+  alignas(256) std::byte memory[4096];
+  std::vector<void*> free;
+  std::size_t used = 0;
+  void* allocate(std::size_t, Stream) override {
+    if (free.empty()) return memory + std::exchange(used, used + 1024);
+    void* const block = free.back();
+    free.pop_back();
+    return block;
+  }
+  void deallocate(void* block, std::size_t, Stream) noexcept override { free.push_back(block); }
+};
+
+void memory_of_recordings() {
+  using Values = Tensor<f32, DeviceMemory>;
+  Caching cache;
+  const ContextScope scope(Context{Stream{}, &cache});
+  const OwnStream stream;
+  const void* taken = nullptr;
+  Replay replay, other, keeps;
+  const auto body = [&] { taken = Values(Shape{64}).data(); };
+  replay(body);
+  const void* const of_cache = taken;
+  replay(body);
+  const Values living(Shape{64});
+  expect(of_cache == living.data() && taken != living.data(),
+         "what a recording writes to is not what an allocator gives others");
+  const auto in_context = [&] { with_context(stream.context(), body); };
+  other(in_context);
+  other(in_context);
+  expect(taken < cache.memory || taken >= cache.memory + sizeof cache.memory,
+         "nor where its ops are given their context");
+  Values kept;
+  const auto keep = [&] { keeps([&] { kept = Values(Shape{64}); }); };
+  keep();
+  expect(throws(keep), "a body that keeps the memory of its recording is an error");
+}
+
 void many_streams() {
   RecordedArrival arrival(cudaStreamLegacy);
   const auto ask = [&] {
@@ -228,6 +271,7 @@ int main() {
   graphs();
   arrivals();
   resources_of_recordings();
+  memory_of_recordings();
   many_streams();
   search();
   devices();
