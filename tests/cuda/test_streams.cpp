@@ -11,6 +11,7 @@
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/replay.hpp>
+#include <precast/cuda/runtime/workspace.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 
@@ -95,4 +96,13 @@ TEST_CASE("a replay's body has memory of its graph, and keeps none of it", "[str
   CHECK_NOTHROW(keeps(keep));
   CHECK_THROWS_WITH(keeps(keep), Catch::Contains("keeps memory that it took"));
   CHECK_NOTHROW(finish());
+}
+
+TEST_CASE("a workspace is not taken while a graph is recorded", "[stream]") {
+  const gpu::OwnStream stream;
+  gpu::Workspace workspace(gpu::current_stream());
+  simt::begin_recording(gpu::current_stream());
+  CHECK_THROWS_WITH(workspace.of(64), Catch::Contains("as part of a CUDA graph: run"));
+  simt::end_recording(gpu::current_stream());
+  CHECK(workspace.of(64));
 }
