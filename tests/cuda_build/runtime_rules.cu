@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,8 +19,10 @@
 #include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/replay.hpp>
+#include <precast/cuda/runtime/staging.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
+#include <precast/cuda/runtime/workspace.hpp>
 #include <precast/tensor/owned_tensor.hpp>
 
 #if __has_include(<dlpack/dlpack.h>)
@@ -223,6 +226,49 @@ void arrivals() {
   expect(!throws([&] { asks_late(false); }), "after which the body can be recorded");
 }
 
+/// Streams of one handle.
+void other_streams() {
+  const int before = fake_runtime::waits_of_streams();
+  fake_runtime::device = 0;
+  RecordedArrival arrival(Stream{});
+  arrival.order_before(Stream{});
+  expect(fake_runtime::waits_of_streams() == before, "a stream does not wait for what itself brings");
+  fake_runtime::device = 1;
+  arrival.order_before(Stream{});
+  fake_runtime::device = 0;
+  expect(fake_runtime::waits_of_streams() == before + 1, "the default stream of another device does");
+  fake_runtime::uses_handles_again = true;
+  std::optional<OwnStream> stream(std::in_place);
+  const Stream handle = current_stream();
+  RecordedArrival of_ended(handle);
+  stream.reset();
+  stream.emplace();
+  of_ended.order_before(current_stream());
+  expect(current_stream() == handle && fake_runtime::waits_of_streams() == before + 2,
+         "and so does a stream with the handle of one that has ended");
+  fake_runtime::uses_handles_again = false;
+}
+
+void workspaces() {
+  const OwnStream stream;
+  Replay replay;
+  const auto body = [&](std::size_t bytes) {
+    replay([&] { (void)resource_of<Workspace>(current_stream())->of(bytes); });
+  };
+  body(0);
+  expect(throws([&] { body(1 << 20); }), "a workspace is not taken while a graph is recorded");
+}
+
+void uploads_at_the_end() {
+  const f32 value = 1;
+  {
+    const Context context = [] { return OwnStream().context(); }();
+    resource_of<Staging>(context.stream)->upload(nullptr, &value, sizeof value);
+  }
+  expect(fake_runtime::freed_before_read() == 0,
+         "a stream that was used after its OwnStream ended is waited for before its staging is freed");
+}
+
 void search() {
   const auto finds = [](bool wanted, const char* reason) {
     const FoundDevice found = find_device();
@@ -273,6 +319,9 @@ int main() {
   resources_of_recordings();
   memory_of_recordings();
   many_streams();
+  other_streams();
+  workspaces();
+  uploads_at_the_end();
   search();
   devices();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
