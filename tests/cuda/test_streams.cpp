@@ -11,6 +11,7 @@
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/replay.hpp>
+#include <precast/cuda/runtime/workspace.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 
@@ -70,4 +71,38 @@ TEST_CASE("a replay begins anew on another stream, whose workspaces it has not",
     CHECK_THROWS_WITH(run(), Catch::Contains("part of a CUDA graph"));
   }
   CHECK_NOTHROW(finish());
+}
+
+TEST_CASE("a replay's body has memory of its graph, and keeps none of it", "[stream]") {
+  struct Counting final : gpu::MemoryResource {
+    int blocks = 0;
+    void* allocate(std::size_t bytes, gpu::Stream stream) override {
+      ++blocks;
+      return gpu::device_pool().allocate(bytes, stream);
+    }
+    void deallocate(void* block, std::size_t bytes, gpu::Stream stream) noexcept override {
+      gpu::device_pool().deallocate(block, bytes, stream);
+    }
+  } memory;
+  const gpu::ContextScope scope({gpu::Stream{}, &memory});
+  const gpu::OwnStream stream;
+  gpu::Replay replay, keeps;
+  for (int run = 0; run < 3; ++run) {
+    replay([] { const BufferIn<gpu::DeviceMemory> scratch(64); });
+    CHECK(memory.blocks == 1);
+  }
+  BufferIn<gpu::DeviceMemory> kept;
+  const auto keep = [&] { kept = BufferIn<gpu::DeviceMemory>(64); };
+  CHECK_NOTHROW(keeps(keep));
+  CHECK_THROWS_WITH(keeps(keep), Catch::Contains("keeps memory that it took"));
+  CHECK_NOTHROW(finish());
+}
+
+TEST_CASE("a workspace is not taken while a graph is recorded", "[stream]") {
+  const gpu::OwnStream stream;
+  gpu::Workspace workspace(gpu::current_stream());
+  simt::begin_recording(gpu::current_stream());
+  CHECK_THROWS_WITH(workspace.of(64), Catch::Contains("as part of a CUDA graph: run"));
+  simt::end_recording(gpu::current_stream());
+  CHECK(workspace.of(64));
 }

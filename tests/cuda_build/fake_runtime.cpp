@@ -1,6 +1,7 @@
 // The functions of the CUDA runtime that runtime_rules.cu calls, and those by which nvcc's code registers
 // kernels.
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <set>
@@ -22,12 +23,16 @@ Handle handle_of(std::uintptr_t number) {
   return reinterpret_cast<Handle>(number);
 }
 std::uintptr_t handles = 0x1000;
+std::map<cudaStream_t, unsigned long long> numbers;  // of streams that were made
+cudaStream_t last_ended = nullptr;
 std::set<cudaStream_t> live_streams{nullptr, cudaStreamLegacy};
 std::map<cudaGraphExec_t, cudaStream_t> live_graphs;  // and where they were recorded
 std::map<cudaGraph_t, cudaStream_t> recordings;
 cudaStream_t recording = nullptr;
 bool records = false, is_invalid = false;
 thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+std::set<cudaStream_t> reading_host;  // whose copies nobody has waited for
+int too_early = 0;
 int with_ended_streams = 0, on_other_streams = 0, waits = 0;
 
 /// Whether the stream is recording a graph, which a call that it does not take makes invalid.
@@ -49,6 +54,7 @@ int fake_runtime::times_asked_for_more() { return asked_for_more; }
 int fake_runtime::graphs() { return static_cast<int>(live_graphs.size()); }
 int fake_runtime::graphs_on_other_streams() { return on_other_streams; }
 int fake_runtime::waits_of_streams() { return waits; }
+int fake_runtime::freed_before_read() { return too_early; }
 int fake_runtime::streams() { return static_cast<int>(live_streams.size()) - 2; }
 int fake_runtime::calls_with_ended_streams() { return with_ended_streams; }
 
@@ -117,17 +123,20 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* ke
   return config->dynamicSmemBytes <= allowed ? cudaSuccess : cudaErrorInvalidValue;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = handle_of<cudaStream_t>(++handles);
+  *stream = fake_runtime::uses_handles_again && last_ended ? last_ended : handle_of<cudaStream_t>(++handles);
+  numbers[*stream] = ++handles;
   live_streams.insert(*stream);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const cudaError_t status = used(stream);
   live_streams.erase(stream);
+  last_ended = stream;
   return status;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (refused_in_recording(stream)) return cudaErrorStreamCaptureUnsupported;
+  reading_host.erase(stream);
   return used(stream);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t, unsigned) {
@@ -144,7 +153,8 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 }
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long* id) {
   if (refused_in_recording(stream)) return cudaErrorStreamCaptureUnsupported;
-  *id = reinterpret_cast<std::uintptr_t>(stream);
+  const auto made = numbers.find(stream);
+  *id = made != numbers.end() ? made->second : static_cast<unsigned long long>(1 + fake_runtime::device);
   return used(stream);
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
@@ -195,8 +205,36 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char* cudaGetErrorName(cudaError_t) { return "an error"; }
 const char* cudaGetErrorString(cudaError_t) { return "of the runtime that stands in for CUDA's"; }
-cudaError_t cudaMallocAsync(void**, std::size_t, cudaStream_t) { return cudaErrorMemoryAllocation; }
-cudaError_t cudaFreeAsync(void*, cudaStream_t) { return cudaErrorInvalidValue; }
+cudaError_t cudaMalloc(void** block, std::size_t bytes) {
+  if (records) return cudaErrorStreamCaptureUnsupported;
+  *block = std::malloc(bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* block) {
+  std::free(block);
+  return cudaSuccess;
+}
+cudaError_t cudaMallocHost(void** block, std::size_t bytes) {
+  *block = std::malloc(bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* block) {
+  too_early += !reading_host.empty();
+  std::free(block);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void*, const void*, std::size_t, cudaMemcpyKind, cudaStream_t stream) {
+  reading_host.insert(stream);
+  return used(stream);
+}
+cudaError_t cudaMallocAsync(void** block, std::size_t bytes, cudaStream_t stream) {
+  *block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return used(stream);
+}
+cudaError_t cudaFreeAsync(void* block, cudaStream_t stream) {
+  std::free(block);
+  return used(stream);
+}
 
 // By these nvcc's code registers kernels before main, and starts one that is called with <<<>>>, as none is
 // here.

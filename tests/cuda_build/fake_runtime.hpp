@@ -13,6 +13,9 @@ inline std::size_t static_bytes = 0;
 /// Whether devices have pools of memory, and whether they start.
 inline bool has_pools = true, starts = true;
 
+/// Whether a new stream has the handle of one that has ended.
+inline bool uses_handles_again = false;
+
 /// Whether the device has come to every event.
 inline bool work_is_over = false;
 
@@ -25,6 +28,8 @@ int graphs_on_other_streams();
 /// How many streams there are, and how often a call named one that was no more.
 int streams();
 int calls_with_ended_streams();
+/// How often pinned memory was freed that a stream had yet to read.
+int freed_before_read();
 /// How often a stream was told to wait for another.
 int waits_of_streams();
 

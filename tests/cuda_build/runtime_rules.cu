@@ -1,9 +1,13 @@
 // What kernels and ops say to the CUDA runtime, on a machine without a device: fake_runtime.cpp stands in its
 // place, and keeps to its rules.
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <cuda_build/fake_runtime.hpp>
 #include <cuda_runtime_api.h>
@@ -15,8 +19,11 @@
 #include <precast/cuda/runtime/device.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/replay.hpp>
+#include <precast/cuda/runtime/staging.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
+#include <precast/cuda/runtime/workspace.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 #if __has_include(<dlpack/dlpack.h>)
 #include <precast/interop/dlpack.hpp>
@@ -131,6 +138,45 @@ void resources_of_recordings() {
   expect(Resource::living == 0, "and ends with the recording");
 }
 
+/// A program's allocator: what is given back is given to the next who asks.
+struct Caching final : MemoryResource {
+  alignas(256) std::byte memory[4096];
+  std::vector<void*> free;
+  std::size_t used = 0;
+  void* allocate(std::size_t, Stream) override {
+    if (free.empty()) return memory + std::exchange(used, used + 1024);
+    void* const block = free.back();
+    free.pop_back();
+    return block;
+  }
+  void deallocate(void* block, std::size_t, Stream) noexcept override { free.push_back(block); }
+};
+
+void memory_of_recordings() {
+  using Values = Tensor<f32, DeviceMemory>;
+  Caching cache;
+  const ContextScope scope(Context{Stream{}, &cache});
+  const OwnStream stream;
+  const void* taken = nullptr;
+  Replay replay, other, keeps;
+  const auto body = [&] { taken = Values(Shape{64}).data(); };
+  replay(body);
+  const void* const of_cache = taken;
+  replay(body);
+  const Values living(Shape{64});
+  expect(of_cache == living.data() && taken != living.data(),
+         "what a recording writes to is not what an allocator gives others");
+  const auto in_context = [&] { with_context(stream.context(), body); };
+  other(in_context);
+  other(in_context);
+  expect(taken < cache.memory || taken >= cache.memory + sizeof cache.memory,
+         "nor where its ops are given their context");
+  Values kept;
+  const auto keep = [&] { keeps([&] { kept = Values(Shape{64}); }); };
+  keep();
+  expect(throws(keep), "a body that keeps the memory of its recording is an error");
+}
+
 void many_streams() {
   RecordedArrival arrival(cudaStreamLegacy);
   const auto ask = [&] {
@@ -178,6 +224,49 @@ void arrivals() {
   asks_late(false);
   expect(throws([&] { asks_late(true); }), "what is first asked for in a recording is an error");
   expect(!throws([&] { asks_late(false); }), "after which the body can be recorded");
+}
+
+/// Streams of one handle.
+void other_streams() {
+  const int before = fake_runtime::waits_of_streams();
+  fake_runtime::device = 0;
+  RecordedArrival arrival(Stream{});
+  arrival.order_before(Stream{});
+  expect(fake_runtime::waits_of_streams() == before, "a stream does not wait for what itself brings");
+  fake_runtime::device = 1;
+  arrival.order_before(Stream{});
+  fake_runtime::device = 0;
+  expect(fake_runtime::waits_of_streams() == before + 1, "the default stream of another device does");
+  fake_runtime::uses_handles_again = true;
+  std::optional<OwnStream> stream(std::in_place);
+  const Stream handle = current_stream();
+  RecordedArrival of_ended(handle);
+  stream.reset();
+  stream.emplace();
+  of_ended.order_before(current_stream());
+  expect(current_stream() == handle && fake_runtime::waits_of_streams() == before + 2,
+         "and so does a stream with the handle of one that has ended");
+  fake_runtime::uses_handles_again = false;
+}
+
+void workspaces() {
+  const OwnStream stream;
+  Replay replay;
+  const auto body = [&](std::size_t bytes) {
+    replay([&] { (void)resource_of<Workspace>(current_stream())->of(bytes); });
+  };
+  body(0);
+  expect(throws([&] { body(1 << 20); }), "a workspace is not taken while a graph is recorded");
+}
+
+void uploads_at_the_end() {
+  const f32 value = 1;
+  {
+    const Context context = [] { return OwnStream().context(); }();
+    resource_of<Staging>(context.stream)->upload(nullptr, &value, sizeof value);
+  }
+  expect(fake_runtime::freed_before_read() == 0,
+         "a stream that was used after its OwnStream ended is waited for before its staging is freed");
 }
 
 void search() {
@@ -228,7 +317,11 @@ int main() {
   graphs();
   arrivals();
   resources_of_recordings();
+  memory_of_recordings();
   many_streams();
+  other_streams();
+  workspaces();
+  uploads_at_the_end();
   search();
   devices();
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,6 +1,7 @@
 // Communicator: the ranks of a job, each a process of its own, and the sums that they take part in.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -50,11 +51,15 @@ class Communicator {
   /// How many processes there are.
   virtual int size() const = 0;
 
+  /// Whether values of sums are on a device.
+  static constexpr bool sums_on_device = false;
+
   /// Begins to replace `count` values by their sums over all ranks, each addition rounded to the dtype, and
   /// returns at once. The memory is the communicator's until `wait`. Sums are done in the order in which they
   /// were begun; all ranks get the same bits, which depend on the number of ranks and on sizes alone.
   virtual Ticket start_sum(void* values, std::int64_t count, SumDtype dtype) = 0;
-  /// Returns when that sum is done. A ticket is waited for once.
+  /// Returns when the caller's next use of the values comes after that sum: of values on a device, at once,
+  /// where what the current stream is given next comes after it. A ticket is waited for once.
   virtual void wait(Ticket ticket) = 0;
   /// Seconds from when a sum could begin (it was asked for, and those before it were done) to when it was
   /// done, for those that were waited for lately.
@@ -74,8 +79,13 @@ class Alone final : public Communicator {
   void broadcast(std::span<std::byte>, int) override {}
 };
 
-/// The sum of one number over all ranks.
-inline double sum(Communicator& job, double value) {
+/// The sum of one number of the host over all ranks.
+template <std::derived_from<Communicator> Job>
+double sum(Job& job, double value) {
+  static_assert(
+      !Job::sums_on_device,
+      "cluster::sum: this job adds up values on devices, and the number is the host's: give it the job "
+      "over which the ranks met.");
   job.wait(job.start_sum(&value, 1, SumDtype::f64));
   return value;
 }

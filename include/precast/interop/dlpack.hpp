@@ -179,6 +179,9 @@ Managed* given_to_dlpack(Tensor<T, Memory>&& tensor) {
 
 /// A tensor as DLPack has it, for a consumer, who calls the deleter once: that frees the tensor. Memory of a
 /// device is said to be on the device that the tensor was made on, and whatever writes it must have finished.
+/// It is freed in the order of the stream that the tensor was made on, which waits for no other: before it
+/// calls the deleter, a consumer whose work is on another stream has that stream wait for its work, or waits
+/// for it itself. (PyTorch does neither: synchronize before the last tensor that shares the memory dies.)
 template <class T, class Memory>
 DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor) {
   return detail::given_to_dlpack<DLManagedTensor>(std::move(tensor));

@@ -48,6 +48,8 @@ class NcclCommunicator final : public cluster::Communicator {
     (void)nccl.abort(rank_);
   }
 
+  static constexpr bool sums_on_device = true;
+
   int rank() const override { return number_; }
   int size() const override { return size_; }
 

@@ -47,8 +47,8 @@ class NcclLibrary {
  public:
   /// The one of this process, looked for once in the system's search path (LD_LIBRARY_PATH).
   static const NcclLibrary& instance() {
-    static const NcclLibrary library("libnccl.so.2");
-    return library;
+    static const auto* const library = new NcclLibrary("libnccl.so.2");  // not destroyed, as other libraries
+    return *library;
   }
   /// A library by its name or path.
   explicit NcclLibrary(const char* name) : library_({name}) {

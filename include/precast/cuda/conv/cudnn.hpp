@@ -20,8 +20,8 @@
 #include <string>
 #include <tuple>
 
-#include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cudnn_library.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 
 namespace precast::gpu {
 
@@ -170,9 +170,7 @@ class Cudnn {
   };
 
   OfDevice& current_device() {
-    int number = 0;
-    check(cudaGetDevice(&number), "find the current device");
-    OfDevice& device = devices_[number];
+    OfDevice& device = devices_[detail::current_device()];
     if (!device.handle && device.problem.empty()) {
       const auto& call = CudnnLibrary::instance().functions();
       const cudnn::Status status = call.create(&device.handle);

@@ -15,8 +15,8 @@
 #include <string>
 
 #include <precast/cuda/matmul/cublaslt_plan.hpp>
-#include <precast/cuda/runtime/check.hpp>
 #include <precast/cuda/runtime/cublaslt_library.hpp>
+#include <precast/cuda/runtime/stream_type.hpp>
 
 namespace precast::gpu {
 
@@ -55,8 +55,7 @@ class CublasLt {
   };
 
   OfDevice& current_device() {
-    int number = 0;
-    gpu::check(cudaGetDevice(&number), "find the current device");
+    const int number = detail::current_device();
     OfDevice& device = devices_[number];
     if (!device.handle) {
       const auto& library = CublasLtLibrary::instance();

@@ -2,8 +2,12 @@
 // instantiates it, units from headers alone take it with the watch hook.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include <cub/device/device_reduce.cuh>
 #include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/index.hpp>
@@ -41,14 +45,24 @@ Extremes extremes_of(DeviceView<const T> x, Stream stream) {
   const BufferIn<Memory> result(sizeof(Extremes));
   auto* const to = reinterpret_cast<Extremes*>(result.data());
   const detail::ExtremesAt<T> at{x.data(), x.columns(), x.row_stride()};
-  const thrust::counting_iterator<std::int64_t> places(0);
-  with_scratch([&](void* scratch, std::size_t& bytes) {
-    check(cub::DeviceReduce::TransformReduce(scratch, bytes, places, to, x.elements(), detail::AddExtremes{},
-                                             at, Extremes{}, stream),
-          "find the extremes of a result");
-  });
+  // Parts, because the CUB of CUDA 12.0 counts values in an int.
+  constexpr std::int64_t most = std::int64_t{1} << 30;
   Extremes all;
-  Memory::copy_to_host(&all, to, sizeof(all));
+  for (std::int64_t first = 0; first < x.elements(); first += most) {
+    const auto count = static_cast<int>(std::min(most, x.elements() - first));
+    const thrust::counting_iterator<std::int64_t> places(first);
+    const thrust::transform_iterator<detail::ExtremesAt<T>, thrust::counting_iterator<std::int64_t>, Extremes,
+                                     Extremes>
+        each(places, at);
+    with_scratch([&](void* scratch, std::size_t& bytes) {
+      check(cub::DeviceReduce::Reduce(scratch, bytes, each, to, count, detail::AddExtremes{}, Extremes{},
+                                      stream),
+            "find the extremes of a result");
+    });
+    Extremes part;
+    Memory::copy_to_host(&part, to, sizeof(part));
+    all = all + part;
+  }
   return all;
 }
 

@@ -53,6 +53,12 @@ class DevicePool final : public MemoryResource {
   }
 };
 
+/// Where a thread takes memory from instead of its contexts' resources: a graph that it records (Replay).
+inline MemoryResource*& memory_of_recording() {
+  thread_local MemoryResource* memory = nullptr;
+  return memory;
+}
+
 }  // namespace detail
 
 /// The stream-ordered pool of the device that a thread works on: what is freed on a stream is there again for

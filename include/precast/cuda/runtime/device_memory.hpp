@@ -68,6 +68,7 @@ struct DeviceMemory {
     if (MemoryCounter* const dry = MemoryCounter::active())
       return dry->allocate(bytes, MemoryCounter::Counts::device_memory);
     origin.context = current_context();
+    if (MemoryResource* const recorded = detail::memory_of_recording()) origin.context.memory = recorded;
     origin.device = detail::current_device();
     void* const block = block_of(origin.context, bytes);
     detail::DeviceUse::instance().add(static_cast<std::int64_t>(bytes));

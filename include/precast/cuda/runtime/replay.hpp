@@ -13,9 +13,56 @@
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
+#include <precast/error.hpp>
 #include <precast/memory/dry_run.hpp>
 
 namespace precast::gpu {
+
+namespace detail {
+
+/// The device's pool, for what this thread records; it counts what the body has not given back.
+class GraphMemory final : public MemoryResource {
+ public:
+  /// Not destroyed: what a body keeps comes back to it.
+  static GraphMemory& instance() {
+    static auto* const memory = new GraphMemory;
+    return *memory;
+  }
+  void* allocate(std::size_t bytes, Stream stream) override {
+    void* const block = device_pool().allocate(bytes, stream);
+    ++blocks();
+    return block;
+  }
+  void deallocate(void* block, std::size_t bytes, Stream stream) noexcept override {
+    --blocks();
+    device_pool().deallocate(block, bytes, stream);
+  }
+  static int& blocks() {
+    thread_local int held = 0;
+    return held;
+  }
+};
+
+/// Records what `body` does: all memory that it takes is the graph's.
+template <class Body>
+void record_body(Body&& body) {
+  struct Scope {
+    Scope() {
+      GraphMemory::blocks() = 0;
+      memory_of_recording() = &GraphMemory::instance();
+    }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() { memory_of_recording() = nullptr; }
+  } const scope;
+  body();
+  if (GraphMemory::blocks() > 0)
+    throw Error(
+        "the body of a Replay keeps memory that it took, which is its graph's: have it write to memory from "
+        "before");
+}
+
+}  // namespace detail
 
 /// Runs a body again and again. The first time it runs as it is, so that what is made once (plans of
 /// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
@@ -23,10 +70,13 @@ namespace precast::gpu {
 /// bring no values from the host and not wait for the device. On another stream or device all begins anew: a
 /// recording has the workspaces of its own; this keeps the stream of an OwnStream alive, and the workspaces
 /// that were recorded. The emulator runs the body every time.
-/// A graph takes what the body allocates from a pool of its own: what the first run has left in the device's
-/// pool is given back to the system when the graph is made, and what graphs hold when this ends. The host is
-/// two runs ahead of the device at most, so that whoever counts runs, or wants to stop, is near the truth,
-/// and the device never waits.
+/// A graph has memory of its own: what the body takes while it is recorded comes from the device's pool,
+/// whose allocations CUDA makes the graph's, and not from the MemoryResource of a Context, which would give
+/// the same memory to others before the graph runs again. What the first run has left in the device's pool is
+/// given back to the system when the graph is made, and what graphs hold when this ends. Throws Error where
+/// the body keeps what it took while it was recorded: results go to memory from before.
+/// The host is two runs ahead of the device at most, so that whoever counts runs, or wants to stop, is near
+/// the truth, and the device never waits.
 class Replay {
  public:
   Replay() = default;
@@ -59,7 +109,7 @@ class Replay {
     }
 #if PRECAST_CUDA_IS_EMULATED
     const Recording recording(current_stream());
-    body();
+    detail::record_body(body);
 #else
     if (!graph_) record(body);
     check(cudaGraphLaunch(graph_.get(), current_stream()), "replay a graph");
@@ -95,7 +145,7 @@ class Replay {
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "record a graph");
     cudaGraph_t recorded = nullptr;
     try {
-      body();
+      detail::record_body(body);
     } catch (...) {
       (void)cudaStreamEndCapture(stream, &recorded);  // the body's own error is the one to tell
       if (recorded) (void)cudaGraphDestroy(recorded);

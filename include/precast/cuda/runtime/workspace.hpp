@@ -6,6 +6,7 @@
 
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream_type.hpp>
+#include <precast/error.hpp>
 
 #if PRECAST_CUDA_IS_EMULATED
 #include <simt/device_memory.hpp>
@@ -16,8 +17,7 @@
 namespace precast::gpu {
 
 /// What one piece of a stream's work after another may use (resource_of): taken when it is first asked for,
-/// kept until the stream ends, and counted with what tensors hold. Not from a pool, and not while the stream
-/// is captured: a graph would take it along.
+/// kept until the stream ends, and counted with what tensors hold. Not from a pool.
 class Workspace {
  public:
   explicit Workspace(Stream stream) : stream_(stream) {}
@@ -25,10 +25,14 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace() { release(); }
 
-  /// At least this much, or null for nothing. Throws OutOfMemory.
+  /// At least this much, or null for nothing. Throws OutOfMemory, and Error where it is not there yet and the
+  /// stream records a graph, which CUDA lets nobody take memory beside.
   void* of(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (bytes <= bytes_) return data_;
+    if (records_graph(stream_))
+      throw Error(
+          "a workspace cannot be taken as part of a CUDA graph: run the work once before it is captured");
     release();
 #if PRECAST_CUDA_IS_EMULATED
     data_ = simt::allocate_device(bytes, stream_);
