@@ -49,7 +49,8 @@ struct Parameters {
       rounding<typename gradient_precisions<P, Matmul>::operand, Gradient>(),
       conversion<Master<P>, Stored<P>>,
       conversion<Stored<P>, f32>,
-      messages<Gradient, f32, bf16, f16>()};
+      messages<Gradient, f32, bf16, f16>(),
+      &backend::scale_gradients<f32>};  // in a message
 };
 
 [[gnu::used, maybe_unused]] constexpr auto trained_parameters = addresses<Parameters>();

@@ -17,7 +17,8 @@ namespace precast::language_model {
 inline namespace PRECAST_BACKEND {
 
 /// Filled and read by kernels, in the order of the current stream: the host waits for none. A gradient is
-/// multiplied where it lies, rounded to its own dtype, and then to the message's.
+/// multiplied in the message where that is wider, and rounded once; else where it lies, rounded to its own
+/// dtype and then to the message's.
 template <ScalarDtype Gradient>
 class DeviceMessages final : public cluster::MessageMemory {
  public:
@@ -25,10 +26,12 @@ class DeviceMessages final : public cluster::MessageMemory {
   void pack(const cluster::GradientMemory& gradient, f32 factor, void* place,
             cluster::SumDtype message) override {
     const View<Gradient> values = values_of(gradient);
-    train::scale_gradients<Gradient>(std::span(&values, 1), factor);
     cluster::with_gradient_type(message, [&]<class Message>(Message) {
-      backend::convert_values<Message>(View<const Gradient>(values),
-                                       View<Message>(static_cast<Message*>(place), values.shape()));
+      const View<Message> in_message(static_cast<Message*>(place), values.shape());
+      constexpr bool is_wider = sizeof(Message) > sizeof(Gradient);
+      if (!is_wider) train::scale_gradients<Gradient>(std::span(&values, 1), factor);
+      backend::convert_values<Message>(View<const Gradient>(values), in_message);
+      if (is_wider) train::scale_gradients<Message>(std::span(&in_message, 1), factor);
     });
   }
   void unpack(const void* place, cluster::SumDtype message,

@@ -77,8 +77,8 @@ TEMPLATE_TEST_CASE("plain attention loads matrices without bank conflicts", "[at
   }
 }
 
-TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over", "[attention]", f32, bf16,
-                   f16) {
+TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN and masked ones passed over",
+                   "[attention]", f32, bf16, f16) {
   for (const AttentionCase& c : {AttentionCase{2, 2, 70, 75, 24},
                                  {1, 2, 33, 70, 16, true, true},
                                  {1, 1, 3, 0, 8},
@@ -87,6 +87,7 @@ TEMPLATE_TEST_CASE("the largest score is the one of f32 scores, NaN passed over"
                                  with_heads({2, 4, 33, 20, 16}, 2, 8)}) {
     AttentionInputs<TestType> in(c);
     for (std::int64_t i = 0; i < in.bias.elements(); ++i) in.bias.data()[i] = static_cast<f32>(i % 7);
+    if (in.bias.elements() > 0) in.bias.data()[1] = -HUGE_VALF;
     if (in.q.elements() > 30) in.q.data()[5] = from_double<TestType>(std::nan(""));
     const AttentionProblem problem = problem_of(c, in.bias);
     const HostView<const TestType> q = in.q.view(), k = in.k.view();

@@ -147,6 +147,31 @@ bool tiled_gradients_agree(const AttentionGradientSizes& s) {
   return agree(device_q, dq) && agree(device_k, dk) && agree(device_v, dv);
 }
 
+/// Whether keys of equal scores of 2^23 have equal weights, though of the logarithms of their sums f32 keeps
+/// no more than the nearest integer.
+template <class Types, class T>
+bool large_equal_scores_agree() {
+  const AttentionGradientSizes s{1, 1, 1, 5, 35, 8, 8, false, 1};
+  const auto q = filled<T>(Shape{1, s.queries, s.width}, 1024),
+             k = filled<T>(Shape{1, s.keys, s.width}, 1024), v = filled<T>(k.shape(), 2),
+             dout = filled<T>(q.shape(), 1), out = filled<T>(q.shape(), 1);
+  HostTensor<f32> sums(Shape{1, 1, s.queries}), dq(q.shape()), dk(k.shape()), dv(v.shape());
+  const auto heads = [](const auto& rows) { return split_heads(on_device(rows), 1); };
+  gpu::log_sums_of_scores<Types, T, EveryAttention, T, T>(s.problem(), heads(q), heads(k), on_device(sums),
+                                                          {});
+  gpu::attention_gradient<Types, T, EveryAttention, T, T, T, T>(
+      s.problem(), heads(dout), heads(q), heads(k), heads(v), heads(out), on_device(std::as_const(sums)),
+      split_heads(on_device(dq), 1), split_heads(on_device(dk), 1), split_heads(on_device(dv), 1), {});
+  const double expected = static_cast<double>(s.queries) / static_cast<double>(s.keys);
+  // Results are half of what weights give: each weight's gradient is 16 - 8.
+  const auto all = [](const HostTensor<f32>& found, double value) {
+    return outside(found, std::vector<double>(found.values().size(), value),
+                   [&](std::size_t) { return 4 * (unit<typename Types::operand> + 16 * unit<f32>)*value; })
+        .empty();
+  };
+  return all(dv, expected) && all(dk, expected * 8 * 1024) && all(dq, 8 * 1024);
+}
+
 // Tiles that end within one, causal or not, heads that share keys; rows that are copied, and rows that are
 // rounded on their way; scores that e^x cannot hold; weights that are 0 where they are kept as f16, and not
 // in the bf16 of operands, and gradients of weights and scores that are inf there.
@@ -157,7 +182,8 @@ bool tiles_on_tensor_cores_agree() {
          tiled_gradients_agree<Bf16, bf16, f32>({2, 1, 1, 33, 67, 5, 33, false, 4.0f}) &&
          tiled_gradients_agree<KeptF16, bf16, bf16>({1, 2, 1, 3, 35, 8, 8, false, 8.0f}) &&
          tiled_gradients_agree<KeptF16, bf16, bf16>({1, 1, 1, 9, 9, 8, 8, true, 0.3f, 1e5}) &&
-         tiled_gradients_agree<KeptF16, bf16, bf16>({1, 1, 1, 9, 9, 8, 8, false, 3e4f});
+         tiled_gradients_agree<KeptF16, bf16, bf16>({1, 1, 1, 9, 9, 8, 8, false, 3e4f}) &&
+         large_equal_scores_agree<Bf16, bf16>();
 }
 
 // The same by fused multiply-adds: they are as exact as their sums.
@@ -168,7 +194,8 @@ bool tiles_in_f32_agree() {
          tiled_gradients_agree<InF32, f32, bf16>({1, 1, 1, 9, 35, 5, 33, false, 20.0f}) &&
          tiled_gradients_agree<KeptF16, f32, f32>({1, 2, 1, 3, 35, 8, 8, false, 8.0f}) &&
          tiled_gradients_agree<KeptF16, f32, f32>({1, 1, 1, 9, 9, 8, 8, true, 0.3f, 1e5}) &&
-         tiled_gradients_agree<KeptF16, f32, f32>({1, 1, 1, 9, 9, 8, 8, false, 3e4f});
+         tiled_gradients_agree<KeptF16, f32, f32>({1, 1, 1, 9, 9, 8, 8, false, 3e4f}) &&
+         large_equal_scores_agree<InF32, f32>();
 }
 
 }  // namespace

@@ -361,6 +361,43 @@ TEMPLATE_TEST_CASE("gradients of attention follow a mask of large numbers", "[at
   CHECK(distance(wide(found.dq), expected_q) <= 8 * (unit<A> + 16 * unit<f32>)*length(expected_q));
 }
 
+TEMPLATE_TEST_CASE("gradients of attention follow equal scores of any size", "[attention]", F32, F32Flash,
+                   Bf16Flash, F16Flash) {
+  // Of the logarithm of a row's sum, score + log n, rounding takes log n bit by bit. Keys have equal weights.
+  using A = typename training<TestType>::gradient;
+  const std::int64_t queries = 70, keys = 66, width = 8;
+  const double scale = 1 / std::sqrt(static_cast<double>(width));
+  const auto v = random_tensor<A>({1, keys, width}, 3), dy = random_tensor<A>({1, queries, width}, 4);
+  const Doubles wide_v = wide(v), wide_dy = wide(dy);
+  const std::size_t columns = 8, rows = wide_v.size() / columns;
+  for (const double size : {1.0, 32.0, 128.0, 1024.0, 16384.0})
+    for (const double sign : {1.0, -1.0}) {
+      CAPTURE(size, sign);
+      const AttentionInTraining<TestType> found(filled<A>({1, queries, width}, size),
+                                                filled<A>({1, keys, width}, sign * size), v, dy, {});
+      Doubles expected_v(wide_v.size()), expected_k(wide_v.size());
+      for (std::size_t first = 0; first < wide_dy.size(); first += columns) {
+        Doubles of_weights(rows);
+        double mean = 0;
+        for (std::size_t j = 0; j < rows; ++j) {
+          for (std::size_t d = 0; d < columns; ++d) {
+            of_weights[j] += wide_dy[first + d] * wide_v[j * columns + d];
+            expected_v[j * columns + d] += wide_dy[first + d] / static_cast<double>(rows);
+          }
+          mean += of_weights[j] / static_cast<double>(rows);
+        }
+        for (std::size_t j = 0; j < rows; ++j)
+          for (std::size_t d = 0; d < columns; ++d)
+            expected_k[j * columns + d] += (of_weights[j] - mean) * size * scale / static_cast<double>(rows);
+      }
+      CHECK(distance(wide(found.dv), expected_v) <= 4 * (unit<A> + 16 * unit<f32>)*length(expected_v));
+      CHECK(distance(wide(found.dk), expected_k) <= 8 * (unit<A> + 16 * unit<f32>)*length(expected_k));
+      // Keys are the same: their gradients of scores add up to 0.
+      CHECK(length(wide(found.dq)) <=
+            8 * (unit<A> + 16 * unit<f32>)*size * scale * length(wide_dy) * length(wide_v));
+    }
+}
+
 TEST_CASE("plain attention in f16 has gradients that overflow, and flash has not", "[attention]") {
   // Gradients of weights of 2e5, which f16 does not hold: dy v.
   const auto q = filled<f16>({1, 2, 4}, 0), v = filled<f16>({1, 2, 4}, 200), dy = filled<f16>({1, 2, 4}, 250);

@@ -126,7 +126,8 @@ void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, 
   detail::plain_attention_of_rows<Types>(problem, q, k, v, out, nullptr);
 }
 
-/// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold.
+/// The largest |scaled and biased score| in f32 of those that no bias of -inf masks, NaN passed over: what
+/// `inside` has to hold.
 template <class Q, class K>
 f32 largest_score(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k) {
   HostTensor<f32> largest(Shape{std::max<std::int64_t>(problem.batch * problem.heads, 1)});
@@ -151,6 +152,7 @@ f32 largest_score(const AttentionProblem& problem, HostHeadsView<const Q> q, Hos
       // No product is above that of the lengths, but for rounding: most need not be computed.
       const f32 bound = 1.01f * length_of(query) * std::fabs(problem.scale);
       for (std::int64_t j = 0; j < problem.keys_seen_by(i); ++j) {
+        if (bias && bias[j] == -std::numeric_limits<f32>::infinity()) continue;  // masked
         if (bound * lengths.data()[j] + (bias ? std::fabs(bias[j]) : 0.0f) <= most) continue;
         const f32* key = rows[static_cast<std::size_t>(j)];
         const f32 dot = sum_of(width, [&](std::int64_t d) { return query[d] * key[d]; });

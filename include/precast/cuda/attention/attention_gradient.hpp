@@ -167,11 +167,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
   }
 }
 
-/// Starts the kernels of tiles of queries and of keys, of the first width that holds a head's; false where
-/// none does. Kernels are stamped for what `Choice` has.
+/// Starts the kernels of tiles that find `rests`, which `given` reads, and those of tiles of queries and of
+/// keys, of the first width that holds a head's; false where none does. Kernels are stamped for what `Choice`
+/// has.
 template <class Types, class ForwardOperand, class Choice, class Q, class K, class V, class DO>
 bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Types::result>& given,
-                           Stream stream) {
+                           GlobalPointer<f32> rests, Stream stream) {
   const AttentionShape& shape = given.shape;
   constexpr int value_bytes = sizeof(HeldDtype<typename Types::operand>);
   return visit_head_width<tiled_gradient_widths, Choice>(max_of(shape.width, shape.width_v), [&](auto known) {
@@ -185,6 +186,8 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
              {{checked_int(tiles, "tiles"), 1, 1}, tile.threads(), tile.shared_bytes(known(), value_bytes)},
              stream, given);
     };
+    launch_tiled_log_sums<Types, ForwardOperand, known()>(
+        TiledLogSumsArguments<Q, K>{given.q, given.k, shape, rests, given.log_sums}, stream);
     start(std::false_type{});
     start(std::true_type{});
   });
@@ -219,30 +222,35 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
   watch::ran_in<Types>();
   const std::int64_t rows = problem.batch * problem.heads * problem.queries,
                      keys = problem.batch * problem.heads_kv * problem.keys;
-  const StreamScope scope(stream);  // of the deltas
-  Tensor<f32, DeviceMemory> deltas(Shape{max_of<std::int64_t>(rows, 1)});
+  const StreamScope scope(stream);  // of the deltas and the rests
+  Tensor<f32, DeviceMemory> deltas(Shape{max_of<std::int64_t>(rows, 1)}), rests(deltas.shape());
   launch("attention_deltas", detail::deltas_kernel<DO, O>,
          {{detail::checked_int(rows, "rows"), 1, 1}, detail::gradient_threads}, stream,
          detail::heads_in(dout), detail::heads_in(out), problem.queries, problem.heads, problem.width_v,
          pointer_to(deltas.view()));
   if constexpr (detail::has_tiled_gradient<Types, ForwardOperand>) {
     const detail::TiledGradientArguments<Q, K, V, DO, typename Types::result> given{
-        detail::heads_in(q),  detail::heads_in(k),
-        detail::heads_in(v),  detail::heads_in(dout),
-        detail::heads_in(dq), detail::heads_in(dk),
-        detail::heads_in(dv), detail::shape_of(problem),
-        pointer_to(log_sums), pointer_to(std::as_const(deltas).view())};
+        detail::heads_in(q),
+        detail::heads_in(k),
+        detail::heads_in(v),
+        detail::heads_in(dout),
+        detail::heads_in(dq),
+        detail::heads_in(dk),
+        detail::heads_in(dv),
+        detail::shape_of(problem),
+        pointer_to(log_sums),
+        pointer_to(std::as_const(rests).view()),
+        pointer_to(std::as_const(deltas).view())};
     // Rows without a value have no place that tiles could be copied from.
     const bool has_values =
         problem.width > 0 && (problem.width_v > 0 || !detail::leaves_some_to_rows<Choice>);
     if (!given.shape.biased && has_values &&
-        detail::launch_tiled_gradient<Types, ForwardOperand, Choice>(given, stream))
+        detail::launch_tiled_gradient<Types, ForwardOperand, Choice>(given, pointer_to(rests.view()), stream))
       return;
   }
   // What the choice has leaves nothing to these kernels where tiles take all of it.
   if constexpr (!detail::has_tiled_gradient<Types, ForwardOperand> || detail::leaves_some_to_rows<Choice>) {
     const auto scores = detail::scores_of(problem, q, k);
-    Tensor<f32, DeviceMemory> rests(Shape{max_of<std::int64_t>(rows, 1)});
     launch("rests_of_log_sums", detail::rests_of_log_sums_kernel<Types, ForwardOperand, Q, K>,
            {{detail::checked_int(rows, "rows"), 1, 1}, threads_per_warp}, stream, scores,
            pointer_to(log_sums), pointer_to(rests.view()));

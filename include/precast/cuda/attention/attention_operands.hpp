@@ -136,12 +136,13 @@ PRECAST_DEVICE void store_sums(SumsOfRows& sums, int i, f32 factor, GlobalPointe
     for (int e = 0; e < run; ++e)
       values[e] =
           round_to<Result, Saturates>(with_planted_dtype<"result ignored">(sums.at(i, j + e) * factor));
-    if (aligned && column < columns)
+    if (aligned && column < columns) {
       store_vector_global(row + column, values);
-    else
+    } else {
       PRECAST_UNROLL
-    for (int e = 0; e < run; ++e)
-      if (column + e < planted<"columns of a head">(columns, columns + 1)) row[column + e] = values[e];
+      for (int e = 0; e < run; ++e)
+        if (column + e < planted<"columns of a head">(columns, columns + 1)) row[column + e] = values[e];
+    }
   }
 }
 

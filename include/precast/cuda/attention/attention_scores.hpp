@@ -123,6 +123,18 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp, 1)
   if (lane_index() == 0) rests[block_index().x] = sum > 0 ? logf(sum) : 0.0f;
 }
 
+/// Starts the kernel of tiles of queries that is made for a width.
+template <class Types, class ForwardOperand, int Width, class Q, class K>
+void launch_tiled_log_sums(const TiledLogSumsArguments<Q, K>& given, Stream stream) {
+  constexpr int value_bytes = sizeof(HeldDtype<typename Types::operand>);
+  constexpr GradientTile tile = select_gradient_tile(Width, value_bytes);
+  const std::int64_t tiles =
+      std::int64_t{ceil_divide(given.shape.queries, tile.rows)} * given.shape.heads * given.shape.batch;
+  launch("tiled_log_sums", &tiled_log_sums_kernel<Types, ForwardOperand, Width, Q, K>,
+         {{checked_int(tiles, "tiles"), 1, 1}, tile.threads(), tile.shared_bytes(Width, value_bytes, 1)},
+         stream, given);
+}
+
 }  // namespace detail
 
 /// log_sums [B, H, Sq] = log(sum e^score) of each row of scores, in f32; -inf where a row sees no key.
@@ -134,15 +146,8 @@ void log_sums_of_scores(const AttentionProblem& problem, DeviceHeadsView<const Q
   if constexpr (detail::has_tiled_gradient<Types, ForwardOperand>) {
     const detail::TiledLogSumsArguments<Q, K> given{detail::heads_in(q), detail::heads_in(k),
                                                     detail::shape_of(problem), pointer_to(log_sums)};
-    constexpr int value_bytes = sizeof(HeldDtype<typename Types::operand>);
     const auto start = [&](auto width) {
-      constexpr detail::GradientTile tile = detail::select_gradient_tile(width(), value_bytes);
-      const std::int64_t tiles = ceil_divide(problem.queries, tile.rows) * problem.heads * problem.batch;
-      launch("tiled_log_sums", &detail::tiled_log_sums_kernel<Types, ForwardOperand, width(), Q, K>,
-             {{detail::checked_int(tiles, "tiles"), 1, 1},
-              tile.threads(),
-              tile.shared_bytes(width(), value_bytes, 1)},
-             stream, given);
+      detail::launch_tiled_log_sums<Types, ForwardOperand, width()>(given, stream);
     };
     // As wide as the gradients' kernels take it, which go by the wider of keys and values.
     const std::int64_t widest = max_of(problem.width, problem.width_v);

@@ -11,8 +11,8 @@
 
 namespace precast::gpu {
 
-/// The largest |scaled and biased score| in f32, NaN passed over: what `inside` has to hold. Waits for the
-/// stream.
+/// The largest |scaled and biased score| in f32 of those that no bias of -inf masks, NaN passed over: what
+/// `inside` has to hold. Waits for the stream.
 template <class Q, class K>
 f32 largest_score(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                   Stream stream) {

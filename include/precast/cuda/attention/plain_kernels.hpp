@@ -198,8 +198,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   }
 }
 
-/// The largest |score| of all, as the bits of an f32: numbers at least 0 are in the order of their bits, and
-/// the largest of any order is the same.
+/// The largest |score| of all that no bias of -inf masks, as the bits of an f32: numbers at least 0 are in
+/// the order of their bits, and the largest of any order is the same.
 template <class Q, class K>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
     largest_score_kernel(const detail::ScoresArguments<Q, K> given,
@@ -208,10 +208,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   const int key_tiles = ceil_divide(given.shape.keys, plain_columns);
   const int first_key = block_index().x % key_tiles * plain_columns;
   f32 most = 0;
-  for_each_score<f32, f32, false>(
-      given, QueryTile(given.shape, block_index().x / key_tiles), first_key, [&](int, int, f32 score, f32) {
-        most = maximum(most, planted<"sign of a score">(score < 0 ? -score : score, score));
-      });
+  for_each_score<f32, f32, false>(given, QueryTile(given.shape, block_index().x / key_tiles), first_key,
+                                  [&](int, int, f32 score, f32 bias) {
+                                    if (bias == -infinity) return;
+                                    most = maximum(
+                                        most, planted<"sign of a score">(score < 0 ? -score : score, score));
+                                  });
   most = warp_max(most);
   if (lane_index() == 0) atomic_max(largest, bit_cast<std::uint32_t>(most));
 }

@@ -30,20 +30,21 @@ struct TiledGradientArguments {
   Heads<const DO> dout;
   Heads<Result> dq, dk, dv;
   AttentionShape shape;
-  GlobalPointer<const f32> log_sums, deltas;  ///< of all rows of scores
+  GlobalPointer<const f32> log_sums, rests, deltas;  ///< of all rows of scores
 };
 
 /// A score and the gradient of its weight become the weight and the gradient of the score, as operands of
 /// products. Each is kept as Types::inside between the steps. The scaled score is rounded, as that in log_sum
 /// is: of a large one, fused with the difference, rounding alone would be more than e^x can take.
 template <class Types>
-PRECAST_DEVICE void to_weight_and_gradient(f32& score, f32& product, f32 scale, f32 log_sum, f32 delta,
-                                           bool seen) {
+PRECAST_DEVICE void to_weight_and_gradient(f32& score, f32& product, f32 scale, f32 log_sum, f32 rest,
+                                           f32 delta, bool seen) {
   const auto kept = [](f32 x) {
     return planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(x), x);
   };
-  const f32 weight = seen ? kept(math::exp_of_negative(kept(math::rounded_product(score, scale)) -
-                                                       (log_sum == -infinity ? 0.0f : log_sum)))
+  const f32 weight = seen ? kept(math::exp_of_negative((kept(math::rounded_product(score, scale)) -
+                                                        (log_sum == -infinity ? 0.0f : log_sum)) -
+                                                       planted<"rest not subtracted">(rest, 0.0f)))
                           : 0.0f;
   score = weight;
   product = seen ? kept(weight * (kept(product) - planted<"delta not subtracted">(delta, 0.0f))) : 0.0f;
@@ -151,8 +152,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
                           (!planted<"causal ignored">(shape.causal, false) || key <= query);
         const std::int64_t row = first_score + (seen ? query : 0);
         to_weight_and_gradient<Types>(scores.at(i, j), products.at(i, j), shape.scale,
-                                      seen ? given.log_sums[row] : 0.0f, seen ? given.deltas[row] : 0.0f,
-                                      seen);
+                                      seen ? given.log_sums[row] : 0.0f, seen ? given.rests[row] : 0.0f,
+                                      seen ? given.deltas[row] : 0.0f, seen);
       }
     }
     Products::results(of_left, products, left);

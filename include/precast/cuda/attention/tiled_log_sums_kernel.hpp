@@ -1,5 +1,6 @@
 // The logarithms of the sums of e^score of each row, in tiles: a block takes a tile of queries through the
-// keys that they see, and keeps the largest score and the sum of each row.
+// keys that they see, and keeps the largest score and the sum of each row. The gradients start it once more
+// for what rounding has taken of those logarithms.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/shared_tile.hpp>
 #include <precast/cuda/tile/tile_loader.hpp>
+#include <precast/problem/attention_gradient_kernels.hpp>
 #include <precast/problem/math.hpp>
 
 namespace precast::gpu::detail {
@@ -25,11 +27,21 @@ struct TiledLogSumsArguments {
   Heads<const Q> q;
   Heads<const K> k;
   AttentionShape shape;
-  GlobalPointer<f32> log_sums;  ///< of all rows of scores
+  GlobalPointer<f32> log_sums;  ///< of all rows of scores; their rests where `rounded` is given
+  GlobalPointer<const f32> rounded = nullptr;  ///< the log_sums of before
+
+  /// What is kept of a row whose sum of e^(score - largest) is `sum`.
+  PRECAST_DEVICE f32 result(std::int64_t row, f32 largest, f32 sum) const {
+    if (!rounded) return largest == -infinity && sum == 0 ? -infinity : base_of(largest) + logf(sum);
+    const f32 log_sum = rounded[row];
+    if (!is_coarse_log_sum(log_sum) || sum == 0) return 0.0f;
+    return planted<"log sum not subtracted">(base_of(largest) - log_sum, 0.0f) + logf(sum);
+  }
+  PRECAST_DEVICE static f32 base_of(f32 largest) { return largest == -infinity ? 0.0f : largest; }
 };
 
 /// One block a tile of queries. Scores are those of the gradients' kernels, to the bit. Bytes moved: queries
-/// once, and keys once for every 64 queries.
+/// once, and keys once for every 64 queries; rests of a tile without a coarse logarithm read those alone.
 template <class Types, class ForwardOperand, int Width, class Q, class K>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
     tiled_log_sums_kernel(const TiledLogSumsArguments<Q, K> given) {
@@ -48,6 +60,17 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
   const int first = (tiles - 1 - block_index().x % tiles) * tile.rows;
   const int last_query = min_of(first + tile.rows, shape.queries) - 1;
   const int steps = ceil_divide(shape.keys_seen_by(last_query), tile.others);
+  const std::int64_t first_of_head = (std::int64_t{batch} * shape.heads + head) * shape.queries;
+  if (given.rounded) {
+    bool coarse = false;  // each warp looks through all rows: they stay or leave together
+    for (int query = first + lane_index(); query <= last_query; query += threads_per_warp)
+      coarse = coarse || is_coarse_log_sum(given.rounded[first_of_head + query]);
+    if (warp_ballot(coarse) == 0) {
+      for (int query = first + thread_index(); query <= last_query; query += threads)
+        given.log_sums[first_of_head + query] = 0.0f;
+      return;
+    }
+  }
 
   const Queries queries{dynamic_shared<Element>(0, Queries::size)};
   const auto buffer = [&](int step) {
@@ -96,7 +119,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
         best = maximum(best, scores.at(i, j));
       }
       const f32 now = maximum(largest[i], warp_max<Scores::row_lanes>(best));
-      const f32 base = planted<"largest not subtracted">(now == -infinity ? 0.0f : now, 0.0f);
+      const f32 base = planted<"largest not subtracted">(given.base_of(now), 0.0f);
       f32 sum = sums[i] * planted<"sum not rescaled">(math::exp_of_negative(largest[i] - base), 1.0f);
       PRECAST_UNROLL
       for (int j = 0; j < Scores::columns; ++j) sum += math::exp_of_negative(scores.at(i, j) - base);
@@ -110,9 +133,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
     const f32 sum = warp_sum<Scores::row_lanes>(sums[i]);
     const int query = first + first_row + Scores::row(i);
     if (query <= last_query && lane_index() % Scores::row_lanes == 0)
-      given.log_sums[(std::int64_t{batch} * shape.heads + head) * shape.queries + query] =
-          largest[i] == -infinity && sum == 0 ? -infinity
-                                              : (largest[i] == -infinity ? 0.0f : largest[i]) + logf(sum);
+      given.log_sums[first_of_head + query] = given.result(first_of_head + query, largest[i], sum);
   }
 }
 

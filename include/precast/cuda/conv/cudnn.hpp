@@ -1,6 +1,5 @@
 // cuDNN as the library of convolutions. The emulator has no library: there our own kernel computes
-// everything, but for tests that put a convolution of the host in its place (conv_request.hpp). It has not
-// run on a device yet.
+// everything, but for tests that put a convolution of the host in its place (conv_request.hpp).
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,5 @@
-// Rounding in registers: what convert_value<> does, by one instruction where the device has one.
+// Rounding in registers: what convert_value<> does, by one instruction where the device has one. A NaN stays
+// one, with the bits that this instruction gives it.
 #pragma once
 
 #include <bit>

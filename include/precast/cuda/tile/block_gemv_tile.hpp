@@ -22,8 +22,8 @@ struct BlockSlab {
 
 /// How a skinny GEMM with a weight in blocks is shared out: a warp computes `features_per_warp`
 /// results of each row. Of each of these features it has `stages` slabs of blocks in shared memory: one is
-/// decoded while the others arrive. Measured against nothing yet; reasoned: what is on its way to a
-/// multiprocessor should be some 32 KB, and x, which the warps read from the cache once for all of their
+/// decoded while the others arrive. Chosen by reasoning, other numbers were not tried: what is on its way to
+/// a multiprocessor should be some 32 KB, and x, which the warps read from the cache once for all of their
 /// features, should be no more than the weight.
 struct BlockGemvTile {
   int rows;

@@ -76,9 +76,9 @@ constexpr bool suits_large_tiles(std::int64_t rows, std::int64_t features, const
 }
 
 /// How a skinny GEMM is shared out: a warp computes `features_per_warp` results of each row and has
-/// the vectors of `loads_in_flight` steps on their way. Measured against nothing yet; reasoned: rows are read
-/// from the cache once for all features of a warp, and 16 KiB on their way in each multiprocessor keep the
-/// memory busy.
+/// the vectors of `loads_in_flight` steps on their way. Chosen by reasoning, other numbers were not tried:
+/// rows are read from the cache once for all features of a warp, and 16 KiB on their way in each
+/// multiprocessor keep the memory busy.
 struct SkinnyGemmTile {
   int rows;
   int features_per_warp;
