@@ -135,6 +135,29 @@ struct Reference {
   }
 };
 
+/// What gradients are where each query weighs all keys alike.
+struct OfEqualWeights {
+  Doubles dv, dscores;  ///< of the scores: for each query those of all keys
+
+  OfEqualWeights(const Doubles& dy, const Doubles& v, std::size_t columns)
+      : dv(v.size()), dscores(dy.size() / columns * (v.size() / columns)) {
+    const std::size_t keys = v.size() / columns;
+    const double weight = 1 / static_cast<double>(keys);
+    for (std::size_t query = 0; query < dy.size() / columns; ++query) {
+      double* const row = &dscores[query * keys];
+      double mean = 0;
+      for (std::size_t key = 0; key < keys; ++key) {
+        for (std::size_t d = 0; d < columns; ++d) {
+          row[key] += dy[query * columns + d] * v[key * columns + d] * weight;
+          dv[key * columns + d] += dy[query * columns + d] * weight;
+        }
+        mean += row[key] * weight;
+      }
+      for (std::size_t key = 0; key < keys; ++key) row[key] -= mean;
+    }
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the chain rule of attention in float64 follows finite differences", "[attention]") {
@@ -188,7 +211,7 @@ TEMPLATE_TEST_CASE("gradients of attention follow the chain rule in float64", "[
     // |v|.
     using Operand = typename gradient_precisions<TestType, Attention>::operand;
     const double rounding = 2 * (unit<Operand> + unit<A>)+4 * terms * unit<f32>;
-    const double parts = length(wide_dy) * length(wide_v) / std::sqrt(static_cast<double>(v.elements())) *
+    const double parts = length(wide(dy)) * length(wide(v)) / std::sqrt(static_cast<double>(v.elements())) *
                          std::sqrt(static_cast<double>(c.width_v));
     const double of_scores = parts * scale * c.scale;
     CHECK(distance(wide(found.dq), reference.dq) <= rounding * (length(reference.dq) + of_scores) + 1e-9);
@@ -339,25 +362,15 @@ TEMPLATE_TEST_CASE("gradients of attention follow a mask of large numbers", "[at
   AttentionOptions options;
   options.bias = added.view();
   const AttentionInTraining<TestType> found(q, k, v, dy, options);
-  const Doubles wide_k = wide(k), wide_v = wide(v), wide_dy = wide(dy);
-  const std::size_t columns = 8, rows = wide_v.size() / columns;
-  Doubles expected_q(wide_dy.size()), expected_v(wide_v.size());
-  for (std::size_t first = 0; first < wide_dy.size(); first += columns) {
-    Doubles of_weights(rows);
-    double mean = 0;
-    for (std::size_t j = 0; j < rows; ++j) {
-      for (std::size_t d = 0; d < columns; ++d) {
-        of_weights[j] += wide_dy[first + d] * wide_v[j * columns + d];
-        expected_v[j * columns + d] += wide_dy[first + d] / static_cast<double>(rows);
-      }
-      mean += of_weights[j] / static_cast<double>(rows);
-    }
-    for (std::size_t j = 0; j < rows; ++j)
-      for (std::size_t d = 0; d < columns; ++d)
-        expected_q[first + d] += (of_weights[j] - mean) * wide_k[j * columns + d] /
-                                 static_cast<double>(rows) / std::sqrt(static_cast<double>(columns));
-  }
-  CHECK(distance(wide(found.dv), expected_v) <= 4 * (unit<A> + 16 * unit<f32>)*length(expected_v));
+  const Doubles wide_k = wide(k);
+  constexpr std::size_t columns = 8;
+  const OfEqualWeights expected(wide(dy), wide(v), columns);
+  Doubles expected_q(wide(dy).size());
+  for (std::size_t i = 0; i < expected.dscores.size(); ++i)
+    for (std::size_t d = 0; d < columns; ++d)
+      expected_q[i / keys * columns + d] +=
+          expected.dscores[i] * wide_k[i % keys * columns + d] / std::sqrt(static_cast<double>(columns));
+  CHECK(distance(wide(found.dv), expected.dv) <= 4 * (unit<A> + 16 * unit<f32>)*length(expected.dv));
   CHECK(distance(wide(found.dq), expected_q) <= 8 * (unit<A> + 16 * unit<f32>)*length(expected_q));
 }
 
@@ -368,33 +381,22 @@ TEMPLATE_TEST_CASE("gradients of attention follow equal scores of any size", "[a
   const std::int64_t queries = 70, keys = 66, width = 8;
   const double scale = 1 / std::sqrt(static_cast<double>(width));
   const auto v = random_tensor<A>({1, keys, width}, 3), dy = random_tensor<A>({1, queries, width}, 4);
-  const Doubles wide_v = wide(v), wide_dy = wide(dy);
-  const std::size_t columns = 8, rows = wide_v.size() / columns;
+  constexpr std::size_t columns = 8;
+  const OfEqualWeights expected(wide(dy), wide(v), columns);
   for (const double size : {1.0, 32.0, 128.0, 1024.0, 16384.0})
     for (const double sign : {1.0, -1.0}) {
       CAPTURE(size, sign);
       const AttentionInTraining<TestType> found(filled<A>({1, queries, width}, size),
                                                 filled<A>({1, keys, width}, sign * size), v, dy, {});
-      Doubles expected_v(wide_v.size()), expected_k(wide_v.size());
-      for (std::size_t first = 0; first < wide_dy.size(); first += columns) {
-        Doubles of_weights(rows);
-        double mean = 0;
-        for (std::size_t j = 0; j < rows; ++j) {
-          for (std::size_t d = 0; d < columns; ++d) {
-            of_weights[j] += wide_dy[first + d] * wide_v[j * columns + d];
-            expected_v[j * columns + d] += wide_dy[first + d] / static_cast<double>(rows);
-          }
-          mean += of_weights[j] / static_cast<double>(rows);
-        }
-        for (std::size_t j = 0; j < rows; ++j)
-          for (std::size_t d = 0; d < columns; ++d)
-            expected_k[j * columns + d] += (of_weights[j] - mean) * size * scale / static_cast<double>(rows);
-      }
-      CHECK(distance(wide(found.dv), expected_v) <= 4 * (unit<A> + 16 * unit<f32>)*length(expected_v));
+      Doubles expected_k(wide(v).size());
+      for (std::size_t i = 0; i < expected.dscores.size(); ++i)
+        for (std::size_t d = 0; d < columns; ++d)
+          expected_k[i % keys * columns + d] += expected.dscores[i] * size * scale;
+      CHECK(distance(wide(found.dv), expected.dv) <= 4 * (unit<A> + 16 * unit<f32>)*length(expected.dv));
       CHECK(distance(wide(found.dk), expected_k) <= 8 * (unit<A> + 16 * unit<f32>)*length(expected_k));
       // Keys are the same: their gradients of scores add up to 0.
       CHECK(length(wide(found.dq)) <=
-            8 * (unit<A> + 16 * unit<f32>)*size * scale * length(wide_dy) * length(wide_v));
+            8 * (unit<A> + 16 * unit<f32>)*size * scale * length(wide(dy)) * length(wide(v)));
     }
 }
 
