@@ -21,6 +21,7 @@ class RecordedLaunches : public gpu::MemoryResource {
     gpu::device_pool().deallocate(block, bytes, stream);
     look(stream);
   }
+  bool gives_memory_of_graphs() const noexcept override { return true; }
 
   /// The launches of the one graph that `work` records on the thread's stream.
   template <class Work>

@@ -75,7 +75,10 @@ TEST_CASE("a replay begins anew on another stream, whose workspaces it has not",
 
 TEST_CASE("a replay's body has memory of its graph, and keeps none of it", "[stream]") {
   struct Counting final : gpu::MemoryResource {
+    explicit Counting(bool graphs = false) : of_graphs(graphs) {}
+    bool of_graphs;
     int blocks = 0;
+    bool gives_memory_of_graphs() const noexcept override { return of_graphs; }
     void* allocate(std::size_t bytes, gpu::Stream stream) override {
       ++blocks;
       return gpu::device_pool().allocate(bytes, stream);
@@ -83,12 +86,21 @@ TEST_CASE("a replay's body has memory of its graph, and keeps none of it", "[str
     void deallocate(void* block, std::size_t bytes, gpu::Stream stream) noexcept override {
       gpu::device_pool().deallocate(block, bytes, stream);
     }
-  } memory;
+  } memory, of_graphs(true);
+  const auto scratch = [] { const BufferIn<gpu::DeviceMemory> block(64); };
+  {
+    const gpu::ContextScope scope({gpu::Stream{}, &of_graphs});
+    gpu::Replay replay;
+    for (int run = 1; run <= 3; ++run) {
+      replay(scratch);
+      CHECK(of_graphs.blocks == run);
+    }
+  }
   const gpu::ContextScope scope({gpu::Stream{}, &memory});
   const gpu::OwnStream stream;
   gpu::Replay replay, keeps;
   for (int run = 0; run < 3; ++run) {
-    replay([] { const BufferIn<gpu::DeviceMemory> scratch(64); });
+    replay(scratch);
     CHECK(memory.blocks == 1);
   }
   BufferIn<gpu::DeviceMemory> kept;

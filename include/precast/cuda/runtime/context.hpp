@@ -28,6 +28,9 @@ class MemoryResource {
   virtual void* allocate(std::size_t bytes, Stream stream) = 0;
   /// Takes it back: the stream may still be at work on it, and nobody else. `bytes` are those asked for.
   virtual void deallocate(void* block, std::size_t bytes, Stream stream) noexcept = 0;
+  /// Whether what it gives while the stream records a graph is the graph's, as cudaMallocAsync's is: then
+  /// what a Replay records takes memory from it too, and else from the device's pool.
+  virtual bool gives_memory_of_graphs() const noexcept { return false; }
 };
 
 namespace detail {
@@ -53,7 +56,8 @@ class DevicePool final : public MemoryResource {
   }
 };
 
-/// Where a thread takes memory from instead of its contexts' resources: a graph that it records (Replay).
+/// Where a thread that records a graph (Replay) takes memory from, unless its context's resource gives memory
+/// of graphs.
 inline MemoryResource*& memory_of_recording() {
   thread_local MemoryResource* memory = nullptr;
   return memory;

@@ -68,7 +68,8 @@ struct DeviceMemory {
     if (MemoryCounter* const dry = MemoryCounter::active())
       return dry->allocate(bytes, MemoryCounter::Counts::device_memory);
     origin.context = current_context();
-    if (MemoryResource* const recorded = detail::memory_of_recording()) origin.context.memory = recorded;
+    MemoryResource* const of_graph = detail::memory_of_recording();
+    if (of_graph && !origin.context.memory->gives_memory_of_graphs()) origin.context.memory = of_graph;
     origin.device = detail::current_device();
     void* const block = block_of(origin.context, bytes);
     detail::DeviceUse::instance().add(static_cast<std::int64_t>(bytes));

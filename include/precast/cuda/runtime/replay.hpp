@@ -72,11 +72,11 @@ void record_body(Body&& body) {
 /// that were recorded. The emulator runs the body every time.
 /// A graph has memory of its own: what the body takes while it is recorded comes from the device's pool,
 /// whose allocations CUDA makes the graph's, and not from the MemoryResource of a Context, which would give
-/// the same memory to others before the graph runs again. What the first run has left in the device's pool is
-/// given back to the system when the graph is made, and what graphs hold when this ends. Throws Error where
-/// the body keeps what it took while it was recorded: results go to memory from before.
-/// The host is two runs ahead of the device at most, so that whoever counts runs, or wants to stop, is near
-/// the truth, and the device never waits.
+/// the same memory to others before the graph runs again, unless it says that its memory is the graph's. What
+/// the first run has left in the device's pool is given back to the system when the graph is made, and what
+/// graphs hold when this ends. Throws Error where the body keeps what it took while it was recorded: results
+/// go to memory from before. The host is two runs ahead of the device at most, so that whoever counts runs,
+/// or wants to stop, is near the truth, and the device never waits.
 class Replay {
  public:
   Replay() = default;
