@@ -200,11 +200,11 @@ bool tiles_in_f32_agree() {
 
 }  // namespace
 
-TEST_CASE("proof of gradients of attention on tensor cores", "[gradient]") {
+TEST_CASE("proof of gradients of attention on tensor cores", "[gradient][many_runs]") {
   check_proof("gradients of attention on tensor cores", tiles_on_tensor_cores_agree);
 }
 
-TEST_CASE("proof of gradients of attention in tiles of f32", "[gradient]") {
+TEST_CASE("proof of gradients of attention in tiles of f32", "[gradient][many_runs]") {
   check_proof("gradients of attention in tiles of f32", tiles_in_f32_agree);
 }
 
