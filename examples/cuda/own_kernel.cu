@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <precast/cuda/device/launch.hpp>
-#include <precast/cuda/norm/row.hpp>
+#include <precast/cuda/rows/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>

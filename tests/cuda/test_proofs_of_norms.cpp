@@ -17,9 +17,9 @@
 #include <precast/cuda/norm/group_norm.hpp>
 #include <precast/cuda/norm/layer_norm.hpp>
 #include <precast/cuda/norm/rms_norm.hpp>
-#include <precast/cuda/norm/softmax.hpp>
 #include <precast/cuda/pointwise/map_values.hpp>
 #include <precast/cuda/position/rotary.hpp>
+#include <precast/cuda/softmax/softmax.hpp>
 #include <precast/host/gather.hpp>
 #include <precast/host/group_norm.hpp>
 #include <precast/host/norm.hpp>

@@ -4,7 +4,7 @@
 #include <precast/problem/softmax_kernel.hpp>
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
-#include <precast/cuda/norm/softmax.hpp>
+#include <precast/cuda/softmax/softmax.hpp>
 #elif PRECAST_HOLDS_KERNELS
 #include <precast/host/softmax.hpp>
 #endif

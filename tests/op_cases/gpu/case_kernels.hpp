@@ -20,8 +20,8 @@
 #include <precast/cuda/loss/mean_squared_error.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
-#include <precast/cuda/norm/softmax.hpp>
 #include <precast/cuda/reduction/reduce_values.hpp>
+#include <precast/cuda/softmax/softmax.hpp>
 #include <precast/policy/op_table.hpp>
 
 namespace precast::testing {

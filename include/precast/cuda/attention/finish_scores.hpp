@@ -3,6 +3,7 @@
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
+#include <precast/cuda/device/math.hpp>
 
 namespace precast::gpu::detail {
 
@@ -12,7 +13,6 @@ namespace precast::gpu::detail {
 template <bool Biased, class Scores>
 PRECAST_DEVICE f32 finish_scores(Scores& scores, const AttentionShape& shape, int head, int first_query,
                                  int key, bool some_are_masked) {
-  constexpr f32 log2_of_e = 1.44269504f;
   const bool now = Biased || shape.scale <= 0;
   if (!now && !some_are_masked) return shape.scale * log2_of_e;
   PRECAST_UNROLL

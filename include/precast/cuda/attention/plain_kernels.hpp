@@ -11,6 +11,7 @@
 #include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/attention/plain_product.hpp>
 #include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
@@ -131,7 +132,6 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
     attention_weights_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> scores) {
   using namespace detail;
   constexpr int count = widest_vector<StoredScore<Inside>>, step = count * threads_per_warp;
-  constexpr f32 log2_of_e = 1.44269504f;
   using Chunk = ScoreChunk<count>;
   const int row = block_index().x * plain_warps + warp_index();
   const int query = QueryTile(shape, scores.first_tile + row / plain_rows).first + row % plain_rows;

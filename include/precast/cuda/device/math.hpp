@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include <precast/cuda/device/side.hpp>
@@ -11,7 +12,10 @@ namespace precast::gpu {
 
 inline constexpr f32 infinity = std::numeric_limits<f32>::infinity();
 inline constexpr f32 quiet_nan = std::numeric_limits<f32>::quiet_NaN();
+inline constexpr f32 log2_of_e = 1.44269504f;
 
+/// By its bits, whatever a compiler assumes of arithmetic.
+PRECAST_DEVICE bool is_finite(f32 x) { return (bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
 PRECAST_DEVICE f32 maximum(f32 a, f32 b) { return fmaxf(a, b); }  ///< a NaN loses
 PRECAST_DEVICE f32 multiply_then_add(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
 PRECAST_DEVICE f32 square_root(f32 x) { return sqrtf(x); }

@@ -10,9 +10,9 @@
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/gather/ids.hpp>
 #include <precast/cuda/loss/targets.hpp>
-#include <precast/cuda/norm/narrow_sum.hpp>
-#include <precast/cuda/norm/row.hpp>
 #include <precast/cuda/reduction/sum_rows.hpp>
+#include <precast/cuda/rows/narrow_sum.hpp>
+#include <precast/cuda/rows/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/loss_kernels.hpp>
 #include <precast/problem/reduction_steps.hpp>

@@ -11,7 +11,7 @@
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/gather/ids.hpp>
 #include <precast/cuda/loss/targets.hpp>
-#include <precast/cuda/norm/column_sums.hpp>
+#include <precast/cuda/rows/column_sums.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gradient_kernels.hpp>

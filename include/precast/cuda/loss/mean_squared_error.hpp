@@ -7,9 +7,9 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
-#include <precast/cuda/norm/narrow_sum.hpp>
 #include <precast/cuda/reduction/counted_values.hpp>
 #include <precast/cuda/reduction/sum_rows.hpp>
+#include <precast/cuda/rows/narrow_sum.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/loss_kernels.hpp>
 #include <precast/problem/reduction_steps.hpp>

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/math.hpp>
 #include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
@@ -41,8 +42,7 @@ inline constexpr bool multiplies_in_parts = [] {
 template <int Part>
 struct PartOfValue {
   PRECAST_DEVICE bf16 operator()(f32 value) const {
-    const bool is_finite = (bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
-    if (!is_finite) return round_to<bf16>(Part == 0 ? value : 0.0f);
+    if (!is_finite(value)) return round_to<bf16>(Part == 0 ? value : 0.0f);
     f32 rest = value;
     PRECAST_UNROLL
     for (int part = 0; part < Part; ++part) rest -= planted<"part of a row">(truncated_to_bf16(rest), 0.0f);

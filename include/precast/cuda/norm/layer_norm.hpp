@@ -9,7 +9,7 @@
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
 #include <precast/cuda/norm/norm_arguments.hpp>
-#include <precast/cuda/norm/row.hpp>
+#include <precast/cuda/rows/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/problem/norm_kernels.hpp>

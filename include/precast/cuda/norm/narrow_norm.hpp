@@ -12,8 +12,8 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/norm/narrow_sum.hpp>
 #include <precast/cuda/norm/norm_arguments.hpp>
+#include <precast/cuda/rows/narrow_sum.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/problem/narrow_activation.hpp>

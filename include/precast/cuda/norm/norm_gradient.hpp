@@ -10,7 +10,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/side.hpp>
-#include <precast/cuda/norm/column_sums.hpp>
+#include <precast/cuda/rows/column_sums.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gradient_kernels.hpp>
 #include <precast/problem/narrow_steps.hpp>

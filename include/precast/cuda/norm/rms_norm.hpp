@@ -9,8 +9,8 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
-#include <precast/cuda/norm/row.hpp>
 #include <precast/cuda/position/rotate.hpp>
+#include <precast/cuda/rows/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/norm_kernels.hpp>
 #include <precast/tensor/view.hpp>

@@ -8,6 +8,7 @@
 
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
+#include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
@@ -27,10 +28,6 @@ struct GradientArray {
   std::int64_t count;
   bool aligned;
 };
-
-PRECAST_DEVICE bool is_finite(f32 value) {
-  return (bit_cast<std::uint32_t>(value) & 0x7f800000u) != 0x7f800000u;
-}
 
 template <class Use>
 struct SquaresOf;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <precast/cuda/norm/column_sums.hpp>
+#include <precast/cuda/rows/column_sums.hpp>
 #include <precast/problem/gradient_kernels.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>

@@ -9,7 +9,7 @@
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/side.hpp>
-#include <precast/cuda/norm/row.hpp>
+#include <precast/cuda/rows/row.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/tensor/owned_tensor.hpp>

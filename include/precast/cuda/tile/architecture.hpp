@@ -29,25 +29,23 @@ inline constexpr auto all_architectures = detail::AllArchitectures::values;
 struct ArchitectureLimits {
   int shared_per_block;           ///< bytes that one block may ask for
   int shared_per_multiprocessor;  ///< bytes of all blocks, each with 1 KiB of the system's
-  int threads_per_multiprocessor;
-  bool multiplies_fp8;  ///< whether its tensor cores take fp8
 };
 
 PRECAST_HOST_DEVICE_CONSTEXPR ArchitectureLimits limits_of(Architecture architecture) {
   constexpr int kibibyte = 1024;
   switch (architecture) {
     case Architecture::sm_80:
-      return {163 * kibibyte, 164 * kibibyte, 2048, false};
+      return {163 * kibibyte, 164 * kibibyte};
     case Architecture::sm_86:
-      return {99 * kibibyte, 100 * kibibyte, 1536, false};
+      return {99 * kibibyte, 100 * kibibyte};
     case Architecture::sm_89:
     case Architecture::sm_120:
-      return {99 * kibibyte, 100 * kibibyte, 1536, true};
+      return {99 * kibibyte, 100 * kibibyte};
     case Architecture::sm_90:
     case Architecture::sm_100:
       break;
   }
-  return {227 * kibibyte, 228 * kibibyte, 2048, true};
+  return {227 * kibibyte, 228 * kibibyte};
 }
 
 namespace detail {

@@ -9,7 +9,7 @@
 #include <precast/cuda/device/launch.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
-#include <precast/cuda/norm/narrow_sum.hpp>
+#include <precast/cuda/rows/narrow_sum.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/problem/blocked_sum.hpp>

@@ -8,8 +8,8 @@
 #include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
-#include <precast/cuda/norm/narrow_sum.hpp>
-#include <precast/cuda/norm/row.hpp>
+#include <precast/cuda/rows/narrow_sum.hpp>
+#include <precast/cuda/rows/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/softmax_kernel.hpp>
 #include <precast/tensor/view.hpp>
