@@ -36,7 +36,7 @@ class Walk {
   /// The layer that states are before; -1 where they are recorded ones.
   std::int64_t at() const { return at_; }
   const BlockState& before(std::size_t sample) const { return before_[sample]; }
-  const HostTensor<f32>& after(std::size_t sample) const { return after_[sample]; }
+  const HostTensor<f32>& after(std::size_t sample) const { return after_[sample].hidden; }
   /// The mean squares of what the layer gives, of all samples together.
   double output() const { return output_; }
 
@@ -44,13 +44,13 @@ class Walk {
   /// before `arrive`.
   void advance(std::size_t sample, std::int64_t layer) {
     if (sample == 0) output_ = 0;
-    if (at_ >= 0) before_[sample].tokens = std::move(after_[sample]);
+    if (at_ >= 0) before_[sample] = std::move(after_[sample]);
     blocks_.run(before_[sample], at_ + 1, layer);
     BlockState state = before_[sample].clone();
     blocks_.run(state, layer, layer + 1);
-    output_ += mean_square(state.tokens);
+    output_ += mean_square(state.hidden);
     if (after_.size() <= sample) after_.emplace_back();
-    after_[sample] = std::move(state.tokens);
+    after_[sample] = std::move(state);
   }
   void arrive(std::int64_t layer) { at_ = layer; }
 
@@ -58,8 +58,7 @@ class Walk {
   families::Blocks& blocks_;
   std::int64_t at_ = -1;
   double output_ = 0;
-  std::vector<BlockState> before_;
-  std::vector<HostTensor<f32>> after_;  ///< the uncast output of the layer
+  std::vector<BlockState> before_, after_;  ///< the uncast output of the layer
 };
 
 /// Thrown in the jobs that go on when another has failed.
@@ -145,8 +144,8 @@ class Measurement {
     for (const RecordedState& sample : samples_) {
       BlockState state = sample.state.clone();
       jobs_.front()->run(state, 0, count());
-      reference_ += mean_square(state.tokens);
-      last_.push_back(std::move(state.tokens));
+      reference_ += mean_square(state.hidden);
+      last_.push_back(std::move(state.hidden));
       ran(count());
     }
   }
@@ -220,9 +219,9 @@ class Measurement {
     for (std::size_t i = 0; i < walk.samples(); ++i) {
       BlockState state = walk.before(i).clone();
       walk.blocks().run(state, layer, layer + 1);
-      sums.loss += mean_squared_error(state.tokens, walk.after(i));
+      sums.loss += mean_squared_error(state.hidden, walk.after(i));
       walk.blocks().run(state, layer + 1, count());
-      sums.cost += mean_squared_error(state.tokens, last_[i]);
+      sums.cost += mean_squared_error(state.hidden, last_[i]);
       ran(count() - layer);
     }
     return sums;

@@ -47,7 +47,7 @@ PlanMeasurement measure_plan(families::Blocks& blocks, std::span<const families:
     families::BlockState state = sample.state.clone();
     blocks.run(state, 0, count);
     ran(count);
-    return std::move(state.tokens);
+    return std::move(state.hidden);
   };
   std::vector<HostTensor<f32>> uncast;
   double reference = 0;

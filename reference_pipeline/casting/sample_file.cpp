@@ -69,10 +69,10 @@ families::RecordedState read_sample(const io::SafetensorsFile& file, std::size_t
       std::ranges::any_of(step.values(), [](f32 value) { return !(value >= 0 && value <= most); }))
     throw wrong("step", "does not hold a picture's number, a step and a timestep");
   families::RecordedState recorded;
-  recorded.state.tokens = HostTensor<f32>(Shape{text.rows() + image.rows(), image.columns()});
+  recorded.state.hidden = HostTensor<f32>(Shape{text.rows() + image.rows(), image.columns()});
   recorded.state.text_tokens = text.rows();
-  append(recorded.state.tokens, 0, text);
-  append(recorded.state.tokens, text.rows(), image);
+  append(recorded.state.hidden, 0, text);
+  append(recorded.state.hidden, text.rows(), image);
   recorded.state.vec = HostTensor<f32>(vec.shape(), vec.values());
   recorded.state.positions = HostTensor<f32>(positions.shape(), positions.values());
   recorded.picture = static_cast<std::int64_t>(step.data()[0]);
@@ -89,7 +89,7 @@ std::uint64_t Samples::fingerprint() const {
     for (const std::string& text : {key, value}) hash.add(std::as_bytes(std::span(text)));
   for (const families::RecordedState& sample : recorded) {
     const families::BlockState& state = sample.state;
-    for (const auto* tensor : {&state.tokens, &state.vec, &state.positions})
+    for (const auto* tensor : {&state.hidden, &state.vec, &state.positions})
       hash.add(std::as_bytes(tensor->values()));
     hash.add(std::as_bytes(std::span(&state.text_tokens, 1)));
   }
@@ -102,7 +102,7 @@ void write_samples(const std::filesystem::path& path, const Samples& samples) {
   for (std::size_t i = 0; i < samples.recorded.size(); ++i) {
     const families::RecordedState& sample = samples.recorded[i];
     const families::BlockState& state = sample.state;
-    const HostView<const f32> tokens = state.tokens;
+    const HostView<const f32> tokens = state.hidden;
     steps[i] = {static_cast<f32>(sample.picture), static_cast<f32>(sample.step), sample.timestep};
     tensors.push_back(
         {tensor_name(i, "img"), tokens.rows_between(state.text_tokens, tokens.rows() - state.text_tokens)});

@@ -13,14 +13,24 @@
 namespace precast::families {
 
 /// What the blocks of a denoiser are handed, and hand on to each other, in f32: it holds exactly what a
-/// narrower policy computed with.
+/// narrower policy computed with. Transformers have positions, and UNets a prompt and skips.
 struct BlockState {
-  HostTensor<f32> tokens;        ///< the hidden state, [text tokens + image tokens, width], text first
-  std::int64_t text_tokens = 0;  ///< of them
-  HostTensor<f32> vec;           ///< [1, width]: time, guidance and pooled text together, before their silu
-  HostTensor<f32> positions;     ///< of all tokens, [tokens, axes]: what their rotary angles are made from
+  /// The hidden state: of a transformer [text tokens + image tokens, width], text first; of a UNet [pictures,
+  /// height, width, channels].
+  HostTensor<f32> hidden;
+  std::int64_t text_tokens = 0;  ///< of a transformer's hidden state
+  /// What all blocks are told of the time. Of a transformer [1, width], with guidance and pooled text, before
+  /// the silu; of a UNet [pictures or 1, width], with what it is told besides, after it.
+  HostTensor<f32> vec;
+  HostTensor<f32> positions;  ///< of all tokens, [tokens, axes]: what their rotary angles are made from
+  HostTensor<f32> prompt{};   ///< what a UNet attends to, [pictures, text tokens, width]
+  /// What earlier blocks of a UNet left for later ones, the latest last. None before the first block.
+  std::vector<std::shared_ptr<const HostTensor<f32>>> skips{};
 
-  BlockState clone() const { return {tokens.clone(), text_tokens, vec.clone(), positions.clone()}; }
+  /// Skips, which nobody changes, are shared.
+  BlockState clone() const {
+    return {hidden.clone(), text_tokens, vec.clone(), positions.clone(), prompt.clone(), skips};
+  }
 };
 
 /// The state before the first block at one step of a picture.

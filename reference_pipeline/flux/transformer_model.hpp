@@ -106,11 +106,11 @@ class TransformerModel final : public BlockwiseTransformer {
   void run_blocks(families::BlockState& state, std::int64_t first, std::int64_t last) const override {
     const auto axes = static_cast<std::int64_t>(config_.axes_dims_rope.size());
     const std::int64_t count = config_.num_layers + config_.num_single_layers;
-    if (first < 0 || last > count || first > last || state.tokens.columns() != config_.inner_dim() ||
+    if (first < 0 || last > count || first > last || state.hidden.columns() != config_.inner_dim() ||
         state.vec.shape() != Shape{1, config_.inner_dim()} ||
-        state.positions.shape() != Shape{state.tokens.rows(), axes} || state.text_tokens < 0 ||
-        state.text_tokens > state.tokens.rows())
-      throw ShapeError("transformer: tokens " + to_string(state.tokens.shape()) + ", vec " +
+        state.positions.shape() != Shape{state.hidden.rows(), axes} || state.text_tokens < 0 ||
+        state.text_tokens > state.hidden.rows())
+      throw ShapeError("transformer: tokens " + to_string(state.hidden.shape()) + ", vec " +
                        to_string(state.vec.shape()) + " and positions " + to_string(state.positions.shape()) +
                        " for blocks " + std::to_string(first) + " to " + std::to_string(last) +
                        " do not fit " + std::to_string(count) + " blocks of width " +
@@ -118,9 +118,9 @@ class TransformerModel final : public BlockwiseTransformer {
     const watch::Scope model("transformer");
     const RotaryTable rotary = rotary_table(config_.axes_dims_rope, rope_theta, state.positions.values());
     const Tensor<Activation> conditioning = activate<P>(narrowed(state.vec), ActivationFunction::silu);
-    Tensor<Activation> x = narrowed(state.tokens);
+    Tensor<Activation> x = narrowed(state.hidden);
     through_blocks(x, {conditioning, rotary, state.text_tokens}, first, last);
-    state.tokens = to_host(nn::widened(std::move(x)));
+    state.hidden = to_host(nn::widened(std::move(x)));
   }
 
   void replace_block(std::int64_t index, const nn::ParameterSource& source) override {

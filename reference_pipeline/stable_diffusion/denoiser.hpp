@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include <families/blocks.hpp>
 #include <sampling/sampler.hpp>
 #include <stable_diffusion/unet.hpp>
 
@@ -44,6 +45,8 @@ struct DenoiseInput {
   /// [1, h, w, more channels] that the UNet takes beside the latents: a mask and a masked picture.
   std::optional<HostView<const f32>> beside = std::nullopt;
   std::optional<Look> look = std::nullopt;
+  /// A wish for what the UNet's blocks start from: steps are calls, and the picture's number is left at 0.
+  std::optional<families::Recording> recording = std::nullopt;
 };
 
 /// Is called with the number of each call before it starts. May throw to cancel.
@@ -58,6 +61,7 @@ class Denoiser {
                        const BeforeCall& before_call) const = 0;
   /// The UNet alone.
   virtual const UNet& unet() const = 0;
+  virtual UNet& unet() = 0;
 };
 
 inline namespace PRECAST_BACKEND {

@@ -17,6 +17,7 @@
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/tensor/arrived.hpp>
+#include <precast/watch/input_squares.hpp>
 #include <precast/watch/observer.hpp>
 
 namespace precast::stable_diffusion {
@@ -54,6 +55,8 @@ class DenoiserTemplate final : public Denoiser {
       before_call(call);
       backend::Memory::copy(time.data(), times.data() + call, sizeof(f32));
       sampler.model_input_into(call, state.view(), taken_latents);
+      if (input.recording && call % input.recording->every == 0)
+        record(inputs, input, taken.view(), time.view(), call);
       if (watch::active())
         predict();  // an observer looks at every op as it runs
       else
@@ -87,8 +90,19 @@ class DenoiserTemplate final : public Denoiser {
   }
 
   const UNet& unet() const override { return unet_; }
+  UNet& unet() override { return unet_; }
 
  private:
+  void record(const UNetInputs<P>& inputs, const DenoiseInput& input, View<const f32> latents,
+              View<const f32> time, std::int64_t call) const {
+    // What this computes once more than the picture needs is not counted among what layers read.
+    watch::InputSquares ignored;
+    std::optional<watch::CountingInputSquares> elsewhere;
+    if (watch::counted_input_squares()) elsewhere.emplace(ignored);
+    input.recording->take({unet_.state_before_blocks(inputs, input.conditionings, latents, time), 0, call,
+                           input.sampler.timestep(call)});
+  }
+
   /// Surroundings where ops read them.
   struct Around {
     explicit Around(const std::optional<Surroundings>& host) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include <stable_diffusion/changed_models.hpp>
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/models.hpp>
 #include <stable_diffusion/pipeline.hpp>
@@ -92,6 +93,10 @@ class StableDiffusionFamily final : public families::Family {
                                          "unet, by its config",
                                          {{"  parameters", io::with_commas(parameters)}},
                                          {{"parameters", parameters}}};
+  }
+  std::unique_ptr<families::FamilyModels> with_changed_weights(
+      const families::FamilyModels& models, const families::WeightsChange& change) const override {
+    return stable_diffusion::with_changed_weights(models, change);
   }
   bool has_models(std::span<const families::FamilyModels* const> models) const override {
     return families::models_among<Models>(models) != nullptr;

@@ -116,7 +116,8 @@ void StableDiffusionPipeline::Parts::show_preview(const families::PreviewWish& w
 void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg& leg,
                                              const vae::Decoder* previews, std::int64_t picture,
                                              const Prepared& prepared, const Request& given,
-                                             const Reporter& progress, Result& result) const {
+                                             const Reporter& progress, Result& result,
+                                             const families::Recording* recording) const {
   const auto scope = scope_of(leg);
   const auto start = std::chrono::steady_clock::now();
   const Request& full = result.used;
@@ -149,6 +150,11 @@ void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg
     else
       input.around = Surroundings{kept.clean, noise, prepared.mask};
   }
+  if (recording)
+    input.recording = families::Recording{recording->every, [&](families::RecordedState at) {
+                                            at.picture = picture;
+                                            recording->take(std::move(at));
+                                          }};
   double preview_seconds = 0;
   std::int64_t seen = 0;
   if (given.preview)

@@ -33,6 +33,12 @@ class StableDiffusionPipeline final : public families::Pipeline {
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
   std::vector<families::CutPrompt> cut_prompts(const families::Request& request) const override;
   std::vector<std::string> notes() const override;
+  bool has_blocks() const override { return true; }
+  void record(const families::Request& request, const families::Recording& recording,
+              const families::ProgressCallback& progress = {}) const override;
+  std::unique_ptr<families::Blocks> load_blocks(
+      const families::ProgressCallback& progress = {}) const override;
+  std::unique_ptr<nn::ParameterSource> other_weights(const std::filesystem::path& file) const override;
   const families::ComponentChoices& choices() const override;
   const families::Family& family() const override;
 

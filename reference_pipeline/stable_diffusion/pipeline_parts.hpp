@@ -106,8 +106,11 @@ struct StableDiffusionPipeline::Parts {
   Tensor<f32> first_latents(const Request& full, const StartingPicture& starting,
                             const Prepared& prepared) const;
   void denoise(const Denoiser& denoiser, const Leg& leg, const vae::Decoder* previews, std::int64_t picture,
-               const Prepared& prepared, const Request& given, const Reporter& progress,
-               Result& result) const;
+               const Prepared& prepared, const Request& given, const Reporter& progress, Result& result,
+               const families::Recording* recording = nullptr) const;
+  /// The same up to the final latents, with states to be recorded.
+  void record(Request full, const Request& given, const families::Recording& recording,
+              const Reporter& progress) const;
   /// Shows what latents without noise are, by the decoder or, where there is none, by the sums of their
   /// channels.
   void show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder, HostTensor<f32> latents,

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include <families/blocks.hpp>
+
 #include <precast/backend.hpp>
 #include <precast/io/config.hpp>
 #include <precast/nn/parameter_source.hpp>
@@ -102,6 +104,12 @@ class UNet {
   HostTensor<f32> predict(HostView<const f32> latents, f32 timestep, const Conditioning& conditioning) const {
     return predict(latents, timestep, std::span(&conditioning, 1));
   }
+  /// Takes a state through blocks [first, last), which are the stages of unet_stages.hpp, in any number of
+  /// calls: the bits of one call, and those that a prediction has there. Throws ShapeError where the state is
+  /// not this model's.
+  virtual void run_blocks(families::BlockState& state, std::int64_t first, std::int64_t last) const = 0;
+  /// Loads block `index` anew.
+  virtual void replace_block(std::int64_t index, const nn::ParameterSource& source) = 0;
 };
 
 inline namespace PRECAST_BACKEND {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <stable_diffusion/unet.hpp>
-#include <stable_diffusion/unet_levels.hpp>
+#include <stable_diffusion/unet_modules.hpp>
 #include <stable_diffusion/unet_time.hpp>
 
 #include <precast/backend.hpp>
@@ -50,25 +50,7 @@ class UNetModel final : public UNet {
         norm_out_(root / "conv_norm_out", config.norm_groups, config.levels.front().channels,
                   config.norm_epsilon),
         out_(root / "conv_out", config.levels.front().channels, config.out_channels, 3) {
-    const std::size_t count = config.levels.size();
-    std::vector<std::int64_t> skips{config.levels.front().channels};
-    down_.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const UNetLevel& level = config.levels[i];
-      const bool last = i + 1 == count;
-      down_.emplace_back(root / "down_blocks" / static_cast<std::int64_t>(i), skips.back(), level, last,
-                         config);
-      skips.insert(skips.end(), static_cast<std::size_t>(level.layers + (last ? 0 : 1)), level.channels);
-    }
-    if (config.middle != UNetConfig::Middle::absent) middle_.emplace(root / "mid_block", config);
-    std::int64_t channels = config.levels.back().channels;
-    up_.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const UNetLevel& level = config.levels[count - 1 - i];
-      up_.emplace_back(root / "up_blocks" / static_cast<std::int64_t>(i), channels, level, i + 1 == count,
-                       skips, config);
-      channels = level.channels;
-    }
+    for (const UNetStage& stage : stages_of(config)) stages_.emplace_back(stage, root, config);
   }
 
   const UNetConfig& config() const { return config_; }
@@ -78,16 +60,10 @@ class UNetModel final : public UNet {
   UNetInputs<P> prepare(std::span<const Conditioning> conditionings) const {
     check(conditionings);
     const watch::Scope model("unet");
-    const Shape& prompt = conditionings.front().context.shape();
-    HostTensor<f32> context(Shape{std::ssize(conditionings), prompt[0], prompt[1]});
-    for (std::size_t i = 0; i < conditionings.size() && !DryRun::active(); ++i)
-      std::ranges::copy(conditionings[i].context.values(),
-                        context.data() + static_cast<std::int64_t>(i) * prompt.elements());
-    Tensor<Activation> there(context.shape());
-    copy_into<P>(arrived(std::move(context)), there.view());
+    const Tensor<Activation> context = narrowed(contexts(conditionings));
     UNetInputs<P> inputs{
         std::ssize(conditionings), {}, time_.guidance(conditionings), time_.text_and_sizes(conditionings)};
-    read_prompts(there, inputs.prompts);
+    inputs.prompts = read_prompts(context, 0, stages_.size());
     return inputs;
   }
 
@@ -97,24 +73,59 @@ class UNetModel final : public UNet {
     check(latents.shape(), inputs.pictures);
     const watch::Scope model("unet");
     const Tensor<Activation> embedded = time_(time, inputs.guidance, inputs.text_and_sizes);
+    StageState<P> state;
+    state.skips.push_back(first_skip(inputs, latents));
     PromptReader<P> prompts(inputs.prompts);
     const BlockConditions<P> conditions{embedded.view(), prompts};
-    Skips<P> skips;
-    skips.push_back(
-        for_each_picture(watch::scoped("conv_in", [&] { return in_(latents); }), inputs.pictures));
-    for (std::size_t i = 0; i < down_.size(); ++i) {
-      const watch::Scope scope("down_blocks", static_cast<std::int64_t>(i));
-      down_[i](skips, conditions);
+    for (const StageModule<P>& module : stages_) module(state, conditions);
+    const Tensor<Activation> normed =
+        watch::scoped("conv_norm_out", [&] { return norm_out_(state.latest(), ActivationFunction::silu); });
+    state = {};
+    return nn::widened(watch::scoped("conv_out", [&] { return out_(normed); }));
+  }
+
+  /// The state before the first stage of the prediction that `predict` makes of the same, whose inputs were
+  /// prepared from these conditionings.
+  families::BlockState state_before_blocks(const UNetInputs<P>& inputs,
+                                           std::span<const Conditioning> conditionings,
+                                           View<const f32> latents, View<const f32> time) const {
+    check(latents.shape(), inputs.pictures);
+    const watch::Scope model("unet");
+    families::BlockState state;
+    state.vec = to_host(nn::widened(time_(time, inputs.guidance, inputs.text_and_sizes)));
+    state.hidden = to_host(nn::widened(first_skip(inputs, latents)));
+    state.prompt = contexts(conditionings);
+    return state;
+  }
+
+  void run_blocks(families::BlockState& state, std::int64_t first, std::int64_t last) const override {
+    check(state, first, last);
+    if (first == last) return;
+    const watch::Scope model("unet");
+    const Tensor<Activation> time = narrowed(state.vec.clone());
+    const PromptAttention<P> prompts = read_prompts(
+        narrowed(state.prompt.clone()), static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+    StageState<P> running;
+    if (first == 0) state.skips = {std::make_shared<const HostTensor<f32>>(state.hidden.clone())};
+    for (const auto& skip : state.skips) running.skips.push_back(narrowed(skip->clone()));
+    running.result = narrowed(std::move(state.hidden));
+    PromptReader<P> reader(prompts);
+    const BlockConditions<P> conditions{time, reader};
+    for (std::int64_t i = first; i < last; ++i) {
+      const StageModule<P>& module = stages_[static_cast<std::size_t>(i)];
+      module(running, conditions);
+      if (module.stage().takes_skip) state.skips.pop_back();
+      if (module.stage().leaves_skip)
+        state.skips.push_back(
+            std::make_shared<const HostTensor<f32>>(to_host(nn::widened(running.skips.back().clone()))));
     }
-    Tensor<Activation> x =
-        middle_ ? watch::scoped("mid_block", [&] { return (*middle_)(skips.back(), conditions); })
-                : skips.back().clone();
-    for (std::size_t i = 0; i < up_.size(); ++i) {
-      const watch::Scope scope("up_blocks", static_cast<std::int64_t>(i));
-      x = up_[i](std::move(x), skips, conditions);
-    }
-    x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, ActivationFunction::silu); });
-    return nn::widened(watch::scoped("conv_out", [&] { return out_(x); }));
+    state.hidden = running.result.elements() > 0 ? to_host(nn::widened(std::move(running.result)))
+                                                 : state.skips.back()->clone();
+  }
+
+  void replace_block(std::int64_t index, const nn::ParameterSource& source) override {
+    StageModule<P>& module = stages_.at(static_cast<std::size_t>(index));
+    module = StageModule<P>(UNetStage(module.stage()), nn::ParameterPath(source), config_);
   }
 
   using UNet::predict;
@@ -126,17 +137,32 @@ class UNetModel final : public UNet {
   }
 
  private:
-  /// What transformer blocks have of the prompts, in the order of `predict`.
-  void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
-    for (std::size_t i = 0; i < down_.size(); ++i) {
-      const watch::Scope scope("down_blocks", static_cast<std::int64_t>(i));
-      down_[i].read_prompts(context, prompts);
-    }
-    if (middle_) watch::scoped("mid_block", [&] { middle_->read_prompts(context, prompts); });
-    for (std::size_t i = 0; i < up_.size(); ++i) {
-      const watch::Scope scope("up_blocks", static_cast<std::int64_t>(i));
-      up_[i].read_prompts(context, prompts);
-    }
+  /// [n, tokens, context_width]
+  static HostTensor<f32> contexts(std::span<const Conditioning> conditionings) {
+    const Shape& prompt = conditionings.front().context.shape();
+    HostTensor<f32> all(Shape{std::ssize(conditionings), prompt[0], prompt[1]});
+    for (std::size_t i = 0; i < conditionings.size() && !DryRun::active(); ++i)
+      std::ranges::copy(conditionings[i].context.values(),
+                        all.data() + static_cast<std::int64_t>(i) * prompt.elements());
+    return all;
+  }
+
+  static Tensor<Activation> narrowed(HostTensor<f32> values) {
+    Tensor<Activation> there(values.shape());
+    copy_into<P>(arrived(std::move(values)), there.view());
+    return there;
+  }
+
+  /// What the transformers of stages [first, last) have of the prompts.
+  PromptAttention<P> read_prompts(View<const Activation> context, std::size_t first, std::size_t last) const {
+    PromptAttention<P> prompts;
+    for (std::size_t i = first; i < last; ++i) stages_[i].read_prompts(context, prompts);
+    return prompts;
+  }
+
+  /// What the stages start from: [n, h, w, channels].
+  Tensor<Activation> first_skip(const UNetInputs<P>& inputs, View<const f32> latents) const {
+    return for_each_picture(watch::scoped("conv_in", [&] { return in_(latents); }), inputs.pictures);
   }
 
   /// The same picture once for each conditioning.
@@ -155,6 +181,33 @@ class UNetModel final : public UNet {
       throw ShapeError("unet: latents " + to_string(latents) + " are not [1 or " + std::to_string(pictures) +
                        ", height, width, " + std::to_string(config_.in_channels) +
                        "], which the config and " + std::to_string(pictures) + " conditionings ask for");
+  }
+
+  void check(const families::BlockState& state, std::int64_t first, std::int64_t last) const {
+    const auto count = std::ssize(stages_);
+    const auto fits = [&] {
+      if (first < 0 || last > count || first > last) return false;
+      const Shape &hidden = state.hidden.shape(), &vec = state.vec.shape(), &prompt = state.prompt.shape();
+      if (hidden.rank() != 4 || hidden.elements() == 0 || vec.rank() != 2 || prompt.rank() != 3) return false;
+      if (prompt[0] != hidden[0] || prompt[1] < 1 || prompt[2] != config_.context_width) return false;
+      if ((vec[0] != 1 && vec[0] != hidden[0]) || vec[1] != config_.time_width) return false;
+      std::vector<UNetStage> stages;
+      for (const StageModule<P>& module : stages_) stages.push_back(module.stage());
+      const std::vector<std::int64_t> skips = skips_before(config_, stages, static_cast<std::size_t>(first));
+      const std::int64_t channels =
+          first == 0 ? skips.back() : stages[static_cast<std::size_t>(first) - 1].out_channels;
+      if (hidden[3] != channels) return false;
+      return first == 0 || std::ranges::equal(state.skips, skips, [&](const auto& skip, std::int64_t of) {
+               return skip && skip->shape().rank() == 4 && skip->shape()[0] == hidden[0] &&
+                      skip->columns() == of;
+             });
+    };
+    if (!fits())
+      throw ShapeError("unet: hidden " + to_string(state.hidden.shape()) + ", vec " +
+                       to_string(state.vec.shape()) + ", prompt " + to_string(state.prompt.shape()) +
+                       " and " + std::to_string(state.skips.size()) + " skips for blocks " +
+                       std::to_string(first) + " to " + std::to_string(last) + " do not fit its " +
+                       std::to_string(count) + " blocks: the state was recorded from another model");
   }
 
   void check(std::span<const Conditioning> conditionings) const {
@@ -191,9 +244,7 @@ class UNetModel final : public UNet {
   UNetConfig config_;
   nn::Conv2d<P> in_;
   UNetTime<P> time_;
-  std::vector<DownLevel<P>> down_;
-  std::optional<Middle<P>> middle_;
-  std::vector<UpLevel<P>> up_;
+  std::vector<StageModule<P>> stages_;
   nn::GroupNorm<P> norm_out_;
   nn::Conv2d<P> out_;
 };

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include <stable_diffusion/unet_stages.hpp>
 #include <stable_diffusion/unet_tensors.hpp>
 
 namespace precast::stable_diffusion {
@@ -14,56 +15,30 @@ class Listing {
   explicit Listing(const UNetConfig& config) : config_(config) {}
 
   std::vector<UNetTensor> all() {
-    const std::vector<UNetLevel>& levels = config_.levels;
-    const std::int64_t first = levels.front().channels;
+    const std::int64_t first = config_.levels.front().channels;
     conv("conv_in", config_.in_channels, first, 3);
     embedder("time_embedding", first);
     if (config_.guidance_channels > 0)
       linear_without_bias("time_embedding.cond_proj", config_.guidance_channels, first);
     if (config_.text_time) embedder("add_embedding", config_.text_time_width);
 
-    std::vector<std::int64_t> skips{first};  // channels of what waits for the way up
-    for (std::size_t i = 0; i < levels.size(); ++i) down(i, skips);
-    const UNetLevel& deepest = levels.back();
-    if (config_.middle != UNetConfig::Middle::absent)
-      residual("mid_block.resnets.0", deepest.channels, deepest.channels);
-    if (config_.middle == UNetConfig::Middle::attention) {
-      transformer("mid_block.attentions.0", config_.middle_depth, deepest);
-      residual("mid_block.resnets.1", deepest.channels, deepest.channels);
-    }
-    std::int64_t channels = deepest.channels;
-    for (std::size_t i = 0; i < levels.size(); ++i) channels = up(i, channels, skips);
+    for (const UNetStage& stage : stages_of(config_)) add(stage);
     norm("conv_norm_out", first);
     conv("conv_out", first, config_.out_channels, 3);
     return std::move(tensors_);
   }
 
  private:
-  void down(std::size_t i, std::vector<std::int64_t>& skips) {
-    const UNetLevel& level = config_.levels[i];
-    const std::string place = "down_blocks." + std::to_string(i);
-    for (std::int64_t j = 0; j < level.layers; ++j) {
-      residual(place + ".resnets." + std::to_string(j), skips.back(), level.channels);
-      if (const auto depth = level.depth_down(j))
-        transformer(place + ".attentions." + std::to_string(j), *depth, level);
-      skips.push_back(level.channels);
+  void add(const UNetStage& stage) {
+    switch (stage.kind) {
+      case UNetStage::Kind::residual:
+        return residual(stage.place, stage.in_channels, stage.out_channels);
+      case UNetStage::Kind::transformer:
+        return transformer(stage.place, stage.depth, config_.levels[stage.level]);
+      case UNetStage::Kind::halve:
+      case UNetStage::Kind::enlarge:
+        return conv(stage.place + ".conv", stage.in_channels, stage.out_channels, 3);
     }
-    if (i + 1 == config_.levels.size()) return;
-    conv(place + ".downsamplers.0.conv", level.channels, level.channels, 3);
-    skips.push_back(level.channels);
-  }
-  std::int64_t up(std::size_t i, std::int64_t channels, std::vector<std::int64_t>& skips) {
-    const UNetLevel& level = config_.levels[config_.levels.size() - 1 - i];
-    const std::string place = "up_blocks." + std::to_string(i);
-    for (std::int64_t j = 0; j <= level.layers; ++j) {
-      residual(place + ".resnets." + std::to_string(j), channels + skips.back(), level.channels);
-      if (const auto depth = level.depth_up(j))
-        transformer(place + ".attentions." + std::to_string(j), *depth, level);
-      skips.pop_back();
-      channels = level.channels;
-    }
-    if (i + 1 < config_.levels.size()) conv(place + ".upsamplers.0.conv", channels, channels, 3);
-    return channels;
   }
 
   void residual(const std::string& place, std::int64_t in, std::int64_t out) {

@@ -190,7 +190,7 @@ class PictureTransformer {
     }
   }
 
-  Tensor<Activation> operator()(const Tensor<Activation>& x, PromptReader<P>& prompts) const {
+  Tensor<Activation> operator()(View<const Activation> x, PromptReader<P>& prompts) const {
     const Tensor<Activation> normed =
         watch::scoped("norm", [&] { return norm_(x, ActivationFunction::none); });
     Tensor<Activation> hidden = watch::scoped("proj_in", [&] { return in_(normed); });

@@ -102,7 +102,7 @@ TEST_CASE("states are recorded at every Nth step, whichever others are", "[casti
     const RecordedState& same = all[i / 3 * 5 + i % 3 * 2];
     CHECK(some[i].step == same.step);
     CHECK(some[i].timestep == same.timestep);
-    CHECK(same_bits(some[i].state.tokens, same.state.tokens));
+    CHECK(same_bits(some[i].state.hidden, same.state.hidden));
     CHECK(same_bits(some[i].state.vec, same.state.vec));
     CHECK(same_bits(some[i].state.positions, same.state.positions));
   }
@@ -129,7 +129,7 @@ TEST_CASE("a cast layer's numbers are those of whole runs with its matrices deco
     for (const RecordedState& sample : two_samples()) {
       families::BlockState plain = sample.state.clone(), cast = sample.state.clone();
       blocks->run(plain, 0, layer + 1);
-      const HostTensor<f32> plain_output = plain.tokens.clone();
+      const HostTensor<f32> plain_output = plain.hidden.clone();
       blocks->run(plain, layer + 1, count);
       CastSource source(blocks->source());
       std::int64_t parameters = 0;
@@ -142,12 +142,12 @@ TEST_CASE("a cast layer's numbers are those of whole runs with its matrices deco
       blocks->run(cast, 0, layer);
       blocks->replace(layer, source);
       blocks->run(cast, layer, layer + 1);
-      loss += mean_squared_difference(cast.tokens, plain_output) / 2;
+      loss += mean_squared_difference(cast.hidden, plain_output) / 2;
       blocks->run(cast, layer + 1, count);
-      cost += mean_squared_difference(cast.tokens, plain.tokens) / 2;
+      cost += mean_squared_difference(cast.hidden, plain.hidden) / 2;
       blocks->replace(layer, blocks->source());
-      const HostTensor<f32> zero = filled<f32>(plain.tokens.shape(), 0);
-      reference += mean_squared_difference(plain.tokens, zero) / 2;
+      const HostTensor<f32> zero = filled<f32>(plain.hidden.shape(), 0);
+      reference += mean_squared_difference(plain.hidden, zero) / 2;
       own += mean_squared_difference(plain_output, zero) / 2;
     }
     const TypeCost& found = numbers.types.at("q4_0");

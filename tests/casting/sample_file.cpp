@@ -56,7 +56,7 @@ TEST_CASE("samples read back as they were written", "[casting]") {
   REQUIRE(back.recorded.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
     const auto &a = samples.recorded[i], &b = back.recorded[i];
-    CHECK(same_bits(a.state.tokens, b.state.tokens));
+    CHECK(same_bits(a.state.hidden, b.state.hidden));
     CHECK(same_bits(a.state.vec, b.state.vec));
     CHECK(same_bits(a.state.positions, b.state.positions));
     CHECK(b.state.text_tokens == 2);
@@ -70,7 +70,7 @@ TEST_CASE("samples read back as they were written", "[casting]") {
   CHECK(raw.at("0.txt").shape == Shape{2, 4});
 
   Samples other = two_samples();
-  other.recorded[1].state.tokens.data()[19] += 1;
+  other.recorded[1].state.hidden.data()[19] += 1;
   CHECK(other.fingerprint() != samples.fingerprint());
   other = two_samples();
   other.facts["seed"] = "1";

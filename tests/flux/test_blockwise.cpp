@@ -54,7 +54,7 @@ HostTensor<f32> velocity_from(const Inputs& inputs, const families::BlockState& 
   const nn::Linear<P> out(root / "proj_out", config.inner_dim(), config.out_channels);
   const auto modulation = norm_out(activate<P>(state.vec, ActivationFunction::silu));
   const View<const f32> image =
-      state.tokens.view().rows_between(state.text_tokens, state.tokens.rows() - state.text_tokens);
+      state.hidden.view().rows_between(state.text_tokens, state.hidden.rows() - state.text_tokens);
   return out(layer_norm_modulate<P>(image, norm_out.part(modulation, 0), norm_out.part(modulation, 1),
                                     {.eps = flux::norm_epsilon}));
 }
@@ -69,7 +69,7 @@ TEST_CASE("blocks that run apart give the velocity of a whole prediction, bit fo
                                  .transformer(inputs.model.transformer, inputs.source);
     const HostTensor<f32> whole = transformer->velocity(inputs.input);
     families::BlockState state = transformer->state_before_blocks(inputs.input);
-    CHECK(state.tokens.shape() ==
+    CHECK(state.hidden.shape() ==
           Shape{inputs.prompt.rows() + inputs.noise.rows(), inputs.model.transformer.inner_dim()});
     CHECK(state.text_tokens == inputs.prompt.rows());
     for (std::int64_t block = 0; block < inputs.blocks(); ++block)
@@ -89,12 +89,12 @@ TEST_CASE("blocks give the same bits however their run is cut up, under every po
       const families::BlockState start = transformer->state_before_blocks(inputs.input);
       families::BlockState whole = start.clone();
       transformer->run_blocks(whole, 0, inputs.blocks());
-      CHECK_FALSE(same_bits(whole.tokens, start.tokens));
+      CHECK_FALSE(same_bits(whole.hidden, start.hidden));
       for (std::int64_t cut = 0; cut <= inputs.blocks(); ++cut) {
         families::BlockState parts = start.clone();
         transformer->run_blocks(parts, 0, cut);
         transformer->run_blocks(parts, cut, inputs.blocks());
-        CHECK(same_bits(parts.tokens, whole.tokens));
+        CHECK(same_bits(parts.hidden, whole.hidden));
       }
     }
   }
@@ -126,10 +126,10 @@ TEST_CASE("states that are not a transformer's own are refused") {
   refused(nothing, -1, 1);
   refused(nothing, 2, 1);
   refused(nothing, 0, inputs.blocks() + 1);
-  refused([](families::BlockState& state) { state.text_tokens = state.tokens.rows() + 1; }, 0, 1);
+  refused([](families::BlockState& state) { state.text_tokens = state.hidden.rows() + 1; }, 0, 1);
   refused([](families::BlockState& state) { state.vec = filled<f32>({1, 3}, 0); }, 0, 1);
   refused([](families::BlockState& state) { state.positions = filled<f32>({2, 3}, 0); }, 0, 1);
-  refused([](families::BlockState& state) { state.tokens = filled<f32>({state.tokens.rows(), 3}, 0); }, 0, 1);
+  refused([](families::BlockState& state) { state.hidden = filled<f32>({state.hidden.rows(), 3}, 0); }, 0, 1);
 }
 
 }  // namespace blockwise

@@ -68,7 +68,7 @@ casting::ColumnImportance importance_of(const std::shared_ptr<const conversion::
 std::int64_t states_of_job(const casting::Samples& samples) {
   std::int64_t bytes = 0;
   for (const families::RecordedState& sample : samples.recorded)
-    bytes += 2 * sample.state.tokens.elements() * static_cast<std::int64_t>(sizeof(f32));
+    bytes += 2 * sample.state.hidden.elements() * static_cast<std::int64_t>(sizeof(f32));
   return bytes;
 }
 

@@ -148,7 +148,7 @@ void write_recorded(const RecordOptions& options, const casting::Samples& sample
   std::vector<std::string> lines;
   if (has_samples) {
     casting::write_samples(options.output, samples);
-    const Shape& shape = samples.recorded.front().state.tokens.shape();
+    const Shape& shape = samples.recorded.front().state.hidden.shape();
     told["output"] = options.output;
     told["samples"] = samples.recorded.size();
     told["tokens"] = shape[0];

@@ -1,0 +1,54 @@
+// How a family gives its denoiser's blocks to those who change them: what each is made from, and loading it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <families/blocks.hpp>
+#include <families/request.hpp>
+
+#include <precast/nn/parameter_source.hpp>
+
+namespace precast::families {
+
+/// A source that keeps what was found in it, in order: a denoiser that loads from it lists its parameters.
+class ListingSource final : public nn::ForwardingSource {
+ public:
+  /// `source` must outlive this.
+  explicit ListingSource(const nn::ParameterSource& source) : ForwardingSource(source) {}
+
+  nn::Parameter find(std::string_view name) const override;
+
+  /// The block at a place, with those that were found below it.
+  Block block(const std::string& place) const;
+
+ private:
+  mutable std::vector<BlockParameter> found_;
+};
+
+/// Throws RequestError where a wish for states is of no steps.
+void require_recording(const Recording& recording);
+
+/// Loads blocks, and tells of `stage` on the way: `open` is given what is to be told of bytes that were
+/// taken and returns a pointer to the weights, `load` makes the blocks of it.
+template <class Open, class Load>
+std::unique_ptr<Blocks> load_blocks(std::string_view stage, const ProgressCallback& progress, Open&& open,
+                                    Load&& load) {
+  const auto told = std::make_shared<std::pair<std::int64_t, std::int64_t>>();  // bytes taken, of how many
+  auto source = open([=](std::size_t bytes) {
+    told->first += static_cast<std::int64_t>(bytes);
+    if (progress && told->first < told->second) progress({stage, told->first, told->second});
+  });
+  const auto total = static_cast<std::int64_t>(source->bytes_to_take());
+  told->second = total;
+  std::unique_ptr<Blocks> blocks = load(std::move(source));
+  told->second = 0;  // what is loaded again later is no progress of this
+  if (progress) progress({stage, total, total});
+  return blocks;
+}
+
+}  // namespace precast::families
