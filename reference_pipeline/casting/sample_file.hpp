@@ -21,10 +21,12 @@ struct Samples {
   std::uint64_t fingerprint() const;
 };
 
-/// Writes, for each sample N from 0, "N.img" [image tokens, width], "N.txt" [text tokens, width], "N.vec"
-/// [1, width] (time, guidance and pooled text together, before the silu), "N.positions" [tokens, axes], text
-/// first, and "N.step" [3]: picture, step and timestep. All are F32; the facts are the file's metadata.
-/// Throws InputError that names the file.
+/// Writes, for each sample N from 0, "N.img", "N.txt", "N.vec" and "N.step" [1, 3]: picture, step and
+/// timestep. Of a transformer, img is [image tokens, width], txt [text tokens, width], vec [1, width] (time,
+/// guidance and pooled text together, before the silu), and there is "N.positions" [tokens, axes], text
+/// first. Of a UNet, img is [predictions, height, width, channels], txt [predictions, text tokens, width],
+/// vec [predictions or 1, width] (the time and what else it is told, after the silu). All are F32; the facts
+/// are the file's metadata. Throws InputError that names the file.
 void write_samples(const std::filesystem::path& path, const Samples& samples);
 
 /// Reads such a file. Throws InputError that names the file and the tensor, where one is missing, has another

@@ -80,7 +80,8 @@ class Pipeline {
  private:
   static RequestError without_blocks() {
     return RequestError(
-        "the blocks of models of this family cannot be run one by one: give a model of Flux's family");
+        "the blocks of models of this family cannot be run one by one: give a Flux or Stable Diffusion "
+        "model");
   }
 };
 

@@ -66,6 +66,9 @@ std::map<std::string, std::string> facts_of_samples(const RecordOptions& options
   if (full.padding) facts["t5_padding"] = std::to_string(*full.padding);
   if (full.negative) facts["negative"] = *full.negative;
   if (full.cfg_scale != 1) facts["cfg_scale"] = shortest(full.cfg_scale);
+  if (full.sampler) facts["sampler"] = *full.sampler;
+  if (full.eta) facts["eta"] = shortest(*full.eta);
+  if (full.guidance_rescale) facts["guidance_rescale"] = shortest(*full.guidance_rescale);
   if (full.clip_skip) facts["clip_skip"] = std::to_string(*full.clip_skip);
   if (!options.start.image.empty()) {
     facts["image"] = options.start.image;
@@ -104,7 +107,8 @@ void require_something_to_record(const RecordOptions& options, const families::P
     return;
   }
   throw UsageError(
-      "the blocks of a model of this family cannot be recorded: give a model of Flux's family, or only "
+      "the blocks of a model of this family cannot be recorded: give a Flux or Stable Diffusion model, or "
+      "only "
       "--importance FILE, which any model has");
 }
 
@@ -148,14 +152,14 @@ void write_recorded(const RecordOptions& options, const casting::Samples& sample
   std::vector<std::string> lines;
   if (has_samples) {
     casting::write_samples(options.output, samples);
-    const Shape& shape = samples.recorded.front().state.hidden.shape();
+    const HostTensor<f32>& hidden = samples.recorded.front().state.hidden;  // a UNet's tokens are its pixels
     told["output"] = options.output;
     told["samples"] = samples.recorded.size();
-    told["tokens"] = shape[0];
-    told["width"] = shape[1];
+    told["tokens"] = hidden.rows();
+    told["width"] = hidden.columns();
     lines.push_back("wrote " + io::shown(options.output) + ": " +
-                    io::counted(std::ssize(samples.recorded), "sample") + " of " + std::to_string(shape[0]) +
-                    " tokens");
+                    io::counted(std::ssize(samples.recorded), "sample") + " of " +
+                    std::to_string(hidden.rows()) + " tokens");
   }
   if (!options.importance.empty()) {
     const std::size_t matrices = write_importance(options, squares, model);
