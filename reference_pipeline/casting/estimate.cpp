@@ -11,7 +11,10 @@ namespace precast::casting {
 
 void LossEstimate::add(std::span<const f32> original, std::span<const f32> cast,
                        std::span<const f32> importance) {
-  if (importance.empty()) known_ = false;
+  if (importance.empty()) {
+    if (!std::ranges::equal(original, cast)) known_ = false;
+    return;
+  }
   if (!known_) return;
   constexpr std::int64_t values_a_task = std::int64_t{1} << 16;
   const auto columns = static_cast<std::int64_t>(importance.size()), rows = std::ssize(original) / columns;

@@ -22,10 +22,10 @@ using ColumnImportance = std::function<std::span<const f32>(const std::string& n
 class LossEstimate {
  public:
   /// Adds a matrix, [rows, columns] in row-major order, before and after the cast, and one number for each
-  /// column; none makes the estimate unknown.
+  /// column; none makes the estimate unknown, unless the cast changed nothing.
   void add(std::span<const f32> original, std::span<const f32> cast, std::span<const f32> importance);
 
-  /// Of all matrices together; unknown where one of them has no importance.
+  /// Of all matrices together; unknown where one that the cast changed has no importance.
   std::optional<double> value() const { return known_ ? std::optional(sum_) : std::nullopt; }
 
  private:

@@ -322,19 +322,12 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused({"cost", "--merge", (scratch.path() / "none.json").string(), "--output", output}, 1, "none.json");
   refused({"cost", "--merge", output, "--types", "q8_0"}, 2, "--types is of measuring");
   refused({"record", "--model", small_flux, "--prompt", "a", "--every", "0"}, 2, "--every");
-  // A UNet's layers are not run one by one.
   const std::string unet = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/sd15";
-  refused({"cost", "--model", unet, "--samples", samples, "--output", output, "--types", "q8_0"}, 2,
-          "give a model of Flux's family");
+  refused({"cost", "--model", unet, "--samples", samples, "--output", output, "--types", "q8_0"}, 1,
+          "recorded from another model");
   const std::string costs = scratch.file(
       "costs.json", R"({"layers": [{"name": "a", "parameters": 32, "types": {"q8_0": {"cost": 1}}}]})");
   refused({"cost", "--merge", costs, "--json", "--weighted"}, 2, "--weighted excludes --json");
-  refused({"plan", "--model", unet, "--cost", costs, "--bits", "9", "--verify", "--samples", samples}, 2,
-          "give a model of Flux's family");
-  const std::string plan = scratch.file("plan.json", R"({"types": {"mid_block": "q8_0"}})");
-  refused({"generate", "--model", unet, "--prompt", "a", "--plan", plan, "--output",
-           (scratch.path() / "a.png").string()},
-          2, "--plan: a model of this family is not cast as it is loaded");
   refused({"record", "--model", small_flux, "--prompt", "a", "--output", "-"}, 2, "--output");
   refused({"record", "--model", small_flux, "--prompt", "a", "--output", scratch.path() / "s.gguf"}, 2,
           "samples are a safetensors file");
@@ -356,6 +349,50 @@ TEST_CASE("record and generate do not write over the prompts and the picture tha
           "is read by this command");
   CHECK(program::content(prompts) == "a red circle\n");
   CHECK(program::content(picture) == png);
+}
+
+TEST_CASE("a Stable Diffusion model is recorded, cast layer by layer, planned and drawn by its plan",
+          "[casting]") {
+  const Scratch scratch;
+  const auto file = [&](const char* name) { return (scratch.path() / name).string(); };
+  const std::string samples = file("samples.safetensors"), costs = file("cost.json"),
+                    plan = file("plan.json");
+  const auto json_of = [](const std::vector<std::string>& command) {
+    const auto done = run(command);
+    INFO(done.err);
+    REQUIRE(done.code == 0);
+    return done.json();
+  };
+  const auto recorded = json_of({"record", "--model", "shapes-sd", "--prompt", "a red ring", "--steps", "4",
+                                 "--every", "2", "--precision", "f32", "--output", samples, "--json"});
+  CHECK(recorded["samples"] == 2);
+  CHECK(recorded["tokens"] == 512);  // 16 x 16, of two predictions
+  const auto measured = json_of({"cost", "--model", "shapes-sd", "--samples", samples, "--output", costs,
+                                 "--types", "q8_0,q4_0,f16", "--policy", "f32", "--json"});
+  CHECK(measured["model"] == "shapes-sd");
+  CHECK(measured["layers"][0]["name"] == "down_blocks.0.resnets.0");
+  const auto planned = json_of({"plan", "--model", "shapes-sd", "--cost", costs, "--bits", "13.5", "--output",
+                                plan, "--verify", "--samples", samples, "--policy", "f32", "--json"});
+  CHECK(planned["bits"] <= 13.5);
+  CHECK(planned["verified"]["bits"] == planned["bits"]);
+  CHECK(planned["verified"]["error"].get<double>() == Approx(planned["error"].get<double>()).epsilon(0.5));
+
+  // As the file has it that convert writes by the plan.
+  const std::string gguf = file("planned.gguf");
+  REQUIRE(run({"convert", std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model_sd", gguf,
+               "--plan", plan})
+              .code == 0);
+  const auto drawn = [&](const std::string& option, const std::string& value, const char* output) {
+    const auto made = run({"generate", "--model", "shapes-sd", option, value, "-p", "a red ring", "--steps",
+                           "2", "--precision", "f32", "--output", file(output)});
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    return precast::image::read_image(file(output)).image;
+  };
+  const auto by_plan = drawn("--plan", plan, "plan.png"), by_file = drawn("--transformer", gguf, "file.png"),
+             uncast = drawn("--seed", "0", "uncast.png");
+  CHECK(precast::image::difference(by_plan, by_file).mse < 0.1);
+  CHECK(precast::image::difference(by_plan, uncast).mse > 0);
 }
 
 TEST_CASE("cost does not take what it reads for results that it goes on from", "[casting]") {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,17 @@ class GoldenUNet {
     return unet.predict(pixels.view().reshaped(Shape{1, size[0], size[1], size[2]}),
                         facts_.at("timesteps")[static_cast<std::size_t>(draw)].get<f32>(),
                         Inputs(*this, draw).conditionings);
+  }
+  /// What the blocks of a UNetModel start from on the way to that.
+  template <class Model>
+  families::BlockState state_before_blocks(const Model& unet, int draw) const {
+    const HostTensor<f32> pixels = golden_.channels_last(key(draw, "latents"));
+    const Shape& size = pixels.shape();
+    const f32 timestep = facts_.at("timesteps")[static_cast<std::size_t>(draw)].get<f32>();
+    const HostTensor<f32> time(Shape{1, 1}, std::span(&timestep, 1));
+    const Inputs inputs(*this, draw);
+    return unet.state_before_blocks(unet.prepare(inputs.conditionings), inputs.conditionings,
+                                    pixels.view().reshaped(Shape{1, size[0], size[1], size[2]}), time);
   }
   /// What diffusers predicts of it in a dtype, pixel by pixel as `predict` has it.
   HostTensor<f32> expected(int draw, std::string_view dtype) const {

@@ -1,0 +1,172 @@
+// Casting cost and plans of a UNet, on the embedded Stable Diffusion.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <casting/cast_source.hpp>
+#include <casting/measure.hpp>
+#include <casting/measure_plan.hpp>
+#include <casting/planner.hpp>
+#include <casting/sample_file.hpp>
+#include <casting/squared_error.hpp>
+#include <catch2/catch.hpp>
+#include <stable_diffusion/pipeline.hpp>
+#include <support/arrays.hpp>
+#include <support/golden_requests.hpp>
+#include <support/temporary_folder.hpp>
+
+namespace costs_of_unets {
+namespace {
+
+using namespace precast;
+using namespace precast::casting;
+using namespace precast::testing;
+using families::BlockParameterRole, families::RecordedState;
+
+const stable_diffusion::StableDiffusionPipeline& pipeline() {
+  static const stable_diffusion::StableDiffusionPipeline opened(
+      families::ModelFiles(std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model_sd"),
+      families::ComponentChoices::all(f32_choices().front()));
+  return opened;
+}
+
+families::Request request() {
+  families::Request wanted;
+  wanted.prompts = {"a small white star on a black background, at the top",
+                    "a large red circle on a blue background, at the left"};
+  wanted.steps = 4;
+  return wanted;
+}
+
+std::vector<RecordedState> recorded(std::int64_t every) {
+  std::vector<RecordedState> states;
+  pipeline().record(request(), {every, [&](RecordedState state) { states.push_back(std::move(state)); }});
+  return states;
+}
+
+/// Costs of all layers.
+CostFile measured(families::Blocks& blocks, const std::vector<RecordedState>& samples,
+                  std::vector<std::string> types, bool biases = false) {
+  CostSettings settings;
+  settings.types = std::move(types);
+  settings.biases = biases;
+  for (std::int64_t i = 0; i < std::ssize(blocks.list()); ++i) settings.layers.push_back(i);
+  settings.whole = settings.layers;
+  return measure_cost(blocks, samples, settings, {}, {}, [](const CostFile&) {});
+}
+
+}  // namespace
+
+TEST_CASE("a UNet's states are recorded at every Nth step, and a file of them reads back", "[casting]") {
+  const std::vector<RecordedState> all = recorded(1), some = recorded(2);
+  REQUIRE(all.size() == 8);
+  REQUIRE(some.size() == 4);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CHECK(all[i].picture == static_cast<std::int64_t>(i / 4));
+    CHECK(all[i].step == static_cast<std::int64_t>(i % 4));
+    if (all[i].step > 0) CHECK(all[i].timestep < all[i - 1].timestep);
+  }
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "samples.safetensors";
+  write_samples(file, {{{"model", "shapes-sd"}}, recorded(2)});
+  const Samples read = read_samples(file);
+  REQUIRE(read.recorded.size() == some.size());
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const RecordedState &same = all[i / 2 * 4 + i % 2 * 2], &again = read.recorded[i];
+    CHECK(again.picture == some[i].picture);
+    CHECK(again.step == some[i].step);
+    CHECK(again.timestep == some[i].timestep);
+    for (const auto part :
+         {&families::BlockState::hidden, &families::BlockState::vec, &families::BlockState::prompt}) {
+      CHECK(same_bits(some[i].state.*part, same.state.*part));
+      CHECK((again.state.*part).shape() == (some[i].state.*part).shape());
+      CHECK(same_bits(again.state.*part, some[i].state.*part));
+    }
+  }
+  CHECK(read.fingerprint() != Samples{read.facts, recorded(1)}.fingerprint());
+}
+
+TEST_CASE("a UNet's layers cost nothing in the dtype that they have, and less the more bits they keep",
+          "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::vector<RecordedState> samples = recorded(4);
+  std::map<BlockParameterRole, int> roles;
+  for (const families::Block& block : blocks->list()) {
+    CHECK_FALSE(block.parameters.empty());
+    for (const families::BlockParameter& parameter : block.parameters) {
+      ++roles[parameter.role];
+      CHECK((parameter.role == BlockParameterRole::matrix) == (parameter.shape.rank() > 1));
+    }
+  }
+  CHECK(roles.size() == 3);
+
+  const CostFile file = measured(*blocks, samples, {"bf16", "f32", "q8_0", "q4_0", "fp8_e4m3"});
+  REQUIRE(file.layers.size() == blocks->list().size());
+  int with_linear = 0, ordered = 0;
+  for (const LayerCost& layer : file.layers) {
+    INFO(layer.name);
+    for (const char* exact : {"bf16", "f32"}) CHECK(layer.types.at(exact).cost == 0.0);
+    CHECK(layer.types.at("fp8_e4m3").cost > 0.0);
+    CHECK(layer.types.at("fp8_e4m3").bits == 8);
+    // Blocks leave convolutions as they are, of which levels are joined by nothing else.
+    const bool only_convolves = layer.name.find("sampler") != std::string::npos;
+    CHECK((layer.types.at("q4_0").cost == 0.0) == only_convolves);
+    if (only_convolves) CHECK(layer.types.at("q4_0").bits == 16);
+    with_linear += !only_convolves;
+    ordered += !only_convolves && layer.types.at("q8_0").cost < layer.types.at("q4_0").cost;
+  }
+  CHECK(ordered == with_linear);
+}
+
+TEST_CASE("what a UNet's layer costs is the error of a whole run with that layer cast", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::vector<RecordedState> samples = recorded(4);
+  const CostFile file = measured(*blocks, samples, {"q4_0"}, true);
+  const auto count = std::ssize(blocks->list());
+  for (const std::int64_t layer : {std::int64_t{0}, count / 2, count - 1}) {
+    const families::Block& block = blocks->list()[static_cast<std::size_t>(layer)];
+    INFO(block.name);
+    double cost = 0, loss = 0;
+    for (const RecordedState& sample : samples) {
+      families::BlockState plain = sample.state.clone(), cast = sample.state.clone();
+      blocks->run(plain, 0, layer + 1);
+      const HostTensor<f32> plain_output = plain.hidden.clone();
+      blocks->run(plain, layer + 1, count);
+      CastSource source(blocks->source());
+      for (const families::BlockParameter& parameter : block.parameters)
+        if (parameter.role != BlockParameterRole::norm_scale) source.cast(parameter, "q4_0");
+      blocks->replace(layer, source);
+      blocks->run(cast, 0, layer + 1);
+      loss += mean_squared_error(cast.hidden, plain_output) / static_cast<double>(samples.size());
+      blocks->run(cast, layer + 1, count);
+      cost += mean_squared_error(cast.hidden, plain.hidden) / static_cast<double>(samples.size());
+      blocks->replace(layer, blocks->source());
+    }
+    const TypeCost& found = file.layers[static_cast<std::size_t>(layer)].types.at("q4_0");
+    CHECK(*found.cost == Approx(cost).epsilon(1e-12));
+    CHECK(*found.loss == Approx(loss).epsilon(1e-12));
+    CHECK(*found.cost > 0);
+  }
+}
+
+TEST_CASE("a UNet's plan is better than every format of its size, and its errors add up nearly",
+          "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::vector<RecordedState> samples = recorded(2);
+  const CostFile file = measured(*blocks, samples, {"f16", "q8_0", "q4_0", "fp8_e4m3"});
+  PlanRequest wanted;
+  wanted.bits = 8;
+  const PlanResult result = make_plan(file, "cost.json", wanted);
+  const PlanMeasurement planned = measure_plan(*blocks, samples, result.plan, "plan.json", {});
+  CHECK(planned.bits <= 8);
+  CHECK(planned.cost == Approx(*result.plan.error).epsilon(0.5));
+  Plan uniform;
+  for (const families::Block& block : blocks->list()) uniform.types[block.name] = "fp8_e4m3";
+  CHECK(planned.cost < measure_plan(*blocks, samples, uniform, "uniform.json", {}).cost);
+}
+
+}  // namespace costs_of_unets
