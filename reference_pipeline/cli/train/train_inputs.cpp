@@ -9,11 +9,15 @@
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
 #include <cli/running/run_report.hpp>
+#include <cli/train/train_folder.hpp>
 #include <cli/train/train_inputs.hpp>
 #include <cli/train/train_memory.hpp>
+#include <cli/train/train_tokenizer_files.hpp>
 #include <language_model/shipped_text.hpp>
+#include <language_model/trainer.hpp>
 #include <weights/component_facts.hpp>
 
+#include <precast/io/component_source.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/safetensors.hpp>
@@ -72,8 +76,7 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
   if (std::filesystem::exists(file, ignored)) return Tokenizer::from_json(io::MappedFile(file).text(), file);
   if (vocabulary != Tokenizer::of_bytes().size()) return std::nullopt;
   // As many tokens as there are bytes, but of a tokenizer that transformers wrote, are others.
-  for (const char* other : {"tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json"})
-    if (std::filesystem::exists(folder / other, ignored)) return std::nullopt;
+  if (!tokenizer_files_in(folder).empty()) return std::nullopt;
   return Tokenizer::of_bytes();
 }
 
