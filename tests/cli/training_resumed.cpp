@@ -70,6 +70,45 @@ TEST_CASE("a run that was killed as its first checkpoint appeared begins anew by
   CHECK(program::content(out / "model.safetensors") == model);
 }
 
+TEST_CASE("a run that was interrupted is a model to begin another from", "[train]") {
+  const Scratch scratch;
+  const fs::path cosine = scratch.path() / "cosine", more = scratch.path() / "more",
+                 model = scratch.path() / "model";
+  const std::string architecture = GENERATE("gpt2", "llama"), policy = GENERATE("f32", "naive-f16");
+  CAPTURE(architecture, policy);
+  const Words words{"--schedule", "cosine",   "--lr",           "1e-2",      "--steps",
+                    "6",          "--policy", policy,           "--eps",     "1e-4",
+                    "--heads",    "2",        "--architecture", architecture};
+  REQUIRE(run(train(cosine, words)).code == 0);
+  // The values are those of the model that was written at the end.
+  const auto begin_from = [&](const fs::path& folder, const fs::path& output) {
+    const auto begun = run({"train", "--model", folder.string(), "--output", output.string(), "--steps", "2",
+                            "--policy", policy, "--eps", "1e-4", "--context", "8", "--batch", "2", "--sample",
+                            "0", "--quiet", "--overwrite"});
+    INFO(begun.err);
+    CHECK(begun.code == 0);
+    return begun;
+  };
+  begin_from(cosine, model);
+  fs::remove(cosine / "model.safetensors");
+  CHECK(begin_from(cosine, more).err.empty());
+  CHECK(program::content(more / "model.safetensors") == program::content(model / "model.safetensors"));
+  // A config that the checkpoint was not written under, whose heads change no shape.
+  std::string config = program::content(cosine / "config.json");
+  const std::string eps =
+      architecture == "llama" ? "\"rms_norm_eps\": 1e-06" : "\"layer_norm_epsilon\": 1e-05";
+  REQUIRE(config.find(eps) != config.npos);
+  config.replace(config.find(eps), eps.size(), eps + "1");
+  scratch.file("cosine/config.json", config);
+  const auto other = run({"train", "--model", cosine.string(), "--output", more.string(), "--overwrite"});
+  INFO(other.err);
+  CHECK(other.code == 1);
+  CHECK(other.one_line_error());
+  CHECK_THAT(other.err,
+             Catch::Contains("checkpoint.safetensors: was written by a model of another config.json: "
+                             "put the one back that it was trained with"));
+}
+
 TEST_CASE("a run that ended before its model was written writes it when it goes on", "[train]") {
   const Scratch scratch;
   const fs::path out = scratch.path() / "out";

@@ -79,7 +79,7 @@ void add_data(CLI::App& command, TrainOptions& options) {
   command
       .add_option("--model,-m", options.model,
                   "Folder of transformers' LlamaForCausalLM or GPT2LMHeadModel to go on from (config.json, "
-                  "model.safetensors); default: a new model")
+                  "model.safetensors), or of an interrupted run; default: a new model")
       ->type_name("DIR");
   command
       .add_option("--output,-o", options.output,
