@@ -31,7 +31,7 @@ TEST_CASE("a training run that is killed goes on with the bits of one that was n
   const auto resumed = run(train(killed, {"--policy", "amp-f16", "--steps", steps, "--resume"}));
   INFO(resumed.err);
   REQUIRE(resumed.code == 0);
-  REQUIRE(run(train(whole, {"--policy", "amp-f16", "--steps", steps})).code == 0);
+  REQUIRE(run(train(whole, {"--policy", "amp-f16", "--checkpoint-every", "7", "--steps", steps})).code == 0);
   for (const char* file : {"checkpoint.safetensors", "model.safetensors"})
     CHECK(program::content(killed / file) == program::content(whole / file));
 }
@@ -299,6 +299,40 @@ TEST_CASE("option --resume takes what is left out from its checkpoint", "[train]
   CHECK(resumed.json()["policy"] == "bf16+flash");
   for (const char* file : {"checkpoint.safetensors", "model.safetensors"})
     CHECK(program::content(part / file) == program::content(whole / file));
+}
+
+TEST_CASE("option --resume keeps how often its run writes a checkpoint, unless it is given another",
+          "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const auto kept = [&](const Words& words) {
+    const auto done = run(train(out, words));
+    INFO(done.err);
+    CHECK(done.code == 0);
+    const precast::io::SafetensorsFile file(out / "checkpoint.safetensors");
+    return nlohmann::json::parse(file.metadata().at("settings"))["--checkpoint-every"].get<std::string>();
+  };
+  CHECK(kept({"--steps", "2", "--checkpoint-every", "3"}) == "3");
+  CHECK(kept({"--steps", "3", "--resume"}) == "3");
+  CHECK(kept({"--steps", "4", "--resume", "--checkpoint-every", "5"}) == "5");
+  CHECK(kept({"--steps", "4", "--overwrite"}) == "50");
+}
+
+TEST_CASE("a run that goes on says from which step on it tells", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const auto begun = run(train(out, {"--steps", "4", "--json"}));
+  REQUIRE(begun.code == 0);
+  CHECK(begun.json()["first_step"] == 0);
+  const auto log = scratch.path() / "log.jsonl";
+  const auto resumed = run(train(out, {"--steps", "6", "--resume", "--json", "--log", log.string()}));
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK(resumed.json()["steps"] == 6);
+  CHECK(resumed.json()["first_step"] == 4);
+  CHECK(resumed.json()["first_loss"] == program::json_lines(log).front()["loss"]);
+  const auto again = run(train(out, {"--steps", "7", "--resume"}));
+  CHECK_THAT(again.out, Catch::Contains(" in 1 step from step 6 on, "));
 }
 
 TEST_CASE("option --resume refuses what its checkpoint has otherwise, and names it", "[train]") {

@@ -50,7 +50,7 @@ Checkpoints::Checkpoints(const language_model::Trainer& trainer, const TrainInpu
       inputs_(inputs),
       settings_(std::move(settings)),
       folder_(options.output),
-      every_(options.checkpoint_every.value_or(50)),
+      every_(options.checkpoint_interval()),
       first_step_(trainer.next_step()),
       kept_step_(first_step_),
       writes_(writes),
