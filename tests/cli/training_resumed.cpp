@@ -76,9 +76,8 @@ TEST_CASE("a run that was interrupted is a model to begin another from", "[train
                  model = scratch.path() / "model";
   const std::string architecture = GENERATE("gpt2", "llama"), policy = GENERATE("f32", "naive-f16");
   CAPTURE(architecture, policy);
-  const Words words{"--schedule", "cosine",   "--lr",           "1e-2",      "--steps",
-                    "6",          "--policy", policy,           "--eps",     "1e-4",
-                    "--heads",    "2",        "--architecture", architecture};
+  const Words words{"--schedule", "cosine", "--lr",  "1e-2", "--steps",        "6",
+                    "--policy",   policy,   "--eps", "1e-4", "--architecture", architecture};
   REQUIRE(run(train(cosine, words)).code == 0);
   // The values are those of the model that was written at the end.
   const auto begin_from = [&](const fs::path& folder, const fs::path& output) {
