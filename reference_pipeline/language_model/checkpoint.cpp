@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <language_model/trainer.hpp>
+#include <weights/weight_tensors.hpp>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
@@ -82,6 +83,24 @@ bool is_checkpoint(const io::SafetensorsFile& file) {
   return stated != file.metadata().end() && stated->second == kind;
 }
 
+void require_checkpoint(const io::SafetensorsFile& file) {
+  if (!is_checkpoint(file))
+    throw io::file_error(file.path(),
+                         "is not a checkpoint that precast train wrote: name one, or train anew");
+}
+
+std::string fact_of(const io::SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  return found == file.metadata().end() ? std::string() : found->second;
+}
+
+/// Heads, epsilons and the like change no shape.
+void require_config(const io::SafetensorsFile& file, const LanguageModelConfig& config,
+                    const std::string& remedy) {
+  if (fact_of(file, "config") != config.json())
+    throw io::file_error(file.path(), "was written by a model of another config.json: " + remedy);
+}
+
 /// Whether a file is what was written; those of earlier versions say nothing of it. In a checkpoint, a key
 /// that no version wrote may have been the checksum's.
 bool is_undamaged(const io::SafetensorsFile& file) {
@@ -111,6 +130,23 @@ io::SafetensorsFile open_checkpoint(const std::filesystem::path& path) {
                        "its " + std::to_string(size) +
                            " bytes are no whole checkpoint, but one that was cut off or damaged: put an "
                            "earlier copy in its place, or train again with --overwrite");
+}
+
+ParameterValues values_of_checkpoint(const std::filesystem::path& path, const LanguageModelConfig& config) {
+  const io::SafetensorsFile file = open_checkpoint(path);
+  require_checkpoint(file);
+  require_config(file, config, "put the one back that it was trained with");
+  ParameterValues all;
+  for (const ParameterFacts& facts : parameters_of(config)) {
+    const io::TensorEntry& entry = file.at("parameter." + facts.name);
+    if (entry.shape != facts.shape || !weights::holds_numbers(entry))
+      throw io::tensor_error(path, entry.name,
+                             "is " + std::string(entry.dtype.file_name) + " " + to_string(entry.shape) +
+                                 " where the config asks for " + to_string(facts.shape) +
+                                 ": the checkpoint is of another model; give that one's config.json");
+    all.push_back(weights::values_of(entry));
+  }
+  return all;
 }
 
 void Trainer::write_checkpoint(const std::filesystem::path& file, const std::string& settings,
@@ -144,16 +180,10 @@ void Trainer::read_checkpoint(const std::filesystem::path& path) { read_checkpoi
 
 void Trainer::read_checkpoint(const io::SafetensorsFile& file) {
   const std::filesystem::path& path = file.path();
-  const auto fact = [&](const std::string& key) {
-    const auto found = file.metadata().find(key);
-    return found == file.metadata().end() ? std::string() : found->second;
-  };
-  if (!is_checkpoint(file))
-    throw io::file_error(path, "is not a checkpoint that precast train wrote: name one, or train anew");
-  if (fact("policy") != options_.policy)
-    throw io::file_error(path, "was written under the policy " + io::printable(fact("policy"), 40) +
-                                   ", not " + options_.policy + ": resume with --policy " +
-                                   io::printable(fact("policy"), 40));
+  require_checkpoint(file);
+  if (const std::string policy = fact_of(file, "policy"); policy != options_.policy)
+    throw io::file_error(path, "was written under the policy " + io::printable(policy, 40) + ", not " +
+                                   options_.policy + ": resume with --policy " + io::printable(policy, 40));
   const std::vector<StateTensor> state = model_->state();
   for (const StateTensor& tensor : state) {
     const io::TensorEntry& entry = file.at(tensor.name);
@@ -164,11 +194,7 @@ void Trainer::read_checkpoint(const io::SafetensorsFile& file) {
                                  to_string(tensor.shape) +
                                  ": the checkpoint is of another model; resume with its sizes");
   }
-  // Heads, epsilons and the like change no shape.
-  if (fact("config") != config_.json())
-    throw io::file_error(path,
-                         "was written by a model of another config.json: resume with the one that it "
-                         "was trained with");
+  require_config(file, config_, "resume with the one that it was trained with");
   const auto step = number_of<std::int64_t>(file, "step");
   const auto optimiser_steps = number_of<std::int64_t>(file, "optimiser_steps");
   if (step < 0 || optimiser_steps < 0 || optimiser_steps > step)

@@ -11,12 +11,15 @@
 
 #include <precast/error.hpp>
 #include <precast/io/config.hpp>
+#include <precast/io/number_text.hpp>
 
 namespace precast::language_model {
 
 namespace {
 
-constexpr std::int64_t widest = 1 << 17, deepest = 1024, largest_vocabulary = 1 << 21, longest = 1 << 20;
+constexpr std::int64_t widest = 1 << 17, deepest = 1024, largest_vocabulary = 1 << 21;
+/// GPT-2 has a table of its positions. A Llama has none, and the number says only how long a text it reads.
+constexpr std::int64_t longest_table = 1 << 20, longest_context = (std::int64_t{1} << 31) - 1;
 
 /// The activation that a config names. Transformers takes null for no name, and not for the usual one.
 std::string activation_named(const io::Config& json, const char* key, const char* usual) {
@@ -81,7 +84,7 @@ LanguageModelConfig gpt2(const io::Config& json) {
   if (json.boolean_or("add_cross_attention", false))
     throw json.error("add_cross_attention", "is not known here: use a model without it");
   config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
-  config.positions = json.integer_or(name_in(json, "n_positions"), 1024, 1, longest);
+  config.positions = json.integer_or(name_in(json, "n_positions"), 1024, 1, longest_table);
   config.width = json.integer(name_in(json, "n_embd"), 1, widest);
   config.layers = json.integer(name_in(json, "n_layer"), 1, deepest);
   config.heads = json.integer(name_in(json, "n_head"), 1, widest);
@@ -122,11 +125,20 @@ RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, s
   RotaryScaling scaling{.kind = *kind};
   if (scaling.kind == none) return scaling;
   constexpr double least_factor = 1e-6, largest_factor = 1e6;
-  scaling.factor = rope.number("factor", least_factor, largest_factor);
   constexpr const char* original = "original_max_position_embeddings";
   if (scaling.kind == llama3 || scaling.kind == yarn)
-    scaling.original_positions =
-        beside.integer_or(original, rope.integer_or(original, positions, 1, longest), 1, longest);
+    scaling.original_positions = beside.integer_or(
+        original, rope.integer_or(original, positions, 1, longest_context), 1, longest_context);
+  // A yarn's may be null, which stands for a quotient in transformers. None of them may be missing.
+  if (const auto factor = rope.json().find("factor");
+      scaling.kind == yarn && factor != rope.json().end() && factor->is_null())
+    scaling.factor = static_cast<double>(positions) / static_cast<double>(scaling.original_positions);
+  else
+    scaling.factor = rope.number("factor", least_factor, largest_factor);
+  if (!(scaling.factor >= least_factor && scaling.factor <= largest_factor))
+    throw rope.error("factor",
+                     "is null, and max_position_embeddings over original_max_position_embeddings is " +
+                         io::shortest(scaling.factor) + ": correct these");
   if (scaling.kind == llama3) {
     scaling.low_frequency_factor = rope.number("low_freq_factor", least_factor, largest_factor);
     scaling.high_frequency_factor = rope.number("high_freq_factor", least_factor, largest_factor);
@@ -155,7 +167,7 @@ LanguageModelConfig llama(const io::Config& json) {
   config.attention_bias = json.boolean_or("attention_bias", false);
   config.mlp_bias = json.boolean_or("mlp_bias", false);
   config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
-  config.positions = json.integer_or("max_position_embeddings", 2048, 1, longest);
+  config.positions = json.integer_or("max_position_embeddings", 2048, 1, longest_context);
   config.width = json.integer("hidden_size", 1, widest);
   config.layers = json.integer("num_hidden_layers", 1, deepest);
   config.heads = json.integer("num_attention_heads", 1, widest);

@@ -131,4 +131,8 @@ inline constexpr const char* model_file = "model.safetensors";
 /// there is nowhere to get it from.
 io::SafetensorsFile open_checkpoint(const std::filesystem::path& path);
 
+/// The values of a checkpoint's parameters, for a run that begins from them. Throws what open_checkpoint()
+/// does, and InputError where it is of another model.
+ParameterValues values_of_checkpoint(const std::filesystem::path& path, const LanguageModelConfig& config);
+
 }  // namespace precast::language_model

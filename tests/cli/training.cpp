@@ -155,16 +155,48 @@ TEST_CASE("train copies the tokenizer that lies beside its model", "[train]") {
   const Scratch scratch;
   const fs::path model = scratch.path() / "model", out = scratch.path() / "out";
   REQUIRE(run(train(model, {"--steps", "1"})).code == 0);
-  for (const char* name : {"model/tokenizer.json", "model/merges.txt", "model/notes.txt"})
-    scratch.file(name, std::string("what is in ") + name);
+  // GPT-2s were trained with BERT's tokenizer, T5's and others.
+  const Words names{"tokenizer.json",
+                    "merges.txt",
+                    "vocab.txt",
+                    "spiece.model",
+                    "sentencepiece.bpe.model",
+                    "additional_chat_templates/tools.jinja",
+                    "generation_config.json"};
+  fs::create_directory(model / "additional_chat_templates");
+  for (const std::string& name : program::with(names, {"notes.txt", "additional_chat_templates/notes.txt"}))
+    scratch.file("model/" + name, "what is in " + name);
   const auto trained = run(train(out, {"--model", model.string(), "--steps", "1"}));
   INFO(trained.err);
   REQUIRE(trained.code == 0);
-  CHECK(program::content(out / "tokenizer.json") == "what is in model/tokenizer.json");
-  CHECK(program::content(out / "merges.txt") == "what is in model/merges.txt");
+  const auto has_them = [&] {
+    for (const std::string& name : names) {
+      INFO(name);
+      CHECK(program::content(out / name) == "what is in " + name);
+    }
+  };
+  has_them();
   CHECK_FALSE(fs::exists(out / "notes.txt"));
+  CHECK_FALSE(fs::exists(out / "additional_chat_templates" / "notes.txt"));
   CHECK(run(train(out, {"--model", out.string(), "--steps", "1", "--overwrite"})).code == 0);
-  CHECK(program::content(out / "tokenizer.json") == "what is in model/tokenizer.json");
+  has_them();
+  // In the place of that model, another has none of its files.
+  CHECK(run(train(out, {"--steps", "1", "--overwrite"})).code == 0);
+  for (const std::string& name : names) CHECK_FALSE(fs::exists(out / name));
+  CHECK_FALSE(fs::exists(out / "additional_chat_templates"));
+}
+
+TEST_CASE("a disk that is full as a tokenizer is copied leaves nothing of a run", "[train]") {
+  const Scratch scratch;
+  const fs::path model = scratch.path() / "model", out = scratch.path() / "out";
+  REQUIRE(run(train(model, {"--steps", "1"})).code == 0);
+  fs::create_directory(model / "additional_chat_templates");
+  scratch.file("model/additional_chat_templates/tools.jinja", "{{ tools }}");
+  const auto full = run(train(out, {"--model", model.string(), "--steps", "1"}), "ulimit -f 16;");
+  INFO(full.err);
+  CHECK(full.code == 1);
+  CHECK(full.one_line_error());
+  CHECK_FALSE(fs::exists(out));
 }
 
 TEST_CASE("train says which tensors of --batches it does not read", "[train]") {

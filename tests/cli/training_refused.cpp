@@ -225,13 +225,15 @@ TEST_CASE("a model of 256 tokens is one of bytes where it has no other tokenizer
   fs::remove(first / "precast_tokenizer.json");
   const Words on{"train", "--model", first.string(), "--context",    "8", "--batch", "2", "--steps",
                  "1",     "--quiet", "--output",     second.string()};
-  scratch.file("first/tokenizer.json", "{}");
-  const auto outcome = run(on);
-  INFO(outcome.err);
-  CHECK(outcome.code == 2);
-  CHECK(outcome.one_line_error());
-  CHECK_THAT(outcome.err, Catch::Contains("give its tokens by --batches"));
-  fs::remove(first / "tokenizer.json");
+  for (const char* name : {"tokenizer.json", "vocab.txt", "spiece.model"}) {
+    const fs::path file = scratch.file(std::string("first/") + name, "{}");
+    const auto outcome = run(on);
+    INFO(outcome.err);
+    CHECK(outcome.code == 2);
+    CHECK(outcome.one_line_error());
+    CHECK_THAT(outcome.err, Catch::Contains("give its tokens by --batches"));
+    fs::remove(file);
+  }
   CHECK(run(on).code == 0);
 }
 

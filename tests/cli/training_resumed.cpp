@@ -31,7 +31,7 @@ TEST_CASE("a training run that is killed goes on with the bits of one that was n
   const auto resumed = run(train(killed, {"--policy", "amp-f16", "--steps", steps, "--resume"}));
   INFO(resumed.err);
   REQUIRE(resumed.code == 0);
-  REQUIRE(run(train(whole, {"--policy", "amp-f16", "--steps", steps})).code == 0);
+  REQUIRE(run(train(whole, {"--policy", "amp-f16", "--checkpoint-every", "7", "--steps", steps})).code == 0);
   for (const char* file : {"checkpoint.safetensors", "model.safetensors"})
     CHECK(program::content(killed / file) == program::content(whole / file));
 }
@@ -68,6 +68,44 @@ TEST_CASE("a run that was killed as its first checkpoint appeared begins anew by
   fs::remove(out / "model.safetensors.index.json");
   REQUIRE(run(train(out, {"--steps", "2"})).code == 0);
   CHECK(program::content(out / "model.safetensors") == model);
+}
+
+TEST_CASE("a run that was interrupted is a model to begin another from", "[train]") {
+  const Scratch scratch;
+  const fs::path cosine = scratch.path() / "cosine", more = scratch.path() / "more",
+                 model = scratch.path() / "model";
+  const std::string architecture = GENERATE("gpt2", "llama"), policy = GENERATE("f32", "naive-f16");
+  CAPTURE(architecture, policy);
+  const Words words{"--schedule", "cosine", "--lr",  "1e-2", "--steps",        "6",
+                    "--policy",   policy,   "--eps", "1e-4", "--architecture", architecture};
+  REQUIRE(run(train(cosine, words)).code == 0);
+  // The values are those of the model that was written at the end.
+  const auto begin_from = [&](const fs::path& folder, const fs::path& output) {
+    const auto begun = run({"train", "--model", folder.string(), "--output", output.string(), "--steps", "2",
+                            "--policy", policy, "--eps", "1e-4", "--context", "8", "--batch", "2", "--sample",
+                            "0", "--quiet", "--overwrite"});
+    INFO(begun.err);
+    CHECK(begun.code == 0);
+    return begun;
+  };
+  begin_from(cosine, model);
+  fs::remove(cosine / "model.safetensors");
+  CHECK(begin_from(cosine, more).err.empty());
+  CHECK(program::content(more / "model.safetensors") == program::content(model / "model.safetensors"));
+  // A config that the checkpoint was not written under, whose heads change no shape.
+  std::string config = program::content(cosine / "config.json");
+  const std::string eps =
+      architecture == "llama" ? "\"rms_norm_eps\": 1e-06" : "\"layer_norm_epsilon\": 1e-05";
+  REQUIRE(config.find(eps) != config.npos);
+  config.replace(config.find(eps), eps.size(), eps + "1");
+  scratch.file("cosine/config.json", config);
+  const auto other = run({"train", "--model", cosine.string(), "--output", more.string(), "--overwrite"});
+  INFO(other.err);
+  CHECK(other.code == 1);
+  CHECK(other.one_line_error());
+  CHECK_THAT(other.err,
+             Catch::Contains("checkpoint.safetensors: was written by a model of another config.json: "
+                             "put the one back that it was trained with"));
 }
 
 TEST_CASE("a run that ended before its model was written writes it when it goes on", "[train]") {
@@ -260,6 +298,40 @@ TEST_CASE("option --resume takes what is left out from its checkpoint", "[train]
   CHECK(resumed.json()["policy"] == "bf16+flash");
   for (const char* file : {"checkpoint.safetensors", "model.safetensors"})
     CHECK(program::content(part / file) == program::content(whole / file));
+}
+
+TEST_CASE("option --resume keeps how often its run writes a checkpoint, unless it is given another",
+          "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const auto kept = [&](const Words& words) {
+    const auto done = run(train(out, words));
+    INFO(done.err);
+    CHECK(done.code == 0);
+    const precast::io::SafetensorsFile file(out / "checkpoint.safetensors");
+    return nlohmann::json::parse(file.metadata().at("settings"))["--checkpoint-every"].get<std::string>();
+  };
+  CHECK(kept({"--steps", "2", "--checkpoint-every", "3"}) == "3");
+  CHECK(kept({"--steps", "3", "--resume"}) == "3");
+  CHECK(kept({"--steps", "4", "--resume", "--checkpoint-every", "5"}) == "5");
+  CHECK(kept({"--steps", "4", "--overwrite"}) == "50");
+}
+
+TEST_CASE("a run that goes on says from which step on it tells", "[train]") {
+  const Scratch scratch;
+  const fs::path out = scratch.path() / "out";
+  const auto begun = run(train(out, {"--steps", "4", "--json"}));
+  REQUIRE(begun.code == 0);
+  CHECK(begun.json()["first_step"] == 0);
+  const auto log = scratch.path() / "log.jsonl";
+  const auto resumed = run(train(out, {"--steps", "6", "--resume", "--json", "--log", log.string()}));
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK(resumed.json()["steps"] == 6);
+  CHECK(resumed.json()["first_step"] == 4);
+  CHECK(resumed.json()["first_loss"] == program::json_lines(log).front()["loss"]);
+  const auto again = run(train(out, {"--steps", "7", "--resume"}));
+  CHECK_THAT(again.out, Catch::Contains(" in 1 step from step 6 on, "));
 }
 
 TEST_CASE("option --resume refuses what its checkpoint has otherwise, and names it", "[train]") {

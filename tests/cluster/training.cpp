@@ -376,7 +376,7 @@ TEST_CASE("a rank that is killed ends the job with one line, and the checkpoint 
     CHECK(reached % 7 == 0);
     const std::string steps = std::to_string(reached + 5);
     trained(killed, ranks, 2, {"--steps", steps, "--resume"});
-    trained(whole, ranks, 2, {"--steps", steps});
+    trained(whole, ranks, 2, {"--steps", steps, "--checkpoint-every", "7"});
     CHECK(checkpoint(killed) == checkpoint(whole));
   }
 }

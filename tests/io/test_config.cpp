@@ -46,6 +46,20 @@ TEST_CASE("messages: a file's text has no control characters, and is cut between
   CHECK(io::printable("", 0).empty());
 }
 
+TEST_CASE("config: the numbers of Python's json that JSON does not have are named") {
+  const auto said = [](const std::string& text) {
+    return refusal(file, [&] { io::parse_json(text, file); });
+  };
+  const std::string end = ": put another, or null, there";
+  CHECK(said(R"({"a": NaN})") ==
+        "/model/config.json: not valid JSON, which has no such number as the NaN at byte 7" + end);
+  CHECK(said(R"({"a": [1, Infinity]})") ==
+        "/model/config.json: not valid JSON, which has no such number as the Infinity at byte 11" + end);
+  CHECK(said(R"({"a": -Infinity})") ==
+        "/model/config.json: not valid JSON, which has no such number as the Infinity at byte 8" + end);
+  CHECK(said(R"({"a": None})") == "/model/config.json: not valid JSON, at byte 7 of 11: get the file anew");
+}
+
 TEST_CASE("config: values of every type, and null as absent") {
   const io::Config c =
       config(R"({"i":-3,"n":2.5,"whole":4,"b":true,"s":"gelu","l":[1,2],"t":["a","b"],"o":{"x":7},

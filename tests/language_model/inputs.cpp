@@ -135,6 +135,18 @@ TEST_CASE("configs that are not known are refused by their keys", "[language_mod
   refused(llama + R"("rope_scaling": {"rope_type": "llama3", "factor": 8}})", "rope_scaling.low_freq_factor");
   refused(llama + R"("rope_scaling": {"type": "linear"}})", "rope_scaling.factor");
   refused(llama + R"("rope_scaling": {"type": "linear", "factor": 0}})", "rope_scaling.factor");
+  refused(llama + R"("rope_scaling": {"type": "linear", "factor": null}})", "rope_scaling.factor");
+  refused(llama + R"("max_position_embeddings": 2147483647, "rope_scaling": {"type": "yarn", "factor": null,
+                     "original_max_position_embeddings": 1}})",
+          "rope_scaling.factor");
+  io::write_file(file, llama + R"("max_position_embeddings": 10485760, "rope_scaling": {"type": "yarn",
+                               "factor": 4, "original_max_position_embeddings": 2621440}})");
+  CHECK(LanguageModelConfig::load(file).positions == 10485760);
+  CHECK(LanguageModelConfig::load(file).rotary_scaling.original_positions == 2621440);
+  refused(llama + R"("max_position_embeddings": 2147483648})", "max_position_embeddings");
+  refused(R"({"model_type": "gpt2", "vocab_size": 8, "n_embd": 8, "n_layer": 1, "n_head": 1,
+           "n_positions": 1048577})",
+          "n_positions");
   refused(llama + R"("rope_scaling": {"type": "longrope", "factor": 2}})",
           "rope_scaling.type");  // before transformers 4.43
   refused(llama + R"("rope_parameters": {"rope_type": "linear", "factor": 2, "partial_rotary_factor": 0.5}})",
@@ -261,6 +273,13 @@ TEST_CASE("frequencies of rotary positions are scaled as a config says", "[langu
   CHECK(loaded(yarn_rope + R"(, "original_max_position_embeddings": 256, "beta_fast": null})") == yarn);
   CHECK(loaded(yarn_rope + "}").original_positions == 512);
   CHECK(loaded(yarn_rope + R"(, "attention_factor": 2})").attention_factor == 2);
+  // Where the factor is null, max_position_embeddings over the first context's.
+  CHECK(loaded(R"(, "rope_scaling": {"rope_type": "yarn", "factor": null,
+                   "original_max_position_embeddings": 128})") ==
+        RotaryScaling{.kind = RotaryScalingKind::yarn,
+                      .factor = 4,
+                      .attention_factor = yarn.attention_factor,
+                      .original_positions = 128});
   // DeepSeek's.
   const RotaryScaling of_queries = loaded(
       R"(, "rope_parameters": {"rope_type": "yarn", "factor": 16, "mscale": 0.7, "mscale_all_dim": 1})");

@@ -33,17 +33,24 @@ namespace detail {
 /// goes through all that an object has whenever one in it ends.)
 class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  JsonReader(const std::filesystem::path& path, std::string where, std::size_t bytes)
-      : path_(path), where_(std::move(where)), bytes_(bytes) {}
+  /// The text and the path must outlive it.
+  JsonReader(const std::filesystem::path& path, std::string where, std::string_view text)
+      : path_(path), where_(std::move(where)), text_(text) {}
 
   /// What was read, once.
   nlohmann::json take() { return std::move(root_); }
 
   InputError invalid(std::size_t byte) const {
-    const std::string at = byte <= bytes_
-                               ? ", at byte " + std::to_string(byte) + " of " + std::to_string(bytes_)
-                           : bytes_ == 0 ? ", but empty"
-                                         : ", because it breaks off after byte " + std::to_string(bytes_);
+    const std::size_t bytes = text_.size();
+    // Python's json writes and reads these: to get the file anew would not help.
+    for (const std::string number : {"NaN", "Infinity"})
+      if (byte >= 1 && byte <= bytes && text_.substr(byte - 1).starts_with(number))
+        return file_error(path_, where_ + "not valid JSON, which has no such number as the " + number +
+                                     " at byte " + std::to_string(byte) + ": put another, or null, there");
+    const std::string at = byte <= bytes
+                               ? ", at byte " + std::to_string(byte) + " of " + std::to_string(bytes)
+                           : bytes == 0 ? ", but empty"
+                                        : ", because it breaks off after byte " + std::to_string(bytes);
     return file_error(path_, where_ + "not valid JSON" + at + ": get the file anew");
   }
 
@@ -96,7 +103,7 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
 
   const std::filesystem::path& path_;
   std::string where_;
-  std::size_t bytes_;
+  std::string_view text_;
   nlohmann::json root_;
   std::vector<nlohmann::json*> open_;  ///< objects and lists that have not ended, the innermost last
   nlohmann::json* member_ = nullptr;   ///< of the innermost object: what follows its last key
@@ -109,7 +116,7 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
 /// in an object.
 inline nlohmann::json parse_json(std::string_view text, const std::filesystem::path& path,
                                  const std::string& part = "") {
-  detail::JsonReader reader(path, part.empty() ? "" : part + ": ", text.size());
+  detail::JsonReader reader(path, part.empty() ? "" : part + ": ", text);
   // What nlohmann's destructor puts aside: 16 bytes a value, of at least two bytes of text each, in a vector
   // that may just be moving; and the 1 MiB by which glibc's heap grows where it cannot go on in place. It is
   // given back before the reader ends.

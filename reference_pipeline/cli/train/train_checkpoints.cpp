@@ -1,10 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <system_error>
 
 #include <cli/train/train_checkpoints.hpp>
 #include <cli/train/train_folder.hpp>
+#include <cli/train/train_tokenizer_files.hpp>
+#include <unistd.h>
 
 #include <precast/error.hpp>
 #include <precast/io/atomic_file.hpp>
@@ -14,28 +15,26 @@ namespace precast::cli {
 
 namespace {
 
-/// What transformers writes of a tokenizer, and of how text is generated, beside a model.
-constexpr std::array files_of_tokenizer{"tokenizer.json",
-                                        "tokenizer_config.json",
-                                        "tokenizer.model",
-                                        "special_tokens_map.json",
-                                        "added_tokens.json",
-                                        "vocab.json",
-                                        "merges.txt",
-                                        "chat_template.jinja",
-                                        "generation_config.json"};
+/// What transformers writes of a tokenizer, and of how text is generated, beside a model, by names in the
+/// folder.
+std::vector<std::string> files_beside(const std::filesystem::path& model) {
+  constexpr const char* generation = "generation_config.json";
+  std::vector<std::string> names = tokenizer_files_in(model);
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(model / generation, ignored)) names.emplace_back(generation);
+  return names;
+}
 
-/// Those that lie beside the model that a run begins from, by their names: what it writes has them, too.
-/// Nothing where that model is the one that is written over, whose files stay as they are.
+/// Those that lie beside the model that a run begins from: what it writes has them, too. Nothing where that
+/// model is the one that is written over, whose files stay as they are.
 std::optional<std::vector<std::pair<std::string, std::string>>> tokenizer_beside(
     const std::filesystem::path& model, const std::filesystem::path& output) {
   std::vector<std::pair<std::string, std::string>> files;
   std::error_code ignored;
   if (model.empty()) return files;
   if (std::filesystem::equivalent(model, output, ignored)) return std::nullopt;
-  for (const char* name : files_of_tokenizer)
-    if (std::filesystem::is_regular_file(model / name, ignored))
-      files.emplace_back(name, io::MappedFile(model / name).text());
+  for (const std::string& name : files_beside(model))
+    files.emplace_back(name, io::MappedFile(model / name).text());
   return files;
 }
 
@@ -51,7 +50,7 @@ Checkpoints::Checkpoints(const language_model::Trainer& trainer, const TrainInpu
       inputs_(inputs),
       settings_(std::move(settings)),
       folder_(options.output),
-      every_(options.checkpoint_every.value_or(50)),
+      every_(options.checkpoint_interval()),
       first_step_(trainer.next_step()),
       kept_step_(first_step_),
       writes_(writes),
@@ -83,15 +82,20 @@ void Checkpoints::write() {
 void Checkpoints::write_now() {
   const std::filesystem::path checkpoint = folder_ / checkpoint_file;
   if (is_described_) return trainer_.write_checkpoint(checkpoint, settings_);
+  std::optional<OutputFolder> templates;  // is taken away after files that do not appear in it
   std::vector<std::unique_ptr<io::AtomicFile>> files;
-  const auto describe = [&](const char* name, const std::string& text) {
+  const auto describe = [&](const std::string& name, const std::string& text) {
     files.push_back(std::make_unique<io::AtomicFile>(folder_ / name));
     files.back()->write(text);
   };
   describe("config.json", inputs_.config.json());
   if (inputs_.tokenizer) describe(tokenizer_file, inputs_.tokenizer->json());
   if (beside_)
-    for (const auto& [name, text] : *beside_) describe(name.c_str(), text);
+    for (const auto& [name, text] : *beside_) {
+      if (!templates && name.starts_with(folder_of_templates))
+        templates.emplace(folder_ / folder_of_templates);
+      describe(name, text);
+    }
   // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
   // lacks its config.
   trainer_.write_checkpoint(checkpoint, settings_, [&] {
@@ -109,9 +113,10 @@ void Checkpoints::remove_other_model() const {
   if (!writes_over_ || !beside_) return;
   for (const char* name : {checkpoint_file, language_model::model_file, "model.safetensors.index.json"})
     std::filesystem::remove(folder_ / name, ignored);
-  for (const char* name : files_of_tokenizer)
+  for (const std::string& name : files_beside(folder_))
     if (std::ranges::find(*beside_, name, &std::pair<std::string, std::string>::first) == beside_->end())
       std::filesystem::remove(folder_ / name, ignored);
+  ::rmdir((folder_ / folder_of_templates).c_str());  // where none is left
 }
 
 }  // namespace precast::cli

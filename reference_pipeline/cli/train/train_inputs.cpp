@@ -9,11 +9,15 @@
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
 #include <cli/running/run_report.hpp>
+#include <cli/train/train_folder.hpp>
 #include <cli/train/train_inputs.hpp>
 #include <cli/train/train_memory.hpp>
+#include <cli/train/train_tokenizer_files.hpp>
 #include <language_model/shipped_text.hpp>
+#include <language_model/trainer.hpp>
 #include <weights/component_facts.hpp>
 
+#include <precast/io/component_source.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/safetensors.hpp>
@@ -72,20 +76,19 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
   if (std::filesystem::exists(file, ignored)) return Tokenizer::from_json(io::MappedFile(file).text(), file);
   if (vocabulary != Tokenizer::of_bytes().size()) return std::nullopt;
   // As many tokens as there are bytes, but of a tokenizer that transformers wrote, are others.
-  for (const char* other : {"tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json"})
-    if (std::filesystem::exists(folder / other, ignored)) return std::nullopt;
+  if (!tokenizer_files_in(folder).empty()) return std::nullopt;
   return Tokenizer::of_bytes();
 }
 
-/// What training leaves out of a model that was given, and of a run that goes on all but its tensors, which
-/// the checkpoint has.
+/// What training leaves out of a model that was given; of a checkpoint, all of whose tensors are read, what
+/// its config has.
 std::vector<std::string> warnings_of_model(const std::filesystem::path& folder,
-                                           const LanguageModelConfig& config, bool goes_on) {
+                                           const LanguageModelConfig& config, bool of_checkpoint) {
   std::vector<std::string> warnings;
   for (const std::string& key : config.left_out)
     warnings.push_back(io::shown(folder / "config.json") + ": key '" + key +
                        "' is above 0, and dropout is not trained with here: it is taken, and written, as 0");
-  if (goes_on) return warnings;
+  if (of_checkpoint) return warnings;
   const std::vector<std::string> unread = unread_tensors(folder, config);
   if (!unread.empty()) warnings.push_back(weights::unread_note(folder, unread));
   return warnings;
@@ -111,18 +114,26 @@ TrainInputs new_model(const TrainOptions& options, const Texts& texts, int ranks
   return inputs;
 }
 
+/// Whether a folder has no model yet, but the checkpoint of a run that did not come to its end.
+bool has_checkpoint_alone(const std::filesystem::path& folder) {
+  return io::is_there(folder / checkpoint_file) && !io::ComponentSource::find_weights(folder);
+}
+
 TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::path& folder,
                             const cluster::Communicator& job, const families::Backend& device) {
   TrainInputs inputs;
   inputs.config = LanguageModelConfig::load(folder / "config.json");
   require_memory(options, inputs.config, job.size(), device);
   inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
+  const bool of_checkpoint = options.resume || has_checkpoint_alone(folder);
   if (options.resume)  // the checkpoint has them
     for (const ParameterFacts& facts : parameters_of(inputs.config))
       inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
+  else if (of_checkpoint)
+    inputs.values = values_of_checkpoint(folder / checkpoint_file, inputs.config);
   else
     inputs.values = read_values(folder, inputs.config);
-  if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, options.resume));
+  if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, of_checkpoint));
   return inputs;
 }
 

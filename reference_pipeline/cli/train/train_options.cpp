@@ -79,7 +79,7 @@ void add_data(CLI::App& command, TrainOptions& options) {
   command
       .add_option("--model,-m", options.model,
                   "Folder of transformers' LlamaForCausalLM or GPT2LMHeadModel to go on from (config.json, "
-                  "model.safetensors); default: a new model")
+                  "model.safetensors), or of an interrupted run; default: a new model")
       ->type_name("DIR");
   command
       .add_option("--output,-o", options.output,
@@ -134,7 +134,8 @@ void add_run(CLI::App& command, TrainOptions& options) {
   CLI::Option* resume = command.add_flag(
       "--resume", options.resume,
       "Goes on from the checkpoint in --output, with the bits of a run that never stopped: options that are "
-      "left out are those of its run, others must equal them, but for --steps under a constant rate");
+      "left out are those of its run, others must equal them, but for --steps under a constant rate; --log, "
+      "--sample, --device, --threads and --json are not kept, and are given again");
   resume->excludes(compare)->excludes(command.get_option("--model"));
   command
       .add_flag("--overwrite", options.overwrite,

@@ -29,6 +29,7 @@ struct TrainOptions {
   bool resume = false, overwrite = false, json = false;
 
   std::int64_t batch_size() const { return batch.value_or(16); }
+  int checkpoint_interval() const { return checkpoint_every.value_or(50); }
   std::int64_t context_length() const { return context.value_or(64); }
   /// Tokens of a window of a text. A model that was given may read fewer than the usual ones.
   std::int64_t context_of(const language_model::LanguageModelConfig& config) const {

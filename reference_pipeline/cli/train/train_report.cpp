@@ -161,6 +161,7 @@ Json run_json(const TrainedRun& run) {
   const StepFacts& last = run.steps.back();
   return {{"policy", run.policy},
           {"steps", last.step + 1},
+          {"first_step", run.steps.front().step},
           {"first_loss", json_number(run.steps.front().loss)},
           {"loss", json_number(last.loss)},
           {"mean_loss_of_last_tenth", json_number(run.final_loss())},

@@ -21,9 +21,10 @@ namespace {
 using language_model::Architecture;
 
 constexpr std::array names_of_data{"--data", "--batches"};
-/// What a model is judged by changes nothing of it.
 constexpr const char* held_out_data = "validation data";
-constexpr std::array names_of_validation{"--validation", "--validate-every", held_out_data};
+/// How often a model is written and what it is judged by, which change nothing of it.
+constexpr std::array names_of_no_effect{"--checkpoint-every", "--validation", "--validate-every",
+                                        held_out_data};
 /// What a folder's model says itself: given or not, these are not set again.
 constexpr std::array names_of_model{"--architecture", "--layers",   "--width",
                                     "--heads",        "--heads-kv", "--tokenizer"};
@@ -93,6 +94,7 @@ TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs
       {"--batch", std::to_string(inputs.batches->batch())},
       {"ranks", std::to_string(ranks)},
       {"--context", std::to_string(inputs.batches->context())},
+      {"--checkpoint-every", std::to_string(options.checkpoint_interval())},
       {"--architecture", llama ? "llama" : "gpt2"},
       {"--layers", std::to_string(config.layers)},
       {"--width", std::to_string(config.width)},
@@ -220,7 +222,7 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
   const bool any_sums = other_ranks || !kept.contains("--bucket-size");  // or of a checkpoint without them
   for (const auto& [name, unused] : names) {
     if (name == "ranks" || (name == "--batch" && other_ranks) || (is_in(name, names_of_sums) && any_sums) ||
-        is_in(name, names_of_validation))
+        is_in(name, names_of_no_effect))
       continue;
     const std::string was = value_of(kept, name);
     const std::string is = is_in(name, names_of_model) ? given_text(command, name) : value_of(now, name);

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -57,11 +58,13 @@ void show(const TrainedRun& run, const std::string& sample, const TrainOptions& 
     return print(json);
   }
   const language_model::StepFacts& last = run.steps.back();
+  const std::int64_t first = run.steps.front().step;  // where a run that goes on began again
   print("loss " + four_digits(run.steps.front().loss) + " -> " + four_digits(last.loss) + " in " +
-        io::counted(std::ssize(run.steps), "step") + ", " + std::to_string(run.skipped()) + " skipped, " +
-        four_digits(middle_speed(run)) + " tokens/s, peak memory " + in_bytes(last.memory) +
-        "\ngradient norm " + four_digits(last.grad_norm) + " in the last step, loss scale " +
-        four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
+        io::counted(std::ssize(run.steps), "step") +
+        (first > 0 ? " from step " + std::to_string(first) + " on" : "") + ", " +
+        std::to_string(run.skipped()) + " skipped, " + four_digits(middle_speed(run)) +
+        " tokens/s, peak memory " + in_bytes(last.memory) + "\ngradient norm " + four_digits(last.grad_norm) +
+        " in the last step, loss scale " + four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
         " values of gradients inf or NaN in all\n");
   if (const auto validation = run.validation_loss())
     print("validation loss " + four_digits(*validation) + "\n");
