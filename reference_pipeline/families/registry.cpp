@@ -22,6 +22,16 @@ std::string names() {
   return text;
 }
 
+/// The class that an index names. A list names code of the folder's own before it.
+std::string pipeline_class(const io::Config& index) {
+  const auto found = index.json().find("_class_name");
+  if (found != index.json().end() && found->is_array() && !found->empty() && found->back().is_string())
+    throw index.error("_class_name", "is '" + io::printable(found->back().get<std::string>(), 60) +
+                                         "', whose code comes with the folder, and only " + names() +
+                                         " pipelines run here");
+  return index.string("_class_name");
+}
+
 }  // namespace
 
 std::vector<const Family*> all_families() { return known(); }
@@ -30,7 +40,7 @@ Registration::Registration(const Family& family) : family_(&family) { known().pu
 Registration::~Registration() { std::erase(known(), family_); }
 
 InputError no_family(const io::Config& index) {
-  const std::string name = index.string("_class_name");
+  const std::string name = pipeline_class(index);
   const std::string given = "is '" + io::printable(name, 60) + "', ";
   for (const Family* family : known())
     if (family->recognises(name))
@@ -61,7 +71,7 @@ io::Config model_index(const std::filesystem::path& folder) {
 
 const Family& family_of(const std::filesystem::path& folder) {
   const io::Config index = model_index(folder);
-  const std::string name = index.string("_class_name");
+  const std::string name = pipeline_class(index);
   for (const Family* family : known())
     if (family->recognises(name)) return *family;
   throw no_family(index);

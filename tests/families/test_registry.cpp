@@ -62,6 +62,8 @@ TEST_CASE("a folder is opened by the family that its model_index.json names") {
   CHECK_THAT(error_of(folder.path()),
              Catch::Contains(
                  "is 'StableAudioPipeline', and only Flux, Stable Diffusion and Toy pipelines run here"));
+  std::ofstream(folder.path() / "model_index.json") << R"({"_class_name": ["pipeline_own", "OwnPipeline"]})";
+  CHECK_THAT(error_of(folder.path()), Catch::Contains("is 'OwnPipeline', whose code comes with the folder"));
   CHECK_THAT(error_of(folder.path() / "nowhere"), Catch::Contains("there is no such model folder"));
 }
 
