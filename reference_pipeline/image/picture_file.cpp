@@ -9,6 +9,7 @@
 #include <image/png.hpp>
 #include <image/webp.hpp>
 
+#include <precast/dtype/host_device.hpp>
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
@@ -33,7 +34,7 @@ std::optional<Format> format_by_bytes(std::span<const std::byte> data) {
 std::int64_t lossless_webp_bytes(std::int64_t width, std::int64_t height) {
   constexpr std::int64_t most_tiles = 2600, bytes_of_pixel = 28, bytes_of_tile = 9000;
   std::int64_t side = 8, tiles = 0;
-  const auto across = [&](std::int64_t length) { return (length + side - 1) / side; };
+  const auto across = [&](std::int64_t length) { return ceil_divide(length, side); };
   while ((tiles = across(width) * across(height)) > most_tiles) side *= 2;
   return bytes_of_pixel * width * height + bytes_of_tile * tiles;
 }

@@ -35,7 +35,8 @@ struct Rows {
 };
 
 /// A picture's height in bands, as many as there have to be and all of one size, to a row. A band has two
-/// rows at least: that far the one after it looks back.
+/// rows at least, since that far the one after it looks back; the first may have one, since nothing lies
+/// before it.
 class Bands {
  public:
   Bands(std::int64_t height, std::int64_t width, const Tiling& tiling)

@@ -1,6 +1,7 @@
 // The thread pool: every task once, errors come back, nesting is serial, oneDNN stays on one thread.
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
@@ -17,7 +18,9 @@
 #include <unistd.h>
 
 #include <precast/host/parallel.hpp>
-#include <precast/tensor/owned_tensor.hpp>
+#include <precast/ops/linear.hpp>
+#include <precast/policy/policy.hpp>
+#include <precast/tensor/tensor.hpp>
 
 using namespace precast;
 
@@ -244,6 +247,37 @@ TEST_CASE("the child of a fork runs none of another thread's tasks, and takes me
   ended = true;
   works.join();
   allocates.join();
+  CHECK(right == forks);
+}
+
+TEST_CASE("the child of a fork multiplies while another thread of its parent was making code", "[parallel]") {
+  using P = Policy<Storage<f32>>;
+  const auto multiply = [](std::int64_t rows, std::int64_t features) {
+    const HostTensor<f32> x(Shape{rows, 64}, std::vector<f32>(static_cast<std::size_t>(rows) * 64, 1.0f));
+    const HostTensor<f32> weight(Shape{features, 64},
+                                 std::vector<f32>(static_cast<std::size_t>(features) * 64, 0.5f));
+    return linear<P>(x, LinearWeight<P>(weight)).values()[0] == 32.0f;
+  };
+  REQUIRE(multiply(40, 64));
+  std::atomic<bool> ended = false;
+  std::thread makes_code([&] {
+    for (std::int64_t i = 0; !ended; ++i) multiply(20 + i % 400, 64 + 16 * (i / 400 % 8));
+  });
+  int right = 0;
+  constexpr int forks = 40;
+  for (int i = 0; i < forks; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      ::_exit(multiply(33 + i, 80) ? 0 : 1);
+    }
+    int status = 0;
+    if (child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      ++right;
+  }
+  ended = true;
+  makes_code.join();
   CHECK(right == forks);
 }
 

@@ -1,10 +1,12 @@
 // What ops tell the watch hook: the op table's dtypes, and what f32 would have made of a value that is not
 // finite.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -50,6 +52,29 @@ void check_row(const watch::OpRecord& record) {
 using Naive = Policy<Storage<f16>, Downcast<Attention, Norm, Softmax, Reduction, Loss, Pointwise>>;
 
 }  // namespace
+
+TEST_CASE("ops report to the observer of their thread", "[watched_ops]") {
+  using P = Policy<Storage<f32>>;
+  const auto x = random_tensor<f32>(Shape{4, 4}, 1);
+  std::atomic<bool> ended = false;
+  std::atomic<int> ops_of_other{0};
+  std::thread other([&] {
+    for (; !ended; ++ops_of_other) add<P>(x, x);
+  });
+  constexpr std::size_t rounds = 2000, ops = 10;
+  std::size_t wrong = 0;
+  for (std::size_t round = 0; round < rounds || ops_of_other < 1000; ++round) {
+    Recorder recorder;
+    {
+      const watch::Watching watching(recorder);
+      for (std::size_t i = 0; i < ops; ++i) add<P>(x, x);
+    }
+    wrong += recorder.ops.size() != ops;
+  }
+  ended = true;
+  other.join();
+  CHECK(wrong == 0);
+}
 
 TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", presets::Quality,
                    presets::Balanced, presets::Fast, presets::Memory, Naive) {

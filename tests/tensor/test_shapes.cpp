@@ -114,6 +114,17 @@ TEST_CASE("what was moved from has no elements", "[shapes]") {
   CHECK(from.values().empty());  // NOLINT(bugprone-use-after-move)
   CHECK(reshaped.values()[5] == 6);
 
+  HostTensor<f32> large(Shape{1 << 20}), small(Shape{6}, values);
+  const std::int64_t in_use = memory_use().in_use;
+  large = std::move(small);
+  CHECK(small.values().empty());  // NOLINT(bugprone-use-after-move)
+  CHECK(small.data() == nullptr);
+  CHECK(large.values()[5] == 6);
+  CHECK(memory_use().in_use == in_use - (std::int64_t{4} << 20));
+  auto& itself = large;
+  large = std::move(itself);
+  CHECK(large.values()[5] == 6);
+
   BlockMatrix<Blocks32, HostMemory> blocks(Shape{2, 64});
   BlockMatrix<Blocks32, HostMemory> taken(std::move(blocks));
   CHECK(blocks.shape() == Shape{0, 0});  // NOLINT(bugprone-use-after-move)
@@ -121,6 +132,10 @@ TEST_CASE("what was moved from has no elements", "[shapes]") {
   blocks = std::move(taken);
   CHECK(taken.bytes() == 0);  // NOLINT(bugprone-use-after-move)
   CHECK(blocks.rows() == 2);
+  BlockMatrix<Blocks32, HostMemory> other(Shape{3, 64});
+  other = std::move(blocks);
+  CHECK(blocks.bytes() == 0);  // NOLINT(bugprone-use-after-move)
+  CHECK(other.rows() == 2);
 }
 
 TEST_CASE("a matrix of blocks has rows and columns", "[shapes]") {

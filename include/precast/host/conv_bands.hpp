@@ -135,8 +135,10 @@ template <OneDnnOperand T>
 std::shared_ptr<const BandConv<T>> band_conv_for(const ConvSizes& sizes, std::int64_t features,
                                                  std::int64_t rows_per_band) {
   using Key = std::array<std::int64_t, 12>;
+  const onednn::MakingCode making;
   static auto* const cache = new onednn::Cache<Key, BandConv<T>>(128);
   return cache->find_or_make(
+      making,
       {sizes.height, sizes.width, sizes.channels, sizes.kernel_height, sizes.kernel_width, sizes.stride,
        sizes.pad_top, sizes.pad_left, sizes.out_height, sizes.out_width, features, rows_per_band},
       [&] { return BandConv<T>(sizes, features, rows_per_band); });

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <precast/dtype/host_device.hpp>
 #include <precast/host/parallel.hpp>
 
 namespace precast::host {
@@ -12,7 +13,7 @@ namespace precast::host {
 /// Values of a chunk: enough that starting a task costs nothing beside them.
 inline constexpr std::size_t values_of_chunk = 16384;
 
-inline std::size_t chunks_of(std::size_t count) { return (count + values_of_chunk - 1) / values_of_chunk; }
+inline std::size_t chunks_of(std::size_t count) { return ceil_divide(count, values_of_chunk); }
 
 /// Calls `body(chunk, first, end)` for each chunk of [0, count), on any thread and in any order.
 template <class Body>

@@ -7,14 +7,17 @@
 #include <span>
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/group_moments.hpp>
 
 namespace precast::host {
 
+PRECAST_EXACT_ARITHMETIC_BEGIN
+
 /// The sum of `term(i)` for i in [0, count), pairwise over blocks, in one order on every machine.
 template <class Term>
-f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
+[[gnu::noinline]] f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
   constexpr std::int64_t lanes = 32, block = 2048;
   if (count > block) {
     const std::int64_t left = ceil_divide(count / 2, block) * block;
@@ -29,6 +32,8 @@ f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
     for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
   return sums[0];
 }
+
+PRECAST_EXACT_ARITHMETIC_END
 
 /// Mean and variance of values. The mean is `mean + rest`: rounded to f32 alone it would shift every
 /// deviation from a large mean.

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/problem/elementwise.hpp>
@@ -17,9 +18,11 @@
 
 namespace precast::host::detail {
 
+PRECAST_EXACT_ARITHMETIC_BEGIN
+
 /// The sum of `term(i)` for i in [0, count) in Types::accumulate.
 template <class Types, class Term>
-f32 narrow_sum(std::int64_t count, Term&& term) {
+[[gnu::noinline]] f32 narrow_sum(std::int64_t count, Term&& term) {
   std::array<f32, narrow_partial_sums> sums{};
   for (std::int64_t i = 0; i < count; ++i) {
     f32& sum = sums[static_cast<std::size_t>(i % narrow_partial_sums)];
@@ -32,7 +35,7 @@ f32 narrow_sum(std::int64_t count, Term&& term) {
 
 /// Normalises `count` values, value(i), and gives each to store(i, normalised).
 template <class Types, Around around, class Value, class Store>
-void narrow_norm(std::int64_t count, f32 eps, Value&& value, Store&& store) {
+[[gnu::noinline]] void narrow_norm(std::int64_t count, f32 eps, Value&& value, Store&& store) {
   using Steps = NarrowNorm<Types>;
   const auto n = static_cast<f32>(count);
   constexpr bool centred = around == Around::mean;
@@ -122,5 +125,7 @@ void narrow_softmax(HostView<const From> x, HostView<typename Types::result> out
       to[static_cast<std::size_t>(i)] = convert_value<typename Types::result, Types::saturate>(term(i) / sum);
   });
 }
+
+PRECAST_EXACT_ARITHMETIC_END
 
 }  // namespace precast::host::detail

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/for_each_chunk.hpp>
 #include <precast/problem/adamw_step.hpp>
@@ -56,19 +57,35 @@ double sum_of_squares(std::span<const T> values) {
   return all;
 }
 
+namespace detail {
+
+PRECAST_EXACT_ARITHMETIC_BEGIN
+
+/// AdamW's step on values [first, end) of one parameter.
+template <ScalarDtype T>
+[[gnu::noinline]] void adamw_chunk(std::span<T> parameter, std::span<const T> gradient, std::span<T> mean,
+                                   std::span<T> square, const AdamWStep<T>& step, bool decays,
+                                   std::size_t first, std::size_t end) {
+  for (std::size_t i = first; i < end; ++i) {
+    const AdamWValues next =
+        step({convert_value<f32>(parameter[i]), convert_value<f32>(mean[i]), convert_value<f32>(square[i])},
+             convert_value<f32>(gradient[i]), decays);
+    parameter[i] = convert_value<T>(next.parameter);
+    mean[i] = convert_value<T>(next.mean);
+    square[i] = convert_value<T>(next.square);
+  }
+}
+
+PRECAST_EXACT_ARITHMETIC_END
+
+}  // namespace detail
+
 /// AdamW's step on the values of one parameter.
 template <ScalarDtype T>
 void adamw_values(std::span<T> parameter, std::span<const T> gradient, std::span<T> mean, std::span<T> square,
                   const AdamWStep<T>& step, bool decays) {
   for_each_chunk(parameter.size(), [&](std::size_t, std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i) {
-      const AdamWValues next =
-          step({convert_value<f32>(parameter[i]), convert_value<f32>(mean[i]), convert_value<f32>(square[i])},
-               convert_value<f32>(gradient[i]), decays);
-      parameter[i] = convert_value<T>(next.parameter);
-      mean[i] = convert_value<T>(next.mean);
-      square[i] = convert_value<T>(next.square);
-    }
+    detail::adamw_chunk(parameter, gradient, mean, square, step, decays, first, end);
   });
 }
 

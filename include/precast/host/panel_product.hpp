@@ -81,8 +81,9 @@ template <OneDnnOperand T>
 std::shared_ptr<const onednn::Primitive> product_of(std::int64_t rows, std::int64_t features,
                                                     std::int64_t columns, std::int64_t width) {
   using Key = std::array<std::int64_t, 4>;
+  const onednn::MakingCode making;
   static auto* const cache = new onednn::Cache<Key, onednn::Primitive>(512);
-  return cache->find_or_make({rows, features, columns, width}, [&] {
+  return cache->find_or_make(making, {rows, features, columns, width}, [&] {
     const std::string doing = "multiply " + std::to_string(rows) + " x " + std::to_string(columns) + " by " +
                               std::to_string(columns) + " x " + std::to_string(features);
     const auto src = onednn::strided(onednn::data_type<T>, {rows, columns}, {columns, 1});

@@ -8,11 +8,14 @@
 #include <utility>
 
 #include <precast/dtype/convert_value.hpp>
+#include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/byte_lanes.hpp>
 #include <precast/host/rounded_lanes.hpp>
 
 namespace precast::host {
+
+PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
@@ -112,7 +115,8 @@ void rounded_sums_of_registers(const f32* x, const f32* weights, std::int64_t co
 /// sums[f] = x . weights[f], added up one by one in order with each sum rounded to Accumulate. x and weights
 /// are f32 operands; weights lie transposed, [columns, features].
 template <ScalarDtype Accumulate>
-void rounded_sums(const f32* x, const f32* weights, std::int64_t columns, std::int64_t features, f32* sums) {
+[[gnu::noinline]] void rounded_sums(const f32* x, const f32* weights, std::int64_t columns,
+                                    std::int64_t features, f32* sums) {
   std::int64_t f = 0;
   if constexpr (detail::vectors_round_to<Accumulate>) {
     constexpr std::size_t vectors = 4;
@@ -127,5 +131,7 @@ void rounded_sums(const f32* x, const f32* weights, std::int64_t columns, std::i
     for (std::int64_t i = f; i < features; ++i)
       sums[i] = add_rounded<Accumulate>(sums[i], x[k] * weights[k * features + i]);
 }
+
+PRECAST_EXACT_ARITHMETIC_END
 
 }  // namespace precast::host

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/host/convert_values.hpp>
 #include <precast/host/for_each_row.hpp>
 #include <precast/host/parallel.hpp>
@@ -21,6 +22,8 @@ namespace precast::host {
 
 namespace detail {
 
+PRECAST_EXACT_ARITHMETIC_BEGIN
+
 /// out[i] = function(in[i], ...). Not inlined: a file holds the loop once for all dtypes, and a call for a
 /// piece of 2048 values is free. By value: what it holds must not be read again after each store.
 template <class F, class... In>
@@ -32,6 +35,8 @@ template <class F, class... In>
 #endif
   for (std::size_t i = 0; i < count; ++i) to[i] = function(in[i]...);
 }
+
+PRECAST_EXACT_ARITHMETIC_END
 
 template <class T>
 const T* row_of(const HostView<const T>& view, std::int64_t row) {

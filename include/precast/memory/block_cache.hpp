@@ -21,7 +21,7 @@ class BlockCache {
  public:
   static constexpr std::size_t smallest = std::size_t{1} << 20;
   /// Whether pools keep any block. AddressSanitizer would not see one used after it was freed.
-  static constexpr bool is_used = !PRECAST_HAS_ADDRESS_SANITIZER;
+  static bool is_used() { return !detail::address_sanitizer_runs(); }
   /// Free blocks may hold so much, or while anybody keeps a peak (memory/kept_memory.hpp) as much as was in
   /// use at most.
   static constexpr std::int64_t most = std::int64_t{1} << 30;

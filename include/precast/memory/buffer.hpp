@@ -40,11 +40,12 @@ class BufferIn {
         data_(std::exchange(other.data_, nullptr)),
         purpose_(other.purpose_) {}
   BufferIn& operator=(BufferIn&& other) noexcept {
-    std::swap(origin_, other.origin_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(data_, other.data_);
-    std::swap(purpose_, other.purpose_);
-    return *this;
+    BufferIn taken(std::move(other));
+    std::swap(origin_, taken.origin_);
+    std::swap(bytes_, taken.bytes_);
+    std::swap(data_, taken.data_);
+    std::swap(purpose_, taken.purpose_);
+    return *this;  // what it held goes back with `taken`
   }
   ~BufferIn() {
     if (data_) Memory::deallocate(data_, bytes_, purpose_, origin_);

@@ -78,7 +78,7 @@ class DryRun final : public MemoryCounter {  // NOLINT(cppcoreguidelines-virtual
     if (where != counts_) return;
     const auto size = static_cast<std::int64_t>(bytes);
     in_use_ -= size;
-    if (BlockCache::is_used && where == Counts::host_memory) cache_.keep(bytes);
+    if (BlockCache::is_used() && where == Counts::host_memory) cache_.keep(bytes);
   }
   void count(std::size_t bytes) {
     const auto size = static_cast<std::int64_t>(bytes);

@@ -135,7 +135,7 @@ class MemoryPool {
   }
   /// Whether a block that is free was put aside.
   bool kept(void* block, std::size_t bytes) noexcept {
-    if (!BlockCache::is_used || bytes < BlockCache::smallest) return false;
+    if (!BlockCache::is_used() || bytes < BlockCache::smallest) return false;
     try {
       const auto place = free_.emplace(bytes, block);
       if (cache_.keep(bytes)) return true;
@@ -147,7 +147,7 @@ class MemoryPool {
 
   // Large blocks are maps of their own: what is given back is gone, where an allocator keeps holes of up to
   // 32 MiB for what may come.
-  static bool is_map(std::size_t bytes) { return BlockCache::is_used && bytes >= BlockCache::smallest; }
+  static bool is_map(std::size_t bytes) { return BlockCache::is_used() && bytes >= BlockCache::smallest; }
   /// Null where there is no memory.
   static void* from_system(std::size_t bytes) noexcept {
     if (!is_map(bytes)) return aligned_block(bytes, alignment);

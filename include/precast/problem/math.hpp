@@ -155,12 +155,13 @@ PRECAST_HOST_DEVICE f32 erf(f32 x) {
 #endif
 }
 
-/// a b as a value of its own: no compiler makes one operation of it and the sum that it goes into.
+/// a b as a value of its own: no compiler makes one operation of it and the sum that it goes into. On a host
+/// that is so where the loop that it is in lies between the macros of dtype/exact_arithmetic.hpp.
 PRECAST_HOST_DEVICE f32 rounded_product(f32 a, f32 b) {
 #if defined(__CUDA_ARCH__)
   return __fmul_rn(a, b);
 #else
-  return a * b;  // built with -ffp-contract=off, as everything here
+  return a * b;
 #endif
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
 #include <precast/host/parallel.hpp>
 #include <precast/quant/check_importance.hpp>
@@ -66,7 +67,7 @@ void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeO
     throw InputError("encode: " + std::string(dtype_traits<Format>::name) +
                      " has no search encoder: choose the reference encoder");
   constexpr std::size_t blocks_at_once = std::max<std::size_t>(1, 8192 / in_block);
-  const std::size_t tasks = (blocks.size() + blocks_at_once - 1) / blocks_at_once;
+  const std::size_t tasks = ceil_divide(blocks.size(), blocks_at_once);
   host::parallel_for(static_cast<std::int64_t>(tasks), [&](std::int64_t task) {
     const std::size_t first = static_cast<std::size_t>(task) * blocks_at_once;
     const std::size_t count = std::min(blocks_at_once, blocks.size() - first);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
+#include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/parallel.hpp>
@@ -33,7 +34,7 @@ inline constexpr std::size_t scaled_at_once = 8192;
 /// next's: calls piece(scale, first, count).
 template <class Piece>
 void for_scaled_pieces(std::size_t values, std::size_t scales, Piece piece) {
-  const std::size_t run = values / scales, pieces = (run + scaled_at_once - 1) / scaled_at_once;
+  const std::size_t run = values / scales, pieces = ceil_divide(run, scaled_at_once);
   host::parallel_for(static_cast<std::int64_t>(scales * pieces), [&](std::int64_t task) {
     const std::size_t scale = static_cast<std::size_t>(task) / pieces;
     const std::size_t first = static_cast<std::size_t>(task) % pieces * scaled_at_once;
@@ -53,7 +54,7 @@ inline void check_scaled(const char* what, std::size_t values, std::size_t codes
 template <ScaledCode Code>
 void search_scales(std::span<const f32> values, std::span<f32> scales, std::span<const f32> importance,
                    std::size_t in_piece) {
-  const std::size_t run = values.size() / scales.size(), pieces = (run + in_piece - 1) / in_piece;
+  const std::size_t run = values.size() / scales.size(), pieces = ceil_divide(run, in_piece);
   const auto search = [&](std::int64_t scale) {
     const std::span<const f32> here = values.subspan(static_cast<std::size_t>(scale) * run, run);
     f32& best = scales[static_cast<std::size_t>(scale)];
@@ -78,7 +79,7 @@ void encode_scaled_rows(std::span<const f32> values, std::span<Code> codes, std:
     throw ShapeError("encode: an importance of " + std::to_string(options.importance.size()) +
                      " columns for scales of " + std::to_string(run) +
                      " values each: it needs one number for each column of a row");
-  const std::size_t pieces = (run + scaled_at_once - 1) / scaled_at_once;
+  const std::size_t pieces = ceil_divide(run, scaled_at_once);
   std::vector<f32> largest(scales.size() * pieces);
   for_scaled_pieces(values.size(), scales.size(), [&](std::size_t s, std::size_t first, std::size_t count) {
     const std::span<const f32> here = values.subspan(first, count);

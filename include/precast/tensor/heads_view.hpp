@@ -36,16 +36,16 @@ class HeadsViewIn {
 
   HeadsViewIn() = default;
   /// `shape` is [batch, rows, heads, width] whatever the order in memory. Throws ShapeError for another rank
-  /// and for a stride below 0. What a dimension of one has for a stride is never stepped, and any number may
-  /// stand there (DLPack's say 1): it becomes that of rows side by side.
+  /// and for a stride below 0 that is stepped. What a dimension of one has for a stride is never stepped, and
+  /// any number may stand there (DLPack's say 1): it becomes that of rows side by side.
   HeadsViewIn(T* data, const Shape& shape, const HeadsStrides& strides)
       : data_(data), shape_(shape), strides_(strides) {
     if (shape.rank() != 4) throw ShapeError("heads: " + to_string(shape) + " is not [B, S, H, D]");
-    if (strides.batch < 0 || strides.row < 0 || strides.head < 0)
-      throw ShapeError("heads: a stride of " + to_string(shape) + " is below 0");
     if (shape[2] == 1) strides_.head = shape[3];
     if (shape[1] == 1) strides_.row = shape[0] > 1 ? strides.batch : shape[2] * strides_.head;
     if (shape[0] == 1) strides_.batch = shape[1] * strides_.row;
+    if (strides_.batch < 0 || strides_.row < 0 || strides_.head < 0)
+      throw ShapeError("heads: a stride of " + to_string(shape) + " is below 0");
   }
   /// A view that can write converts to one that cannot.
   template <detail::WritableFormOf<T> Writable>

@@ -39,8 +39,8 @@ class Tensor {
   Tensor(Tensor&& other) noexcept
       : buffer_(std::move(other.buffer_)), shape_(std::exchange(other.shape_, Shape{0})) {}
   Tensor& operator=(Tensor&& other) noexcept {
-    std::swap(buffer_, other.buffer_);
-    std::swap(shape_, other.shape_);
+    buffer_ = std::move(other.buffer_);
+    shape_ = std::exchange(other.shape_, Shape{0});
     return *this;
   }
   ~Tensor() = default;

@@ -26,8 +26,8 @@ class BlockMatrix {
   BlockMatrix(BlockMatrix&& other) noexcept
       : shape_(std::exchange(other.shape_, Shape{0, 0})), buffer_(std::move(other.buffer_)) {}
   BlockMatrix& operator=(BlockMatrix&& other) noexcept {
-    std::swap(shape_, other.shape_);
-    std::swap(buffer_, other.buffer_);
+    shape_ = std::exchange(other.shape_, Shape{0, 0});
+    buffer_ = std::move(other.buffer_);
     return *this;
   }
   ~BlockMatrix() = default;

@@ -43,7 +43,7 @@ struct NonFinite {
   bool rounds_to_finite = false;
 };
 
-/// Is told of ops. Calls come from the thread that runs the model.
+/// Is told of ops, by the thread that runs them.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -56,8 +56,9 @@ class Observer {
   virtual void on_non_finite(const NonFinite&) {}
 };
 
-/// Observes for as long as it lives; the observer before it is told of nothing meanwhile. Throws
-/// PathNotCompiled where this build has no watch hook.
+/// Observes the ops of the thread that makes it, for as long as it lives, and ends in that thread; the
+/// observer before it is told of nothing meanwhile. Ops of other threads report to the observers of theirs,
+/// or to none. Throws PathNotCompiled where this build has no watch hook.
 class Watching {
  public:
   explicit Watching(Observer& observer) : before_(observer_before(observer)) {}
@@ -72,7 +73,7 @@ class Watching {
  private:
   static Observer* observer_before(Observer& observer) {
 #if PRECAST_HAS_WATCH
-    return detail::observer.exchange(&observer);
+    return std::exchange(detail::observer, &observer);
 #else
     static_cast<void>(observer);
     throw PathNotCompiled(

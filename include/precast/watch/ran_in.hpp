@@ -8,7 +8,6 @@
 #endif
 
 #if PRECAST_HAS_WATCH
-#include <atomic>
 #include <limits>
 #include <utility>
 
@@ -53,17 +52,17 @@ consteval double max_of_storage() {
     return std::numeric_limits<double>::infinity();
 }
 
-inline std::atomic<Observer*> observer{nullptr};
+inline thread_local Observer* observer = nullptr;
 inline thread_local StampedRow ran;  // by the last kernel of this thread
 }  // namespace detail
 
-/// Whether anybody observes.
-inline bool active() { return detail::observer.load(std::memory_order_relaxed) != nullptr; }
+/// Whether anybody observes this thread.
+inline bool active() { return detail::observer != nullptr; }
 
 /// What ran since the last call.
 inline StampedRow take_ran() { return std::exchange(detail::ran, {}); }
 #else
-/// Whether anybody observes.
+/// Whether anybody observes this thread.
 constexpr bool active() { return false; }
 #endif
 
