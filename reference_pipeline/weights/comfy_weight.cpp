@@ -25,14 +25,28 @@ Announced announced_in(const Companions& companions, const std::string& layer, c
       format->get_ref<const std::string&>().empty())
     throw companions.error(name, "is announced without the name of its format: get the file anew");
   Announced announced{format->get<std::string>(), {}};
-  if (const auto turned = object.find("convrot"); turned != object.end()) {
+  // Beside the format, or under `params`; where both say it, ComfyUI goes by what stands beside the format.
+  const auto said = [&](const char* key) -> const nlohmann::json* {
+    if (const auto own = object.find(key); own != object.end()) return &*own;
+    const auto params = object.find("params");
+    if (params == object.end() || !params->is_object()) return nullptr;
+    const auto inner = params->find(key);
+    return inner == params->end() ? nullptr : &*inner;
+  };
+  if (const nlohmann::json* const turned = said("convrot")) {
     if (!turned->is_boolean())
       throw companions.error(name, "is announced with a convrot of " + io::json_in_words(*turned) +
                                        " where true or false is expected: get the file anew");
-    const auto group = object.find("convrot_groupsize");
-    if (*turned) announced.turned_by = group == object.end() ? nlohmann::json(256) : *group;
+    const nlohmann::json* const group = said("convrot_groupsize");
+    if (*turned) announced.turned_by = group ? *group : nlohmann::json(256);
   }
   return announced;
+}
+
+/// "not rotated", or by how many columns.
+std::string rotation_in_words(const Announced& announced) {
+  return announced.turned_by ? "rotated in groups of " + io::json_in_words(*announced.turned_by)
+                             : "not rotated";
 }
 
 /// What the headers say of a layer, under its name in the file or without the prefix, which those who read
@@ -85,6 +99,10 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
     if (!announced.format.empty() && announced.format != by_tensor.format)
       throw companions.error(name, "is announced as " + io::printable(by_tensor.format, 40) +
                                        " beside it and as " + io::printable(announced.format, 40) +
+                                       " in the file's header: get the file anew");
+    if (!announced.format.empty() && announced.turned_by != by_tensor.turned_by)
+      throw companions.error(name, "is announced as " + rotation_in_words(by_tensor) + " beside it and as " +
+                                       rotation_in_words(announced) +
                                        " in the file's header: get the file anew");
     announced = std::move(by_tensor);
   }

@@ -195,6 +195,15 @@ TEST_CASE("quantised: announcements whose values are of another type, or contrad
   CHECK(says(layer(int8, R"({"a.b": )" + int8 + R"(, "a.b": )" + int8 + "}").refused(),
              "header, _quantization_metadata"));
   CHECK(layer(int8, R"({"a.b": )" + int8 + "}").count() == 1);
+  // Whether the columns are rotated, and how many at a time.
+  const auto turned = [](const std::string& group) {
+    return R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": )" + group + "}";
+  };
+  CHECK(says(layer(int8, R"({"a.b": )" + turned("16") + "}").refused(),
+             "is announced as not rotated beside it and as rotated in groups of 16 in the file's header"));
+  CHECK(says(layer(turned("64"), R"({"a.b": )" + turned("16") + "}").refused(),
+             "is announced as rotated in groups of 64 beside it and as rotated in groups of 16"));
+  CHECK(layer(turned("16"), R"({"a.b": )" + turned("16") + "}").format() == "rotated int8 with a scale");
 }
 
 TEST_CASE("quantised: a scale that is announced under another prefix than the weight's is missed") {
@@ -295,6 +304,25 @@ TEST_CASE("quantised: int8 with scales, and rotated") {
   for (const f32 value : expected) largest = std::max(largest, std::abs(value));
   for (std::size_t i = 0; i < 48; ++i)  // sums of 16 terms in f32
     CHECK(std::abs(read[i] - turned[i]) <= 16 * 0x1p-24f * 16 * largest);
+  // The same, said under `params` beside the matrix or in the header; what is said outside of it counts.
+  const std::string under_params =
+      R"({"format": "int8_tensorwise", "params": {"convrot": true, "convrot_groupsize": 16}})";
+  const auto beside = [&](const std::string& said) {
+    FileTensors tensors = rotated("16");
+    tensors["a.b.comfy_quant"] = json_tensor(said);
+    return OneLayer(tensors);
+  };
+  CHECK(beside(under_params).values(shape) == read);
+  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}},
+                 {{"_quantization_metadata", R"({"layers": {"a.b": )" + under_params + "}}"}})
+            .values(shape) == read);
+  CHECK(beside(R"({"format": "int8_tensorwise", "convrot": true, "params": {"convrot_groupsize": 16}})")
+            .values(shape) == read);
+  CHECK(beside(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": 16,
+                   "params": {"convrot": false, "convrot_groupsize": 4}})")
+            .values(shape) == read);
+  CHECK(beside(R"({"format": "int8_tensorwise", "convrot": false, "params": {"convrot": true}})")
+            .values(shape) == expected);
   CHECK(says(OneLayer(rotated("8")).refused(), "rotated in groups of 8"));
   CHECK(says(OneLayer(rotated("64")).refused(), "rotated in groups of 64"));
   CHECK(says(OneLayer(rotated("0")).refused(), "rotated in groups of 0"));
