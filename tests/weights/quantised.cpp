@@ -266,6 +266,70 @@ TEST_CASE(
   CHECK(OneLayer({{"a.b.weight", fp8}, {"a.b.bias", number(2)}}).count() == 2);
 }
 
+namespace {
+
+/// A GGUF file as molbal's ComfyUI-GGUF writes it: codes, a scale for each row, and what it says of both.
+class AnnouncedGguf {
+ public:
+  AnnouncedGguf(const Shape& shape, const std::vector<std::int8_t>& codes, const std::vector<f32>& scales,
+                const std::string& said, const std::string& key = "comfy.gguf.quant.a.b.weight") {
+    io::GgufWriter writer(file());
+    writer.set(key, said);
+    writer.declare("a.b.weight", io::gguf_type("i8")->info, shape);
+    writer.declare("a.b.weight_scale", dtype_info<f32>, {shape[0], 1});
+    writer.write(std::as_bytes(std::span(codes)));
+    writer.write(std::as_bytes(std::span(scales)));
+    writer.commit();
+  }
+  std::filesystem::path file() const { return folder_.path() / "a.gguf"; }
+  std::vector<f32> values(const Shape& shape) const {
+    const io::ComponentSource source(file());
+    const HostTensor<f32> loaded =
+        nn::load_host_tensor<f32>(nn::ParameterPath(weights::WeightTensors(source, ""), "a.b.weight"), shape);
+    return {loaded.values().begin(), loaded.values().end()};
+  }
+  std::string refused() const {
+    const io::ComponentSource source(file());
+    return refusal(file(), [&] { weights::WeightTensors(source, ""); });
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("quantised: what a GGUF file announces of int8: rotated where it says that it was") {
+  const Shape shape{2, 16};
+  std::vector<std::int8_t> stored(32);
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    stored[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 256) - 128);
+  const std::vector<f32> rows{0.5f, 0.01f};
+  const FileTensor codes_of = file_tensor("I8", shape, stored);
+  const auto in_safetensors = [&](const std::string& said) {
+    return OneLayer({{"a.b.weight", codes_of},
+                     {"a.b.weight_scale", file_tensor("F32", {2, 1}, rows)},
+                     {"a.b.comfy_quant", json_tensor(said)}})
+        .values(shape);
+  };
+  const std::string rotated = R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": 16)";
+  const std::vector<f32> turned = in_safetensors(rotated + "}"),
+                         plain = in_safetensors(R"({"format": "int8_tensorwise"})");
+  CHECK(turned != plain);
+  const auto gguf = [&](const std::string& said) { return AnnouncedGguf(shape, stored, rows, said); };
+  CHECK(gguf(rotated + R"(, "weight_rotated": true, "per_row": true})").values(shape) == turned);
+  CHECK(gguf(rotated + R"(, "weight_rotated": false})").values(shape) == plain);
+  CHECK(gguf(rotated + "}").values(shape) == plain);
+  CHECK(gguf(R"({"format": "int8_tensorwise"})").values(shape) == plain);
+
+  CHECK(says(gguf(R"({"format": "int4_cr", "convrot_groupsize": 16})").refused(),
+             "tensor 'a.b.weight': is announced as 'int4_cr', which is not read"));
+  CHECK(says(gguf("3").refused(), "is announced without the name of its format"));
+  CHECK(says(gguf("{").refused(), "key 'comfy.gguf.quant.a.b.weight'"));
+  CHECK(says(AnnouncedGguf(shape, stored, rows, "{}", "comfy.gguf.quant.a.b").refused(),
+             "key 'comfy.gguf.quant.a.b' names no weight of a layer"));
+}
+
 TEST_CASE("quantised: int8 with scales, and rotated") {
   const Shape shape{3, 16};
   std::vector<std::int8_t> stored(48);
