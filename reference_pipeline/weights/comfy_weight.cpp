@@ -74,6 +74,23 @@ std::int64_t rotated_columns(const Companions& companions, const std::string& na
   bool power_of_four = group > 0;
   for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
   if (power_of_four && columns != 0 && columns % group == 0) return group;
+/// The scale of a weight that NVIDIA's ModelOpt stored in fp8, by which its codes are multiplied; nullptr
+/// where it stored none. What it measured to get there, of activations too, is no part of the values.
+const io::TensorEntry* take_modelopt_scale(Companions& companions, const std::string& layer,
+                                           const io::TensorEntry& stored) {
+  const std::string quantizer = layer + ".weight_quantizer.";
+  const io::TensorEntry* const scale = companions.take(quantizer + "_scale");
+  if (!scale) return nullptr;
+  if (stored.dtype.info != dtype_info<fp8_e4m3> || companions.tensors.contains(quantizer + "_double_scale"))
+    throw companions.error(layer + ".weight",
+                           "is a weight of ModelOpt in another format than fp8, which is not read: get a "
+                           "GGUF, fp8 or 16-bit file of this model");
+  companions.take(quantizer + "_amax");
+  companions.take(layer + ".input_quantizer._amax");
+  companions.take(layer + ".output_quantizer._amax");
+  return scale;
+}
+
   throw companions.error(name, "was rotated in groups of " + io::json_in_words(given) + " of its " +
                                    std::to_string(columns) +
                                    " columns, which is no power of 4 that divides them: get the file anew");
@@ -130,6 +147,12 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                       : marked ? "which the file's tensor scaled_fp8 announces"
                                                : "without which whole numbers are no weights") +
                                      ": get the file anew");
+  if (!scale) scale = take_modelopt_scale(companions, layer, stored);
+  if (!scale && !format && !stored.dtype.is_float && stored.dtype.info.values_per_block == 1 &&
+      companions.tensors.contains(layer + ".scale"))
+    throw companions.error(name,
+                           "is a weight in SDNQ's layout, which is not read: get a GGUF, fp8 or 16-bit file "
+                           "of this model");
   if (!scale && is_fp8(stored) && !companions.announced->without_weight().empty())
     throw companions.error(name, "has no scale, and the file's header announces the format of '" +
                                      io::printable(companions.announced->without_weight(), 80) +

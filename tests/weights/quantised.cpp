@@ -247,11 +247,12 @@ TEST_CASE("quantised: a scale that is announced under another prefix than the we
 }
 
 TEST_CASE(
-    "quantised: a scale or a zero point that no format takes is refused, beside 16 bits it is a tensor") {
+    "quantised: what lies beside a matrix and no format takes is refused, beside 16 bits it is a tensor") {
   const FileTensor fp8 = file_tensor("F8_E4M3", {4, 64}, codes()),
                    whole = file_tensor("F32", {4, 64}, std::vector<f32>(256));
   const std::vector<std::string> names{"a.b.weight_scale_inv", "a.b.weight_zero_point", "a.b.scales",
-                                       "a.b.qzeros", "a.b.weight.scale"};
+                                       "a.b.qzeros",           "a.b.weight.scale",      "a.b.smooth_factors",
+                                       "a.b.hadamard_quip",    "a.b.sign_row",          "a.b.inner.rotation"};
   for (const std::string& name : names) {
     INFO(name);
     for (const std::string prefix : {"", "model.diffusion_model."})
@@ -270,6 +271,39 @@ namespace {
 
 /// A GGUF file as molbal's ComfyUI-GGUF writes it: codes, a scale for each row, and what it says of both.
 class AnnouncedGguf {
+  CHECK(OneLayer({{"a.b.weight", fp8}, {"a.comfy_attention.config", json_tensor("{}")}}).count() == 2);
+  CHECK(OneLayer({{"a.b.weight", fp8}, {"a.b.comfy_attention.config", json_tensor("{}")}}).count() == 2);
+}
+
+TEST_CASE("quantised: fp8 of ModelOpt, its other formats, and whole numbers of SDNQ by name") {
+  const Shape shape{4, 64};
+  const FileTensor fp8 = file_tensor("F8_E4M3", shape, codes()), int8 = file_tensor("I8", shape, codes()),
+                   bytes = file_tensor("U8", shape, codes());
+  const std::string quantizer = "a.b.weight_quantizer.";
+  std::vector<f32> whole;
+  for (const std::uint8_t code : codes()) whole.push_back(of_code<fp8_e4m3>(code) * 0.37f);
+  FileTensors tensors{{"a.b.weight", fp8},
+                      {quantizer + "_scale", number(0.37f)},
+                      {quantizer + "_amax", number(0.37f * 448)},
+                      {"a.b.input_quantizer._amax", number(3)}};
+  const OneLayer layer(tensors);
+  CHECK(layer.values(shape) == whole);
+  CHECK(layer.count() == 1);
+  CHECK(layer.format() == "fp8_e4m3 with a scale");
+  tensors["a.b.input_quantizer._pre_quant_scale"] = file_tensor("F32", {64}, std::vector<f32>(64));
+  CHECK(says(OneLayer(tensors).refused(), "_pre_quant_scale': belongs to a quantised weight"));
+
+  const std::string other = "tensor 'a.b.weight': is a weight of ModelOpt in another format than fp8";
+  CHECK(says(OneLayer({{"a.b.weight", int8}, {quantizer + "_scale", number(1)}}).refused(), other));
+  CHECK(says(OneLayer({{"a.b.weight", bytes}, {quantizer + "_scale", number(1)}}).refused(), other));
+  CHECK(says(
+      OneLayer(
+          {{"a.b.weight", fp8}, {quantizer + "_scale", number(1)}, {quantizer + "_double_scale", number(1)}})
+          .refused(),
+      other));
+  for (const FileTensor& codes_of : {int8, bytes})
+    CHECK(says(OneLayer({{"a.b.weight", codes_of}, {"a.b.scale", number(1)}}).refused(),
+               "tensor 'a.b.weight': is a weight in SDNQ's layout, which is not read"));
  public:
   AnnouncedGguf(const Shape& shape, const std::vector<std::int8_t>& codes, const std::vector<f32>& scales,
                 const std::string& said, const std::string& key = "comfy.gguf.quant.a.b.weight") {
