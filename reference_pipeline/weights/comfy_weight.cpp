@@ -17,14 +17,23 @@ struct Announced {
   std::optional<nlohmann::json> turned_by;  ///< columns in a group that a rotation was applied to
 };
 
+/// Whether a layer is stored as ComfyUI-INT8-Fast stores it, which does not say the format.
+bool is_int8_with_scale(const Companions& companions, const std::string& layer) {
+  return companions.tensors.at(layer + ".weight")->dtype.info == int8_info &&
+         companions.tensors.contains(layer + ".weight_scale");
+}
+
 /// What an object says of a layer. Throws InputError where it says that in a way that is not read.
 Announced announced_in(const Companions& companions, const std::string& layer, const nlohmann::json& object) {
   const std::string name = layer + ".weight";
-  const auto format = object.is_object() ? object.find("format") : object.end();
-  if (!object.is_object() || format == object.end() || !format->is_string() ||
-      format->get_ref<const std::string&>().empty())
+  Announced announced;
+  if (const auto format = object.is_object() ? object.find("format") : object.end();
+      object.is_object() && format != object.end() && format->is_string())
+    announced.format = format->get<std::string>();
+  else if (object.is_object() && format == object.end() && is_int8_with_scale(companions, layer))
+    announced.format = "int8_tensorwise";
+  if (announced.format.empty())
     throw companions.error(name, "is announced without the name of its format: get the file anew");
-  Announced announced{format->get<std::string>(), {}};
   // Beside the format, or under `params`; where both say it, ComfyUI goes by what stands beside the format.
   const auto said = [&](const char* key) -> const nlohmann::json* {
     if (const auto own = object.find(key); own != object.end()) return &*own;
@@ -65,15 +74,6 @@ Announced in_header(Companions& companions, const std::string& layer, const io::
   return {};
 }
 
-bool is_fp8(const io::TensorEntry& entry) { return entry.dtype.info.name.starts_with("fp8"); }
-
-/// How many columns a rotation was applied to at a time.
-std::int64_t rotated_columns(const Companions& companions, const std::string& name,
-                             const nlohmann::json& given, std::int64_t columns) {
-  const std::int64_t group = given.is_number_integer() ? given.get<std::int64_t>() : 0;
-  bool power_of_four = group > 0;
-  for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
-  if (power_of_four && columns != 0 && columns % group == 0) return group;
 /// The scale of a weight that NVIDIA's ModelOpt stored in fp8, by which its codes are multiplied; nullptr
 /// where it stored none. What it measured to get there, of activations too, is no part of the values.
 const io::TensorEntry* take_modelopt_scale(Companions& companions, const std::string& layer,
@@ -91,6 +91,15 @@ const io::TensorEntry* take_modelopt_scale(Companions& companions, const std::st
   return scale;
 }
 
+bool is_fp8(const io::TensorEntry& entry) { return entry.dtype.info.name.starts_with("fp8"); }
+
+/// How many columns a rotation was applied to at a time.
+std::int64_t rotated_columns(const Companions& companions, const std::string& name,
+                             const nlohmann::json& given, std::int64_t columns) {
+  const std::int64_t group = given.is_number_integer() ? given.get<std::int64_t>() : 0;
+  bool power_of_four = group > 0;
+  for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
+  if (power_of_four && columns != 0 && columns % group == 0) return group;
   throw companions.error(name, "was rotated in groups of " + io::json_in_words(given) + " of its " +
                                    std::to_string(columns) +
                                    " columns, which is no power of 4 that divides them: get the file anew");
@@ -138,6 +147,12 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                      std::string(stored.dtype.file_name) + ": get the file anew");
 
   const io::TensorEntry* scale = take_scale(companions, layer);
+  if (!scale) scale = take_modelopt_scale(companions, layer, stored);
+  if (!scale && !format && !stored.dtype.is_float && stored.dtype.info.values_per_block == 1 &&
+      companions.tensors.contains(layer + ".scale"))
+    throw companions.error(name,
+                           "is a weight in SDNQ's layout, which is not read: get a GGUF, fp8 or 16-bit file "
+                           "of this model");
   const bool marked = is_fp8(stored) && std::ranges::any_of(companions.scaled_under, [&](const auto& before) {
                         return layer.starts_with(before);
                       });
@@ -147,12 +162,6 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                       : marked ? "which the file's tensor scaled_fp8 announces"
                                                : "without which whole numbers are no weights") +
                                      ": get the file anew");
-  if (!scale) scale = take_modelopt_scale(companions, layer, stored);
-  if (!scale && !format && !stored.dtype.is_float && stored.dtype.info.values_per_block == 1 &&
-      companions.tensors.contains(layer + ".scale"))
-    throw companions.error(name,
-                           "is a weight in SDNQ's layout, which is not read: get a GGUF, fp8 or 16-bit file "
-                           "of this model");
   if (!scale && is_fp8(stored) && !companions.announced->without_weight().empty())
     throw companions.error(name, "has no scale, and the file's header announces the format of '" +
                                      io::printable(companions.announced->without_weight(), 80) +

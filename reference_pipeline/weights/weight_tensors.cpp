@@ -227,7 +227,8 @@ void for_rows_in(std::span<f32> values, std::int64_t columns,
 }
 
 nlohmann::json json_of(const Companions& companions, const io::TensorEntry& entry) {
-  const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
+  std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
+  text = text.substr(0, text.find_last_not_of('\0') + 1);  // which some programs fill a fixed size with
   const std::string where = "tensor '" + io::printable(entry.name) + "'";
   const auto wrong = [&] {
     return InputError(companions.file.description() + ": " + where +

@@ -149,6 +149,7 @@ void check_scaled(const std::string& dtype, const std::string& format) {
 
 TEST_CASE("quantised: fp8 as it is, and with scales in both spellings and both transports") {
   check_scaled<fp8_e4m3>("F8_E4M3", "float8_e4m3fn");
+  check_scaled<fp8_e4m3>("F8_E4M3", "float8_e4m3fn_rowwise");
   check_scaled<fp8_e5m2>("F8_E5M2", "float8_e5m2");
 }
 
@@ -183,8 +184,13 @@ TEST_CASE("quantised: announcements whose values are of another type, or contrad
         {{"a.b.weight", weight}, {"a.b.weight_scale", number(1)}, {"a.b.comfy_quant", json_tensor(said)}},
         {{"_quantization_metadata", R"({"layers": )" + in_header + "}"}});
   };
-  for (const std::string said : {"{}", R"({"format": 8})", R"({"format": ""})"})
+  for (const std::string said : {R"({"format": 8})", R"({"format": ""})"})
     CHECK(says(layer(said).refused(), "tensor 'a.b.weight': is announced without the name of its format"));
+  CHECK(says(OneLayer({{"a.b.weight", file_tensor("F8_E4M3", {4, 64}, codes())},
+                       {"a.b.weight_scale", number(1)},
+                       {"a.b.comfy_quant", json_tensor("{}")}})
+                 .refused(),
+             "is announced without the name of its format"));
   for (const std::string turned : {"1", "1.0", "\"true\"", "null"})
     CHECK(says(layer(R"({"format": "int8_tensorwise", "convrot": )" + turned + "}").refused(),
                "is announced with a convrot of " + turned + " where true or false is expected"));
@@ -415,6 +421,11 @@ TEST_CASE("quantised: int8 with scales, and rotated") {
                  {{"_quantization_metadata", R"({"layers": {"a.b": )" + under_params + "}}"}})
             .values(shape) == read);
   CHECK(beside(R"({"format": "int8_tensorwise", "convrot": true, "params": {"convrot_groupsize": 16}})")
+            .values(shape) == read);
+  // As ComfyUI-INT8-Fast says it, without the format, and filled with zeros.
+  CHECK(beside(R"({"convrot": true, "convrot_groupsize": 16, "per_row": true})").values(shape) == read);
+  CHECK(beside(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": 16})" +
+               std::string(5, '\0'))
             .values(shape) == read);
   CHECK(beside(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": 16,
                    "params": {"convrot": false, "convrot_groupsize": 4}})")
