@@ -598,6 +598,12 @@ TEST_CASE("quantised: bitsandbytes' 4 bits with scales as they are and in bytes,
   CHECK(OneLayer(nested).values(shape) == expected);
 
   const auto without = [](FileTensors all, const std::string& name) {
+  // As bnb_4bit_quant_storage has the same bytes stored.
+  for (const auto& [dtype, size] : {std::pair<std::string, std::int64_t>{"BF16", 2}, {"F32", 4}}) {
+    FileTensors other = tensors;
+    other["a.b.weight"] = {dtype, {100 / size, 1}, tensors["a.b.weight"].bytes};
+    CHECK(OneLayer(other).values(shape) == expected);
+  }
     all.erase(name);
     return OneLayer(all).refused();
   };
