@@ -54,6 +54,7 @@ void refuse_unread_companions(const Companions& companions) {
       throw companions.error(name,
                              "belongs to a quantised weight in a way that is not read: get a GGUF, fp8 "
                              "or 16-bit file of this model");
+    }
   }
 }
 

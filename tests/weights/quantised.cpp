@@ -271,12 +271,6 @@ TEST_CASE(
     CHECK(OneLayer({{"c.weight", fp8}, {name, number(2)}}).count() == 2);
   }
   CHECK(OneLayer({{"a.b.weight", fp8}, {"a.b.bias", number(2)}}).count() == 2);
-}
-
-namespace {
-
-/// A GGUF file as molbal's ComfyUI-GGUF writes it: codes, a scale for each row, and what it says of both.
-class AnnouncedGguf {
   CHECK(OneLayer({{"a.b.weight", fp8}, {"a.comfy_attention.config", json_tensor("{}")}}).count() == 2);
   CHECK(OneLayer({{"a.b.weight", fp8}, {"a.b.comfy_attention.config", json_tensor("{}")}}).count() == 2);
 }
@@ -310,6 +304,12 @@ TEST_CASE("quantised: fp8 of ModelOpt, its other formats, and whole numbers of S
   for (const FileTensor& codes_of : {int8, bytes})
     CHECK(says(OneLayer({{"a.b.weight", codes_of}, {"a.b.scale", number(1)}}).refused(),
                "tensor 'a.b.weight': is a weight in SDNQ's layout, which is not read"));
+}
+
+namespace {
+
+/// A GGUF file as molbal's ComfyUI-GGUF writes it: codes, a scale for each row, and what it says of both.
+class AnnouncedGguf {
  public:
   AnnouncedGguf(const Shape& shape, const std::vector<std::int8_t>& codes, const std::vector<f32>& scales,
                 const std::string& said, const std::string& key = "comfy.gguf.quant.a.b.weight") {
@@ -495,6 +495,21 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
                       {"a.b.comfy_quant", json_tensor(R"({"format": "nvfp4"})")}};
   CHECK(OneLayer(tensors).values({rows, columns}) == expected);
   CHECK(OneLayer(tensors).format() == "swizzled nvfp4");
+  // What the layer's input is multiplied by (AWQ).
+  FileTensors smoothed = tensors;
+  std::vector<f32> by(columns), times = expected;
+  for (std::size_t c = 0; c < by.size(); ++c) by[c] = 0.5f + static_cast<f32>(c) / 64;
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] *= by[i % columns];
+  smoothed["a.b.pre_quant_scale"] = file_tensor("F32", {columns}, by);
+  const OneLayer smooth(smoothed);
+  CHECK(smooth.values({rows, columns}) == times);
+  CHECK(smooth.format() == "swizzled nvfp4 with a scale a column");
+  {
+    const io::ComponentSource source(smooth.file());
+    CHECK(weights::WeightTensors(source, "").lookup("a.b.weight")->codes.announced.empty());
+  }
+  smoothed["a.b.pre_quant_scale"] = file_tensor("F32", {columns - 16}, std::vector<f32>(columns - 16));
+  CHECK(says(OneLayer(smoothed).refused(), "its pre_quant_scale is F32 [144] where one number for each of"));
   FileTensors broken = tensors;
   broken.erase("a.b.weight_scale_2");
   CHECK(says(OneLayer(broken).refused(), "is announced as nvfp4 and has no weight_scale_2"));
@@ -583,6 +598,12 @@ TEST_CASE("quantised: bitsandbytes' 4 bits with scales as they are and in bytes,
   CHECK(plain.values(shape) == expected);
   CHECK(plain.count() == 1);
   CHECK(plain.format() == "nf4 of bitsandbytes");
+  // As bnb_4bit_quant_storage has the same bytes stored.
+  for (const auto& [dtype, size] : {std::pair<std::string, std::int64_t>{"BF16", 2}, {"F32", 4}}) {
+    FileTensors other = tensors;
+    other["a.b.weight"] = {dtype, {100 / size, 1}, tensors["a.b.weight"].bytes};
+    CHECK(OneLayer(other).values(shape) == expected);
+  }
 
   FileTensors nested = tensors;
   std::vector<f32> map2(256);
@@ -598,12 +619,6 @@ TEST_CASE("quantised: bitsandbytes' 4 bits with scales as they are and in bytes,
   CHECK(OneLayer(nested).values(shape) == expected);
 
   const auto without = [](FileTensors all, const std::string& name) {
-  // As bnb_4bit_quant_storage has the same bytes stored.
-  for (const auto& [dtype, size] : {std::pair<std::string, std::int64_t>{"BF16", 2}, {"F32", 4}}) {
-    FileTensors other = tensors;
-    other["a.b.weight"] = {dtype, {100 / size, 1}, tensors["a.b.weight"].bytes};
-    CHECK(OneLayer(other).values(shape) == expected);
-  }
     all.erase(name);
     return OneLayer(all).refused();
   };
