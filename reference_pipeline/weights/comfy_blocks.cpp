@@ -153,6 +153,7 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
                         });
                       },
                       std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes)};
+  if (of_columns) weight.bytes += std::ssize(of_columns->bytes);
   weight.padded_to = padded_to;
   if (of_columns)
     weight.format += " with a scale a column";  // which the codes alone do not hold

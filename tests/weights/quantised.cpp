@@ -506,7 +506,9 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
   CHECK(smooth.format() == "swizzled nvfp4 with a scale a column");
   {
     const io::ComponentSource source(smooth.file());
-    CHECK(weights::WeightTensors(source, "").lookup("a.b.weight")->codes.announced.empty());
+    const weights::WeightTensors read(source, "");
+    CHECK(read.lookup("a.b.weight")->codes.announced.empty());
+    CHECK(read.lookup("a.b.weight")->bytes == rows * columns / 2 + 256 * 12 + 4 + 4 * columns);
   }
   smoothed["a.b.pre_quant_scale"] = file_tensor("F32", {columns - 16}, std::vector<f32>(columns - 16));
   CHECK(says(OneLayer(smoothed).refused(), "its pre_quant_scale is F32 [144] where one number for each of"));
