@@ -111,7 +111,8 @@ struct FourBits {
   /// What is wrong with their sizes and dtypes, or "".
   std::string problem() const {
     const std::int64_t count = state.shape.elements(), blocks = ceil_divide(count, state.block);
-    if (stored->dtype.info.name != "u8" || std::ssize(stored->bytes) != ceil_divide(count, 2))
+    // Of any dtype: bnb_4bit_quant_storage says as what the bytes are stored.
+    if (stored->dtype.info.values_per_block != 1 || std::ssize(stored->bytes) != ceil_divide(count, 2))
       return "of " + io::counted(std::ssize(stored->bytes), "byte") + " where " + to_string(state.shape) +
              " takes " + std::to_string(ceil_divide(count, 2));
     if (codes->shape.elements() != 16 || !holds_numbers(*codes)) return "without 16 values in its quant_map";

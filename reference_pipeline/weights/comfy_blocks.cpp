@@ -128,9 +128,18 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               2 * stored.shape[1], 16};
   blocks.check(companions, layer);
+  // What ComfyUI multiplies the layer's input by (AWQ): columns of the matrix times it are the same layer's.
+  const io::TensorEntry* const of_columns = companions.take(layer + ".pre_quant_scale");
+  if (of_columns && (!holds_numbers(*of_columns) || of_columns->shape.rank() != 1 ||
+                     (of_columns->shape[0] != blocks.columns &&
+                      rounded_up(of_columns->shape[0], padded_to) != blocks.columns)))
+    throw wrong("its pre_quant_scale is " + std::string(of_columns->dtype.file_name) + " " +
+                to_string(of_columns->shape) + " where one number for each of " +
+                std::to_string(blocks.columns) + " columns is expected");
   WeightTensor weight{&stored, Shape{blocks.rows, blocks.columns}, "swizzled nvfp4",
-                      [blocks, whole](std::int64_t from, std::span<f32> out) {
+                      [blocks, whole, of_columns](std::int64_t from, std::span<f32> out) {
                         const f32 factor = values_of(*whole).front();
+                        const std::vector<f32> by = of_columns ? values_of(*of_columns) : std::vector<f32>();
                         blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
                           const std::byte* const pairs = blocks.stored->bytes.data() + at / 2;
                           for (std::size_t i = 0; i < row.size(); ++i) {
@@ -139,12 +148,17 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
                             const std::byte scale =
                                 blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 16);
                             row[i] = from_e2m1(code) * (from_e4m3(scale) * factor);
+                            if (i < by.size()) row[i] *= by[i];
                           }
                         });
                       },
                       std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes)};
+  if (of_columns) weight.bytes += std::ssize(of_columns->bytes);
   weight.padded_to = padded_to;
-  weight.codes = {comfy_nvfp4.announced, scales, whole};
+  if (of_columns)
+    weight.format += " with a scale a column";  // which the codes alone do not hold
+  else
+    weight.codes = {comfy_nvfp4.announced, scales, whole};
   return weight;
 }
 

@@ -30,15 +30,16 @@ struct ComfyFormat {
 };
 
 /// Codes under one scale, or one for each row.
-inline constexpr std::array<ComfyFormat, 3> comfy_row_formats{{
+inline constexpr std::array<ComfyFormat, 4> comfy_row_formats{{
     {"float8_e4m3fn", dtype_info<fp8_e4m3>},
+    {"float8_e4m3fn_rowwise", dtype_info<fp8_e4m3>},  // convert_to_quant's name of a scale for each row
     {"float8_e5m2", dtype_info<fp8_e5m2>},
     {"int8_tensorwise", int8_info},
 }};
 /// Codes in blocks, whose scales lie as SwizzledScales says.
 inline constexpr ComfyFormat comfy_mxfp8{"mxfp8", dtype_info<fp8_e4m3>}, comfy_nvfp4{"nvfp4", {"u8", 1, 1}};
 
-/// The format of rows that is announced so, or whose codes are so, or nullptr.
+/// The format of rows that is announced so, or the one that ComfyUI has for such codes, or nullptr.
 inline const ComfyFormat* comfy_row_format(std::string_view announced) {
   const auto* const found = std::ranges::find(comfy_row_formats, announced, &ComfyFormat::announced);
   return found == comfy_row_formats.end() ? nullptr : found;

@@ -17,22 +17,45 @@ struct Announced {
   std::optional<nlohmann::json> turned_by;  ///< columns in a group that a rotation was applied to
 };
 
+/// Whether a layer is stored as ComfyUI-INT8-Fast stores it, which does not say the format.
+bool is_int8_with_scale(const Companions& companions, const std::string& layer) {
+  return companions.tensors.at(layer + ".weight")->dtype.info == int8_info &&
+         companions.tensors.contains(layer + ".weight_scale");
+}
+
 /// What an object says of a layer. Throws InputError where it says that in a way that is not read.
 Announced announced_in(const Companions& companions, const std::string& layer, const nlohmann::json& object) {
   const std::string name = layer + ".weight";
-  const auto format = object.is_object() ? object.find("format") : object.end();
-  if (!object.is_object() || format == object.end() || !format->is_string() ||
-      format->get_ref<const std::string&>().empty())
+  Announced announced;
+  if (const auto format = object.is_object() ? object.find("format") : object.end();
+      object.is_object() && format != object.end() && format->is_string())
+    announced.format = format->get<std::string>();
+  else if (object.is_object() && format == object.end() && is_int8_with_scale(companions, layer))
+    announced.format = "int8_tensorwise";
+  if (announced.format.empty())
     throw companions.error(name, "is announced without the name of its format: get the file anew");
-  Announced announced{format->get<std::string>(), {}};
-  if (const auto turned = object.find("convrot"); turned != object.end()) {
+  // Beside the format, or under `params`; where both say it, ComfyUI goes by what stands beside the format.
+  const auto said = [&](const char* key) -> const nlohmann::json* {
+    if (const auto own = object.find(key); own != object.end()) return &*own;
+    const auto params = object.find("params");
+    if (params == object.end() || !params->is_object()) return nullptr;
+    const auto inner = params->find(key);
+    return inner == params->end() ? nullptr : &*inner;
+  };
+  if (const nlohmann::json* const turned = said("convrot")) {
     if (!turned->is_boolean())
       throw companions.error(name, "is announced with a convrot of " + io::json_in_words(*turned) +
                                        " where true or false is expected: get the file anew");
-    const auto group = object.find("convrot_groupsize");
-    if (*turned) announced.turned_by = group == object.end() ? nlohmann::json(256) : *group;
+    const nlohmann::json* const group = said("convrot_groupsize");
+    if (*turned) announced.turned_by = group ? *group : nlohmann::json(256);
   }
   return announced;
+}
+
+/// "not rotated", or by how many columns.
+std::string rotation_in_words(const Announced& announced) {
+  return announced.turned_by ? "rotated in groups of " + io::json_in_words(*announced.turned_by)
+                             : "not rotated";
 }
 
 /// What the headers say of a layer, under its name in the file or without the prefix, which those who read
@@ -49,6 +72,23 @@ Announced in_header(Companions& companions, const std::string& layer, const io::
     if (const nlohmann::json* const said = companions.announced->of_any_prefix(plain))
       return announced_in(companions, layer, *said);
   return {};
+}
+
+/// The scale of a weight that NVIDIA's ModelOpt stored in fp8, by which its codes are multiplied; nullptr
+/// where it stored none. What it measured to get there, of activations too, is no part of the values.
+const io::TensorEntry* take_modelopt_scale(Companions& companions, const std::string& layer,
+                                           const io::TensorEntry& stored) {
+  const std::string quantizer = layer + ".weight_quantizer.";
+  const io::TensorEntry* const scale = companions.take(quantizer + "_scale");
+  if (!scale) return nullptr;
+  if (stored.dtype.info != dtype_info<fp8_e4m3> || companions.tensors.contains(quantizer + "_double_scale"))
+    throw companions.error(layer + ".weight",
+                           "is a weight of ModelOpt in another format than fp8, which is not read: get a "
+                           "GGUF, fp8 or 16-bit file of this model");
+  companions.take(quantizer + "_amax");
+  companions.take(layer + ".input_quantizer._amax");
+  companions.take(layer + ".output_quantizer._amax");
+  return scale;
 }
 
 bool is_fp8(const io::TensorEntry& entry) { return entry.dtype.info.name.starts_with("fp8"); }
@@ -86,6 +126,10 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
       throw companions.error(name, "is announced as " + io::printable(by_tensor.format, 40) +
                                        " beside it and as " + io::printable(announced.format, 40) +
                                        " in the file's header: get the file anew");
+    if (!announced.format.empty() && announced.turned_by != by_tensor.turned_by)
+      throw companions.error(name, "is announced as " + rotation_in_words(by_tensor) + " beside it and as " +
+                                       rotation_in_words(announced) +
+                                       " in the file's header: get the file anew");
     announced = std::move(by_tensor);
   }
   companions.take(layer + ".scale_input");  // of activations, which are not quantised here
@@ -103,6 +147,12 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
                                      std::string(stored.dtype.file_name) + ": get the file anew");
 
   const io::TensorEntry* scale = take_scale(companions, layer);
+  if (!scale) scale = take_modelopt_scale(companions, layer, stored);
+  if (!scale && !format && !stored.dtype.is_float && stored.dtype.info.values_per_block == 1 &&
+      companions.tensors.contains(layer + ".scale"))
+    throw companions.error(name,
+                           "is a weight in SDNQ's layout, which is not read: get a GGUF, fp8 or 16-bit file "
+                           "of this model");
   const bool marked = is_fp8(stored) && std::ranges::any_of(companions.scaled_under, [&](const auto& before) {
                         return layer.starts_with(before);
                       });

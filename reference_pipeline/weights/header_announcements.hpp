@@ -1,4 +1,4 @@
-// HeaderAnnouncements: what the headers of safetensors files say of the formats of layers.
+// HeaderAnnouncements: what the headers of files say of the formats of layers.
 #pragma once
 
 #include <map>
@@ -9,7 +9,9 @@
 
 namespace precast::weights {
 
-/// The objects `layers` of ComfyUI's `_quantization_metadata`, by the names of the layers.
+/// The objects `layers` of ComfyUI's `_quantization_metadata` in safetensors files, and the values
+/// `comfy.gguf.quant.LAYER.weight` of GGUF files that molbal's ComfyUI-GGUF wrote, by the names of the
+/// layers.
 class HeaderAnnouncements {
  public:
   /// Throws InputError for what is no such object.
@@ -32,6 +34,9 @@ class HeaderAnnouncements {
   const std::string& without_weight() const { return without_weight_; }
 
  private:
+  void read_safetensors(const io::SafetensorsFile& file);
+  void read_gguf(const io::GgufFile& file);
+
   std::map<std::string, nlohmann::json, std::less<>> by_name_;
   std::map<std::string, const nlohmann::json*, std::less<>> by_plain_name_;
   std::string without_weight_;

@@ -34,26 +34,27 @@ void refuse_layouts(const Companions& companions) {
                                          ", which is not read: get a GGUF, fp8 or 16-bit file of this model");
 }
 
-/// Refuses what is named as a scale or a zero point of a quantised weight and was taken by no format that is
-/// read: without it the weight would have other values.
-void refuse_unread_scales(const Companions& companions) {
+bool is_quantised(const io::TensorEntry& weight) {
+  const DtypeInfo& type = weight.dtype.info;
+  return !weight.dtype.is_float || 8 * type.bytes_per_block < 16 * type.values_per_block;
+}
+
+/// Refuses what lies beside a quantised weight, under the name of its layer, and was taken by no format that
+/// is read: scales, zero points, rotations, without which the weight would have other values.
+void refuse_unread_companions(const Companions& companions) {
   for (const auto& [name, entry] : companions.tensors) {
-    if (companions.used.contains(name)) continue;
-    // Beside LAYER.weight stand LAYER.scales and the like, and LAYER.weight.scale.
-    std::string_view layer = std::string_view(name).substr(0, std::min(name.rfind('.'), name.size()));
-    const std::string_view last = std::string_view(name).substr(layer.size());
-    if (last.find("scale") == last.npos && last.find("zero") == last.npos) continue;
-    constexpr std::string_view ending = ".weight";
-    if (layer.ends_with(ending)) layer.remove_suffix(ending.size());
-    const auto weight = companions.tensors.find(std::string(layer).append(ending));
-    if (weight == companions.tensors.end()) continue;
-    const DtypeInfo& type = weight->second->dtype.info;
-    const bool quantised =
-        !weight->second->dtype.is_float || 8 * type.bytes_per_block < 16 * type.values_per_block;
-    if (quantised)
+    if (companions.used.contains(name) || name.ends_with(".comfy_attention.config")) continue;
+    // Beside LAYER.weight stand LAYER.scales and the like, LAYER.weight.scale and LAYER.quantizer.scale.
+    for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
+      const std::string layer = name.substr(0, dot);
+      const auto weight = companions.tensors.find(layer + ".weight");
+      if (weight == companions.tensors.end() || weight->first == name || name == layer + ".bias" ||
+          !is_quantised(*weight->second))
+        continue;
       throw companions.error(name,
                              "belongs to a quantised weight in a way that is not read: get a GGUF, fp8 "
                              "or 16-bit file of this model");
+    }
   }
 }
 
@@ -125,7 +126,7 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
     if (!weight) weight = comfy_weight(companions, layer);
     if (weight) weights_.emplace(name, std::move(*weight));
   }
-  refuse_unread_scales(companions);
+  refuse_unread_companions(companions);
   for (const auto& [name, entry] : companions.tensors)
     if (!companions.used.contains(name))
       weights_.try_emplace(name, WeightTensor{entry, entry->shape, std::string(entry->dtype.info.name),
@@ -227,7 +228,8 @@ void for_rows_in(std::span<f32> values, std::int64_t columns,
 }
 
 nlohmann::json json_of(const Companions& companions, const io::TensorEntry& entry) {
-  const std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
+  std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
+  text = text.substr(0, text.find_last_not_of('\0') + 1);  // which some programs fill a fixed size with
   const std::string where = "tensor '" + io::printable(entry.name) + "'";
   const auto wrong = [&] {
     return InputError(companions.file.description() + ": " + where +

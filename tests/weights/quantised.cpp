@@ -149,6 +149,7 @@ void check_scaled(const std::string& dtype, const std::string& format) {
 
 TEST_CASE("quantised: fp8 as it is, and with scales in both spellings and both transports") {
   check_scaled<fp8_e4m3>("F8_E4M3", "float8_e4m3fn");
+  check_scaled<fp8_e4m3>("F8_E4M3", "float8_e4m3fn_rowwise");
   check_scaled<fp8_e5m2>("F8_E5M2", "float8_e5m2");
 }
 
@@ -183,8 +184,13 @@ TEST_CASE("quantised: announcements whose values are of another type, or contrad
         {{"a.b.weight", weight}, {"a.b.weight_scale", number(1)}, {"a.b.comfy_quant", json_tensor(said)}},
         {{"_quantization_metadata", R"({"layers": )" + in_header + "}"}});
   };
-  for (const std::string said : {"{}", R"({"format": 8})", R"({"format": ""})"})
+  for (const std::string said : {R"({"format": 8})", R"({"format": ""})"})
     CHECK(says(layer(said).refused(), "tensor 'a.b.weight': is announced without the name of its format"));
+  CHECK(says(OneLayer({{"a.b.weight", file_tensor("F8_E4M3", {4, 64}, codes())},
+                       {"a.b.weight_scale", number(1)},
+                       {"a.b.comfy_quant", json_tensor("{}")}})
+                 .refused(),
+             "is announced without the name of its format"));
   for (const std::string turned : {"1", "1.0", "\"true\"", "null"})
     CHECK(says(layer(R"({"format": "int8_tensorwise", "convrot": )" + turned + "}").refused(),
                "is announced with a convrot of " + turned + " where true or false is expected"));
@@ -195,6 +201,15 @@ TEST_CASE("quantised: announcements whose values are of another type, or contrad
   CHECK(says(layer(int8, R"({"a.b": )" + int8 + R"(, "a.b": )" + int8 + "}").refused(),
              "header, _quantization_metadata"));
   CHECK(layer(int8, R"({"a.b": )" + int8 + "}").count() == 1);
+  // Whether the columns are rotated, and how many at a time.
+  const auto turned = [](const std::string& group) {
+    return R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": )" + group + "}";
+  };
+  CHECK(says(layer(int8, R"({"a.b": )" + turned("16") + "}").refused(),
+             "is announced as not rotated beside it and as rotated in groups of 16 in the file's header"));
+  CHECK(says(layer(turned("64"), R"({"a.b": )" + turned("16") + "}").refused(),
+             "is announced as rotated in groups of 64 beside it and as rotated in groups of 16"));
+  CHECK(layer(turned("16"), R"({"a.b": )" + turned("16") + "}").format() == "rotated int8 with a scale");
 }
 
 TEST_CASE("quantised: a scale that is announced under another prefix than the weight's is missed") {
@@ -238,11 +253,12 @@ TEST_CASE("quantised: a scale that is announced under another prefix than the we
 }
 
 TEST_CASE(
-    "quantised: a scale or a zero point that no format takes is refused, beside 16 bits it is a tensor") {
+    "quantised: what lies beside a matrix and no format takes is refused, beside 16 bits it is a tensor") {
   const FileTensor fp8 = file_tensor("F8_E4M3", {4, 64}, codes()),
                    whole = file_tensor("F32", {4, 64}, std::vector<f32>(256));
   const std::vector<std::string> names{"a.b.weight_scale_inv", "a.b.weight_zero_point", "a.b.scales",
-                                       "a.b.qzeros", "a.b.weight.scale"};
+                                       "a.b.qzeros",           "a.b.weight.scale",      "a.b.smooth_factors",
+                                       "a.b.hadamard_quip",    "a.b.sign_row",          "a.b.inner.rotation"};
   for (const std::string& name : names) {
     INFO(name);
     for (const std::string prefix : {"", "model.diffusion_model."})
@@ -255,6 +271,103 @@ TEST_CASE(
     CHECK(OneLayer({{"c.weight", fp8}, {name, number(2)}}).count() == 2);
   }
   CHECK(OneLayer({{"a.b.weight", fp8}, {"a.b.bias", number(2)}}).count() == 2);
+  CHECK(OneLayer({{"a.b.weight", fp8}, {"a.comfy_attention.config", json_tensor("{}")}}).count() == 2);
+  CHECK(OneLayer({{"a.b.weight", fp8}, {"a.b.comfy_attention.config", json_tensor("{}")}}).count() == 2);
+}
+
+TEST_CASE("quantised: fp8 of ModelOpt, its other formats, and whole numbers of SDNQ by name") {
+  const Shape shape{4, 64};
+  const FileTensor fp8 = file_tensor("F8_E4M3", shape, codes()), int8 = file_tensor("I8", shape, codes()),
+                   bytes = file_tensor("U8", shape, codes());
+  const std::string quantizer = "a.b.weight_quantizer.";
+  std::vector<f32> whole;
+  for (const std::uint8_t code : codes()) whole.push_back(of_code<fp8_e4m3>(code) * 0.37f);
+  FileTensors tensors{{"a.b.weight", fp8},
+                      {quantizer + "_scale", number(0.37f)},
+                      {quantizer + "_amax", number(0.37f * 448)},
+                      {"a.b.input_quantizer._amax", number(3)}};
+  const OneLayer layer(tensors);
+  CHECK(layer.values(shape) == whole);
+  CHECK(layer.count() == 1);
+  CHECK(layer.format() == "fp8_e4m3 with a scale");
+  tensors["a.b.input_quantizer._pre_quant_scale"] = file_tensor("F32", {64}, std::vector<f32>(64));
+  CHECK(says(OneLayer(tensors).refused(), "_pre_quant_scale': belongs to a quantised weight"));
+
+  const std::string other = "tensor 'a.b.weight': is a weight of ModelOpt in another format than fp8";
+  CHECK(says(OneLayer({{"a.b.weight", int8}, {quantizer + "_scale", number(1)}}).refused(), other));
+  CHECK(says(OneLayer({{"a.b.weight", bytes}, {quantizer + "_scale", number(1)}}).refused(), other));
+  CHECK(says(
+      OneLayer(
+          {{"a.b.weight", fp8}, {quantizer + "_scale", number(1)}, {quantizer + "_double_scale", number(1)}})
+          .refused(),
+      other));
+  for (const FileTensor& codes_of : {int8, bytes})
+    CHECK(says(OneLayer({{"a.b.weight", codes_of}, {"a.b.scale", number(1)}}).refused(),
+               "tensor 'a.b.weight': is a weight in SDNQ's layout, which is not read"));
+}
+
+namespace {
+
+/// A GGUF file as molbal's ComfyUI-GGUF writes it: codes, a scale for each row, and what it says of both.
+class AnnouncedGguf {
+ public:
+  AnnouncedGguf(const Shape& shape, const std::vector<std::int8_t>& codes, const std::vector<f32>& scales,
+                const std::string& said, const std::string& key = "comfy.gguf.quant.a.b.weight") {
+    io::GgufWriter writer(file());
+    writer.set(key, said);
+    writer.declare("a.b.weight", io::gguf_type("i8")->info, shape);
+    writer.declare("a.b.weight_scale", dtype_info<f32>, {shape[0], 1});
+    writer.write(std::as_bytes(std::span(codes)));
+    writer.write(std::as_bytes(std::span(scales)));
+    writer.commit();
+  }
+  std::filesystem::path file() const { return folder_.path() / "a.gguf"; }
+  std::vector<f32> values(const Shape& shape) const {
+    const io::ComponentSource source(file());
+    const HostTensor<f32> loaded =
+        nn::load_host_tensor<f32>(nn::ParameterPath(weights::WeightTensors(source, ""), "a.b.weight"), shape);
+    return {loaded.values().begin(), loaded.values().end()};
+  }
+  std::string refused() const {
+    const io::ComponentSource source(file());
+    return refusal(file(), [&] { weights::WeightTensors(source, ""); });
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("quantised: what a GGUF file announces of int8: rotated where it says that it was") {
+  const Shape shape{2, 16};
+  std::vector<std::int8_t> stored(32);
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    stored[i] = static_cast<std::int8_t>(static_cast<int>(i * 37 % 256) - 128);
+  const std::vector<f32> rows{0.5f, 0.01f};
+  const FileTensor codes_of = file_tensor("I8", shape, stored);
+  const auto in_safetensors = [&](const std::string& said) {
+    return OneLayer({{"a.b.weight", codes_of},
+                     {"a.b.weight_scale", file_tensor("F32", {2, 1}, rows)},
+                     {"a.b.comfy_quant", json_tensor(said)}})
+        .values(shape);
+  };
+  const std::string rotated = R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": 16)";
+  const std::vector<f32> turned = in_safetensors(rotated + "}"),
+                         plain = in_safetensors(R"({"format": "int8_tensorwise"})");
+  CHECK(turned != plain);
+  const auto gguf = [&](const std::string& said) { return AnnouncedGguf(shape, stored, rows, said); };
+  CHECK(gguf(rotated + R"(, "weight_rotated": true, "per_row": true})").values(shape) == turned);
+  CHECK(gguf(rotated + R"(, "weight_rotated": false})").values(shape) == plain);
+  CHECK(gguf(rotated + "}").values(shape) == plain);
+  CHECK(gguf(R"({"format": "int8_tensorwise"})").values(shape) == plain);
+
+  CHECK(says(gguf(R"({"format": "int4_cr", "convrot_groupsize": 16})").refused(),
+             "tensor 'a.b.weight': is announced as 'int4_cr', which is not read"));
+  CHECK(says(gguf("3").refused(), "is announced without the name of its format"));
+  CHECK(says(gguf("{").refused(), "key 'comfy.gguf.quant.a.b.weight'"));
+  CHECK(says(AnnouncedGguf(shape, stored, rows, "{}", "comfy.gguf.quant.a.b").refused(),
+             "key 'comfy.gguf.quant.a.b' names no weight of a layer"));
 }
 
 TEST_CASE("quantised: int8 with scales, and rotated") {
@@ -295,6 +408,30 @@ TEST_CASE("quantised: int8 with scales, and rotated") {
   for (const f32 value : expected) largest = std::max(largest, std::abs(value));
   for (std::size_t i = 0; i < 48; ++i)  // sums of 16 terms in f32
     CHECK(std::abs(read[i] - turned[i]) <= 16 * 0x1p-24f * 16 * largest);
+  // The same, said under `params` beside the matrix or in the header; what is said outside of it counts.
+  const std::string under_params =
+      R"({"format": "int8_tensorwise", "params": {"convrot": true, "convrot_groupsize": 16}})";
+  const auto beside = [&](const std::string& said) {
+    FileTensors tensors = rotated("16");
+    tensors["a.b.comfy_quant"] = json_tensor(said);
+    return OneLayer(tensors);
+  };
+  CHECK(beside(under_params).values(shape) == read);
+  CHECK(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", rows}},
+                 {{"_quantization_metadata", R"({"layers": {"a.b": )" + under_params + "}}"}})
+            .values(shape) == read);
+  CHECK(beside(R"({"format": "int8_tensorwise", "convrot": true, "params": {"convrot_groupsize": 16}})")
+            .values(shape) == read);
+  // As ComfyUI-INT8-Fast says it, without the format, and filled with zeros.
+  CHECK(beside(R"({"convrot": true, "convrot_groupsize": 16, "per_row": true})").values(shape) == read);
+  CHECK(beside(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": 16})" +
+               std::string(5, '\0'))
+            .values(shape) == read);
+  CHECK(beside(R"({"format": "int8_tensorwise", "convrot": true, "convrot_groupsize": 16,
+                   "params": {"convrot": false, "convrot_groupsize": 4}})")
+            .values(shape) == read);
+  CHECK(beside(R"({"format": "int8_tensorwise", "convrot": false, "params": {"convrot": true}})")
+            .values(shape) == expected);
   CHECK(says(OneLayer(rotated("8")).refused(), "rotated in groups of 8"));
   CHECK(says(OneLayer(rotated("64")).refused(), "rotated in groups of 64"));
   CHECK(says(OneLayer(rotated("0")).refused(), "rotated in groups of 0"));
@@ -358,6 +495,23 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
                       {"a.b.comfy_quant", json_tensor(R"({"format": "nvfp4"})")}};
   CHECK(OneLayer(tensors).values({rows, columns}) == expected);
   CHECK(OneLayer(tensors).format() == "swizzled nvfp4");
+  // What the layer's input is multiplied by (AWQ).
+  FileTensors smoothed = tensors;
+  std::vector<f32> by(columns), times = expected;
+  for (std::size_t c = 0; c < by.size(); ++c) by[c] = 0.5f + static_cast<f32>(c) / 64;
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] *= by[i % columns];
+  smoothed["a.b.pre_quant_scale"] = file_tensor("F32", {columns}, by);
+  const OneLayer smooth(smoothed);
+  CHECK(smooth.values({rows, columns}) == times);
+  CHECK(smooth.format() == "swizzled nvfp4 with a scale a column");
+  {
+    const io::ComponentSource source(smooth.file());
+    const weights::WeightTensors read(source, "");
+    CHECK(read.lookup("a.b.weight")->codes.announced.empty());
+    CHECK(read.lookup("a.b.weight")->bytes == rows * columns / 2 + 256 * 12 + 4 + 4 * columns);
+  }
+  smoothed["a.b.pre_quant_scale"] = file_tensor("F32", {columns - 16}, std::vector<f32>(columns - 16));
+  CHECK(says(OneLayer(smoothed).refused(), "its pre_quant_scale is F32 [144] where one number for each of"));
   FileTensors broken = tensors;
   broken.erase("a.b.weight_scale_2");
   CHECK(says(OneLayer(broken).refused(), "is announced as nvfp4 and has no weight_scale_2"));
@@ -446,6 +600,12 @@ TEST_CASE("quantised: bitsandbytes' 4 bits with scales as they are and in bytes,
   CHECK(plain.values(shape) == expected);
   CHECK(plain.count() == 1);
   CHECK(plain.format() == "nf4 of bitsandbytes");
+  // As bnb_4bit_quant_storage has the same bytes stored.
+  for (const auto& [dtype, size] : {std::pair<std::string, std::int64_t>{"BF16", 2}, {"F32", 4}}) {
+    FileTensors other = tensors;
+    other["a.b.weight"] = {dtype, {100 / size, 1}, tensors["a.b.weight"].bytes};
+    CHECK(OneLayer(other).values(shape) == expected);
+  }
 
   FileTensors nested = tensors;
   std::vector<f32> map2(256);
