@@ -213,7 +213,15 @@ TEST_CASE("tokens without a gradient leave their row of an embedding's table alo
       };
       CHECK(wide(run()) == expected);
       check_repeats(run);
+      const std::vector<std::int64_t> wide_ids(ids.begin(), ids.end());
+      Tensor<f32> of_wide_ids = sent(start);
+      embedding_gradient_into<F32>(sent(dy), wide_ids, GradientOptions{accumulate}, of_wide_ids);
+      CHECK(wide(of_wide_ids) == expected);
     }
+  // -1 once narrowed, and a row of no gradient.
+  const std::vector<std::int64_t> far{(std::int64_t{1} << 32) - 1};
+  Tensor<f32> out(Shape{4, columns});
+  CHECK_THROWS_AS(embedding_gradient_into<F32>(Tensor<f32>(Shape{1, columns}), far, {}, out), InputError);
 }
 
 TEST_CASE("an embedding's table without columns has no gradient", "[gather]") {

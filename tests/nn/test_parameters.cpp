@@ -192,6 +192,18 @@ TEST_CASE("rows that share blocks are decoded, and not taken for rows of blocks"
       Catch::Contains("tensor 'w' of shape [8, 64] does not begin each row with a block of q4_k"));
 }
 
+TEST_CASE("blocks of another format than a policy stores are refused, with what to do") {
+  const auto blocks = encoded_rows<q4_k>(2, 256);
+  MemorySource source;
+  const nn::Parameter parameter{dtype_info<q4_k>, Shape{2, 256},
+                                std::as_bytes(std::span(blocks.view().data(), 2))};
+  HostStoredMatrix<q8_0> rows(Shape{2, 256});
+  CHECK_THAT(
+      input_error_of([&] { nn::read_rows<q8_0>(nn::ParameterPath(source, "w"), parameter, 0, rows.view()); }),
+      Catch::Contains("tensor 'w' has dtype q4_k, and q8_0 is asked for") &&
+          Catch::Contains("a policy that stores scalars") && Catch::EndsWith("or a file in q8_0"));
+}
+
 TEST_CASE("all of a parameter in blocks counts as taken") {
   if (!block_format_compiled("q4_0")) return;
   const auto blocks = encoded_rows<q4_0>(40, 640);

@@ -31,8 +31,14 @@ TEMPLATE_LIST_TEST_CASE("embedding takes rows by number", "[pointwise]", Pointwi
         wrong += to_double(result.view().row(r)[c]) !=
                  to_double(convert<A>(table.view().row(ids[static_cast<std::size_t>(r)])[c]));
     CHECK(wrong == 0);
+    const std::vector<std::int64_t> wide(ids.begin(), ids.end());
+    CHECK(same_bits(to_host(embedding<TestType>(sent(table), wide)), result));
     CHECK(embedding<TestType>(sent(table), std::span<const std::int32_t>{}).shape() == Shape{0, columns});
   }
+  const Tensor<typename TestType::storage> table(Shape{11, 4});
+  const std::vector<std::int64_t> far{3, (std::int64_t{1} << 32) + 3};
+  CHECK_THROWS_WITH(embedding<TestType>(table, far),
+                    Catch::Contains("embedding: id 4294967299 at place 1 is not one of the table's 11 rows"));
 }
 
 TEMPLATE_TEST_CASE("embedding takes numbers from where ops read, and makes NaN of those that are no row's",

@@ -75,12 +75,15 @@ TEMPLATE_TEST_CASE("a weight that lies where ops read it is multiplied there", "
       std::ranges::copy(wide_rows.view().columns_between(0, columns).row(r), narrow.view().row(r).begin());
     const LinearWeight<P> loaded(narrow, bias.values()), loaded_alone(narrow);
     const auto weight = there.view().columns_between(0, columns);
-    const auto borrowed = LinearWeight<P>::borrowed(weight, bias_there.view());
+    const auto borrowed = LinearWeight<P>::borrowed(weight, bias_there);
+    const LinearWeight<P> of_tensors(narrow, bias), of_views(narrow.view(), bias.view());
     const auto alone = LinearWeight<P>::borrowed(weight);
     for (const std::int64_t rows : {2, 70}) {
       CAPTURE(columns, rows);
       const auto x = sent(random_tensor<typename P::activation>({rows, columns}, 3));
       CHECK(same_bits(linear<P>(x, borrowed), linear<P>(x, loaded)));
+      CHECK(same_bits(linear<P>(x, of_tensors), linear<P>(x, loaded)));
+      CHECK(same_bits(linear<P>(x, of_views), linear<P>(x, loaded)));
       CHECK(same_bits(linear<P>(x, alone), linear<P>(x, loaded_alone)));
     }
     if (!backend::Memory::on_host) CHECK(alone.bytes() == 0);
@@ -91,6 +94,9 @@ TEMPLATE_TEST_CASE("a weight that lies where ops read it is multiplied there", "
   CHECK_THROWS_WITH(LinearWeight<P>::borrowed(there.view(), too_short.view()),
                     Catch::Contains("a bias of 69 does not fit"));
   CHECK_THROWS_WITH(LinearWeight<P>::borrowed(there.view(), matrix.view()),
+                    Catch::Contains("a bias of shape [7, 10] is not [70]"));
+  const HostTensor<S> folded(Shape{7, 10});
+  CHECK_THROWS_WITH(LinearWeight<P>(wide_rows, folded),
                     Catch::Contains("a bias of shape [7, 10] is not [70]"));
 }
 

@@ -16,8 +16,8 @@ namespace precast {
 /// IEEE 754 binary32.
 using f32 = float;
 
-/// TensorFloat-32: f32's exponent, 10 mantissa bits. A number format of matmul operands, kept in an f32's
-/// place: `bits` is its 19-bit code.
+/// TensorFloat-32: f32's exponent, 10 mantissa bits. A number format of matmul operands, which no policy
+/// stores; a Tensor may hold what a cast has rounded to it, in an f32's place: `bits` is its 19-bit code.
 struct tf32 {
   std::uint32_t bits = 0;
   friend constexpr bool operator==(tf32, tf32) = default;

@@ -74,12 +74,13 @@ void map_pieces(HostView<T> out, std::int64_t rows, std::int64_t columns, const 
   const std::int64_t piece = std::min(columns, values_per_chunk);
   const std::int64_t pieces = ceil_divide(columns, piece);
   // A task takes several rows where rows are short, and several pieces where they are not.
-  const std::int64_t rows_at_once = rows_of_task(columns);
+  const std::int64_t rows_per_task = rows_of_task(columns);
   const std::int64_t pieces_per_task = pieces > 1 ? std::min<std::int64_t>(pieces, 8) : 1;
   const std::int64_t tasks_across = ceil_divide(pieces, pieces_per_task);
-  parallel_for(ceil_divide(rows, rows_at_once) * tasks_across, [&](std::int64_t task) {
+  parallel_for(ceil_divide(rows, rows_per_task) * tasks_across, [&](std::int64_t task) {
     alignas(64) std::array<std::array<f32, values_per_chunk>, sizeof...(In) + 1> scratch;
-    const std::int64_t begin = task / tasks_across * rows_at_once, end = std::min(rows, begin + rows_at_once);
+    const std::int64_t begin = task / tasks_across * rows_per_task,
+                       end = std::min(rows, begin + rows_per_task);
     const std::int64_t left = task % tasks_across * pieces_per_task * piece;
     const std::int64_t right = std::min(columns, left + pieces_per_task * piece);
     for (std::int64_t r = begin; r < end; ++r) {

@@ -75,7 +75,8 @@ template <MdspanLike M>
 Laid laid(const M& span) {
   constexpr std::size_t rank = M::rank();
   static_assert(rank >= 1 && rank <= Shape::max_rank, "mdspan: views have one to six dimensions.");
-  if (!span.is_strided()) throw ShapeError("mdspan: its layout has no strides");
+  if (!span.is_strided())
+    throw ShapeError("mdspan: its layout has no strides: copy the values to one that has");
   std::array<std::int64_t, rank> sizes, strides;
   for (std::size_t i = 0; i < rank; ++i) {
     sizes[i] = static_cast<std::int64_t>(span.extent(i));

@@ -60,16 +60,16 @@ dtype_of_foreign<T>* checked_values(std::string_view what, T* data, const Shape&
 /// memory, and values of the last dimension are neighbours.
 inline void check_strides(const Shape& shape, const Strides& strides) {
   const auto refuse = [&](const char* why) {
-    throw ShapeError("strides " + to_string(strides) + " of " + to_string(shape) + " " + why);
+    throw ShapeError("interop: strides " + to_string(strides) + " of " + to_string(shape) + " " + why);
   };
-  if (strides.rank() != shape.rank()) refuse("are not one for each dimension");
+  if (strides.rank() != shape.rank()) refuse("are not one for each dimension: give as many strides as sizes");
   if (shape.elements() == 0) return;
   for (std::size_t i = 0; i < shape.rank(); ++i) {
-    if (shape[i] > 1 && strides[i] < 0) refuse("go backwards");
+    if (shape[i] > 1 && strides[i] < 0) refuse("go backwards: copy the values in their order");
     if (shape[i] > 1 && strides[i] > Shape::max_elements / shape[i]) refuse("reach beyond all memory");
   }
   if (shape.rank() > 0 && shape.back() > 1 && strides[shape.rank() - 1] != 1)
-    refuse("leave gaps between the values of the last dimension");
+    refuse("leave gaps between the values of the last dimension: copy them side by side");
 }
 
 /// The one distance of all rows. Throws ShapeError where there is more than one.
@@ -82,9 +82,9 @@ inline std::int64_t row_stride_of(const Shape& shape, const Strides& strides) {
       row_stride = strides[i];
       stepped = true;
     } else if (strides[i] != next) {
-      throw ShapeError("strides " + to_string(strides) + " of " + to_string(shape) +
+      throw ShapeError("interop: strides " + to_string(strides) + " of " + to_string(shape) +
                        " are not those of rows at one distance: a View has rows at one distance, and a "
-                       "HeadsView any");
+                       "HeadsView any: copy the values, or view heads (heads_at, heads_of)");
     }
     next = strides[i] * shape[i];
   }

@@ -159,9 +159,12 @@ void read_rows(const ParameterPath& place, const Parameter& parameter, std::int6
     read_values<T>(place, parameter, first_row * rows.columns(), rows.values());
   } else {
     if (parameter.dtype != dtype_info<T>)
-      throw InputError(place.source().description() + ": tensor '" + place.path() + "' has dtype " +
-                       std::string(parameter.dtype.name) + ", and " + std::string(dtype_traits<T>::name) +
-                       " is asked for: blocks are read as a file has them");
+      throw InputError(
+          place.source().description() + ": tensor '" + place.path() + "' has dtype " +
+          std::string(parameter.dtype.name) + ", and " + std::string(dtype_traits<T>::name) +
+          " is asked for: blocks are read as a file has them. Give it a policy that stores scalars, "
+          "under which linear layers keep what their file has, or a file in " +
+          std::string(dtype_traits<T>::name));
     if (std::ssize(parameter.bytes) !=
         parameter.shape.elements() / std::max<std::int64_t>(rows.columns(), 1) * bytes_for<T>(rows.columns()))
       throw InputError(place.source().description() + ": tensor '" + place.path() + "' of shape " +

@@ -2,7 +2,9 @@
 // loaded.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -17,12 +19,58 @@
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/arrived.hpp>
 #include <precast/tensor/tensor.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast {
+
+namespace detail {
+
+/// An array of the host's, of values of T, for who takes values of the host.
+template <class A, class T, class Space>
+concept HostArrayOf = std::same_as<Space, HostSpace> && std::convertible_to<const A&, std::span<const T>>;
+
+/// One of other scalars than T.
+template <class A, class T, class Space>
+concept HostArrayOfAnotherDtype = std::same_as<Space, HostSpace> && std::ranges::contiguous_range<const A> &&
+    ScalarDtype<std::ranges::range_value_t<A>> && !std::same_as<std::ranges::range_value_t<A>, T>;
+
+}  // namespace detail
+
+/// A bias as a program has it: a Tensor or View of values in a memory space; of the host's, any array too.
+template <ScalarDtype T, class Space>
+class BiasValues {
+ public:
+  BiasValues() = default;
+  template <std::convertible_to<ViewIn<const T, Space>> Array>
+  BiasValues(const Array& array) : view_(array) {}  // NOLINT(google-explicit-constructor)
+  template <detail::HostArrayOf<T, Space> Array>
+  BiasValues(const Array& array) {  // NOLINT(google-explicit-constructor)
+    const std::span<const T> values(array);
+    view_ = {values.data(), Shape{static_cast<std::int64_t>(values.size())}};
+  }
+  /// An array of another dtype does not compile, with a sentence.
+  template <detail::HostArrayOfAnotherDtype<T, Space> Other>
+  BiasValues(const Other&) {  // NOLINT(google-explicit-constructor)
+    static_assert(
+        !detail::HostArrayOfAnotherDtype<Other, T, Space>,
+        "Precast: this bias has another dtype than its weight takes, which is the vector storage of "
+        "its class under the policy (LinearWeight<P>::BiasStorage): convert_value<To>() converts a "
+        "number, cast() a tensor.");
+  }
+
+  const ViewIn<const T, Space>& view() const { return view_; }
+
+ private:
+  ViewIn<const T, Space> view_{};
+};
+
+}  // namespace precast
 
 namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Values of the host's in another dtype, in the memory that ops read.
+/// Values of the host's in another dtype, in the memory of a device.
 template <ScalarDtype To, ScalarDtype From>
 Tensor<To> arrived_as(std::span<const From> values) {
   HostTensor<To> converted(Shape{static_cast<std::int64_t>(values.size())});
@@ -48,22 +96,18 @@ class Bias {
   using Storage = typename Types::vector_storage;
   using Result = typename Types::result;
 
-  /// Takes a bias that is empty or has one value for each of `features`. Throws ShapeError for any other
-  /// number.
-  Bias(std::span<const Storage> bias, std::int64_t features) : in_f32_(arrived_as<f32>(bias)) {
-    require_one_each(static_cast<std::int64_t>(bias.size()), features);
-    if constexpr (backend::holds_narrow_bias<Types>) narrow_ = arrived_as<Result>(bias);
-  }
-  /// The same of values where ops read them, which they do now.
-  static Bias of_view(View<const Storage> bias, std::int64_t features) {
-    Bias made;
-    require_one_each(bias.elements(), features);
+  /// Takes a bias that is empty or has one value for each of `features`, and reads it now. Throws ShapeError
+  /// for any other number.
+  template <class Space>
+  Bias(ViewIn<const Storage, Space> bias, std::int64_t features) {
+    if (bias.elements() != 0 && bias.elements() != features)
+      throw ShapeError("a bias of " + std::to_string(bias.elements()) + " does not fit a weight of " +
+                       std::to_string(features) + " output features");
     if (bias.rows() > 1)
       throw ShapeError("a bias of shape " + to_string(bias.shape()) + " is not [" + std::to_string(features) +
                        "], one value for each output feature");
-    made.in_f32_ = converted_as<f32>(bias);
-    if constexpr (backend::holds_narrow_bias<Types>) made.narrow_ = converted_as<Result>(bias);
-    return made;
+    in_f32_ = held_as<f32>(bias);
+    if constexpr (backend::holds_narrow_bias<Types>) narrow_ = held_as<Result>(bias);
   }
 
   /// In f32; empty where the layer has none.
@@ -76,11 +120,12 @@ class Bias {
   }
 
  private:
-  Bias() = default;
-  static void require_one_each(std::int64_t count, std::int64_t features) {
-    if (count != 0 && count != features)
-      throw ShapeError("a bias of " + std::to_string(count) + " does not fit a weight of " +
-                       std::to_string(features) + " output features");
+  template <ScalarDtype To, class Space>
+  static Tensor<To> held_as(ViewIn<const Storage, Space> bias) {
+    if constexpr (std::same_as<Space, BackendSpace>)
+      return converted_as<To>(bias);
+    else
+      return arrived_as<To>(bias.values());
   }
 
   Tensor<f32> in_f32_;

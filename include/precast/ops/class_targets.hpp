@@ -21,20 +21,11 @@
 
 namespace precast {
 
-/// An array of the host's of std::int32_t or std::int64_t.
-template <class T>
-concept HostClasses = std::convertible_to<const T&, std::span<const std::int32_t>> ||
-    std::convertible_to<const T&, std::span<const std::int64_t>>;
-
 inline namespace PRECAST_BACKEND {
-
-/// Indices of this backend's, which nobody has looked at.
-template <class T>
-concept UncheckedClasses = std::same_as<T, Indices<std::int32_t>> || std::same_as<T, Indices<std::int64_t>>;
 
 /// The class of each row: an array of the host's, or Indices that lie where this backend's ops read.
 template <class T>
-concept ClassNumbers = HostClasses<T> || UncheckedClasses<T>;
+concept ClassNumbers = HostIndices<T> || UncheckedIndices<T>;
 
 }  // namespace PRECAST_BACKEND
 
@@ -60,7 +51,7 @@ class CheckedClasses {
   std::vector<std::int32_t> classes_;
 };
 /// The targets of rows as kernels take them, `no_target` for what is ignored. Throws where one is no class.
-template <HostClasses T>
+template <HostIndices T>
 CheckedClasses targets_of_rows(std::string_view op, const Shape& logits, const T& given,
                                std::int64_t ignore_index) {
   const std::span targets(given);

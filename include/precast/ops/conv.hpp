@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -43,7 +42,8 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   using Base = detail::WeightAndBias<precisions<P, Conv>>;
 
  public:
-  using typename Base::BiasStorage, typename Base::Storage, typename Base::Types;
+  using typename Base::BiasStorage, typename Base::HostBias, typename Base::OwnBias, typename Base::Storage,
+      typename Base::Types;
 
   /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of output channels after another. A
   /// row of scalars is [in_channels, kernel_height, kernel_width]; one of blocks, whose values cannot change
@@ -51,7 +51,7 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   /// below 1, or a bias of another size.
   template <RowFill<Storage> Fill>
   ConvWeight(std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
-             std::int64_t kernel_width, Fill&& fill, std::span<const BiasStorage> bias = {})
+             std::int64_t kernel_width, Fill&& fill, const HostBias& bias = {})
       : ConvWeight(std::type_identity<Storage>{}, {out_channels, kernel_height, kernel_width, in_channels},
                    fill, bias) {}
   /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
@@ -60,13 +60,13 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
     requires backend::holds_scalars_of_files<Storage, Held>
   static ConvWeight in_scalars(std::int64_t out_channels, std::int64_t in_channels,
                                std::int64_t kernel_height, std::int64_t kernel_width, Fill&& fill,
-                               std::span<const BiasStorage> bias = {}) {
+                               const HostBias& bias = {}) {
     return ConvWeight(std::type_identity<Held>{}, {out_channels, kernel_height, kernel_width, in_channels},
                       fill, bias);
   }
   /// Copies a weight [out_channels, in_channels, kernel_height, kernel_width].
   explicit ConvWeight(HostStoredView<const Storage> weight,
-                      std::span<const BiasStorage> bias = {}) requires ScalarDtype<Storage>
+                      const HostBias& bias = {}) requires ScalarDtype<Storage>
       : ConvWeight(
             four(weight.shape())[0], weight.shape()[1], weight.shape()[2], weight.shape()[3],
             [&](std::int64_t first, HostView<Storage> rows) {
@@ -80,7 +80,7 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   /// and a bias, which a program has where this backend's ops read them: LinearWeight::borrowed of a
   /// convolution. Throws ShapeError as the constructors do, and where the values are not one run.
   static ConvWeight borrowed(const PendingView<StoredView<const Storage>>& weight,
-                             View<const BiasStorage> bias = {}) requires ScalarDtype<Storage> {
+                             const OwnBias& bias = {}) requires ScalarDtype<Storage> {
     const Shape& shape = four(weight.shape());
     const PendingView<StoredView<const Storage>> matrix{weight.place().reshaped(checked(shape)),
                                                         weight.upload()};
@@ -92,11 +92,13 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
       return {Base::Packed::borrowed(matrix), bias, kernel};
   }
 
-  /// Refused, in a sentence.
+  /// Refused, each in a sentence.
   template <PolicyType Other>
     requires(!std::same_as<Other, P>)
   ConvWeight(const ConvWeight<Other>&)  // NOLINT(google-explicit-constructor)
       : Base(Base::template of_another_policy<Other>()) {}
+  template <detail::WeightOnDevice Weight, class... Bias>
+  explicit ConvWeight(const Weight&, const Bias&...) : Base(Base::template of_a_device<Weight>()) {}
 
   // The matrix is [out_channels, kernel_height * kernel_width * in_channels].
   std::int64_t out_channels() const { return this->weight().features(); }
@@ -107,11 +109,11 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   const Shape& kernel() const { return kernel_; }
 
  private:
-  ConvWeight(typename Base::Packed weight, View<const BiasStorage> bias, const Shape& kernel)
+  ConvWeight(typename Base::Packed weight, const OwnBias& bias, const Shape& kernel)
       : Base(std::move(weight), bias), kernel_(kernel) {}
   /// Of a shape as it lies here.
   template <Dtype Held, class Fill>
-  ConvWeight(std::type_identity<Held>, const Shape& shape, Fill& fill, std::span<const BiasStorage> bias)
+  ConvWeight(std::type_identity<Held>, const Shape& shape, Fill& fill, const HostBias& bias)
       : Base(packed<Held>(checked(shape), fill, shape[1] * shape[2]), bias),
         kernel_{shape[1], shape[2], shape[3]} {}
   template <Dtype Held, class Fill>
@@ -241,13 +243,17 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight
   detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, out.view());
   return out;
 }
-/// A weight that is not packed does not compile, with a sentence.
-template <PolicyType P, ScalarArray X, ScalarArray W, class... Options>
-Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const W&, const Options&...) {
+/// A weight that is not packed does not compile, with a sentence: nor does one with its bias beside it.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const W&, const ConvOptions& = {}) {
   static_assert(!ScalarArray<W>,
                 "Precast: conv2d takes its weight as a ConvWeight<P>, which packs a tensor or view once: "
                 "ConvWeight<P>(weight, bias), or ConvWeight<P>::borrowed(weight, bias) of a device's.");
   return Tensor<typename precisions<P, Conv>::result>(x.shape());
+}
+template <PolicyType P, ScalarArray X, ScalarArray W, class Bias>
+auto conv2d(const X& x, const W& weight, const Bias&, const ConvOptions& options = {}) {
+  return conv2d<P>(x, weight, options);
 }
 
 /// Each in a context, which stands before its other arguments.

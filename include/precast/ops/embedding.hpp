@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <span>
-#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding.hpp>
@@ -22,13 +22,13 @@ inline namespace PRECAST_BACKEND {
 
 /// embedding_into, of a view of the table and `count` ids.
 template <class Row, class T, class Ids>
-void embedding_of_view_into(T table, Ids ids, std::int64_t count, View<typename Row::result> out) {
+void embedding_of_view_into(T table, const Ids& given, std::int64_t count, View<typename Row::result> out) {
   if (table.shape().rank() != 2)
     throw ShapeError("embedding: the table " + to_string(table.shape()) + " is not [V, C]");
-  require_rows("embedding", ids, table.shape()[0]);
+  const auto ids = rows_of_table("embedding", given, table.shape()[0]);
   require_same_shape("embedding", Shape{count, table.shape()[1]}, out.shape());
   require_apart("embedding", out, table);
-  if constexpr (!std::is_same_v<Ids, std::span<const std::int32_t>>) require_apart("embedding", out, ids);
+  if constexpr (UncheckedIndices<Ids>) require_apart("embedding", out, ids);
   run_op_into<Pointwise, Row>(
       "embedding", out, [&](auto types, auto to) { backend::embedding<decltype(types)>(table, ids, to); });
 }
@@ -40,13 +40,13 @@ void embedding_of_view_into(T table, Ids ids, std::int64_t count, View<typename 
 inline namespace PRECAST_BACKEND {
 
 /// The rows of a table that ids name: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation; `out`
-/// must not overlap the table. These ids are the host's, whatever the backend. Throws ShapeError where the
-/// table is no matrix, and InputError for an id outside of [0, V).
-template <PolicyType P, StoredArray T>
-void embedding_into(const T& table, std::span<const std::int32_t> ids,
-                    View<typename precisions<P, Pointwise>::result> out) {
+/// must not overlap the table. These ids are an array of the host's, of std::int32_t or std::int64_t,
+/// whatever the backend. Throws ShapeError where the table is no matrix, and InputError for an id outside of
+/// [0, V).
+template <PolicyType P, StoredArray T, HostIndices Ids>
+void embedding_into(const T& table, const Ids& ids, View<typename precisions<P, Pointwise>::result> out) {
   detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids,
-                                                           static_cast<std::int64_t>(ids.size()), out);
+                                                           std::ssize(std::span(ids)), out);
 }
 
 /// The same of ids that lie where this backend's ops read: tokens that a kernel has chosen, or that a
@@ -60,10 +60,10 @@ void embedding_into(const T& table, Indices<Number> ids,
 }
 
 /// Both into a new tensor.
-template <PolicyType P, StoredArray T>
-auto embedding(const T& table, std::span<const std::int32_t> ids) {
+template <PolicyType P, StoredArray T, HostIndices Ids>
+auto embedding(const T& table, const Ids& ids) {
   Tensor<typename precisions<P, Pointwise>::result> out(
-      Shape{static_cast<std::int64_t>(ids.size()), table.shape().back()});
+      Shape{std::ssize(std::span(ids)), table.shape().back()});
   embedding_into<P>(table, ids, out.view());
   return out;
 }

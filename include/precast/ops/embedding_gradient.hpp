@@ -5,7 +5,6 @@
 #include <iterator>
 #include <span>
 #include <string>
-#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/embedding_gradient.hpp>
@@ -23,17 +22,17 @@ inline namespace PRECAST_BACKEND {
 
 /// embedding_gradient_into, of a view and `count` ids.
 template <PolicyType P, class DY, class Ids>
-void embedding_gradient_of_view_into(DY dy, Ids ids, std::int64_t count, const GradientOptions& options,
+void embedding_gradient_of_view_into(DY dy, const Ids& given, std::int64_t count,
+                                     const GradientOptions& options,
                                      View<typename training<P>::parameter_gradient> out) {
   // Rows of no columns cannot be counted.
   if (out.shape().rank() != 2 || dy.columns() != out.columns() || (dy.columns() > 0 && dy.rows() != count))
     shapes_do_not_fit("embedding_gradient", dy.shape(), out.shape(),
                       "are not [" + std::to_string(count) + ", C] and a table [V, C]");
-  require_rows("embedding_gradient", ids, out.shape()[0], embedding_without_gradient);
+  const auto ids = rows_of_table("embedding_gradient", given, out.shape()[0], embedding_without_gradient);
   if (out.elements() == 0) return;
   require_apart("embedding_gradient", out, dy);
-  if constexpr (!std::is_same_v<Ids, std::span<const std::int32_t>>)
-    require_apart("embedding_gradient", out, ids);
+  if constexpr (UncheckedIndices<Ids>) require_apart("embedding_gradient", out, ids);
   run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "embedding_gradient",
       [&]<class Types>(Types, auto to) { backend::embedding_gradient<Types>(dy, ids, options, to); }, out);
@@ -50,10 +49,10 @@ inline namespace PRECAST_BACKEND {
 /// added to what `out` holds. A row of dy whose id is `embedding_without_gradient` is left out. `out` must
 /// not overlap dy. Throws ShapeError where shapes do not fit, and InputError for any other id outside of [0,
 /// V).
-template <PolicyType P, ScalarArray DY>
-void embedding_gradient_into(const DY& dy, std::span<const std::int32_t> ids, const GradientOptions& options,
+template <PolicyType P, ScalarArray DY, HostIndices Ids>
+void embedding_gradient_into(const DY& dy, const Ids& ids, const GradientOptions& options,
                              View<typename training<P>::parameter_gradient> out) {
-  detail::embedding_gradient_of_view_into<P>(as_view(dy), ids, std::ssize(ids), options, out);
+  detail::embedding_gradient_of_view_into<P>(as_view(dy), ids, std::ssize(std::span(ids)), options, out);
 }
 
 /// The same of ids that lie where this backend's ops read. Nobody has looked at them before: a row of dy
@@ -65,8 +64,8 @@ void embedding_gradient_into(const DY& dy, Indices<Number> ids, const GradientOp
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray DY, class Out>
-void embedding_gradient_into(const Context& context, const DY& dy, std::span<const std::int32_t> ids,
+template <PolicyType P, ScalarArray DY, HostIndices Ids, class Out>
+void embedding_gradient_into(const Context& context, const DY& dy, const Ids& ids,
                              const GradientOptions& options, Out&& out) {
   with_context(context, [&] { embedding_gradient_into<P>(dy, ids, options, out); });
 }

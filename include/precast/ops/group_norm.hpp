@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/group_norm.hpp>
@@ -21,7 +22,7 @@ inline namespace PRECAST_BACKEND {
 
 /// group_norm_into, of views.
 template <class Row, class X, class W>
-void group_norm_of_view_into(X x, W weight, W bias, const GroupNormOptions& options,
+void group_norm_of_view_into(X x, W weight, std::type_identity_t<W> bias, const GroupNormOptions& options,
                              View<typename Row::result> out) {
   const Shape& shape = x.shape();
   const std::int64_t groups = options.groups;
@@ -50,7 +51,7 @@ inline namespace PRECAST_BACKEND {
 /// Group normalisation (Wu and He 2018) of x [B, H, W, C] in groups of neighbouring channels, times weight
 /// [C] plus bias [C], then an activation, rounded once, into `out` of x's shape, which is x itself or
 /// apart from it, and apart from weight and bias. Throws ShapeError where shapes or groups do not fit.
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void group_norm_into(const X& x, const W& weight, const B& bias, const GroupNormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {
   detail::group_norm_of_view_into<precisions<P, Norm>>(as_view(x), as_view(weight), as_view(bias), options,
@@ -58,7 +59,7 @@ void group_norm_into(const X& x, const W& weight, const B& bias, const GroupNorm
 }
 
 /// The same into a new tensor.
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 auto group_norm(const X& x, const W& weight, const B& bias, const GroupNormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   group_norm_into<P>(x, weight, bias, options, out.view());
@@ -66,12 +67,12 @@ auto group_norm(const X& x, const W& weight, const B& bias, const GroupNormOptio
 }
 
 /// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B, class Out>
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B, class Out>
 void group_norm_into(const Context& context, const X& x, const W& weight, const B& bias,
                      const GroupNormOptions& options, Out&& out) {
   with_context(context, [&] { group_norm_into<P>(x, weight, bias, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 auto group_norm(const Context& context, const X& x, const W& weight, const B& bias,
                 const GroupNormOptions& options) {
   return with_context(context, [&] { return group_norm<P>(x, weight, bias, options); });

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include <precast/backend.hpp>
 #include <precast/backend/group_norm.hpp>
@@ -34,8 +35,8 @@ inline namespace PRECAST_BACKEND {
 
 /// group_norm_with_into, of views.
 template <class Row, class X, class M, class W>
-void group_norm_with_of_view_into(X x, M moments, W weight, W bias, const GroupNormOptions& options,
-                                  View<typename Row::result> out) {
+void group_norm_with_of_view_into(X x, M moments, W weight, std::type_identity_t<W> bias,
+                                  const GroupNormOptions& options, View<typename Row::result> out) {
   const Shape& shape = x.shape();
   require_one_per_column("group_norm_with", shape, weight.shape());
   require_one_per_column("group_norm_with", shape, bias.shape());
@@ -84,7 +85,7 @@ Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
 /// Group normalisation of x [B, H, W, C] with `moments` as group_moments gives them, times weight [C] plus
 /// bias [C], then an activation, rounded once, into out [B, H, W, C], which is x itself or apart from it,
 /// and apart from the others. `eps` is in the moments. Throws ShapeError where shapes or groups do not fit.
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B>
 void group_norm_with_into(const X& x, const M& moments, const W& weight, const B& bias,
                           const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
   detail::group_norm_with_of_view_into<precisions<P, Norm>>(as_view(x), as_view(moments), as_view(weight),
@@ -92,7 +93,7 @@ void group_norm_with_into(const X& x, const M& moments, const W& weight, const B
 }
 
 /// The same into a new tensor.
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B>
 auto group_norm_with(const X& x, const M& moments, const W& weight, const B& bias,
                      const GroupNormOptions& options) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
@@ -109,12 +110,12 @@ template <ScalarArray X>
 auto group_moments(const Context& context, const X& x, const GroupNormOptions& options) {
   return with_context(context, [&] { return group_moments(x, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B, class Out>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B, class Out>
 void group_norm_with_into(const Context& context, const X& x, const M& moments, const W& weight,
                           const B& bias, const GroupNormOptions& options, Out&& out) {
   with_context(context, [&] { group_norm_with_into<P>(x, moments, weight, bias, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B>
 auto group_norm_with(const Context& context, const X& x, const M& moments, const W& weight, const B& bias,
                      const GroupNormOptions& options) {
   return with_context(context, [&] { return group_norm_with<P>(x, moments, weight, bias, options); });

@@ -50,7 +50,7 @@ void layer_norm_into(const X& x, const NormOptions& options, View<typename preci
 
 /// Layer normalisation with a weight and a bias, both [C]; `out` is x itself or apart from it, and
 /// apart from both. Throws ShapeError where shapes do not fit.
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void layer_norm_into(const X& x, const W& weight, const B& bias, const NormOptions& options,
                      View<typename precisions<P, Norm>::result> out) {
   detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
@@ -66,7 +66,7 @@ auto layer_norm(const X& x, const NormOptions& options = {}) {
   layer_norm_into<P>(x, options, out.view());
   return out;
 }
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   layer_norm_into<P>(x, weight, bias, options, out.view());
@@ -77,7 +77,7 @@ auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& o
 /// sample of a batch (adaptive layer normalisation, Peebles and Xie 2022), rounded once. x [B, S, C] or, for
 /// one sample, [S, C]; scale and shift [B, C]; `out` has x's shape, is x itself or apart from it, and is
 /// apart from both. Throws ShapeError where they do not fit.
-template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray S>
 void layer_norm_modulate_into(const X& x, const M& scale, const S& shift, const NormOptions& options,
                               View<typename precisions<P, Norm>::result> out) {
   const std::int64_t rows_per_sample =
@@ -89,7 +89,7 @@ void layer_norm_modulate_into(const X& x, const M& scale, const S& shift, const 
 }
 
 /// The same into a new tensor.
-template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray S>
 auto layer_norm_modulate(const X& x, const M& scale, const S& shift, const NormOptions& options = {}) {
   Tensor<typename precisions<P, Norm>::result> out(x.shape());
   layer_norm_modulate_into<P>(x, scale, shift, options, out.view());
@@ -101,7 +101,7 @@ template <PolicyType P, ScalarArray X, class Out>
 void layer_norm_into(const Context& context, const X& x, const NormOptions& options, Out&& out) {
   with_context(context, [&] { layer_norm_into<P>(x, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B, class Out>
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B, class Out>
 void layer_norm_into(const Context& context, const X& x, const W& weight, const B& bias,
                      const NormOptions& options, Out&& out) {
   with_context(context, [&] { layer_norm_into<P>(x, weight, bias, options, out); });
@@ -110,17 +110,17 @@ template <PolicyType P, ScalarArray X>
 auto layer_norm(const Context& context, const X& x, const NormOptions& options = {}) {
   return with_context(context, [&] { return layer_norm<P>(x, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray W, ArrayOf<value_type_of<W>> B>
+template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 auto layer_norm(const Context& context, const X& x, const W& weight, const B& bias,
                 const NormOptions& options = {}) {
   return with_context(context, [&] { return layer_norm<P>(x, weight, bias, options); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S, class Out>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray S, class Out>
 void layer_norm_modulate_into(const Context& context, const X& x, const M& scale, const S& shift,
                               const NormOptions& options, Out&& out) {
   with_context(context, [&] { layer_norm_modulate_into<P>(x, scale, shift, options, out); });
 }
-template <PolicyType P, ScalarArray X, ScalarArray M, ArrayOf<value_type_of<M>> S>
+template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray S>
 auto layer_norm_modulate(const Context& context, const X& x, const M& scale, const S& shift,
                          const NormOptions& options = {}) {
   return with_context(context, [&] { return layer_norm_modulate<P>(x, scale, shift, options); });

@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -37,31 +36,33 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   using Base = detail::WeightAndBias<precisions<P, Matmul>>;
 
  public:
-  using typename Base::BiasStorage, typename Base::Storage, typename Base::Types;
+  using typename Base::BiasStorage, typename Base::HostBias, typename Base::OwnBias, typename Base::Storage,
+      typename Base::Types;
 
   /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of rows after another, which writes
   /// them; the backend says how many it wants at a time, and a weight that is being loaded is never in memory
   /// twice. `bias` may be empty. Throws ShapeError for sizes below 1, or a bias of another size.
   template <RowFill<Storage> Fill>
-  LinearWeight(std::int64_t out_features, std::int64_t in_features, Fill&& fill,
-               std::span<const BiasStorage> bias = {})
+  LinearWeight(std::int64_t out_features, std::int64_t in_features, Fill&& fill, const HostBias& bias = {})
       : Base(Base::Packed::template filled<Types>(checked({out_features, in_features}), fill), bias) {}
   /// Copies a weight [out_features, in_features]. Throws ShapeError for another number of dimensions too.
-  explicit LinearWeight(HostStoredView<const Storage> weight, std::span<const BiasStorage> bias = {})
+  explicit LinearWeight(HostStoredView<const Storage> weight, const HostBias& bias = {})
       : LinearWeight(matrix(weight.shape())[0], weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
 
-  /// Refused, in a sentence.
+  /// Refused, each in a sentence.
   template <PolicyType Other>
     requires(!std::same_as<Other, P>)
   LinearWeight(const LinearWeight<Other>&)  // NOLINT(google-explicit-constructor)
       : Base(Base::template of_another_policy<Other>()) {}
+  template <detail::WeightOnDevice Weight, class... Bias>
+  explicit LinearWeight(const Weight&, const Bias&...) : Base(Base::template of_a_device<Weight>()) {}
 
   /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
   /// multiplied: the same bits, in less memory.
   template <ScalarDtype Held, RowFill<Held> Fill>
     requires backend::holds_scalars_of_files<Storage, Held>
   static LinearWeight in_scalars(std::int64_t out_features, std::int64_t in_features, Fill&& fill,
-                                 std::span<const BiasStorage> bias = {}) {
+                                 const HostBias& bias = {}) {
     return LinearWeight(
         Base::Packed::template filled<Types, Held>(checked({out_features, in_features}), fill), bias);
   }
@@ -74,7 +75,7 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   template <class Fill>
     requires backend::holds_blocks_of_files<Storage>
   static LinearWeight in_blocks(const DtypeInfo& format, std::int64_t out_features, std::int64_t in_features,
-                                Fill&& fill, std::span<const BiasStorage> bias = {}) {
+                                Fill&& fill, const HostBias& bias = {}) {
     const host::BlockDecoder decoder = host::block_decoder<Types>(format);
     if (!decoder.to_f32)
       throw InputError("a linear weight in " + std::string(format.name) +
@@ -95,7 +96,7 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   /// host packs them, as every weight. The bias is read at once, in the current context. Throws ShapeError as
   /// the constructors do.
   static LinearWeight borrowed(const PendingView<StoredView<const Storage>>& weight,
-                               View<const BiasStorage> bias = {}) {
+                               const OwnBias& bias = {}) {
     checked(matrix(weight.shape()));
     if constexpr (backend::Memory::on_host)
       return {Base::Packed::template filled<Types>(weight.shape(), rows_of_matrix<Storage>(weight.view())),
@@ -108,9 +109,9 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   std::int64_t in_features() const { return this->weight().columns(); }
 
  private:
-  LinearWeight(typename Base::Packed weight, std::span<const BiasStorage> bias)
+  template <class Space>
+  LinearWeight(typename Base::Packed weight, const BiasValues<BiasStorage, Space>& bias)
       : Base(std::move(weight), bias) {}
-  LinearWeight(typename Base::Packed weight, View<const BiasStorage> bias) : Base(std::move(weight), bias) {}
 
   static const Shape& matrix(const Shape& shape) {
     if (shape.rank() != 2) throw ShapeError("a linear weight has two dimensions, not " + to_string(shape));
@@ -175,13 +176,17 @@ Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWe
   linear_into<P>(x, weight, options, out);
   return out;
 }
-/// A weight that is not packed does not compile, with a sentence.
-template <PolicyType P, ScalarArray X, ScalarArray W, class... Options>
-Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const W&, const Options&...) {
+/// A weight that is not packed does not compile, with a sentence: nor does one with its bias beside it.
+template <PolicyType P, ScalarArray X, ScalarArray W>
+Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const W&, const LinearOptions& = {}) {
   static_assert(!ScalarArray<W>,
                 "Precast: linear takes its weight as a LinearWeight<P>, which packs a tensor or view once: "
                 "LinearWeight<P>(weight, bias), or LinearWeight<P>::borrowed(weight, bias) of a device's.");
   return Tensor<typename precisions<P, Matmul>::result>(x.shape());
+}
+template <PolicyType P, ScalarArray X, ScalarArray W, class Bias>
+auto linear(const X& x, const W& weight, const Bias&, const LinearOptions& options = {}) {
+  return linear<P>(x, weight, options);
 }
 
 /// Each in a context, which stands before its other arguments.

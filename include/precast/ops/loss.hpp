@@ -46,7 +46,7 @@ void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOpt
       detail::targets_of_rows("cross_entropy", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy", Shape{}, out.shape());
   detail::require_apart("cross_entropy", out, as_view(logits));
-  if constexpr (UncheckedClasses<T>) detail::require_apart("cross_entropy", out, targets);
+  if constexpr (UncheckedIndices<T>) detail::require_apart("cross_entropy", out, targets);
   detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", out, [&](auto types, auto to) {
     backend::cross_entropy<decltype(types)>(as_view(logits), of_rows.as_argument(), to);
   });

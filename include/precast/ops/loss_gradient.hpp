@@ -25,7 +25,7 @@ void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
       detail::targets_of_rows("cross_entropy_gradient", logits.shape(), targets, options.ignore_index);
   detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
   const bool in_place = detail::require_apart_or_same("cross_entropy_gradient", out, as_view(logits));
-  if constexpr (UncheckedClasses<T>) detail::require_apart("cross_entropy_gradient", out, targets);
+  if constexpr (UncheckedIndices<T>) detail::require_apart("cross_entropy_gradient", out, targets);
   detail::run_gradients_in_place<Loss, gradient_precisions<P, Loss>>(
       in_place, "cross_entropy_gradient",
       [&]<class Types>(Types, auto to) {

@@ -90,8 +90,8 @@ inline RotaryTableOfHalves rotary_table_of_halves(std::span<const double> freque
   HostTensor<f32> cosines(Shape{tokens, width}), sines(Shape{tokens, width});
   host::parallel_for(tokens, [&](std::int64_t token) {
     for (std::int64_t i = 0; i < half; ++i) {
-      const double angle =
-          positions[static_cast<std::size_t>(token)] * frequencies[static_cast<std::size_t>(i)];
+      const double angle = static_cast<double>(positions[static_cast<std::size_t>(token)]) *
+                           frequencies[static_cast<std::size_t>(i)];
       for (const std::int64_t c : {i, i + half}) {
         cosines.data()[token * width + c] = static_cast<f32>(magnitude * std::cos(angle));
         sines.data()[token * width + c] = static_cast<f32>(magnitude * std::sin(angle));

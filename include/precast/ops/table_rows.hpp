@@ -1,34 +1,45 @@
 // The rows of a table that an embedding and its gradient are told.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <precast/error.hpp>
 #include <precast/tensor/indices.hpp>
 
 namespace precast::detail {
 
-/// Throws InputError that names the first id which is no row of a table of `rows`, and is not `ignored`.
-inline void require_rows(std::string_view op, std::span<const std::int32_t> ids, std::int64_t rows,
-                         std::optional<std::int32_t> ignored = {}) {
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] != ignored && (ids[i] < 0 || ids[i] >= rows))
+/// Ids as kernels take them. Throws InputError that names the first which is no row of a table of `rows`, and
+/// is not `ignored`.
+template <HostIndices Given>
+std::vector<std::int32_t> rows_of_table(std::string_view op, const Given& given, std::int64_t rows,
+                                        std::optional<std::int32_t> ignored = {}) {
+  const std::span ids(given);
+  const std::int64_t named = std::min<std::int64_t>(rows, std::int64_t{1} << 31);  // by a std::int32_t
+  std::vector<std::int32_t> checked(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != ignored && (ids[i] < 0 || ids[i] >= named))
       throw InputError(std::string(op) + ": id " + std::to_string(ids[i]) + " at place " + std::to_string(i) +
-                       " is not one of the table's " + std::to_string(rows) + " rows, which count from 0");
+                       " is not one of the table's " + std::to_string(named) + " rows, which count from 0");
+    checked[i] = static_cast<std::int32_t>(ids[i]);
+  }
+  return checked;
 }
 
-/// Throws InputError for ids that are nowhere; what they are, the kernel sees.
+/// The same of ids that the kernel sees. Throws InputError for those that are nowhere.
 template <IndexInteger Number, class Space>
-void require_rows(std::string_view op, IndicesIn<Number, Space> ids, std::int64_t,
-                  std::optional<std::int32_t> = {}) {
+IndicesIn<Number, Space> rows_of_table(std::string_view op, IndicesIn<Number, Space> ids, std::int64_t,
+                                       std::optional<std::int32_t> = {}) {
   if (ids.count < 0 || (ids.count > 0 && !ids.data))
     throw InputError(std::string(op) + ": " + std::to_string(ids.count) + " ids" +
                      (ids.data ? "" : " at nullptr") + ": give their number and where they lie");
+  return ids;
 }
 
 }  // namespace precast::detail

@@ -1,8 +1,8 @@
 // WeightAndBias: what the weights of linear layers and convolutions have in common.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -48,6 +48,13 @@ void require_apart_from_weight(std::string_view op, View<Out> out, const Packed&
   if constexpr (requires { weight.borrowed_rows(); }) require_apart(op, out, weight.borrowed_rows());
 }
 
+/// A weight where a device has it, whose values the host cannot copy.
+template <class Weight>
+concept WeightOnDevice = !backend::Memory::on_host && requires {
+  typename Weight::value_type;
+  requires std::same_as<typename Weight::space, DeviceSpace>;
+};
+
 /// A matrix packed for products with `Row`, a row of the op table, and the bias of its output features.
 template <class Row>
 class WeightAndBias {
@@ -55,6 +62,9 @@ class WeightAndBias {
   using Types = Row;
   using Storage = typename Types::storage;
   using BiasStorage = typename Types::vector_storage;
+  /// A bias beside a weight of the host's, and beside one where ops read.
+  using HostBias = BiasValues<BiasStorage, HostSpace>;
+  using OwnBias = BiasValues<BiasStorage, BackendSpace>;
 
   /// Throws Error where this was moved from.
   const backend::PackedWeight<Storage>& weight() const {
@@ -71,16 +81,24 @@ class WeightAndBias {
   using Packed = backend::PackedWeight<Storage>;
 
   /// Throws ShapeError for a bias that is not empty and not of the weight's features.
-  WeightAndBias(Packed weight, std::span<const BiasStorage> bias)
-      : weight_(std::move(weight)), bias_(bias, weight_.features()) {}
-  WeightAndBias(Packed weight, View<const BiasStorage> bias)
-      : weight_(std::move(weight)), bias_(Bias<Types>::of_view(bias, weight_.features())) {}
+  template <class Space>
+  WeightAndBias(Packed weight, const BiasValues<BiasStorage, Space>& bias)
+      : weight_(std::move(weight)), bias_(bias.view(), weight_.features()) {}
 
   /// What a weight of another policy becomes: a sentence of the compiler's.
   template <class Other>
   static WeightAndBias of_another_policy() {
     static_assert(std::is_void_v<Other>,
                   "Precast: this weight is held for another policy than the op's: give both the same policy");
+    __builtin_unreachable();
+  }
+  /// What a weight of a device becomes where one of the host's is copied.
+  template <class Weight>
+  static WeightAndBias of_a_device() {
+    static_assert(
+        std::is_void_v<Weight>,
+        "Precast: this constructor copies a weight of the host's. One that is on the device already "
+        "is held without a copy by borrowed(weight, bias).");
     __builtin_unreachable();
   }
 

@@ -137,7 +137,8 @@ consteval bool consistent() {
     if constexpr (is_within_f32<C> && is_within_f32<A>) {
       static_assert(
           widens_exactly<A, C>,
-          "Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds.");
+          "Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds, "
+          "nor without an infinity where that has one.");
       static_assert(!UsesFlash || std::is_same_v<A, f32>,
                     "Policy: Flash contradicts Accumulate<T>: an online softmax sums in f32.");
       return widens_exactly<A, C> && (!UsesFlash || std::is_same_v<A, f32>);

@@ -29,9 +29,19 @@ PRECAST_HOST_DEVICE f32 slope_of_sigmoid_product(f32 x, f32 z, f32 slope_of_z) {
 
 }  // namespace detail
 
-/// f'(x) of each activation f.
+/// f'(x) of each activation f. A program specialises it for a function of its own.
 template <class Activation>
-struct Slope;
+struct Slope {
+  static_assert(
+      std::is_void_v<Activation>,
+      "Precast: the gradient of this function is unknown: specialise "
+      "precast::elementwise::Slope<F> with its derivative, template <class Inside> static f32 of(f32 "
+      "x), as problem/elementwise_gradient.hpp does for its own.");
+  template <class Inside>
+  static PRECAST_HOST_DEVICE f32 of(f32) {
+    return 0.0f;
+  }
+};
 
 template <>
 struct Slope<Identity> {

@@ -108,9 +108,14 @@ class HeadsViewIn {
 template <class T, class Space>
 HeadsViewIn<T, Space> split_heads(const ViewIn<T, Space>& view, std::int64_t heads) {
   const Shape& shape = view.shape();
-  if (shape.rank() != 3) throw ShapeError("heads: " + to_string(shape) + " is not [B, S, H * D]");
+  if (shape.rank() != 3)
+    throw ShapeError("heads: " + to_string(shape) +
+                     " is not [B, S, H * D]: attention takes rows of three sizes, or a HeadsView of four");
   if (heads < 1 || shape[2] % heads != 0)
-    throw ShapeError("heads: " + std::to_string(heads) + " heads do not divide " + to_string(shape));
+    throw ShapeError(
+        "heads: " + std::to_string(heads) + " heads do not divide " + to_string(shape) +
+        ": what attention's options give as heads, or as heads_kv for keys and values, divides the "
+        "last size");
   const std::int64_t width = shape[2] / heads;
   return {view.data(),
           Shape{shape[0], shape[1], heads, width},

@@ -85,7 +85,7 @@ class Tensor {
 
   ViewIn<T, space> view() { return {data(), shape_}; }
   ViewIn<const T, space> view() const { return {data(), shape_}; }
-  operator ViewIn<T, space>() { return view(); }              // NOLINT(google-explicit-constructor)
+  operator ViewIn<T, space>() & { return view(); }            // NOLINT(google-explicit-constructor)
   operator ViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
 
   /// The same view for who reads it later, in whichever context (pending_view.hpp).

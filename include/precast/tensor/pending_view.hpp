@@ -18,7 +18,8 @@ class PendingView {
   PendingView(const V& view, const typename Memory::Upload& upload) : view_(view), upload_(upload) {}
   template <std::convertible_to<V> Array>
   PendingView(const Array& array) {  // NOLINT(google-explicit-constructor)
-    if constexpr (requires { array.pending(); }) {
+    // Of the other memory it is not: there the view's own sentence says what to do.
+    if constexpr (requires { requires std::same_as<typename Array::memory_type, Memory>; }) {
       const auto pending = array.pending();
       *this = {pending.place(), pending.upload()};
     } else {

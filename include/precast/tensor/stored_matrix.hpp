@@ -57,7 +57,7 @@ class BlockMatrix {
 
   BlockViewIn<T, space> view() { return {data(), shape_}; }
   BlockViewIn<const T, space> view() const { return {data(), shape_}; }
-  operator BlockViewIn<T, space>() { return view(); }              // NOLINT(google-explicit-constructor)
+  operator BlockViewIn<T, space>() & { return view(); }            // NOLINT(google-explicit-constructor)
   operator BlockViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
   /// The same view for who reads it later, in whichever context (pending_view.hpp).
   PendingView<BlockViewIn<const T, space>, Memory> pending() const {

@@ -39,6 +39,20 @@ concept RowsOfAnotherDtype = requires(const A& array) {
   array.columns();
 };
 
+/// A Tensor of T in this memory space, as a template that takes `A&&` deduces A.
+template <class A, class T, class Space>
+concept TensorOf = requires {
+  typename std::remove_cvref_t<A>::memory_type;
+  requires std::is_same_v<typename std::remove_cvref_t<A>::value_type, T>;
+  requires std::is_same_v<typename std::remove_cvref_t<A>::space, Space>;
+};
+/// A const one, of which no view can write.
+template <class A, class T, class Space>
+concept ConstTensorOf = std::is_const_v<std::remove_reference_t<A>> && TensorOf<A, T, Space>;
+/// One that ends with the expression that it is made in.
+template <class A, class T, class Space>
+concept EndingTensorOf = !std::is_reference_v<A> && !std::is_const_v<A> && TensorOf<A, T, Space>;
+
 }  // namespace detail
 
 /// A view of scalars in a memory space: a shape whose last dimension is contiguous, and whose rows lie
@@ -75,14 +89,28 @@ class ViewIn {
     static_assert(
         !detail::RowsOfAnotherDtype<Other, T, space>,
         "Precast: this tensor or view has another dtype than is taken here: a weight is of its class's "
-        "storage under the policy (precisions<P, Op>::storage), what an op writes of its result dtype "
-        "(::result), and cast() converts.");
+        "storage under the policy (precisions<P, Op>::storage), its bias of ::vector_storage, what an op "
+        "writes of its result dtype (::result), a mask and what other options hold f32, and a norm's bias of "
+        "its weight's dtype. cast() converts.");
   }
   /// Nor does a result that can only be read.
   template <detail::ReadOnlyFormOf<T> ReadOnly>
   ViewIn(const ViewIn<ReadOnly, space>&) {  // NOLINT(google-explicit-constructor)
     static_assert(!detail::ReadOnlyFormOf<ReadOnly, T>,
                   "Precast: what an op writes is a view of values that can be written, not of const ones.");
+  }
+  template <detail::ConstTensorOf<T, space> ReadOnly>
+  ViewIn(ReadOnly&&) {  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
+    static_assert(!detail::ConstTensorOf<ReadOnly, T, space>,
+                  "Precast: what an op writes is a tensor or view that can be written, not a const one.");
+  }
+  /// Nor does a view to write through of a tensor that ends with the expression.
+  template <detail::EndingTensorOf<T, space> Ending>
+  ViewIn(Ending&&) {  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
+    static_assert(
+        !detail::EndingTensorOf<Ending, T, space>,
+        "Precast: this tensor ends with the expression, and a view that can be written would outlive "
+        "it: give the tensor a name.");
   }
 
   T* data() const { return data_; }
