@@ -64,8 +64,8 @@ class InputWeights {
   std::span<const io::GgufValue> values() const;
   /// The texts that a safetensors file has in __metadata__.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Whether names are there that no Flux transformer has, though others may be its: FLUX.2's, or those of
-  /// Stable Diffusion 3.
+  /// Whether names are there that no Flux transformer has, though others may be its (FLUX.2's, or those of
+  /// Stable Diffusion 3), or none of its pooled text.
   bool has_strangers() const { return has_strangers_; }
   /// Whether that is a file that is read here, under this or another name.
   bool reads(const std::filesystem::path& file) const { return families::is_file_of(source_, file); }

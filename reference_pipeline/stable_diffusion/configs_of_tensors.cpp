@@ -169,7 +169,8 @@ nlohmann::json scheduler_config(const WeightFile& file) {
                         {"clip_sample", false},
                         {"set_alpha_to_one", false},
                         {"skip_prk_steps", true}};
-  const bool is_v2_of_768 = file.kind == Kind::v2 && file.in_channels == 4;
+  const bool is_v2_of_768 =
+      file.kind == Kind::v2 && file.in_channels == 4 && file.seems_to_predict_v.value_or(true);
   if (file.kind == Kind::xl || file.kind == Kind::xl_refiner) {
     config["_class_name"] = "EulerDiscreteScheduler";
     config["timestep_spacing"] = "leading";

@@ -12,7 +12,11 @@ namespace precast::stable_diffusion {
 
 namespace {
 
+/// Throws ShapeError where `to` has no room for them.
 void copy_columns(HostView<const f32> from, Tensor<f32>& to, std::int64_t first_column) {
+  if (from.rows() > to.rows() || first_column + from.columns() > to.columns())
+    throw ShapeError("a text encoder gives " + to_string(from.shape()) + " from column " +
+                     std::to_string(first_column) + " on, and there is room for " + to_string(to.shape()));
   for (std::int64_t row = 0; row < from.rows() && !DryRun::active(); ++row)
     std::ranges::copy(from.row(row), to.data() + row * to.columns() + first_column);
 }

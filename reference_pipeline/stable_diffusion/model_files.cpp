@@ -92,6 +92,17 @@ void check_prediction(const ModelFolder& model) {
                      " says otherwise: set its prediction_type to v_prediction");
 }
 
+/// What the UNet of a file of 2.x is taken to predict, and by what.
+std::string note_of_prediction(const std::filesystem::path& file, const WeightFile& whole) {
+  if (!whole.seems_to_predict_v)
+    return io::shown(file) +
+           ": no tensor of Stable Diffusion 2.x says what it predicts: taken for v, as 2.1 does "
+           "(2.1-base does not: put its scheduler/ beside the file)";
+  return io::shown(file) + ": taken for a UNet that predicts " +
+         (*whole.seems_to_predict_v ? "v, as 2.1 does" : "noise, as 2.1-base does") + ", by the spread of " +
+         std::string(bias_of_prediction) + " (where that is wrong, put its scheduler/ beside the file)";
+}
+
 /// Notes what lies in a model that is a file beside its components.
 void note_other_matrices(ModelFolder& model, const std::filesystem::path& file) {
   const io::ComponentSource source(file);
@@ -124,10 +135,7 @@ ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files f
                         : sampling::SchedulerConfig::from(io::Config(file, scheduler_config(whole))));
   const bool takes_mask = whole.in_channels > 4;
   if (whole.kind == Kind::v2 && !whole.predicts_v && !takes_mask && !io::is_there(scheduler_file))
-    model.notes.push_back(
-        io::shown(file) +
-        ": no tensor of Stable Diffusion 2.x says what it predicts: taken for v, as 2.1 does "
-        "(2.1-base does not: put its scheduler/ beside the file)");
+    model.notes.push_back(note_of_prediction(file, whole));
   model.force_zeros_for_empty_prompt = whole.kind == Kind::xl;
   model.requires_aesthetics_score = whole.kind == Kind::xl_refiner;
   model.unet = unet_config_of(model);

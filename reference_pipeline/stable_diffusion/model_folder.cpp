@@ -117,6 +117,13 @@ void ModelFolder::check_fit() const {
                        "must equal the hidden_size of " + encoders +
                            (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
                            std::to_string(width) + ", not " + std::to_string(model.unet.context_width));
+  if (model.is_xl() != model.text_encoder_2.has_value())
+    throw model.misfit("unet", "addition_embed_type",
+                       model.is_xl()
+                           ? "must not be there: the model has no text_encoder_2, whose pooled text "
+                             "the UNet would take"
+                           : "must be text_time: the model has a text_encoder_2, whose pooled text "
+                             "the UNet does not take");
   if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines never read it
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;

@@ -1,6 +1,7 @@
 // Knows single files of Stable Diffusion by their tensors.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 
 #include <stable_diffusion/weight_file.hpp>
@@ -24,13 +25,15 @@ constexpr Place places[] = {
     {"text_encoder", Naming::diffusers, "conditioner.embedders.0.transformer.",
      "text_model.final_layer_norm.weight"},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model.", "ln_final.weight"},
-    {"text_encoder_2", Naming::openclip, "conditioner.embedders.0.model.", "ln_final.weight"},
     // stable-diffusion.cpp, which gives OpenCLIP's parameters the names of transformers.
     {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer.",
      "text_model.final_layer_norm.weight"},
     {"vae", Naming::ldm, "first_stage_model.", "decoder.conv_in.weight"},
     {"vae", Naming::ldm, "vae.", "decoder.conv_in.weight"},
 };
+
+/// OpenCLIP alone, as Stability's later programs name it: the refiner's, or that of 2.x.
+constexpr std::string_view lone_openclip = "conditioner.embedders.0.model.";
 
 /// How names begin in files of one component, or of text encoders alone. Longer ones before those that they
 /// begin with.
@@ -51,6 +54,7 @@ constexpr LonePlace lone_places[] = {
     {"text_encoder", Naming::diffusers, "clip_l."},
     {"text_encoder", Naming::diffusers, "text_encoder."},
     {"text_encoder", Naming::openclip, "cond_stage_model.model."},
+    {"text_encoder", Naming::openclip, lone_openclip},
     {"text_encoder", Naming::openclip, ""},
     {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer."},
     {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g.transformer."},
@@ -59,7 +63,7 @@ constexpr LonePlace lone_places[] = {
     {"text_encoder_2", Naming::diffusers, "clip_g."},
     {"text_encoder_2", Naming::diffusers, "text_encoder_2."},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model."},
-    {"text_encoder_2", Naming::openclip, "conditioner.embedders.0.model."},
+    {"text_encoder_2", Naming::openclip, lone_openclip},
     {"text_encoder_2", Naming::openclip, ""},
 };
 
@@ -104,15 +108,38 @@ Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
   const std::string& prefix = found.find("unet")->prefix;
   constexpr std::int64_t refiner_context = 1280;
   if (second) return first ? Kind::xl : Kind::xl_refiner;
-  if (file.has_names_beginning(prefix + "label_emb."))
-    return context_width(file) == refiner_context ? Kind::xl_refiner : Kind::xl;
   // Names of text encoders and the dimensions of projections are changed by stable-diffusion.cpp, widths not.
-  if (context_width(file) == width_of_openclip_h) return Kind::v2;
+  const std::int64_t context = context_width(file);
+  if (context == width_of_openclip_h) return Kind::v2;
+  if (file.has_names_beginning(prefix + "label_emb."))
+    return context == refiner_context ? Kind::xl_refiner : Kind::xl;
   if (first) return first->naming == Naming::openclip ? Kind::v2 : Kind::v1;
   // 2.x projects to and from its transformers by matrices, 1.x by convolutions of 1 x 1.
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.ends_with(".1.proj_in.weight")) return entry->shape.rank() == 2 ? Kind::v2 : Kind::v1;
   return Kind::v1;
+}
+
+/// Whose encoder `lone_openclip` is: that of 2.x, unless the UNet takes pooled text as the refiner does.
+std::string_view owner_of_lone_openclip(const io::ComponentSource& file, const std::string& unet) {
+  const bool is_refiner =
+      file.has_names_beginning(unet + "label_emb.") && context_width(file) != width_of_openclip_h;
+  return is_refiner ? "text_encoder_2" : "text_encoder";
+}
+
+/// ComfyUI's test of 2.x (comfy/supported_models.py, SD20, 2025): the biases of the last norm before
+/// attention are spread wider where a UNet was trained to predict v.
+std::optional<bool> spread_of_v(const io::ComponentSource& file, const std::string& unet) {
+  const io::TensorEntry* bias = file.lookup(unet + std::string(bias_of_prediction));
+  if (!bias || bias->shape.rank() != 1 || bias->shape.elements() == 0 || !weights::holds_numbers(*bias))
+    return std::nullopt;
+  constexpr double least_of_v = 0.09;
+  const std::vector<f32> values = weights::values_of(*bias);
+  const auto count = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const f32 value : values) sum += value;
+  for (const f32 value : values) squares += (value - sum / count) * (value - sum / count);
+  return std::sqrt(squares / count) > least_of_v;
 }
 
 }  // namespace
@@ -137,6 +164,8 @@ std::string in_words(const WeightFile& file) {
 
 std::string refusal(const WeightFile& file) {
   const std::string kind = in_words(file);
+  if (file.is_video) return "a Stable Video Diffusion model, which makes a video of a picture";
+  if (file.is_unclip) return "unCLIP of " + kind + ", which draws from a picture";
   if (file.has_levels_of_edm) return "a relative of " + kind + " that was trained with EDM's levels of noise";
   switch (file.in_channels) {
     case 4:
@@ -167,12 +196,21 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
   for (const Place& place : places)
     if (!found.find(place.component) && file.lookup(std::string(place.prefix).append(place.tensor)))
       found.components.push_back({std::string(place.component), place.naming, std::string(place.prefix)});
+  const std::string unet = found.find("unet")->prefix;
+  if (file.lookup(std::string(lone_openclip).append("ln_final.weight")))
+    if (const std::string_view owner = owner_of_lone_openclip(file, unet); !found.find(owner))
+      found.components.push_back({std::string(owner), Naming::openclip, std::string(lone_openclip)});
   found.kind = kind_of(file, found);
   // What trainers leave beside the weights of models whose noise is not that of the published ones.
   const auto holds = [&](std::string_view name) { return file.lookup(name) != nullptr; };
   found.predicts_v = holds("v_pred");
   found.has_no_signal_at_last = holds("ztsnr");
   found.has_levels_of_edm = holds("edm_mean") || holds("edm_vpred.sigma_max");
+  found.is_video = std::ranges::any_of(file.tensors(), [&](const io::TensorEntry* entry) {
+    return entry->name.starts_with(unet) && entry->name.find(".time_stack.") != std::string::npos;
+  });
+  found.is_unclip = found.kind == Kind::v2 && file.has_names_beginning(unet + "label_emb.0.");
+  if (found.kind == Kind::v2 && found.in_channels == 4) found.seems_to_predict_v = spread_of_v(file, unet);
   return found;
 }
 

@@ -1,5 +1,5 @@
 // What a single file of Stable Diffusion holds, as its authors and the programs of many write it: known by
-// the names and shapes of its tensors, never by its own name.
+// the names and shapes of its tensors and the values of one of them, never by its own name.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +33,21 @@ enum class Kind : std::uint8_t { v1, v2, xl, xl_refiner };
 /// A file with a UNet in it.
 struct WeightFile {
   Kind kind;
-  std::int64_t in_channels;            ///< of its UNet: 4, or 9 of one that fills in
-  bool predicts_v = false;             ///< a tensor says so; without one it is not known
-  bool has_no_signal_at_last = false;  ///< a tensor says that its last timestep is all noise
-  bool has_levels_of_edm = false;      ///< tensors give levels of noise, or statistics of latents, as EDM has
+  std::int64_t in_channels;                ///< of its UNet: 4, or 9 of one that fills in
+  bool predicts_v = false;                 ///< a tensor says so; without one it is not known
+  std::optional<bool> seems_to_predict_v;  ///< of 2.x, by the spread of a bias where it is there
+  bool has_no_signal_at_last = false;      ///< a tensor says that its last timestep is all noise
+  bool has_levels_of_edm = false;  ///< tensors give levels of noise, or statistics of latents, as EDM has
+  bool is_video = false;           ///< its blocks look along the frames of a video, too
+  bool is_unclip = false;          ///< one of 2.x that takes an embedded picture beside the time
   std::vector<FileComponent> components;
 
   /// The component of that name, or nullptr.
   const FileComponent* find(std::string_view component) const;
 };
+
+/// The bias of a UNet in its authors' names by whose spread `seems_to_predict_v` is told.
+inline constexpr std::string_view bias_of_prediction = "output_blocks.11.1.transformer_blocks.0.norm1.bias";
 
 /// "Stable Diffusion 1.x", "Stable Diffusion XL, inpainting".
 std::string in_words(const WeightFile& file);

@@ -72,6 +72,20 @@ constexpr Stranger strangers[] = {
     {"joint_transformer_blocks.", "an AuraFlow model"},  // in diffusers' names
     {"double_stream_blocks.", "a HiDream model"},
     {"patchify_proj.", "an LTX video model"},
+    {"text_fusion.", "a Krea 2 model"},
+    {"txt_in.text_norm.", "a Qwen-Image 2.1 model"},
+    {"x_embedders.", "a FLUX.3 model"},
+    {"context_embedder_norm.", "an Ovis-Image model"},
+    {"glyph_projector.", "a GLM-Image model"},
+    {"time_condition_embed.", "a CogView model"},
+    {"patch_embed.text_proj.", "a CogVideoX model"},
+    {"pos_frequencies", "a Mochi video model"},
+    {"global_proj.", "a Stable Audio model"},
+    {"to_global_embed.", "a Stable Audio model"},
+    {"caption_projection.0.", "a Bria FIBO model"},
+    {"time_embed.timestep_embedder.", "a LongCat-Image or Bria model"},
+    {"time_text_embed.norm.", "a Nucleus-Image model"},
+    {"proj_out_1.", "a DiT model"},
     {"caption_norm.", "a Sana model"},
     {"time_embed.emb.timestep_embedder.", "an LTX video model"},  // in diffusers' names; Sana's, too
     {"t_block.", "a PixArt model"},
@@ -100,6 +114,41 @@ constexpr Stranger strangers[] = {
     {"model.layers.", "a language model"},
     {"visual.", "a language model"},
 };
+
+/// How the names of a transformer begin, behind a prefix, that takes pooled text as Flux.1 does: BFL's and
+/// diffusers'.
+constexpr std::string_view pooled_text[] = {"vector_in.", "time_text_embed.text_embedder."};
+/// Where pictures, texts and times enter transformers, under the names of many models. Files of some blocks
+/// alone have none of them, and may be Flux.1's.
+constexpr std::string_view entries[] = {"img_in.",     "txt_in.",           "time_in.",
+                                        "x_embedder.", "context_embedder.", "time_text_embed.",
+                                        "time_embed.", "time_embedding.",   "timestep_embedder.",
+                                        "patch_embed", "pos_embed",         "proj_in."};
+
+bool has_any(const io::ComponentSource& file, std::string_view prefix,
+             std::span<const std::string_view> starts) {
+  return std::ranges::any_of(starts, [&](std::string_view start) {
+    return file.has_names_beginning(std::string(prefix).append(start));
+  });
+}
+
+/// Whether something enters transformer blocks with this prefix, and no pooled text.
+bool lacks_pooled_text(const io::ComponentSource& file, std::string_view prefix) {
+  const bool has_blocks = std::ranges::any_of(signatures, [&](const Signature& signature) {
+    return signature.part == Part::transformer &&
+           file.has_names_beginning(std::string(prefix).append(signature.start));
+  });
+  return has_blocks && has_any(file, prefix, entries) && !has_any(file, prefix, pooled_text);
+}
+
+/// What a file is by a name that no Flux transformer has, though others may be its; "" where it has none.
+std::string named_stranger_in(const io::ComponentSource& file) {
+  for (const Stranger& stranger : strangers)
+    for (const std::string_view prefix : prefixes_of(Part::transformer))
+      if (file.has_names_beginning(std::string(prefix).append(stranger.start)))
+        return std::string(stranger.what);
+  return {};
+}
 
 /// What a transformer takes in beside its own output, which plain Flux does not: by how many times as wide.
 std::string kind_by_channels(const io::ComponentSource& file, const FoundPart& part) {
@@ -194,22 +243,23 @@ std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part par
   return found == parts.end() ? std::nullopt : std::optional(*found);
 }
 
-std::string stranger_in(const io::ComponentSource& file) {
-  for (const Stranger& stranger : strangers)
-    for (const std::string_view prefix : prefixes_of(Part::transformer))
-      if (file.has_names_beginning(std::string(prefix).append(stranger.start)))
-        return std::string(stranger.what);
-  return {};
+bool is_of_strangers(const io::ComponentSource& file) {
+  return !named_stranger_in(file).empty() ||
+         std::ranges::any_of(prefixes_of(Part::transformer),
+                             [&](std::string_view prefix) { return lacks_pooled_text(file, prefix); });
 }
 
 std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts) {
   const auto transformer = find_part(parts, Part::transformer);
   if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model.")) return {};
-  if (const std::string stranger = stranger_in(file); !stranger.empty()) return stranger;
+  if (const std::string stranger = named_stranger_in(file); !stranger.empty()) return stranger;
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.find(".lora_") != std::string::npos || entry->name.find("_lora") != std::string::npos)
       return "a LoRA";
-  return transformer ? kind_by_channels(file, *transformer) : std::string{};
+  if (!transformer) return {};
+  if (lacks_pooled_text(file, transformer->prefix)) return "another model with transformer blocks";
+  if (!has_any(file, transformer->prefix, pooled_text)) return "a part of a model with transformer blocks";
+  return kind_by_channels(file, *transformer);
 }
 
 }  // namespace precast::weights

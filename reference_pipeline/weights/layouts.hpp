@@ -55,9 +55,9 @@ bool are_prefixes_of_one_part(std::string_view prefix, std::string_view other);
 /// What other_model says of a UNet in diffusers' names: a file of it cannot stand for a whole model.
 inline constexpr std::string_view lone_unet = "a Stable Diffusion UNet in diffusers' names";
 
-/// What a file is by a name that no Flux transformer has, though others may be its: "a FLUX.2 model". ""
-/// where it has none.
-std::string stranger_in(const io::ComponentSource& file);
+/// Whether a file has a name that no Flux transformer has, though others may be its, or takes no pooled text
+/// where Flux.1 does. Not where it is some blocks alone, which may be Flux.1's.
+bool is_of_strangers(const io::ComponentSource& file);
 
 /// What a file is that holds no Flux model's weights, or one that plain Flux is not: "a FLUX.2 model". ""
 /// where nothing says so.

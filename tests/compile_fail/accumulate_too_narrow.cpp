@@ -1,4 +1,4 @@
-// expect: Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds, nor without an infinity where that has one.
+// expect: Policy: Accumulate<T> contradicts Compute<T>: a sum cannot be narrower than what it adds, nor
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

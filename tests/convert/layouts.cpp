@@ -344,6 +344,15 @@ TEST_CASE("relatives of Flux keep their names, of which the tables know but a pa
   CHECK(file.at("transformer_blocks.0.attn.to_q.weight").type.info.name == "q8_0");
   CHECK(file.at("x_embedder.weight").type.info.name == "f16");  // at the end, as in Flux
 
+  PlainTensors no_pooled_text = small_flux();
+  std::erase_if(no_pooled_text,
+                [](const auto& entry) { return entry.first.starts_with("time_text_embed.text_embedder."); });
+  write_tensors<io::SafetensorsWriter>(source, no_pooled_text, "f16");
+  convert_file(source, out, to_type("q8_0"));
+  const io::GgufFile other(out);
+  CHECK_FALSE(other.value("general.architecture"));
+  CHECK(other.at("transformer_blocks.0.attn.to_q.weight").type.info.name == "q8_0");
+
   write_tensors<io::SafetensorsWriter>(source, small_flux(), "f16");
   convert_file(source, bfl, with_layout(Layout::bfl));
   PlainTensors flux_2{{"double_stream_modulation_img.lin.weight", normal_tensor({384, 64}, 1)}};

@@ -208,8 +208,9 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
   };
   FileTensors unet{{"model.diffusion_model.input_blocks.0.0.weight", bytes({1, 4})},
                    {"model.diffusion_model.time_embed.0.weight", bytes({1, 1})}};
-  const auto openclip = [&](const std::string& prefix, const char* component) {
-    FileTensors tensors = unet;
+  FileTensors refiner = unet;
+  refiner["model.diffusion_model.label_emb.0.0.weight"] = bytes({1, 1});
+  const auto openclip = [&](FileTensors tensors, const std::string& prefix, const char* component) {
     tensors[prefix + "token_embedding.weight"] = bytes({49408, 128});
     tensors[prefix + "positional_embedding"] = bytes({77, 128});
     tensors[prefix + "ln_final.weight"] = bytes({128});
@@ -220,7 +221,7 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
     const ComponentWeights weights(file, component);
     return stable_diffusion::clip_config(weights, weights.file()->kind);
   };
-  const text::ClipConfig second = openclip("conditioner.embedders.0.model.", "text_encoder_2");
+  const text::ClipConfig second = openclip(refiner, "conditioner.embedders.0.model.", "text_encoder_2");
   CHECK(second.hidden_size == 128);
   CHECK(second.intermediate_size == 256);
   CHECK(second.num_hidden_layers == 3);
@@ -228,7 +229,7 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
   CHECK(second.projects);
   CHECK(second.projection_dim == 96);
   CHECK(second.hidden_act == ActivationFunction::gelu_erf);
-  const text::ClipConfig of_v2 = openclip("cond_stage_model.model.", "text_encoder");
+  const text::ClipConfig of_v2 = openclip(unet, "cond_stage_model.model.", "text_encoder");
   CHECK(of_v2.num_hidden_layers == 2);
   CHECK_FALSE(of_v2.projects);
   // A file that was written from a folder has the layers that are run alone; a whole OpenCLIP has 24.

@@ -73,6 +73,66 @@ TEST_CASE("single files draw the folders' pictures, bit for bit") {
   }
 }
 
+TEST_CASE("a file of 2.x under Stability's later names draws what its twin draws") {
+  const std::string named = "cond_stage_model.model.", later = "conditioner.embedders.0.model.";
+  FileTensors tensors;
+  for (const auto& [name, tensor] : stored_tensors(stable_diffusion_file("sd21")))
+    tensors[name.starts_with(named) ? later + name.substr(named.size()) : name] = tensor;
+  const TemporaryFolder place;
+  const fs::path folder = place.path() / "model", file = folder / "file";
+  copy_without_weights("sd21", folder);
+  write_tensors(file, tensors);
+  const Golden golden("stable_diffusion");
+  const families::Request request = request_of(golden, stable_diffusion_cases().at("sd21_txt2img_own"));
+  const auto expected =
+      families::open(stable_diffusion_model("sd21"), plain(), families::cpu_backend())->generate(request);
+  const auto drawn = families::open(file, plain(), families::cpu_backend())->generate(request);
+  CHECK(std::ranges::equal(drawn.latents.values(), expected.latents.values()));
+  CHECK(drawn.images.front().rgb == expected.images.front().rgb);
+}
+
+TEST_CASE("a second text encoder is refused where the UNet does not take its pooled text") {
+  const std::string unet = "model.diffusion_model.", named = "conditioner.embedders.0.model.";
+  FileTensors tensors;
+  for (const auto& [name, tensor] : stored_tensors(stable_diffusion_file("refiner"))) {
+    if (name.starts_with(unet + "label_emb.")) continue;
+    tensors[name.starts_with(named) ? "conditioner.embedders.1.model." + name.substr(named.size()) : name] =
+        tensor;
+  }
+  const TemporaryFolder place;
+  const fs::path folder = place.path() / "model", config = folder / "unet/config.json";
+  copy_without_weights("refiner", folder);
+  nlohmann::json json = nlohmann::json::parse(std::ifstream(config));
+  json["addition_embed_type"] = nullptr;
+  std::ofstream(config) << json;
+  write_tensors(folder / "file", tensors);
+  CHECK(says(problem(folder / "file"),
+             "key 'addition_embed_type': must be text_time: the model has a text_encoder_2"));
+}
+
+TEST_CASE("a note says what a file of 2.x is taken to predict, and by what") {
+  FileTensors tensors = stored_tensors(stable_diffusion_file("sd21"));
+  const TemporaryFolder place;
+  const fs::path folder = place.path() / "model", file = folder / "file";
+  copy_without_weights("sd21", folder);
+  fs::remove_all(folder / "scheduler");
+  const auto is_noted = [&](const std::string& words) {
+    write_tensors(file, tensors);
+    const auto notes = families::open(file, plain(), families::cpu_backend())->notes();
+    return std::ranges::any_of(notes, [&](const std::string& note) { return says(note, words); });
+  };
+  CHECK(is_noted("no tensor of Stable Diffusion 2.x says what it predicts: taken for v, as 2.1 does"));
+  const auto set_bias = [&](const std::vector<float>& values) {
+    tensors["model.diffusion_model.output_blocks.11.1.transformer_blocks.0.norm1.bias"] =
+        file_tensor("F32", Shape{2}, values);
+  };
+  set_bias({-0.1f, 0.1f});
+  CHECK(is_noted("taken for a UNet that predicts v, as 2.1 does, by the spread of output_blocks.11.1."));
+  set_bias({-0.08f, 0.08f});
+  CHECK(
+      is_noted("taken for a UNet that predicts noise, as 2.1-base does, by the spread of output_blocks.11"));
+}
+
 TEST_CASE(
     "a text encoder that padding is hidden from is refused beside a file, but for XL which never asks") {
   const auto with_mask = [](const std::string& name) {

@@ -273,7 +273,8 @@ TEST_CASE("OpenCLIP's projection and biases of three are read out of blocks, as 
                                             {prefix + "ln_final.weight", Shape{width}},
                                             {projection, Shape{width, projected}},
                                             {"input_blocks.0.0.weight", Shape{1, 4}},
-                                            {"time_embed.0.weight", Shape{1, 1}}};
+                                            {"time_embed.0.weight", Shape{1, 1}},
+                                            {"label_emb.0.0.weight", Shape{1, 1}}};
   const TemporaryFolder place;
   const fs::path file = place.path() / "m.gguf";
   io::GgufWriter writer(file);

@@ -161,6 +161,47 @@ TEST_CASE("single files are known by their tensors") {
     CHECK_FALSE(stable_diffusion::weight_file(io::ComponentSource(stable_diffusion_model("sd15") / folder)));
 }
 
+TEST_CASE("one OpenCLIP under Stability's later names is 2.x's where its UNet takes no pooled text") {
+  const std::string named = "cond_stage_model.model.", prefix = "conditioner.embedders.0.model.";
+  FileTensors tensors;
+  for (const auto& [name, tensor] : stored_tensors(stable_diffusion_file("sd21")))
+    tensors[name.starts_with(named) ? prefix + name.substr(named.size()) : name] = tensor;
+  const TemporaryFolder place;
+  const std::filesystem::path file = place.path() / "file";
+  write_tensors(file, tensors);
+  const auto found = stable_diffusion::weight_file(io::ComponentSource(file));
+  REQUIRE(found);
+  CHECK(found->kind == Kind::v2);
+  CHECK_FALSE(found->find("text_encoder_2"));
+  REQUIRE(found->find("text_encoder"));
+  CHECK(found->find("text_encoder")->prefix == prefix);
+  check_same_weights(ComponentWeights(file, "text_encoder"),
+                     ComponentWeights(stable_diffusion_model("sd21") / "text_encoder", "text_encoder"));
+}
+
+TEST_CASE("what a UNet of 2.x predicts is told by the spread of a bias, where it has four levels") {
+  const TemporaryFolder folder;
+  const std::string prefix = "model.diffusion_model.";
+  const auto found = [&](std::int64_t channels, std::int64_t context, const std::vector<float>& biases) {
+    FileTensors more;
+    more[prefix + "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight"] =
+        file_tensor("F32", Shape{1, context}, std::vector<float>(static_cast<std::size_t>(context)));
+    if (!biases.empty())
+      more[prefix + std::string(stable_diffusion::bias_of_prediction)] =
+          file_tensor("F32", Shape{static_cast<std::int64_t>(biases.size())}, biases);
+    const auto file =
+        stable_diffusion::weight_file(io::ComponentSource(unet_file(folder, prefix, channels, more)));
+    return scheduler_config(*file).value("prediction_type", "epsilon");
+  };
+  // Of these the standard deviations are 0.1 and 0.08, whatever their mean.
+  const std::vector<float> wide{0.9f, 1.1f}, narrow{0.92f, 1.08f};
+  CHECK(found(4, 1024, wide) == "v_prediction");
+  CHECK(found(4, 1024, narrow) == "epsilon");
+  CHECK(found(4, 1024, {}) == "v_prediction");
+  CHECK(found(9, 1024, wide) == "epsilon");
+  CHECK(found(4, 768, wide) == "epsilon");
+}
+
 TEST_CASE("a UNet alone is known by its channels, its projections and its context") {
   const TemporaryFolder folder;
   const auto found = [&](const std::string& prefix, std::int64_t channels, const FileTensors& more = {}) {
@@ -237,6 +278,14 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
       "is InstructPix2Pix of Stable Diffusion 1.x, which edits a picture as it is told, which is not read"));
   CHECK(says(problem(unet_file(folder, prefix, 5), "unet"), "follows a map of depths"));
   CHECK(says(problem(unet_file(folder, prefix, 12), "unet"), "takes 12 channels in"));
+  const FileTensor zero = file_tensor("F32", Shape{1, 1024}, std::vector<float>(1024));
+  FileTensors others{{prefix + "input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight", zero},
+                     {prefix + "label_emb.0.0.weight", zero}};
+  CHECK(says(problem(unet_file(folder, prefix, 4, others), "unet"),
+             "is unCLIP of Stable Diffusion 2.x, which draws from a picture, which is not read"));
+  others[prefix + "input_blocks.1.1.time_stack.0.attn1.to_q.weight"] = zero;
+  CHECK(says(problem(unet_file(folder, prefix, 8, others), "unet"),
+             "is a Stable Video Diffusion model, which makes a video of a picture, which is not read"));
   CHECK(says(problem(stable_diffusion_file("refiner"), "text_encoder"),
              "is Stable Diffusion XL refiner without its text_encoder"));
   CHECK(says(problem(stable_diffusion_model("sd15") / "vae/diffusion_pytorch_model.safetensors", "unet"),
@@ -300,7 +349,10 @@ TEST_CASE("a text encoder alone gives its weights under each program's names and
        "text_encoder_2",
        "conditioner.embedders.1.model.",
        {"", "conditioner.embedders.1.model.", "conditioner.embedders.0.model."}},
-      {"sd21", "text_encoder", "cond_stage_model.model.", {"", "cond_stage_model.model."}},
+      {"sd21",
+       "text_encoder",
+       "cond_stage_model.model.",
+       {"", "cond_stage_model.model.", "conditioner.embedders.0.model."}},
   };
   const TemporaryFolder place;
   const std::filesystem::path file = place.path() / "file";

@@ -247,6 +247,36 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
     CHECK(says(refused(tensors), "is " + model + ", which is not read"));
     CHECK(says(refused({{name, bfl.at("img_in.bias")}}), model));
   }
+  // Of diffusers' classes, by names that Flux does not have; these take no pooled text.
+  FileTensors relative = tensors_of("transformer");
+  std::erase_if(relative,
+                [](const auto& entry) { return entry.first.starts_with("time_text_embed.text_embedder."); });
+  CHECK(says(refused(relative), "is another model with transformer blocks, which is not read"));
+  for (const auto& [name, model] : std::map<std::string, std::string>{
+           {"text_fusion.projector.weight", "a Krea 2 model"},
+           {"txt_in.text_norm.weight", "a Qwen-Image 2.1 model"},
+           {"x_embedders.image.weight", "a FLUX.3 model"},
+           {"context_embedder_norm.weight", "an Ovis-Image model"},
+           {"glyph_projector.net.2.weight", "a GLM-Image model"},
+           {"time_condition_embed.timestep_embedder.linear_1.weight", "a CogView model"},
+           {"patch_embed.text_proj.weight", "a CogVideoX model"},
+           {"pos_frequencies", "a Mochi video model"},
+           {"global_proj.0.weight", "a Stable Audio model"},
+           {"caption_projection.0.linear.weight", "a Bria FIBO model"},
+           {"time_embed.timestep_embedder.linear_1.weight", "a LongCat-Image or Bria model"},
+           {"time_text_embed.norm.weight", "a Nucleus-Image model"},
+           {"proj_out_1.weight", "a DiT model"}}) {
+    FileTensors tensors = relative;
+    tensors[name] = bfl.at("img_in.bias");
+    CHECK(says(refused(tensors), "is " + model + ", which is not read"));
+  }
+  relative = bfl;
+  std::erase_if(relative, [](const auto& entry) { return entry.first.starts_with("vector_in."); });
+  CHECK(says(refused(relative), "is another model with transformer blocks"));
+  relative["x_embedder.lora_A.weight"] = bfl.at("img_in.bias");
+  CHECK(says(refused(relative), "is a LoRA"));
+  CHECK(says(refused({{"transformer_blocks.0.attn.to_q.weight", bfl.at("img_in.bias")}}),
+             "is a part of a model with transformer blocks"));
   CHECK(says(with("double_blocks.0.img_attn.qkv.lora_A.weight"), "is a LoRA"));
   const auto channels = [&](std::int64_t columns) {
     FileTensors tensors = bfl;
