@@ -17,8 +17,9 @@
 #endif
 
 // Of its run-time library: null where that is not linked or loaded.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" __attribute__((weak)) void __asan_poison_memory_region(void const volatile* begin,
-                                                                  std::size_t bytes);  // NOLINT
+                                                                  std::size_t bytes);
 
 namespace precast::detail {
 
