@@ -128,36 +128,45 @@ TEST_CASE("record --importance: the squares of what met each column, as imatrix 
   }
 }
 
-TEST_CASE("record --importance of Stable Diffusion writes no samples", "[casting][watch]") {
+TEST_CASE("record --importance of Stable Diffusion counts the linear layers of its UNet",
+          "[casting][watch]") {
   const Scratch scratch;
-  const std::string file = (scratch.path() / "i.gguf").string();
+  const std::string file = (scratch.path() / "i.gguf").string(),
+                    samples = (scratch.path() / "samples.safetensors").string();
   const auto recorded =
       run({"record", "--model", sd15, "--prompt", "a cat", "--steps", "2", "--importance", file, "--json"},
           "cd " + program::quoted(scratch.path().string()) + " &&");
   INFO(recorded.err);
   REQUIRE(recorded.code == 0);
-  CHECK_FALSE(recorded.json().contains("samples"));
-  CHECK_FALSE(fs::exists(scratch.path() / "samples.safetensors"));
+  CHECK(recorded.json()["samples"] == 2);
+  CHECK(fs::exists(samples));
   const precast::io::GgufFile imatrix(file);
   CHECK(imatrix.lookup("time_embedding.linear_1.weight.in_sum2"));
   CHECK(imatrix.lookup("mid_block.attentions.0.transformer_blocks.0.attn2.to_k.weight.in_sum2"));
   works({"convert", sd15 + "/unet", (scratch.path() / "u.gguf").string(), "--type", "q4_0", "--importance",
          file});
 
-  const auto refused = run({"record", "--model", sd15, "--prompt", "a cat", "--output",
-                            (scratch.path() / "s.safetensors").string()});
-  CHECK(refused.code == 2);
-  CHECK(refused.one_line_error());
-  CHECK_THAT(refused.err, Catch::Contains("only --importance FILE"));
+  // Estimates of what leaves convolutions as they are, and of nothing else that has some.
+  const auto measured = run({"cost", "--model", sd15, "--samples", samples, "--importance", file, "--types",
+                             "q4_0,fp8_e4m3", "--output", (scratch.path() / "cost.json").string(), "--json"});
+  INFO(measured.err);
+  REQUIRE(measured.code == 0);
+  for (const auto& layer : measured.json()["layers"]) {
+    INFO(layer["name"]);
+    CHECK(layer["types"]["q4_0"].contains("estimate"));
+    CHECK_FALSE(layer["types"]["fp8_e4m3"].contains("estimate"));
+  }
 }
 
 TEST_CASE("record, as generate, takes --cfg-scale for --guidance, and refuses what the model has no use for",
           "[casting][watch]") {
   const Scratch scratch;
-  const std::string file = (scratch.path() / "importance.gguf").string();
+  const std::string file = (scratch.path() / "importance.gguf").string(),
+                    samples = (scratch.path() / "samples.safetensors").string();
   const auto recorded = [&](const std::vector<std::string>& guidance) {
-    works(program::with(
-        {"record", "--model", sd15, "--prompt", "a cat", "--steps", "2", "--importance", file}, guidance));
+    works(program::with({"record", "--model", sd15, "--prompt", "a cat", "--steps", "2", "--importance", file,
+                         "--output", samples},
+                        guidance));
     return program::content(file);
   };
   const std::string without = recorded({"--guidance", "1"});
@@ -167,8 +176,9 @@ TEST_CASE("record, as generate, takes --cfg-scale for --guidance, and refuses wh
   CHECK(is_guided);
   for (const std::vector<std::string>& wrong :
        {std::vector<std::string>{"--guidance", "2", "--cfg-scale", "3"}, {"--t5-precision", "f32"}}) {
-    const auto refused = run(program::with(
-        {"record", "--model", sd15, "--prompt", "a cat", "--steps", "1", "--importance", file}, wrong));
+    const auto refused = run(program::with({"record", "--model", sd15, "--prompt", "a cat", "--steps", "1",
+                                            "--importance", file, "--output", samples},
+                                           wrong));
     CHECK(refused.code == 2);
     CHECK_THAT(refused.err, Catch::Contains("Stable Diffusion"));
   }
