@@ -17,6 +17,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/onednn.hpp>
+#include <precast/host/onednn_code.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/panel_product.hpp>

@@ -1,16 +1,11 @@
-// oneDNN behind values that own: the one place that calls it, checks what it returns, and keeps what it
-// compiled.
+// oneDNN behind values that own: the one place that calls it, and checks what it returns.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <list>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,14 +13,13 @@
 
 // The C interface: dnnl.hpp costs half a second in every translation unit.
 #include <dnnl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/of_thread.hpp>
+#include <precast/host/onednn_code.hpp>
 #include <precast/host/parallel.hpp>
-#include <precast/memory/made_once.hpp>
 #include <precast/memory/memory.hpp>
 
 namespace precast::host {
@@ -82,56 +76,6 @@ inline void require_memory_for_code(const std::string& doing) {
     throw OutOfMemory("there is no memory left for the code that oneDNN makes to " + doing);
   ::munmap(probe, enough);
 }
-
-/// Held while oneDNN makes code or this process looks for what was made, by one thread at a time. A fork
-/// waits for it, so that the child finds caches whole and open, and oneDNN's own locks too. A thread that has
-/// it may take it again.
-class MakingCode {
- public:
-  MakingCode() : first_(!std::exchange(held(), true)) {
-    if (first_) mutex().lock();
-  }
-  ~MakingCode() {
-    if (!first_) return;
-    mutex().unlock();
-    held() = false;
-  }
-  MakingCode(const MakingCode&) = delete;
-  MakingCode& operator=(const MakingCode&) = delete;
-
- private:
-  static std::mutex& mutex() {
-    const auto make = [] {
-      // What a fork does first was registered last: who makes code may take memory, and not the other way.
-      precast::detail::MemoryPool::instance();
-      ::pthread_atfork(before_fork, after_fork, after_fork);
-      return std::make_unique<std::mutex>();
-    };
-    return precast::detail::made_once(made_, make, [] {});
-  }
-  // Both may be registered twice, and the mutex may be made between them.
-  static void before_fork() {
-    std::mutex* const mutex = made_.load();
-    if (!mutex || held_by_fork()) return;
-    mutex->lock();
-    held_by_fork() = mutex;
-  }
-  static void after_fork() {
-    if (std::mutex* const mutex = std::exchange(held_by_fork(), nullptr)) mutex->unlock();
-  }
-  static std::mutex*& held_by_fork() {
-    static thread_local std::mutex* held = nullptr;
-    return held;
-  }
-  static bool& held() {
-    static thread_local bool held = false;
-    return held;
-  }
-
-  static inline std::atomic<std::mutex*> made_{nullptr};
-
-  bool first_;
-};
 
 template <auto Destroy>
 struct Destroyer {
@@ -293,37 +237,6 @@ inline void make_gemm_code(const std::string& doing) {
     return true;
   }();
 }
-
-/// Keeps what was made for a key, the most recently used `most` of them. Whoever asks it holds MakingCode,
-/// and did when it was made; what it returned stays valid for as long as somebody holds it. A static one is
-/// not destroyed (`new`): ops may still run when the program ends.
-template <class Key, class Value>
-class Cache {
- public:
-  explicit Cache(std::size_t most) : most_(most) {}
-
-  template <class Make>
-  std::shared_ptr<const Value> find_or_make(const MakingCode&, const Key& key, Make&& make) {
-    if (const auto found = places_.find(key); found != places_.end()) {
-      entries_.splice(entries_.begin(), entries_, found->second);
-      return found->second->second;
-    }
-    auto made = std::make_shared<const Value>(make());
-    entries_.emplace_front(key, made);
-    places_[key] = entries_.begin();
-    if (entries_.size() > most_) {
-      places_.erase(entries_.back().first);
-      entries_.pop_back();
-    }
-    return made;
-  }
-
- private:
-  using Entries = std::list<std::pair<Key, std::shared_ptr<const Value>>>;
-  std::size_t most_;
-  Entries entries_;
-  std::map<Key, typename Entries::iterator> places_;
-};
 
 }  // namespace onednn
 

@@ -16,6 +16,7 @@
 #include <precast/host/block_weight.hpp>
 #include <precast/host/convert.hpp>
 #include <precast/host/onednn.hpp>
+#include <precast/host/onednn_code.hpp>
 #include <precast/host/operands.hpp>
 #include <precast/host/packed_weight.hpp>
 #include <precast/host/rounded_sums.hpp>
