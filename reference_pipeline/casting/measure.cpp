@@ -58,7 +58,7 @@ class Walk {
   families::Blocks& blocks_;
   std::int64_t at_ = -1;
   double output_ = 0;
-  std::vector<BlockState> before_, after_;  ///< the uncast output of the layer
+  std::vector<BlockState> before_, after_;  ///< the layer, uncast
 };
 
 /// Thrown in the jobs that go on when another has failed.

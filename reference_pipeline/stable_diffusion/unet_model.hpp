@@ -191,8 +191,7 @@ class UNetModel final : public UNet {
       if (hidden.rank() != 4 || hidden.elements() == 0 || vec.rank() != 2 || prompt.rank() != 3) return false;
       if (prompt[0] != hidden[0] || prompt[1] < 1 || prompt[2] != config_.context_width) return false;
       if ((vec[0] != 1 && vec[0] != hidden[0]) || vec[1] != config_.time_width) return false;
-      std::vector<UNetStage> stages;
-      for (const StageModule<P>& module : stages_) stages.push_back(module.stage());
+      const std::vector<UNetStage> stages = stages_of(config_);
       const std::vector<std::int64_t> skips = skips_before(config_, stages, static_cast<std::size_t>(first));
       const std::int64_t channels =
           first == 0 ? skips.back() : stages[static_cast<std::size_t>(first) - 1].out_channels;
