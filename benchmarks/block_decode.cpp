@@ -18,7 +18,7 @@
 #include <dlfcn.h>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/host/block_decoding.hpp>
+#include <precast/host/blocks/block_decoding.hpp>
 
 namespace precast::bench {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <common/model_work.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/norm.hpp>

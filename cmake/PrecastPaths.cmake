@@ -20,7 +20,7 @@ function(_precast_ask_for_paths)
   set(source "${CMAKE_CURRENT_LIST_DIR}/path_list.cpp")
   file(GLOB headers "${PROJECT_SOURCE_DIR}/include/precast/dtype/*.hpp"
        "${PROJECT_SOURCE_DIR}/include/precast/dtype/blocks/*.hpp" "${PROJECT_SOURCE_DIR}/include/precast/policy/*.hpp"
-       "${PROJECT_SOURCE_DIR}/include/precast/host/block_decoder.hpp")
+       "${PROJECT_SOURCE_DIR}/include/precast/host/blocks/block_decoder.hpp")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}" ${headers})
   set(contents "${CMAKE_CXX_COMPILER} ${CMAKE_CXX_FLAGS}")
   foreach(file IN ITEMS "${source}" LISTS headers)

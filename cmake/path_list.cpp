@@ -8,7 +8,7 @@
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/blocks/scaled_rows.hpp>
-#include <precast/host/block_decoder.hpp>
+#include <precast/host/blocks/block_decoder.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy_path.hpp>
 #include <precast/policy/presets.hpp>

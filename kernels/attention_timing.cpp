@@ -7,7 +7,7 @@
 #include <timed_attention.hpp>
 #include <timing/attention_step.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/ops/attention_gradient.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/arrived.hpp>

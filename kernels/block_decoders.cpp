@@ -1,7 +1,7 @@
 // What decodes rows of each block format to the unit's dtype, and multiplies them in skinny GEMMs: once for a
 // program, whatever its policies.
-#include <precast/host/block_decoding.hpp>
-#include <precast/host/block_dots.hpp>
+#include <precast/host/blocks/block_decoding.hpp>
+#include <precast/host/blocks/block_dots.hpp>
 #include <precast/policy/choice.hpp>
 
 namespace precast::host {

@@ -2,7 +2,7 @@
 // to be small.
 #include <stamp.hpp>
 
-#include <precast/host/scalar_reading.hpp>
+#include <precast/host/rows/scalar_reading.hpp>
 
 namespace precast::kernels {
 namespace {

@@ -11,7 +11,7 @@
 #include <dnnl.hpp>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/onednn.hpp>
+#include <precast/host/onednn/onednn.hpp>
 
 namespace precast::bench {
 

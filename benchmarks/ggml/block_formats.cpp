@@ -15,7 +15,7 @@
 #include <dlfcn.h>
 #include <quant/generated_values.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/by_name.hpp>
 #include <precast/quant/scaled_rows.hpp>
 

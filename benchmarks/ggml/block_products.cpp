@@ -24,7 +24,7 @@
 #include <dlfcn.h>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/policy/policy.hpp>
 

@@ -5,7 +5,7 @@
 #include <casting/estimate.hpp>
 
 #include <precast/dtype/host_device.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 
 namespace precast::casting {
 

@@ -10,7 +10,7 @@
 #include <casting/measure.hpp>
 #include <casting/squared_error.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 
 namespace precast::casting {
 

@@ -17,7 +17,7 @@
 #include <convert/write_scaled_weight.hpp>
 #include <flux/bfl_names.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/largest_magnitude.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/watch/trace.hpp>

@@ -11,7 +11,7 @@
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/blocks/small_float_blocks.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/encode.hpp>
 #include <precast/quant/largest_magnitude.hpp>
 #include <precast/quant/scaled.hpp>

@@ -15,7 +15,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/replay.hpp>
-#include <precast/host/convert.hpp>
+#include <precast/host/rows/convert.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/nn/widened.hpp>
 #include <precast/ops/norm.hpp>

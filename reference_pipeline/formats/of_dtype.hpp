@@ -14,7 +14,7 @@
 
 #include <precast/dtype/decode_run.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/convert.hpp>
+#include <precast/host/rows/convert.hpp>
 #include <precast/quant/encode.hpp>
 
 namespace precast::formats {

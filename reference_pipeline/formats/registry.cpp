@@ -11,8 +11,8 @@
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/error.hpp>
-#include <precast/host/block_decoder.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/blocks/block_decoder.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/by_name.hpp>
 #include <precast/quant/scaled_rows.hpp>
 

@@ -12,8 +12,8 @@
 #include <precast/backend.hpp>
 #include <precast/backend/convert.hpp>
 #include <precast/dtype/convert_value.hpp>
-#include <precast/host/convert.hpp>
-#include <precast/host/for_each_chunk.hpp>
+#include <precast/host/rows/convert.hpp>
+#include <precast/host/runtime/for_each_chunk.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/problem/optimiser_kernels.hpp>

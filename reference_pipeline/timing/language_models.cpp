@@ -10,7 +10,7 @@
 #include <timing/language_models.hpp>
 #include <timing/model_sizes.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 
 namespace precast::timing {

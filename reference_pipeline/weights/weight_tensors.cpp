@@ -7,8 +7,8 @@
 #include <weights/layouts.hpp>
 #include <weights/weight_tensors.hpp>
 
-#include <precast/host/convert.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/rows/convert.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/memory/dry_run.hpp>
 

@@ -16,7 +16,7 @@
 #include <flux/pipeline.hpp>
 #include <support/golden_requests.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/watch/input_squares.hpp>
 
 namespace estimates {

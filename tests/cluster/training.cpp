@@ -10,8 +10,8 @@
 #include <language_model/shipped_text.hpp>
 #include <language_model/trainer.hpp>
 
-#include <precast/host/default_threads.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/default_threads.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/io/safetensors.hpp>
 
 #include "cli/given.hpp"

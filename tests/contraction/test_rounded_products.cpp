@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <precast/dtype/convert_value.hpp>
-#include <precast/host/rounded_sums.hpp>
+#include <precast/host/matmul/rounded_sums.hpp>
 #include <precast/ops/layer_norm.hpp>
 #include <precast/ops/rms_norm.hpp>
 #include <precast/ops/sampler.hpp>

@@ -9,7 +9,7 @@
 #include <convert/scaled_weight.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 
 #include "weights_files.hpp"
 

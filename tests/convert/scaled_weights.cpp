@@ -25,7 +25,7 @@
 #include <weights/weight_tensors.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/quant/by_name.hpp>
 #include <precast/quant/scaled_rows.hpp>

@@ -25,7 +25,7 @@
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/decode_chunk.hpp>
-#include <precast/host/block_decoder.hpp>
+#include <precast/host/blocks/block_decoder.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/quant/scaled_rows.hpp>
 

@@ -10,7 +10,7 @@
 #include <simt/stream.hpp>
 
 #include <precast/cuda/attention/largest_score.hpp>
-#include <precast/host/plain_attention.hpp>
+#include <precast/host/attention/plain_attention.hpp>
 
 #include "attention_runs.hpp"
 

@@ -14,8 +14,8 @@
 #include <precast/cuda/optimiser/adamw.hpp>
 #include <precast/cuda/optimiser/gradient_sums.hpp>
 #include <precast/cuda/optimiser/values.hpp>
-#include <precast/host/convert.hpp>
-#include <precast/host/optimiser_values.hpp>
+#include <precast/host/optimiser/optimiser_values.hpp>
+#include <precast/host/rows/convert.hpp>
 
 using namespace precast;
 using namespace precast::testing;

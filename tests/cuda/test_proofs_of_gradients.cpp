@@ -17,13 +17,13 @@
 #include <precast/cuda/pointwise/gated_product_gradient.hpp>
 #include <precast/cuda/position/rotation.hpp>
 #include <precast/cuda/reduction/sum_of_rows.hpp>
-#include <precast/host/dropout.hpp>
-#include <precast/host/embedding_gradient.hpp>
-#include <precast/host/loss_gradient.hpp>
-#include <precast/host/norm_gradient.hpp>
-#include <precast/host/pointwise_gradient.hpp>
-#include <precast/host/rotary.hpp>
-#include <precast/host/sum_of_rows.hpp>
+#include <precast/host/gather/embedding_gradient.hpp>
+#include <precast/host/loss/loss_gradient.hpp>
+#include <precast/host/norm/norm_gradient.hpp>
+#include <precast/host/pointwise/dropout.hpp>
+#include <precast/host/pointwise/pointwise_gradient.hpp>
+#include <precast/host/position/rotary.hpp>
+#include <precast/host/reduction/sum_of_rows.hpp>
 #include <precast/policy/op_table.hpp>
 
 using namespace precast;

@@ -20,11 +20,11 @@
 #include <precast/cuda/pointwise/map_values.hpp>
 #include <precast/cuda/position/rotary.hpp>
 #include <precast/cuda/softmax/softmax.hpp>
-#include <precast/host/gather.hpp>
-#include <precast/host/group_norm.hpp>
-#include <precast/host/norm.hpp>
-#include <precast/host/rotary.hpp>
-#include <precast/host/softmax.hpp>
+#include <precast/host/gather/gather.hpp>
+#include <precast/host/norm/group_norm.hpp>
+#include <precast/host/norm/norm.hpp>
+#include <precast/host/position/rotary.hpp>
+#include <precast/host/softmax/softmax.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/tensor/indices.hpp>
 

@@ -15,8 +15,8 @@
 #include <precast/cuda/loss/cross_entropy.hpp>
 #include <precast/cuda/loss/mean_squared_error.hpp>
 #include <precast/cuda/reduction/reduce_values.hpp>
-#include <precast/host/loss.hpp>
-#include <precast/host/reduction.hpp>
+#include <precast/host/loss/loss.hpp>
+#include <precast/host/reduction/reduction.hpp>
 #include <precast/policy/op_table.hpp>
 
 using namespace precast;

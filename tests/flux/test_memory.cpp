@@ -13,7 +13,7 @@
 #include <support/golden_requests.hpp>
 #include <support/random_model.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 

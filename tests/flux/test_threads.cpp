@@ -11,7 +11,7 @@
 #include <support/golden_requests.hpp>
 #include <support/random_model.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 
 using namespace precast;
 using namespace precast::testing;

@@ -7,7 +7,7 @@
 #include <support/random_bytes.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/host/block_decoding.hpp>
+#include <precast/host/blocks/block_decoding.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 

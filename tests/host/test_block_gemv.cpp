@@ -14,7 +14,7 @@
 #include <support/random_bytes.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/host/block_dots.hpp>
+#include <precast/host/blocks/block_dots.hpp>
 #include <precast/memory/memory.hpp>
 
 using namespace precast;

@@ -10,8 +10,8 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/host/convert.hpp>
-#include <precast/host/convert_values.hpp>
+#include <precast/host/pointwise/convert_values.hpp>
+#include <precast/host/rows/convert.hpp>
 #include <precast/tensor/tensor.hpp>
 
 using namespace precast;

@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
-#include <precast/host/decode_blocks.hpp>
+#include <precast/host/blocks/decode_blocks.hpp>
 
 using namespace precast;
 

@@ -6,8 +6,8 @@
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 
-#include <precast/host/packed_weight.hpp>
-#include <precast/host/skinny_gemm.hpp>
+#include <precast/host/matmul/packed_weight.hpp>
+#include <precast/host/matmul/skinny_gemm.hpp>
 
 using namespace precast;
 using namespace precast::testing;

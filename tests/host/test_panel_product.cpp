@@ -5,9 +5,9 @@
 #include <catch2/catch.hpp>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/onednn.hpp>
-#include <precast/host/packed_weight.hpp>
-#include <precast/host/panel_product.hpp>
+#include <precast/host/matmul/packed_weight.hpp>
+#include <precast/host/matmul/panel_product.hpp>
+#include <precast/host/onednn/onednn.hpp>
 
 using namespace precast;
 

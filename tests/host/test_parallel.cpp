@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>

@@ -9,7 +9,7 @@
 #include <support/products.hpp>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/product_gradient.hpp>
+#include <precast/host/matmul/product_gradient.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/policy/policy.hpp>

@@ -10,8 +10,8 @@
 
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/attention_tiles.hpp>
-#include <precast/host/rounded_sums.hpp>
+#include <precast/host/attention/attention_tiles.hpp>
+#include <precast/host/matmul/rounded_sums.hpp>
 
 using namespace precast;
 

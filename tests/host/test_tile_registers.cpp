@@ -8,8 +8,8 @@
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 
-#include <precast/host/tile_registers.hpp>
-#include <precast/host/tiled_operands.hpp>
+#include <precast/host/matmul/tiled_operands.hpp>
+#include <precast/host/simd/tile_registers.hpp>
 
 using namespace precast;
 using namespace precast::testing;

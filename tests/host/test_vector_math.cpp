@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <support/special_values.hpp>
 
-#include <precast/host/activate_row.hpp>
+#include <precast/host/rows/activate_row.hpp>
 #include <precast/problem/math.hpp>
 
 using namespace precast;

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/host/lanes.hpp>
+#include <precast/host/simd/lanes.hpp>
 
 namespace {
 

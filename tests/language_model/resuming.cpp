@@ -9,7 +9,7 @@
 #include <language_model/golden_batches.hpp>
 #include <support/temporary_folder.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 
 namespace precast::language_model {
 

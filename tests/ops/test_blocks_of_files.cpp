@@ -15,8 +15,8 @@
 #include <support/block_source.hpp>
 #include <support/products.hpp>
 
-#include <precast/host/block_dots.hpp>
-#include <precast/host/skinny_gemm.hpp>
+#include <precast/host/blocks/block_dots.hpp>
+#include <precast/host/matmul/skinny_gemm.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/ops/linear_input_gradient.hpp>
 #include <precast/policy/policy.hpp>

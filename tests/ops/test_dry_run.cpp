@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 #include <support/policies.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/ops/attention_gradient.hpp>

@@ -14,9 +14,9 @@
 #include <support/arrays.hpp>
 #include <support/products.hpp>
 
-#include <precast/host/block_dots.hpp>
-#include <precast/host/convert.hpp>
-#include <precast/host/skinny_gemm.hpp>
+#include <precast/host/blocks/block_dots.hpp>
+#include <precast/host/matmul/skinny_gemm.hpp>
+#include <precast/host/rows/convert.hpp>
 #include <precast/nn/linear.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/policy/policy.hpp>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <precast/error.hpp>
-#include <precast/host/block_decoding.hpp>
+#include <precast/host/blocks/block_decoding.hpp>
 #include <precast/nn/parameters.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>

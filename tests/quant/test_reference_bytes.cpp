@@ -14,7 +14,7 @@
 #include <support/golden.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/encode.hpp>
 
 using namespace precast;

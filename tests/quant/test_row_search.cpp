@@ -15,7 +15,7 @@
 #include <quant/generated_values.hpp>
 
 #include <precast/dtype/decode_run.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/scaled_rows.hpp>
 
 namespace row_search {

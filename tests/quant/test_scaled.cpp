@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 #include <quant/generated_values.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/scaled.hpp>
 
 using namespace precast;

@@ -18,8 +18,8 @@
 #include <support/golden.hpp>
 
 #include <precast/dtype/decode_run.hpp>
-#include <precast/host/block_decoding.hpp>
-#include <precast/host/convert.hpp>
+#include <precast/host/blocks/block_decoding.hpp>
+#include <precast/host/rows/convert.hpp>
 #include <precast/quant/scaled_rows.hpp>
 
 using namespace precast;

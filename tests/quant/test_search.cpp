@@ -15,7 +15,7 @@
 #include <quant/generated_values.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/by_name.hpp>
 #include <precast/quant/encode.hpp>
 

@@ -13,7 +13,7 @@
 #include <support/stable_diffusion_requests.hpp>
 #include <support/temporary_folder.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/watch/trace.hpp>
 
 using namespace precast;

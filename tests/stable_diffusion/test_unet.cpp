@@ -18,7 +18,7 @@
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/watch/trace.hpp>
 

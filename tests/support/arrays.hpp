@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/memory/memory.hpp>
 

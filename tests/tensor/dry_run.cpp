@@ -9,7 +9,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/memory/address_sanitizer.hpp>
 #include <precast/memory/block_cache.hpp>
 #include <precast/memory/dry_run.hpp>

@@ -12,7 +12,7 @@
 #include <catch2/catch.hpp>
 #include <support/golden.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/train/adamw.hpp>
 #include <precast/train/clip.hpp>

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/policy/presets.hpp>

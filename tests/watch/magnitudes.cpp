@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/extremes.hpp>
+#include <precast/host/reduction/extremes.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/magnitudes.hpp>
 

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/attention/attention_gradient.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/attention_gradient.hpp>
+#include <precast/host/attention/attention_gradient.hpp>
 #endif

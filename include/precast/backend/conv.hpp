@@ -6,11 +6,11 @@
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/matmul/packed_weight.hpp>
 #else
-#include <precast/host/packed_weight.hpp>
+#include <precast/host/matmul/packed_weight.hpp>
 #endif
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/conv/conv.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/conv.hpp>
+#include <precast/host/conv/conv.hpp>
 #endif

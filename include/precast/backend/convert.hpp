@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/pointwise/convert_values.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/convert_values.hpp>
+#include <precast/host/pointwise/convert_values.hpp>
 #endif

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/pointwise/dropout.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/dropout.hpp>
+#include <precast/host/pointwise/dropout.hpp>
 #endif

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/gather/embedding_gradient.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/embedding_gradient.hpp>
+#include <precast/host/gather/embedding_gradient.hpp>
 #endif

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/reduction/exponent_histogram.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/exponent_histogram.hpp>
+#include <precast/host/reduction/exponent_histogram.hpp>
 #endif

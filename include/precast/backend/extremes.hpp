@@ -11,5 +11,5 @@
 #include <precast/cuda/reduction/extremes_by_cub.hpp>
 #endif
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/extremes.hpp>
+#include <precast/host/reduction/extremes.hpp>
 #endif

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/attention/flash_attention.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/flash_attention.hpp>
+#include <precast/host/attention/flash_attention.hpp>
 #endif

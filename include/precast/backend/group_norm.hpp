@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/norm/group_norm.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/group_norm.hpp>
+#include <precast/host/norm/group_norm.hpp>
 #endif

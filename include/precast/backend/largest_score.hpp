@@ -7,5 +7,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/attention/largest_score.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/plain_attention.hpp>
+#include <precast/host/attention/plain_attention.hpp>
 #endif

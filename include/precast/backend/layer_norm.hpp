@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/norm/layer_norm.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/norm.hpp>
+#include <precast/host/norm/norm.hpp>
 #endif

@@ -7,5 +7,5 @@
 #include <precast/cuda/loss/cross_entropy.hpp>
 #include <precast/cuda/loss/mean_squared_error.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/loss.hpp>
+#include <precast/host/loss/loss.hpp>
 #endif

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/loss/cross_entropy_gradient.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/loss_gradient.hpp>
+#include <precast/host/loss/loss_gradient.hpp>
 #endif

@@ -6,16 +6,16 @@
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/matmul/packed_weight.hpp>
 #else
-#include <precast/host/block_weight.hpp>
-#include <precast/host/packed_weight.hpp>
+#include <precast/host/matmul/block_weight.hpp>
+#include <precast/host/matmul/packed_weight.hpp>
 #endif
 
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/matmul/matmul.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/block_decoding.hpp>
-#include <precast/host/block_dots.hpp>
-#include <precast/host/matmul.hpp>
-#include <precast/host/transpose.hpp>
+#include <precast/host/blocks/block_decoding.hpp>
+#include <precast/host/blocks/block_dots.hpp>
+#include <precast/host/matmul/matmul.hpp>
+#include <precast/host/rows/transpose.hpp>
 #endif

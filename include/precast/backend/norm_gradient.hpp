@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/norm/norm_gradient.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/norm_gradient.hpp>
+#include <precast/host/norm/norm_gradient.hpp>
 #endif

@@ -8,5 +8,5 @@
 #include <precast/cuda/optimiser/gradient_sums.hpp>
 #include <precast/cuda/optimiser/values.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/optimiser.hpp>
+#include <precast/host/optimiser/optimiser.hpp>
 #endif

@@ -7,5 +7,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/pointwise/map_values.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/row_map.hpp>
+#include <precast/host/pointwise/row_map.hpp>
 #endif

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/pointwise/gated_product_gradient.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/pointwise_gradient.hpp>
+#include <precast/host/pointwise/pointwise_gradient.hpp>
 #endif

@@ -7,6 +7,6 @@
 #include <precast/cuda/matmul/product_gradient.hpp>
 #include <precast/cuda/reduction/sum_of_rows.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/product_gradient.hpp>
-#include <precast/host/sum_of_rows.hpp>
+#include <precast/host/matmul/product_gradient.hpp>
+#include <precast/host/reduction/sum_of_rows.hpp>
 #endif

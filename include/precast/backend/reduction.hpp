@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/reduction/reduce_values.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/reduction.hpp>
+#include <precast/host/reduction/reduction.hpp>
 #endif

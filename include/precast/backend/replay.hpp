@@ -6,5 +6,5 @@
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/runtime/replay.hpp>
 #else
-#include <precast/host/replay.hpp>
+#include <precast/host/runtime/replay.hpp>
 #endif

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/position/rotary.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/rotary.hpp>
+#include <precast/host/position/rotary.hpp>
 #endif

@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/softmax/softmax.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/softmax.hpp>
+#include <precast/host/softmax/softmax.hpp>
 #endif

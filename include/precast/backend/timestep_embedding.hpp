@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/position/timestep_embedding.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/timestep_embedding.hpp>
+#include <precast/host/position/timestep_embedding.hpp>
 #endif

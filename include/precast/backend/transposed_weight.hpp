@@ -6,5 +6,5 @@
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/matmul/transposed_weight.hpp>
 #else
-#include <precast/host/transposed_weight.hpp>
+#include <precast/host/matmul/transposed_weight.hpp>
 #endif

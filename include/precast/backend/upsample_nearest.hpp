@@ -6,5 +6,5 @@
 #if PRECAST_HOLDS_KERNELS && PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/gather/upsample_nearest.hpp>
 #elif PRECAST_HOLDS_KERNELS
-#include <precast/host/gather.hpp>
+#include <precast/host/gather/gather.hpp>
 #endif

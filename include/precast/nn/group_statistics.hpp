@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <precast/backend.hpp>
-#include <precast/host/moments.hpp>
+#include <precast/host/rows/moments.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/group_norm_with.hpp>
 #include <precast/problem/group_moments.hpp>

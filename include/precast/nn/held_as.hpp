@@ -12,7 +12,7 @@
 #include <precast/backend.hpp>
 #include <precast/backend/matmul.hpp>
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/for_each_chunk.hpp>
+#include <precast/host/runtime/for_each_chunk.hpp>
 #include <precast/nn/parameters.hpp>
 
 namespace precast::nn {

@@ -15,11 +15,11 @@
 #include <precast/backend.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
-#include <precast/host/convert.hpp>
-#include <precast/host/decode_blocks.hpp>
-#include <precast/host/for_each_chunk.hpp>
-#include <precast/host/parallel.hpp>
-#include <precast/host/scalar_reader.hpp>
+#include <precast/host/blocks/decode_blocks.hpp>
+#include <precast/host/rows/convert.hpp>
+#include <precast/host/rows/scalar_reader.hpp>
+#include <precast/host/runtime/for_each_chunk.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/nn/without_padding.hpp>
 #include <precast/tensor/arrived.hpp>

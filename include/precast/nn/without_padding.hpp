@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <precast/backend.hpp>
-#include <precast/host/decode_blocks.hpp>
+#include <precast/host/blocks/decode_blocks.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/nn/parameter_source.hpp>
 #include <precast/tensor/rounded_up.hpp>

@@ -9,7 +9,7 @@
 
 #include <precast/backend.hpp>
 #include <precast/backend/matmul.hpp>
-#include <precast/host/block_decoder.hpp>
+#include <precast/host/blocks/block_decoder.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>

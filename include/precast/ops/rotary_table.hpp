@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <precast/backend.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/rotation.hpp>
 #include <precast/tensor/arrived.hpp>

@@ -13,8 +13,8 @@
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/error.hpp>
-#include <precast/host/decode_blocks.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/blocks/decode_blocks.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/encode.hpp>
 
 namespace precast::quant {

@@ -12,7 +12,7 @@
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/error.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/check_importance.hpp>
 #include <precast/quant/encode_options.hpp>
 #include <precast/quant/finite.hpp>

@@ -14,7 +14,7 @@
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/float_format.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/scaled_code.hpp>
 #include <precast/quant/search_trials.hpp>
 

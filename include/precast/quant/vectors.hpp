@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/vector_register.hpp>
+#include <precast/host/simd/vector_register.hpp>
 #include <precast/quant/exact_arithmetic.hpp>
 #include <precast/quant/rounding.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
-#include <precast/host/optimiser_values.hpp>
+#include <precast/host/optimiser/optimiser_values.hpp>
 #include <precast/problem/adamw_step.hpp>
 
 namespace precast::train {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/optimiser_values.hpp>
+#include <precast/host/optimiser/optimiser_values.hpp>
 
 namespace precast::train {
 

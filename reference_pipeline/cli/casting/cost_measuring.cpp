@@ -27,7 +27,7 @@
 #include <families/registry.hpp>
 #include <process/memory.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/content_hash.hpp>
 #include <precast/io/counted.hpp>

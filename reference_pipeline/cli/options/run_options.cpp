@@ -11,7 +11,7 @@
 #include <families/registry.hpp>
 #include <sampling/scheduler_config.hpp>
 
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/io/joined.hpp>
 
 namespace precast::cli {

@@ -21,8 +21,8 @@
 #include <cluster/measure_link.hpp>
 #include <unistd.h>
 
-#include <precast/host/default_threads.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/default_threads.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/io/counted.hpp>
 
 namespace precast::cli {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include <precast/cluster/step_probe.hpp>
-#include <precast/host/parallel.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/message.hpp>

@@ -1,0 +1,62 @@
+// BlockGemv: GEMV and skinny GEMM with a weight in blocks, whose format is known at run time alone. Codes
+// are multiplied as they lie, and each sum of a few products by the scale of their group; or values are, as
+// they are decoded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include <precast/dtype/dtype.hpp>
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/blocks/block_decoder.hpp>
+#include <precast/host/onednn/onednn.hpp>
+
+namespace precast::host {
+
+/// Whether every code, an integer from -128 to 127, is an operand as it is.
+template <ScalarDtype Operand>
+inline constexpr bool codes_are_operands = dtype_traits<Operand>::format.mantissa_bits >= 7 &&
+                                           dtype_traits<Operand>::format.max() >= 128;
+
+/// The functions of one format, for x in T; none where a format has no such product.
+template <OneDnnOperand T>
+struct BlockGemv {
+  /// Bytes of one row of x in the order of its codes.
+  using RowBytes = std::int64_t (*)(std::int64_t columns);
+  /// Brings a row of x into that order.
+  using Arrange = void (*)(std::span<const T> x, std::byte* to);
+  /// sums[row * stride + feature] = x[row] . weight[feature], of 1, 2 or 4 arranged rows, which lie
+  /// row_bytes(columns) apart.
+  using Multiply = void (*)(const BlockRows& weight, std::int64_t features, std::int64_t columns,
+                            const std::byte* x, std::int64_t rows, f32* sums, std::int64_t stride);
+
+  RowBytes row_bytes = nullptr;
+  Arrange arrange = nullptr;
+  Multiply multiply = nullptr;
+};
+
+namespace detail {
+
+/// How many bytes of blocks are asked for before they are read: far enough for memory, near enough for the
+/// nearest cache.
+inline constexpr std::int64_t block_bytes_ahead = 3072;
+
+/// Calls `multiply` with the number of arranged rows as a constant.
+template <class Multiply>
+void with_arranged_rows(std::int64_t rows, const Multiply& multiply) {
+  if (rows == 1) return multiply(std::integral_constant<int, 1>{});
+  if (rows == 2) return multiply(std::integral_constant<int, 2>{});
+  multiply(std::integral_constant<int, 4>{});
+}
+
+}  // namespace detail
+
+/// The functions of the format of that name. Defined in host/blocks/block_dots.hpp; the pipeline links one
+/// unit for each T (kernels/).
+template <OneDnnOperand T>
+BlockGemv<T> block_gemv_for(std::string_view format);
+
+}  // namespace precast::host

@@ -1,0 +1,122 @@
+// x W^T + b on the host.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/blocks/block_gemv.hpp>
+#include <precast/host/matmul/count_inputs.hpp>
+#include <precast/host/matmul/operands.hpp>
+#include <precast/host/matmul/packed_weight.hpp>
+#include <precast/host/matmul/panel_product.hpp>
+#include <precast/host/matmul/skinny_gemm.hpp>
+#include <precast/host/matmul/tiled_operands.hpp>
+#include <precast/host/onednn/onednn.hpp>
+#include <precast/host/runtime/parallel.hpp>
+#include <precast/host/simd/tile_registers.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
+
+namespace precast::host {
+
+namespace detail {
+
+template <class Types, OneDnnOperand Multiplied, class X>
+void blocked_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                    const Epilogue& epilogue, HostView<typename Types::result> out) {
+  const PanelProduct<Types, Multiplied> product(weight, epilogue, x.rows());
+  const auto multiply = [&](const auto& first_row_at) {
+    const std::int64_t panels = product.panels();
+    parallel_for(product.blocks() * panels, [&](std::int64_t task) {
+      const std::int64_t block = task / panels;
+      product.run(block, task % panels, first_row_at(product.first_row(block)), out);
+    });
+  };
+  using Operand = typename Types::operand;
+  if constexpr (fits_tile_registers<Multiplied>)
+    if (multiplies_in_tiles<Types>()) {
+      const TiledOperands<Operand, Types::saturate, X> operands(x);
+      return multiply([&](std::int64_t row) { return operands.from_row(row); });
+    }
+  const Operands<Operand, Types::saturate, Multiplied, X> operands(x);
+  multiply([&](std::int64_t row) { return operands.view().row(row).data(); });
+}
+
+/// How few rows are multiplied with the blocks of a weight as they lie; without a function where they are
+/// not.
+template <class Types, OneDnnOperand Multiplied>
+BlockGemv<Multiplied> block_gemv_of(const PackedWeight<typename Types::storage>& weight) {
+  if constexpr (codes_are_operands<typename Types::operand>)
+    if (weight.decoder()) return block_gemv_for<Multiplied>(weight.decoder()->format.name);
+  return {};
+}
+
+/// skinny_matmul with a weight in blocks as they lie.
+template <class Types, OneDnnOperand Multiplied>
+void block_matmul(HostView<const Multiplied> x, const BlockGemv<Multiplied>& gemv,
+                  const PackedWeight<typename Types::storage>& weight, const Epilogue& epilogue,
+                  HostView<typename Types::result> out) {
+  // Rows of zeros, too, where there are three.
+  const std::int64_t rows = x.rows() == 3 ? 4 : x.rows(), row_bytes = gemv.row_bytes(weight.columns());
+  Buffer arranged(static_cast<std::size_t>(rows * row_bytes));
+  parallel_for(rows, [&](std::int64_t r) {
+    std::byte* const to = arranged.data() + r * row_bytes;
+    if (r < x.rows())
+      gemv.arrange(x.row(r), to);
+    else
+      std::fill_n(to, row_bytes, std::byte{});
+  });
+  parallel_for(weight.panels(), [&](std::int64_t panel) {
+    const std::int64_t first = panel * widest_panel,
+                       count = std::min(widest_panel, weight.features() - first);
+    alignas(64) f32 tile[most_skinny_rows * widest_panel];
+    gemv.multiply(weight.rows().from_row(first), count, weight.columns(), arranged.data(), rows, tile,
+                  weight.panel_width());
+    store_tile<Types>(tile, weight.panel_width(), first, epilogue,
+                      out.rows_between(0, out.rows()).columns_between(first, count));
+  });
+}
+
+template <class Types, OneDnnOperand Multiplied, class X>
+void skinny_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                   const Epilogue& epilogue, HostView<typename Types::result> out) {
+  const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
+  if constexpr (ScalarDtype<typename Types::storage>)
+    if (const auto gemv = block_gemv_of<Types, Multiplied>(weight); gemv.multiply)
+      return block_matmul<Types, Multiplied>(operands.view(), gemv, weight, epilogue, out);
+  parallel_for(weight.panels(), [&](std::int64_t panel) {
+    const std::int64_t first = panel * widest_panel,
+                       count = std::min(widest_panel, weight.features() - first);
+    alignas(64) f32 tile[most_skinny_rows * widest_panel];
+    skinny_gemm<typename Types::operand, Types::saturate>(operands.view(), weight, panel, tile);
+    store_tile<Types>(tile, weight.panel_width(), first, epilogue,
+                      out.rows_between(0, out.rows()).columns_between(first, count));
+  });
+}
+
+}  // namespace detail
+
+/// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
+/// rounded to Types::operand (but for codes of blocks, which few rows take as they are), products are summed
+/// in Types::accumulate, and results are rounded to Types::result once. Shapes must fit; ops check them.
+template <class Types, class X>
+void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
+                       const Epilogue& epilogue, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  if (out.elements() == 0) return;
+  count_inputs(x);
+  if constexpr (std::is_same_v<typename Types::accumulate, f32>)
+    if (out.rows() <= most_skinny_rows) {
+      if constexpr (skinny_in_pairs<Types>)
+        if (weight.columns_at_once() == 2)
+          return detail::skinny_matmul<Types, bf16>(x, weight, epilogue, out);
+      return detail::skinny_matmul<Types, f32>(x, weight, epilogue, out);
+    }
+  in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
+    detail::blocked_matmul<Types, Multiplied>(x, weight, epilogue, out);
+  });
+}
+
+}  // namespace precast::host

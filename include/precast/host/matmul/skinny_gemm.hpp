@@ -1,0 +1,110 @@
+// Skinny GEMM: products of a few rows of x, memory-bound: as fast as the weight can be read, each value of it
+// once.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/host/matmul/block_weight.hpp>
+#include <precast/host/matmul/operands.hpp>
+#include <precast/host/matmul/packed_weight.hpp>
+#include <precast/host/onednn/onednn.hpp>
+#include <precast/host/simd/lanes.hpp>
+#include <precast/tensor/view.hpp>
+
+namespace precast::host {
+
+namespace detail {
+
+/// sums[row][feature] += the products of Rows rows of x with Vectors vectors of features, over `count`
+/// columns. Weights are [count][width] in f32, [count / 2][width][2] in bf16, whose count is even.
+template <int Rows, int Vectors, OneDnnOperand T>
+void add_columns(const T* x, std::int64_t x_stride, const T* weights, std::int64_t width, std::int64_t count,
+                 f32* sums) {
+  constexpr std::int64_t step = std::is_same_v<T, bf16> ? 2 : 1;
+  Lanes partial[Rows][Vectors];
+  for (auto& row : partial)
+    for (Lanes& sum : row) sum = Lanes::zero();
+  for (std::int64_t k = 0; k < count; k += step, weights += step * width)
+    for (int v = 0; v < Vectors; ++v)
+      if constexpr (step == 2) {
+        for (int r = 0; r < Rows; ++r)
+          partial[r][v] =
+              plus_pair_product(partial[r][v], x + r * x_stride + k, weights + v * Lanes::width * step);
+      } else {
+        const Lanes weight = Lanes::load(weights + v * Lanes::width);
+        for (int r = 0; r < Rows; ++r)
+          partial[r][v] = partial[r][v].plus_product(Lanes::broadcast(x[r * x_stride + k]), weight);
+      }
+  for (int r = 0; r < Rows; ++r)
+    for (int v = 0; v < Vectors; ++v) {
+      f32* const sum = sums + r * width + v * Lanes::width;
+      (Lanes::load(sum) + partial[r][v]).store(sum);
+    }
+}
+
+}  // namespace detail
+
+/// The most rows that `skinny_gemm` takes.
+inline constexpr std::int64_t most_skinny_rows = 4;
+
+/// Whether the few rows may meet a weight pair of bf16 by pair, as it lies; else they do in f32.
+template <class Types>
+inline constexpr bool skinny_in_pairs =
+    std::conjunction_v<std::bool_constant<has_bf16_products>, std::is_same<typename Types::operand, bf16>,
+                       std::is_same<typename Types::storage, bf16>>;
+
+/// sums[row][feature] = x[row] . weight[feature] for every row of x, of operands, and the features of a
+/// panel. x is f32, or bf16 where skinny_in_pairs().
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, Dtype Storage>
+void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weight, std::int64_t panel,
+                 f32* sums) {
+  // Columns whose weights, in f32, stay in the nearest cache. Their sums are added to those before: that errs
+  // less than one long chain.
+  constexpr std::int64_t chunk = 64;
+  // Columns of blocks that are decoded together: a block of the largest formats.
+  constexpr std::int64_t decoded_at_once = 4 * chunk;
+  constexpr bool in_place = are_operands<Operand, Multiplied, Storage>;
+  const bool in_blocks = BlockDtype<Storage> || weight.decoder();
+  const bool as_it_lies = in_place && weight.in_storage();
+  alignas(64) Multiplied widened[decoded_at_once * widest_panel];
+  alignas(64) Multiplied rows[most_skinny_rows * chunk];
+  const std::int64_t width = weight.panel_width();
+  std::fill_n(sums, x.rows() * width, 0.0f);
+  for (std::int64_t first = 0; first < weight.columns(); first += chunk) {
+    const std::int64_t count = std::min(chunk, weight.columns() - first);
+    // With zeros after the last column, for it may be the first of a pair.
+    std::fill_n(rows, x.rows() * chunk, Multiplied{});
+    for (std::int64_t r = 0; r < x.rows(); ++r) std::copy_n(x.row(r).data() + first, count, rows + r * chunk);
+    const Multiplied* columns = widened;
+    const std::int64_t left = weight.padded_columns() - first;
+    if (in_blocks) {
+      if (first % decoded_at_once == 0)
+        decoded_columns<Operand, Saturates>(weight, panel, first, std::min(decoded_at_once, left), widened);
+      columns = widened + first % decoded_at_once * width;
+    } else if (as_it_lies) {
+      if constexpr (in_place) columns = weight.panel(panel) + first * width;
+    } else if constexpr (ScalarDtype<Storage>) {
+      operand_columns<Operand, Saturates>(weight, panel, first, std::min(chunk, left), widened);
+    }
+    const auto add = [&]<int Rows>(std::integral_constant<int, Rows>, std::int64_t row) {
+      constexpr std::int64_t step = std::is_same_v<Multiplied, bf16> ? 2 : 1;
+      const Multiplied* const from = rows + row * chunk;
+      f32* const to = sums + row * width;
+      constexpr int most = Lanes::columns_at_once;
+      std::int64_t f = 0;
+      for (; f + most * Lanes::width <= width; f += most * Lanes::width)
+        detail::add_columns<Rows, most>(from, chunk, columns + f * step, width, count, to + f);
+      for (; f < width; f += Lanes::width)
+        detail::add_columns<Rows, 1>(from, chunk, columns + f * step, width, count, to + f);
+    };
+    std::int64_t row = 0;
+    for (; row + 4 <= x.rows(); row += 4) add(std::integral_constant<int, 4>{}, row);
+    for (; row + 2 <= x.rows(); row += 2) add(std::integral_constant<int, 2>{}, row);
+    for (; row < x.rows(); ++row) add(std::integral_constant<int, 1>{}, row);
+  }
+}
+
+}  // namespace precast::host

@@ -1,0 +1,41 @@
+// The kernel of timestep embeddings.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <precast/host/rows/convert.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/problem/position_kernels.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
+
+namespace precast::host {
+
+/// Cosines and sines of each time by falling frequencies.
+template <class Types>
+void timestep_embedding(HostView<const f32> times, const TimestepWaves& waves,
+                        HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
+  const std::int64_t half = out.columns() / 2;
+  const std::int64_t cosines = waves.cosines_first ? 0 : half, sines = half - cosines;
+  std::vector<f32> row(static_cast<std::size_t>(out.columns()));
+  for (std::int64_t t = 0; t < times.elements(); ++t) {
+    const f32 time = times.row(t / times.columns())[static_cast<std::size_t>(t % times.columns())];
+    for (std::int64_t i = 0; i < half; ++i) {
+      // Each step is rounded to f32, as in the reference: at t = 1000 the angle feels every one of them.
+      const f32 exponent = static_cast<f32>(-std::log(10000.0)) * static_cast<f32>(i) /
+                           static_cast<f32>(half - waves.frequency_shift);
+      const f32 angle = time * static_cast<f32>(std::exp(static_cast<double>(exponent)));
+      row[static_cast<std::size_t>(cosines + i)] = static_cast<f32>(std::cos(static_cast<double>(angle)));
+      row[static_cast<std::size_t>(sines + i)] = static_cast<f32>(std::sin(static_cast<double>(angle)));
+    }
+    if (out.columns() % 2 != 0) row.back() = 0;
+    store_row<Types::saturate>(std::span<const f32>(row), out.row(t));
+  }
+}
+
+}  // namespace precast::host

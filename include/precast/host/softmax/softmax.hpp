@@ -1,0 +1,65 @@
+// Softmax of rows in f32.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <span>
+
+#include <precast/host/rows/for_each_row.hpp>
+#include <precast/host/rows/moments.hpp>
+#include <precast/host/rows/narrow_norm.hpp>
+#include <precast/policy/op_table.hpp>
+#include <precast/problem/math.hpp>
+#include <precast/tensor/view.hpp>
+#include <precast/watch/ran_in.hpp>
+
+namespace precast::host {
+
+/// The largest value of a row; NaN is passed over, and -inf is what an empty row has.
+inline f32 largest_of(std::span<const f32> row) {
+  constexpr std::size_t lanes = 32;
+  std::array<f32, lanes> best;
+  best.fill(-std::numeric_limits<f32>::infinity());
+  std::size_t i = 0;
+  for (; i + lanes <= row.size(); i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      best[lane] = row[i + lane] > best[lane] ? row[i + lane] : best[lane];
+  for (; i < row.size(); ++i) best[0] = row[i] > best[0] ? row[i] : best[0];
+  f32 largest = best[0];
+  for (const f32 value : best) largest = value > largest ? value : largest;
+  return largest;
+}
+
+/// e^(x - max x) / sum e^(x - max x), from `in` to `out`, which may be one. Rows with +inf or NaN give NaN;
+/// so do rows of nothing but -inf, unless `masked`: then they give zeros.
+inline void softmax_row(std::span<const f32> in, std::span<f32> out, bool masked = false) {
+  const f32 largest = largest_of(in);
+  if (masked && largest == -std::numeric_limits<f32>::infinity()) {
+    bool all_masked = true;
+    for (const f32 x : in) all_masked = all_masked && x == largest;
+    if (all_masked) {
+      for (f32& y : out) y = 0;
+      return;
+    }
+  }
+  for (std::size_t i = 0; i < in.size(); ++i) out[i] = math::exp_of_negative(in[i] - largest);
+  const f32* terms = out.data();
+  const f32 inverse =
+      1.0f / sum_of(static_cast<std::int64_t>(out.size()), [terms](std::int64_t i) { return terms[i]; });
+  for (f32& y : out) y *= inverse;
+}
+
+/// The softmax of each row.
+template <class Types, class From>
+void softmax(HostView<const From> x, HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  static_assert(takes_as_given<Types>, "softmax takes its operand as given, or widened to f32.");
+  if constexpr (is_narrow<Types>)
+    detail::narrow_softmax<Types>(x, out);
+  else
+    for_each_row<Types>(x, out, [](std::int64_t, std::span<const f32> in, std::span<f32> computed) {
+      softmax_row(in, computed);
+    });
+}
+
+}  // namespace precast::host
