@@ -70,8 +70,9 @@ TEST_CASE("every skip that a UNet's stages leave is taken once, and tensors lie 
     }
     CHECK(channels == unet.config().levels.front().channels);
     for (const auto& [name, shape] : stable_diffusion::unet_tensors(unet.config())) {
-      const auto owners = std::ranges::count_if(
-          stages, [&](const UNetStage& stage) { return name.starts_with(stage.place + '.'); });
+      const auto owners = std::ranges::count_if(stages, [&, &tensor = name](const UNetStage& stage) {
+        return tensor.starts_with(stage.place + '.');
+      });
       const bool at_an_end = name.starts_with("conv_") || name.starts_with("time_embedding.") ||
                              name.starts_with("add_embedding.");
       INFO(name);
