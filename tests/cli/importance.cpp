@@ -151,7 +151,8 @@ TEST_CASE("record --importance of Stable Diffusion counts the linear layers of i
                              "q4_0,fp8_e4m3", "--output", (scratch.path() / "cost.json").string(), "--json"});
   INFO(measured.err);
   REQUIRE(measured.code == 0);
-  for (const auto& layer : measured.json()["layers"]) {
+  const auto costs = measured.json();
+  for (const auto& layer : costs["layers"]) {
     INFO(layer["name"]);
     CHECK(layer["types"]["q4_0"].contains("estimate"));
     CHECK_FALSE(layer["types"]["fp8_e4m3"].contains("estimate"));

@@ -47,7 +47,7 @@ TEST_CASE("where making an object fails, the next that asks makes it") {
             .number == 3);
 }
 
-TEST_CASE("the child of a fork makes an object that another thread was making") {
+TEST_CASE("the child of a fork makes an object that another thread was making", "[fork]") {
   static std::atomic<Object*> object{nullptr};
   std::atomic<bool> making{false}, may_go_on{false};
   std::thread other([&] {

@@ -210,7 +210,7 @@ TEST_CASE("a library that calls exit on a worker ends the program, and does not 
 }
 
 TEST_CASE("the child of a fork runs none of another thread's tasks, and takes memory that it was taking",
-          "[parallel]") {
+          "[parallel][fork]") {
   const WithThreads scope(4);
   const pid_t parent = ::getpid();
   std::atomic<bool> ended = false;
@@ -250,7 +250,8 @@ TEST_CASE("the child of a fork runs none of another thread's tasks, and takes me
   CHECK(right == forks);
 }
 
-TEST_CASE("the child of a fork multiplies while another thread of its parent was making code", "[parallel]") {
+TEST_CASE("the child of a fork multiplies while another thread of its parent was making code",
+          "[parallel][fork]") {
   using P = Policy<Storage<f32>>;
   const auto multiply = [](std::int64_t rows, std::int64_t features) {
     const HostTensor<f32> x(Shape{rows, 64}, std::vector<f32>(static_cast<std::size_t>(rows) * 64, 1.0f));
@@ -281,7 +282,7 @@ TEST_CASE("the child of a fork multiplies while another thread of its parent was
   CHECK(right == forks);
 }
 
-TEST_CASE("the child of a fork has no workers: it starts others, and ends", "[parallel]") {
+TEST_CASE("the child of a fork has no workers: it starts others, and ends", "[parallel][fork]") {
   const WithThreads scope(4);
   const auto all_tasks = [] {
     std::atomic<int> done{0};
