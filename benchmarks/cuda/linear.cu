@@ -1,5 +1,5 @@
-// Linear layers of Flux: as policies have them multiplied (cuBLASLt's from a few rows on), and by our own
-// tiled kernel.
+// Linear layers of Flux, and one of GPT-2's vocabulary: as policies have them multiplied (cuBLASLt's from a
+// few rows on), and by our own tiled kernel.
 //
 // Floor: the operations over the rate of cuBLASLt's largest product in the operand dtype. One row multiplies
 // nothing: there the floor is the rate of a copy, of which the weight's bytes are read alone.

@@ -28,8 +28,9 @@ struct Sizes {
   std::int64_t head_width = 128;
   std::int64_t picture = 1024, channels = 128, groups = 32;  ///< of the autoencoder's last group norm
   std::vector<std::int64_t> attention_tokens{768, 1536, 4608};
+  /// The last is of GPT-2's vocabulary, whose rows are no multiples of 16 bytes.
   LinearShapes layers{{4608, 3072, 3072},  {4608, 3072, 9216},  {4608, 3072, 12288}, {4608, 3072, 18432},
-                      {4608, 12288, 3072}, {4608, 15360, 3072}, {1, 3072, 18432}};
+                      {4608, 12288, 3072}, {4608, 15360, 3072}, {1, 3072, 18432},    {1024, 768, 50257}};
   LinearShapes tiled_layers{{4608, 3072, 3072}, {4608, 3072, 12288}};
   LinearShape largest_product{8192, 8192, 8192};
   std::vector<Tokens> block_tokens{{512, 1024}, {512, 4096}};
@@ -59,7 +60,7 @@ struct Sizes {
     sizes.copied_rows = 4;
     sizes.picture = 4;
     sizes.attention_tokens = {5, 20};
-    sizes.layers = {{12, 128, 256}, {1, 128, 384}};
+    sizes.layers = {{12, 128, 256}, {1, 128, 384}, {12, 128, 97}};
     sizes.tiled_layers = {{12, 128, 256}};
     sizes.largest_product = {16, 24, 32};
     sizes.block_tokens = {{3, 9}};

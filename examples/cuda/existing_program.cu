@@ -124,7 +124,10 @@ void attend(const Value* q, const Value* k, const Value* v, Value* out, Stream s
   using namespace precast;
   using precast::interop::heads_at;
   using P = Policy<Storage<bf16>, Flash>;
-  const gpu::Context context{stream};  // and, behind it, whose memory ops take: with Flash, none
+  // Behind the stream may stand an allocator, whose memory ops take: with Flash, none. Without one it is that
+  // of CUDA's pool, which returns what is free to the system whenever a stream is waited for, unless it is
+  // told to keep it (gpu::use_device).
+  const gpu::Context context{stream};
   // One width of heads and never a bias: one kernel is compiled, where P alone would have them all.
   attention_into<P, HeadWidths<width>, WithoutBias>(
       context, heads_at<DeviceSpace>(q, {batch, queries, heads, width}),

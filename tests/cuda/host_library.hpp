@@ -2,9 +2,12 @@
 // cuBLASLt's.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <simt/stream.hpp>
@@ -14,7 +17,8 @@
 
 namespace precast::testing {
 
-/// Computes products in float64. Must outlive its use.
+/// Computes products in float64. Throws std::logic_error where it is told of another alignment than a matrix
+/// has. Must outlive its use.
 struct HostLibrary {
   std::vector<gpu::ProductRequest> multiplied;
   bool has_code = true;    ///< false: it says that it has code for nothing
@@ -25,6 +29,7 @@ struct HostLibrary {
     return {.has_code = [this](const gpu::ProductRequest&) { return has_code; },
             .multiply =
                 [this](const gpu::ProductRequest& product, gpu::Stream stream) {
+                  check_alignment(product);
                   multiplied.push_back(product);
                   if (multiplies) multiply(product, stream);
                   return multiplies;
@@ -33,6 +38,43 @@ struct HostLibrary {
   }
 
  private:
+  /// The largest power of two up to 16 on whose multiples all rows begin.
+  static std::uint32_t alignment(const void* data, std::int64_t rows, std::int64_t stride_bytes) {
+    std::uint32_t bytes = 16;
+    for (std::int64_t r = 0; r < std::min<std::int64_t>(rows, 2); ++r)
+      while ((reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>(r * stride_bytes)) % bytes)
+        bytes /= 2;
+    return bytes;
+  }
+  static std::int64_t bytes_of(gpu::LibraryDtype dtype) {
+    switch (dtype) {
+      case gpu::LibraryDtype::f32:
+      case gpu::LibraryDtype::tf32:
+        return 4;
+      case gpu::LibraryDtype::bf16:
+      case gpu::LibraryDtype::f16:
+        return 2;
+      case gpu::LibraryDtype::fp8_e4m3:
+        return 1;
+    }
+    return 0;
+  }
+  static void check_alignment(const gpu::ProductRequest& p) {
+    const auto check = [](const char* matrix, std::uint32_t told, std::uint32_t there) {
+      if (told != there)
+        throw std::logic_error(std::string("the library is told that ") + matrix + " is aligned to " +
+                               std::to_string(told) + " bytes, and it is to " + std::to_string(there));
+    };
+    const std::int64_t operand = bytes_of(p.operand), result = bytes_of(p.result);
+    check("x", p.alignment.x, alignment(p.x, p.x_transposed ? p.columns : p.rows, p.x_stride * operand));
+    check("the weight", p.alignment.weight,
+          alignment(p.weight, p.weight_transposed ? p.columns : p.features, p.weight_stride * operand));
+    check("the result", p.alignment.out, alignment(p.out, p.rows, p.out_stride * result));
+    if (p.has_residual)
+      check("the residual", p.alignment.residual, alignment(p.residual, p.rows, p.residual_stride * result));
+    if (p.has_bias) check("the bias", 16, alignment(p.bias, 1, 0));
+  }
+
   static double value(gpu::LibraryDtype dtype, const void* data, std::int64_t index) {
     switch (dtype) {
       case gpu::LibraryDtype::f32:

@@ -142,37 +142,50 @@ TEST_CASE("many rows go to the library in panels, and fewer, or what it has no c
   CHECK(kernels(many, none, &host).back() == tiled);
 }
 
-TEST_CASE("nothing is decoded for rows that the library does not take, or of no columns",
-          "[library][blocks]") {
-  HostLibrary host;
+namespace {
+
+/// The kernels of x, whose rows may lie anyhow, times a weight in blocks. Results are checked.
+std::vector<std::string> kernels_for(const HostView<const bf16>& x, std::int64_t features) {
+  const Stored stored("q8_0", features, x.columns(), 1);
+  Run<bf16, bf16> run(x.shape()[0], stored.shape);
+  auto request = run.request(stored, ActivationFunction::none);
+  request.rows = run.out.rows();  // of no columns a view has no rows
+  request.x = x.data();
+  request.x_stride = x.row_stride();
+  const simt::Session session;
+  gpu::multiply_blocks<q8_0, bf16>(request, gpu::Stream{});
+  using Types = precisions<Policy<Storage<bf16>>, Matmul>;
   const auto same = [](bf16 a, bf16 b) { return to_double(a) == to_double(b); };
+  if (x.columns() != 0)
+    CHECK(expected_products<Types>(x, stored.values, run.wide_bias).outside(run.out) == "");
+  else
+    for (std::int64_t r = 0; r < run.out.rows(); ++r)
+      CHECK(std::ranges::equal(run.out.view().row(r), run.bias.values(), same));
+  std::vector<std::string> names;
+  for (const simt::LaunchRecord& launch : session.launches()) names.push_back(launch.kernel);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("panels are multiplied with rows that begin off the multiples of 16 bytes", "[library][blocks]") {
+  HostLibrary host;
+  const gpu::LibraryScope scope(host.library());
+  const auto longer = random_tensor<bf16>({gpu::most_skinny_rows + 1, 40}, 4);
+  CHECK(kernels_for(longer.view().columns_between(1, 32), 20) == std::vector<std::string>{"decode_panel"});
+  REQUIRE(host.multiplied.size() == 1);
+  CHECK(host.multiplied[0].alignment.x == 2);
+  CHECK(host.multiplied[0].alignment.out == 8);
+}
+
+TEST_CASE("nothing is decoded for rows that lie over each other, or of no columns", "[library][blocks]") {
+  HostLibrary host;
   const gpu::LibraryScope scope(host.library());
   constexpr std::int64_t rows = gpu::most_skinny_rows + 1;
-  // x from the second value on, and results in rows of no multiple of 16 bytes.
-  for (const auto& [features, columns, first] :
-       {std::tuple<std::int64_t, std::int64_t, std::int64_t>{24, 32, 1}, {20, 32, 0}, {24, 0, 0}}) {
-    CAPTURE(features, columns, first);
-    const Stored stored("q8_0", features, columns, 1);
-    Run<bf16, bf16> run(rows, stored.shape);
-    const auto longer = random_tensor<bf16>({rows, 40}, 4);
-    const auto x = longer.view().columns_between(first, columns);
-    auto request = run.request(stored, ActivationFunction::none);
-    request.rows = rows;
-    request.x = x.data();
-    request.x_stride = x.row_stride();
-    const simt::Session session;
-    gpu::multiply_blocks<q8_0, bf16>(request, gpu::Stream{});
-    REQUIRE(session.launches().size() == 1);
-    CHECK(session.launches()[0].kernel == "block_matmul");
-    if (columns == 0) {
-      for (std::int64_t r = 0; r < rows; ++r)
-        CHECK(std::ranges::equal(run.out.view().row(r), run.bias.values(), same));
-      continue;
-    }
-    const auto expected =
-        expected_products<precisions<Policy<Storage<bf16>>, Matmul>>(x, stored.values, run.wide_bias);
-    CHECK(expected.outside(run.out) == "");
-  }
+  const auto values = random_tensor<bf16>({rows, 32}, 4);
+  for (const auto& x : {HostView<const bf16>(values.data(), Shape{rows, 32}, 8),
+                        HostView<const bf16>(values.view().columns_between(0, 0))})
+    CHECK(kernels_for(x, 24) == std::vector<std::string>{"block_matmul"});
   CHECK(host.multiplied.empty());
 }
 

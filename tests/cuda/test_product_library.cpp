@@ -11,6 +11,7 @@
 #include <cuda/product_runs.hpp>
 #include <simt/session.hpp>
 
+#include <precast/cuda/matmul/multiply_in_parts.hpp>
 #include <precast/cuda/runtime/device_copies.hpp>
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/shared_library.hpp>
@@ -57,8 +58,7 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
   for (std::size_t i = 0; i < sums.size(); ++i)
     REQUIRE(to_double(out.data()[i]) == to_double(from_double<T>(sums[i] + residual[i])));
 
-  // Ours: few rows, what the library has no epilogue for where results are narrow, rows off the multiples of
-  // 16 bytes, and what it refuses.
+  // Ours: few rows, what the library has no epilogue for where results are narrow, and what it refuses.
   const HostView<const Operand> few = x.view().rows_between(0, 8);
   REQUIRE(product<Types>(few, weight, bias).rows() == 8);
   for (const ActivationFunction activate : {ActivationFunction::gelu_erf, ActivationFunction::quick_gelu,
@@ -66,11 +66,58 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies its dtypes, with bias, gelu and
     REQUIRE(expected.outside(product<Types>(x, weight, bias, activate), activate) == "");
   const std::size_t multiplied = std::is_same_v<T, f32> ? 7 : 3;
   REQUIRE(host.multiplied.size() == multiplied);
-  const auto wide_x = random_tensor<Operand>({20, 65}, 6);
-  (void)product<Types>(HostView<const Operand>(wide_x.view().columns_between(1, 64)), weight, bias);
   host.has_code = false;
   REQUIRE(expected.outside(product<Types>(x, weight, bias)) == "");
-  REQUIRE(host.multiplied.size() == multiplied + (std::is_same_v<typename Types::operand, tf32> ? 1 : 0));
+  REQUIRE(host.multiplied.size() == multiplied);
+}
+
+TEMPLATE_TEST_CASE("cuda: the library is told of rows that begin off the multiples of 16 bytes", "[library]",
+                   Policy<Storage<f32>>, Policy<Storage<bf16>>, Policy<Storage<f16>>,
+                   (Policy<Storage<f32>, Compute<tf32>>), (Policy<Storage<bf16>, Compute<f32>>)) {
+  using Types = precisions<TestType, Matmul>;
+  using Operand = gpu::HeldDtype<typename Types::operand>;
+  using S = typename Types::storage;
+  using T = typename Types::result;
+  constexpr bool in_parts = gpu::multiplies_in_parts<Types, Operand>;
+  constexpr bool x_is_copied = in_parts || std::is_same_v<typename Types::operand, tf32>,
+                 weight_is_copied = std::is_same_v<typename Types::operand, tf32>;
+  HostLibrary host;
+  const gpu::LibraryScope scope(host.library());
+  // Two values are on 4 bytes or 8, 40 on 16; all of them also from the second of a row on.
+  const auto x = random_integers<Operand>({20, 66}, 1);
+  const auto weight = random_integers<S>({38, 66}, 2);
+  const auto residual = random_integers<T>({20, 40}, 3);
+  for (const std::int64_t first : {0, 1}) {
+    CAPTURE(first);
+    const auto columns = 65 - first;
+    const auto part = x.view().columns_between(first, columns);
+    const auto features = weight.view().columns_between(first, columns);
+    HostTensor<S> narrow({38, columns});
+    for (std::int64_t r = 0; r < 38; ++r) std::ranges::copy(features.row(r), narrow.view().row(r).begin());
+    const auto sums = expected_products<Types>(part, narrow, HostTensor<S>()).values();
+    auto out = not_written<T>({20, 40});
+    const auto results = out.view().columns_between(first, 38);
+    const auto added = residual.view().columns_between(2, 38);
+    host.multiplied.clear();
+    gpu::matmul_transposed_with<Types, Operand>({.residual = on_device(added)}, on_device(part),
+                                                on_device(features), {}, on_device(results));
+    REQUIRE(host.multiplied.size() == (in_parts ? 3 : 1));
+    for (std::int64_t r = 0; r < 20; ++r)
+      for (std::int64_t f = 0; f < 38; ++f)
+        REQUIRE(to_double(results.row(r)[static_cast<std::size_t>(f)]) ==
+                to_double(from_double<T>(sums[static_cast<std::size_t>(r * 38 + f)] +
+                                         to_double(added.row(r)[static_cast<std::size_t>(f)]))));
+    // Rows of 66 values are apart by multiples of two, those of 40 by multiples of 16 bytes.
+    const auto values = [](std::size_t count, std::size_t bytes) {
+      return static_cast<std::uint32_t>(count * bytes);
+    };
+    const gpu::ProductAlignment& told = host.multiplied[0].alignment;
+    CHECK(told.x == (x_is_copied ? 16 : values(first ? 1 : 2, sizeof(Operand))));
+    CHECK(told.weight == (weight_is_copied ? 16 : values(first ? 1 : 2, sizeof(S))));
+    CHECK(told.out == (first ? values(1, sizeof(T)) : 16));
+    CHECK(told.residual == values(2, sizeof(T)));
+    if (in_parts) CHECK(host.multiplied[1].alignment.residual == told.out);
+  }
 }
 
 TEMPLATE_TEST_CASE("cuda: the library multiplies f32 by a narrow weight in three parts, as exactly as f32",
@@ -349,12 +396,44 @@ TEST_CASE("cuda: products that differ in more than their memory have plans of th
        {&Request::rows, &Request::features, &Request::columns, &Request::x_stride, &Request::weight_stride,
         &Request::out_stride, &Request::residual_stride})
     CHECK(differs([&](Request& p) { p.*size = 72; }));
+  for (std::uint32_t gpu::ProductAlignment::*const matrix :
+       {&gpu::ProductAlignment::x, &gpu::ProductAlignment::weight, &gpu::ProductAlignment::out,
+        &gpu::ProductAlignment::residual})
+    CHECK(differs([&](Request& p) { p.alignment.*matrix = 2; }));
   for (bool Request::*const property : {&Request::x_transposed, &Request::weight_transposed,
                                         &Request::has_bias, &Request::has_residual, &Request::gelu_tanh})
     CHECK(differs([&](Request& p) { p.*property = !(p.*property); }));
   CHECK(differs([&](Request& p) { p.scales.x = &scale; }));
   CHECK(differs([&](Request& p) { p.scales.weight = &scale; }));
   CHECK_FALSE(differs([&](Request& p) { p.x = p.weight = &scale; }));
+}
+
+TEST_CASE("cuda: cuBLASLt is not asked for fp8 off the multiples of 16 bytes", "[library]") {
+  using Request = gpu::ProductRequest;
+  const auto takes = [](gpu::LibraryDtype operand, auto change) {
+    Request product{
+        .operand = operand, .result = gpu::LibraryDtype::bf16, .rows = 20, .features = 64, .columns = 64};
+    change(product);
+    return gpu::cublaslt_takes(product);
+  };
+  constexpr auto fp8 = gpu::LibraryDtype::fp8_e4m3, bf16 = gpu::LibraryDtype::bf16;
+  CHECK(takes(fp8, [](Request&) {}));
+  // There is no residual, whose alignment then says nothing.
+  CHECK(takes(fp8, [](Request& p) { p.alignment.residual = 2; }));
+  const auto refused = [&](auto change) { return takes(bf16, change) && !takes(fp8, change); };
+  CHECK(refused([](Request& p) { p.features = 72; }));
+  CHECK(refused([](Request& p) { p.columns = 72; }));
+  CHECK(refused([](Request& p) { p.alignment.x = 8; }));
+  CHECK(refused([](Request& p) { p.alignment.weight = 8; }));
+  CHECK(refused([](Request& p) { p.alignment.out = 8; }));
+  CHECK(refused([](Request& p) {
+    p.has_residual = true;
+    p.alignment.residual = 2;
+  }));
+  CHECK(refused([](Request& p) {
+    p.result = gpu::LibraryDtype::f32;
+    p.has_bias = true;
+  }));
 }
 #endif
 

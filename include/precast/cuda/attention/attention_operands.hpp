@@ -49,6 +49,10 @@ struct AttentionShape {
 
   /// The head of keys and values that a head of queries attends to.
   PRECAST_DEVICE int kv_head(int head) const { return head / (heads / heads_kv); }
+  /// Whether a query may see a key, both of which are there.
+  PRECAST_DEVICE bool sees(std::int64_t query, std::int64_t key) const {
+    return !planted<"causal ignored">(causal, false) || key <= query;
+  }
   /// How many of the keys query `query` may see.
   PRECAST_DEVICE int keys_seen_by(int query) const { return causal && query + 1 < keys ? query + 1 : keys; }
   PRECAST_DEVICE GlobalPointer<const f32> bias_row(int head, int query) const {

@@ -56,9 +56,6 @@ struct ScoresOf : AttentionShape {
   PRECAST_DEVICE std::int64_t kv_head(std::int64_t head) const {
     return planted<"head of keys">(head / (heads / heads_kv), std::int64_t{0});
   }
-  PRECAST_DEVICE bool sees(std::int64_t query, std::int64_t key) const {
-    return !planted<"causal ignored">(causal, false) || key <= query;
-  }
   /// As the op keeps it: rounded to `inside`; -inf where the query does not see the key.
   template <class Types, class ForwardOperand>
   PRECAST_DEVICE f32 score(std::int64_t sample, std::int64_t head, std::int64_t query,

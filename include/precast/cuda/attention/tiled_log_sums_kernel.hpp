@@ -111,7 +111,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
       for (int j = 0; j < Scores::columns; ++j) {
         const int key = step * tile.others + Scores::column(j);
         const bool seen = key < planted<"keys past the end">(shape.keys, shape.keys + tile.others) &&
-                          (!planted<"causal ignored">(shape.causal, false) || key <= query);
+                          shape.sees(query, key);
         const f32 scaled = math::rounded_product(scores.at(i, j), shape.scale);
         scores.at(i, j) =
             seen ? planted<"inside ignored">(rounded<typename Types::inside, Types::saturate>(scaled), scaled)

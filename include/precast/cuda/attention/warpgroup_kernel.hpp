@@ -69,53 +69,54 @@ class TileRing {
   std::size_t start_;
 };
 
-/// What a block does.
-template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Result>
-PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given) {
+/// A block's tile of queries, and how many tiles it loads for them: of keys and of values in turn.
+struct WarpgroupBlock {
+  int batch, head, first, end, steps;
+
+  explicit PRECAST_DEVICE WarpgroupBlock(const AttentionShape& shape) {
+    constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
+    const int tiles = ceil_divide(shape.queries, tile.queries());
+    head = block_index().x / tiles % shape.heads;
+    batch = block_index().x / tiles / shape.heads;
+    // The last queries see most keys of a causal attention: their blocks are the longest, and start first.
+    first = (tiles - 1 - block_index().x % tiles) * tile.queries();
+    end = first + tile.queries() < shape.queries ? first + tile.queries() : shape.queries;
+    steps = 2 * ceil_divide(shape.keys_seen_by(end - 1), tile.keys);
+  }
+};
+
+/// By one thread.
+template <class Queries, class Ring, class Result>
+PRECAST_DEVICE void produce(const WarpgroupArguments<Result>& given, const WarpgroupBlock& block,
+                            const Queries& queries, SharedPointer<Mbarrier> queries_are_there,
+                            const Ring& ring) {
+  arrive_expect_tx(queries_are_there, Queries::bytes);
+  queries.fetch(given.q, block.first, block.head, block.batch, queries_are_there);
+  const int kv_head = given.shape.kv_head(block.head);
+  for (int step = 0; step < block.steps; ++step)
+    ring.fill(step, step % 2 == 0 ? given.k : given.v, step / 2 * warpgroup_attention_tile.keys, kv_head,
+              block.batch);
+}
+
+/// By the warpgroups that multiply, whose warps have 16 rows each.
+template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Queries, class Keys,
+          int Stages, class Result>
+PRECAST_DEVICE void consume(const WarpgroupArguments<Result>& given, const WarpgroupBlock& block,
+                            const Queries& queries, SharedPointer<Mbarrier> queries_are_there,
+                            const TileRing<Keys, Stages>& ring) {
   constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
-  using Queries = PanelTile<Operand, tile.queries(), Width>;
-  using Keys = PanelTile<Operand, tile.keys, Width>;
   using Scores = TensorCoreAccumulator<16, tile.keys>;
   using Results = TensorCoreAccumulator<16, Width>;
   using Weights = std::conditional_t<WholeWeights, SumsInParts<Operand, 16, tile.keys>,
                                      SumsAsRows<Operand, 16, tile.keys>>;
   constexpr int parts = parts_of<Weights>;
   const AttentionShape& shape = given.shape;
-  const int tiles = ceil_divide(shape.queries, tile.queries());
-  const int head = block_index().x / tiles % shape.heads, batch = block_index().x / tiles / shape.heads;
-  // The last queries see most keys of a causal attention: their blocks are the longest, and start first.
-  const int first = (tiles - 1 - block_index().x % tiles) * tile.queries();
-  const int end = first + tile.queries() < shape.queries ? first + tile.queries() : shape.queries;
-  const int steps = 2 * ceil_divide(shape.keys_seen_by(end - 1), tile.keys);
-
-  const Queries queries{padding_to<1024>()};
-  const TileRing<Keys, tile.stages> ring(queries.start + Queries::bytes);
-  const auto queries_are_there = static_shared<Mbarrier, 1, struct QueriesAreThere>();
-  if (thread_index() == 0) {
-    init_mbarrier(queries_are_there, 1);
-    ring.init(tile.consumer_warps());
-    fence_async_proxy();
-  }
-  sync_block();
-
-  if (warp_index() >= tile.consumer_warps()) {
-    setmaxnreg_dec<tile.producer_registers>();
-    if (thread_index() != threads_per_warp * tile.consumer_warps()) return;
-    arrive_expect_tx(queries_are_there, Queries::bytes);
-    queries.fetch(given.q, first, head, batch, queries_are_there);
-    const int kv_head = shape.kv_head(head);
-    for (int step = 0; step < steps; ++step)
-      ring.fill(step, step % 2 == 0 ? given.k : given.v, step / 2 * tile.keys, kv_head, batch);
-    return;
-  }
-
-  setmaxnreg_inc<tile.consumer_registers>();
   const int first_row = 16 * planted<"rows of a warp">(warp_index(), 0);
   const int rows_of_group = warp_index() / warps_per_warpgroup * warpgroup_rows;
   OnlineSoftmax<Scores::rows> softmax;
   Results results{};
   wait_parity(queries_are_there, 0);
-  for (int step = 0; step < steps; step += 2) {
+  for (int step = 0; step < block.steps; step += 2) {
     const int key = step / 2 * tile.keys;
     Scores scores;
     const Keys keys = ring.filled(step);
@@ -127,9 +128,9 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
     wgmma_wait<0>(scores.tiles[0]);
     ring.release(step);
 
-    const f32 scale =
-        finish_scores<Biased>(scores, shape, head, first + first_row, key,
-                              planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(first));
+    const f32 scale = finish_scores<Biased>(
+        scores, shape, block.head, block.first + first_row, key,
+        planted<"keys of a tile">(key + tile.keys, key) > shape.keys_seen_by(block.first));
     f32 factors[Scores::rows];
     softmax.update(scores, scale, factors);
     rescale_results(results, factors);
@@ -157,7 +158,34 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
   }
 
   store_results<Saturates, Scores::row_lanes>(results, softmax, factor_of_parts<Operand, WholeWeights>, shape,
-                                              given.out, batch, head, first + first_row, end);
+                                              given.out, block.batch, block.head, block.first + first_row,
+                                              block.end);
+}
+
+/// What a block does.
+template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Result>
+PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given) {
+  constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;
+  using Queries = PanelTile<Operand, tile.queries(), Width>;
+  using Keys = PanelTile<Operand, tile.keys, Width>;
+  const WarpgroupBlock block(given.shape);
+  const Queries queries{padding_to<1024>()};
+  const TileRing<Keys, tile.stages> ring(queries.start + Queries::bytes);
+  const auto queries_are_there = static_shared<Mbarrier, 1, struct QueriesAreThere>();
+  if (thread_index() == 0) {
+    init_mbarrier(queries_are_there, 1);
+    ring.init(tile.consumer_warps());
+    fence_async_proxy();
+  }
+  sync_block();
+  if (warp_index() >= tile.consumer_warps()) {
+    setmaxnreg_dec<tile.producer_registers>();
+    if (thread_index() == threads_per_warp * tile.consumer_warps())
+      produce(given, block, queries, queries_are_there, ring);
+  } else {
+    setmaxnreg_inc<tile.consumer_registers>();
+    consume<Operand, WholeWeights, Width, Biased, Saturates>(given, block, queries, queries_are_there, ring);
+  }
 }
 
 }  // namespace detail

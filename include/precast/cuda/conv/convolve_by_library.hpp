@@ -8,6 +8,7 @@
 #include <precast/cuda/conv/cudnn.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -35,6 +36,13 @@ constexpr bool padded_alike(const ConvSizes& s) {
          s.out_width == (s.width + 2 * s.pad_left - s.kernel_width) / s.stride + 1;
 }
 
+/// Whether cuDNN is given rows where they lie: each begins on a multiple of 16 bytes, since nothing tells it
+/// of less.
+template <class T>
+bool lies_for_cudnn(const DeviceView<T>& view) {
+  return rows_begin_on_16_bytes(view) && lies_for_library(view);
+}
+
 /// Starts the convolution and returns true, or returns false where it is ours.
 template <class Types, class X>
 bool convolve_by_library(const DeviceView<const X>& x,
@@ -44,8 +52,8 @@ bool convolve_by_library(const DeviceView<const X>& x,
   if constexpr (conv_library_has_dtypes<Types> && std::is_same_v<X, typename Types::operand>) {
     const auto& library = library_in_use<ConvLibrary>();
     if (!library.has_code || epilogue.bias.elements() == 0 || epilogue.activate != ActivationFunction::none ||
-        x.elements() == 0 || !padded_alike(sizes) || !weight.contiguous() || !lies_for_library(weight) ||
-        !lies_for_library(x) || !lies_for_library(out))
+        x.elements() == 0 || !padded_alike(sizes) || !weight.contiguous() || !lies_for_cudnn(weight) ||
+        !lies_for_cudnn(x) || !lies_for_cudnn(out))
       return false;
     ConvRequest conv{.dtype = library_dtype<X>(),
                      .sizes = sizes,

@@ -30,6 +30,8 @@ namespace precast::gpu {
 namespace detail {
 
 inline constexpr int embedding_gradient_threads = 128;
+/// Rows of a number that are read at a time: where one lies, and whether there is one more, a key says.
+inline constexpr int embedding_gradient_rows = 8;
 
 template <class DY, class To>
 struct EmbeddingGradientArguments {
@@ -53,7 +55,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
 }
 
 // Bytes moved: each row of dy read once, and each row of the table that occurs written once, read too where
-// it is added to; 8 for each row of dy, from a cache after a warp's first column.
+// it is added to; 8 for each row of dy, from a cache after a warp's first column. The values of several rows
+// are on their way at a time; they are added in their order.
 template <class Types, class DY>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
     embedding_gradient_kernel(EmbeddingGradientArguments<DY, typename Types::result> a) {
@@ -65,12 +68,25 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
   if (first > 0 && planted<"each row alone">(NumberedRow::number(a.keys[first - 1]) == number, false)) return;
   const std::int64_t column = std::int64_t{block_index().y} * embedding_gradient_threads + thread_index();
   if (column >= a.columns) return;
+  constexpr int at_once = embedding_gradient_rows;
   f32 sum = 0;
-  for (std::int64_t i = first; i < a.count; ++i) {
-    const std::uint64_t key = a.keys[i];
-    if (NumberedRow::number(key) != number) break;
-    const f32 term = to_f32(a.dy[NumberedRow::row(key) * a.dy_stride + column]);
-    sum = planted<"accumulate ignored">(narrow_add<Types>(sum, term), sum + term);
+  bool more = true;
+  for (std::int64_t i = first; more; i += at_once) {
+    std::int64_t rows[at_once];  // -1 where there is none left
+    PRECAST_UNROLL
+    for (int j = 0; j < at_once; ++j) {
+      const bool there = i + j < a.count;
+      const std::uint64_t key = there ? a.keys[i + j] : 0;
+      rows[j] = there && NumberedRow::number(key) == number ? NumberedRow::row(key) : -1;
+    }
+    f32 terms[at_once];
+    PRECAST_UNROLL
+    for (int j = 0; j < at_once; ++j)
+      terms[j] = rows[j] < 0 ? 0.0f : to_f32(a.dy[rows[j] * a.dy_stride + column]);
+    PRECAST_UNROLL
+    for (int j = 0; j < at_once; ++j)
+      if (rows[j] >= 0) sum = planted<"accumulate ignored">(narrow_add<Types>(sum, terms[j]), sum + terms[j]);
+    more = rows[at_once - 1] >= 0;
   }
   const GlobalPointer<To> place = a.out + number * a.out_stride + column;
   *place = round_to<To, Types::saturate>(

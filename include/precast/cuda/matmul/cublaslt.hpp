@@ -27,11 +27,7 @@ class CublasLt {
  public:
   /// Whether nothing is known against a product on the current device. Throws Error where a call fails.
   bool has_code(const ProductRequest& product) {
-    // fp8 takes sizes in multiples of 16, and a bias of 16 bits.
-    if (product.operand == LibraryDtype::fp8_e4m3 &&
-        (product.columns % 16 || product.features % 16 ||
-         (product.has_bias && product.result == LibraryDtype::f32)))
-      return false;
+    if (!cublaslt_takes(product)) return false;
     const std::lock_guard lock(mutex_);
     return plan_for(product, current_device()).exists();
   }

@@ -16,18 +16,19 @@ namespace precast::gpu {
 /// later; older devices use less of it.
 inline constexpr std::uint64_t cublaslt_workspace_bytes = std::uint64_t{32} << 20;
 
-/// The alignment of all rows that is promised (ProductRequest). cuBLASLt assumes 256 where it is not told.
-inline constexpr std::uint32_t cublaslt_alignment = 16;
-
 /// What a plan depends on: all but the pointers.
 struct CublasLtShape {
   LibraryDtype operand, result;
   std::int64_t rows, features, columns, x_stride, weight_stride, out_stride, residual_stride;
+  ProductAlignment alignment;
   bool x_transposed, weight_transposed, bias, residual, gelu_tanh, x_scale, weight_scale;
   auto operator<=>(const CublasLtShape&) const = default;  // no friend: nvcc 12.0 fails on it
 };
 
+/// Of a product without a residual, the result is in its place.
 inline CublasLtShape shape_of(const ProductRequest& product) {
+  ProductAlignment alignment = product.alignment;
+  if (!product.has_residual) alignment.residual = alignment.out;
   return {.operand = product.operand,
           .result = product.result,
           .rows = product.rows,
@@ -37,6 +38,7 @@ inline CublasLtShape shape_of(const ProductRequest& product) {
           .weight_stride = product.weight_stride,
           .out_stride = product.out_stride,
           .residual_stride = product.has_residual ? product.residual_stride : product.out_stride,
+          .alignment = alignment,
           .x_transposed = product.x_transposed,
           .weight_transposed = product.weight_transposed,
           .bias = product.has_bias,
@@ -44,6 +46,15 @@ inline CublasLtShape shape_of(const ProductRequest& product) {
           .gelu_tanh = product.gelu_tanh,
           .x_scale = product.scales.x != nullptr,
           .weight_scale = product.scales.weight != nullptr};
+}
+
+/// Whether cuBLASLt may be asked for a product. Its fp8 takes sizes and matrices on multiples of 16 bytes,
+/// and a bias of 16 bits.
+inline bool cublaslt_takes(const ProductRequest& product) {
+  return product.operand != LibraryDtype::fp8_e4m3 ||
+         (product.columns % 16 == 0 && product.features % 16 == 0 &&
+          shape_of(product).alignment == ProductAlignment{} &&
+          !(product.has_bias && product.result == LibraryDtype::f32));
 }
 
 constexpr cudaDataType_t cuda_dtype(LibraryDtype dtype) {
@@ -88,8 +99,8 @@ class CublasLtPlan {
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(cuda_dtype(shape.result)));
 
     // The choice depends on whether these are set and on the alignment of their values, which it does not
-    // read.
-    const std::uintptr_t aligned = cublaslt_alignment;
+    // read. A bias is on a multiple of 16 bytes (ProductRequest).
+    const std::uintptr_t aligned = 16;
     if (shape.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
     if (shape.weight_scale) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned);
     if (shape.x_scale) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned);
@@ -110,10 +121,11 @@ class CublasLtPlan {
       library.check(call.set_preference(preference, which, &value, sizeof value), doing);
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, cublaslt_workspace_bytes);
-    for (const auto which :
-         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      prefer(which, cublaslt_alignment);
+    // It assumes 256 where it is not told, and leaves out what needs more than it is told.
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.alignment.weight);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.alignment.x);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.alignment.residual);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.alignment.out);
     // Sums that are split over columns are added in f32 and in a fixed order; the other schemes round them to
     // the result's dtype in between.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,

@@ -1,6 +1,7 @@
 // Operands as cuBLASLt and cuDNN take them: in memory, rounded.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -34,12 +35,19 @@ void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOp
   detail::map_arrays("round_values", AsLibraryOperand<Operand>{}, to, stream, from);
 }
 
-/// Whether a library takes rows where they lie: each begins on a multiple of 16 bytes, and where the one
-/// before it has ended. Views from elsewhere may show one row many times; cuBLASLt refuses a stride shorter
-/// than a row even of a single one.
+/// Whether a library takes rows where they lie: each begins where the one before it has ended. Views from
+/// elsewhere may show one row many times; cuBLASLt refuses a stride shorter than a row even of a single one.
 template <class T>
 bool lies_for_library(const DeviceView<T>& view) {
-  return rows_begin_on_16_bytes(view) && (view.rows() == 0 || view.row_stride() >= view.columns());
+  return view.rows() == 0 || view.row_stride() >= view.columns();
+}
+
+/// The alignment of a view's rows, as ProductAlignment has it.
+template <class T>
+std::uint32_t row_alignment(const DeviceView<T>& view) {
+  std::uint64_t multiples = 16 | reinterpret_cast<std::uintptr_t>(view.data());
+  if (view.rows() > 1) multiples |= static_cast<std::uint64_t>(view.row_stride()) * sizeof(T);
+  return std::uint32_t{1} << std::countr_zero(multiples);
 }
 
 /// A matrix as operands of a library: the values themselves where they are that already, else a rounded copy,
@@ -49,10 +57,13 @@ class LibraryOperands {
  public:
   using Value = LibraryOperand<Operand>;
   static constexpr bool in_place = std::is_same_v<From, Operand>;
-  /// Values from one row to the next, for every row to begin on a multiple of 16 bytes.
+  /// Values from one row to the next, for every row of a copy to begin on a multiple of 16 bytes.
   static std::int64_t row_stride(const DeviceView<const From>& from) {
     constexpr std::int64_t step = 16 / sizeof(Value);
     return in_place ? from.row_stride() : ceil_divide(from.columns(), step) * step;
+  }
+  static std::uint32_t alignment(const DeviceView<const From>& from) {
+    return in_place ? row_alignment(from) : 16;
   }
 
   LibraryOperands(const DeviceView<const From>& from, Stream stream) {

@@ -74,7 +74,7 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
 /// (`ExactOperand`): stored in bf16 and computed in f32, tensor cores' bf16 makes the same products. Up to
 /// `most_skinny_rows` rows are as fast as the weight is read; more are the library's where it has the dtypes
 /// (`library_has_dtypes`; of a weight that is rounded first, from `least_rows_of_rounded_weight` on) and rows
-/// begin on multiples of 16 bytes, else a tiled kernel's. Weights in blocks are decoded by our kernels as
+/// do not lie over each other, else a tiled kernel's. Weights in blocks are decoded by our kernels as
 /// they are read; those of a format that a file has chosen
 /// (`PackedWeight::in_blocks`) by kernels that units of the program have registered. Shapes must fit; ops
 /// check them.

@@ -50,7 +50,11 @@ bool multiply_as_they_lie(const DeviceView<const A>& a, LeftSide side, const Dev
                            .out_stride = out.row_stride(),
                            .has_residual = options.accumulate,
                            .residual = options.accumulate ? out.data() : nullptr,
-                           .residual_stride = out.row_stride()};
+                           .residual_stride = out.row_stride(),
+                           .alignment = {.x = Left::alignment(a),
+                                         .weight = Right::alignment(b),
+                                         .out = row_alignment(out),
+                                         .residual = row_alignment(out)}};
     if (!library.has_code(product)) return false;
     const Left left(a, stream);
     const Right right(b, stream);

@@ -13,6 +13,7 @@
 #include <precast/cuda/pointwise/map_values.hpp>
 #include <precast/cuda/runtime/stream_resources.hpp>
 #include <precast/cuda/runtime/workspace.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/problem/elementwise.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -82,7 +83,7 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
         (has_residual && !lies_for_library(residual)))
       return false;
     const Result* const held_bias = epilogue.narrow_bias.template as<Result>();
-    if (LibraryOperands<Result, f32>::in_place && !lies_for_library(epilogue.bias)) return false;
+    if (LibraryOperands<Result, f32>::in_place && !rows_begin_on_16_bytes(epilogue.bias)) return false;
     if (LibraryOperands<Operand, X>::in_place && !lies_for_library(x)) return false;
     const DeviceView<const Storage> held_weight = operands_held<Multiplied>(weight);
     const bool weight_is_held = held_weight.elements() != 0;
@@ -101,6 +102,11 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
         .has_residual = has_residual,
         .residual = residual.data(),
         .residual_stride = residual.row_stride(),
+        .alignment = {.x = LibraryOperands<Operand, X>::alignment(x),
+                      .weight = weight_is_held ? row_alignment(held_weight)
+                                               : LibraryOperands<Operand, Storage>::alignment(weight.view()),
+                      .out = row_alignment(out),
+                      .residual = row_alignment(residual)},
         .gelu_tanh = gelu,
         .scales = scales};
     if (!library.has_code(product)) return false;

@@ -16,6 +16,7 @@
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
+#include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/memory/dry_run.hpp>
@@ -62,7 +63,7 @@ bool multiply_in_parts(const DeviceView<const X>& x, const PackedWeight<typename
     const bool activates = epilogue.activate != ActivationFunction::none,
                has_residual = residual.data() != nullptr;
     if (!library.has_code || x.columns() == 0 || (activates && has_residual)) return false;
-    if (!lies_for_library(out) || !lies_for_library(epilogue.bias) ||
+    if (!lies_for_library(out) || !rows_begin_on_16_bytes(epilogue.bias) ||
         (has_residual && !lies_for_library(residual)) ||
         (Features::in_place && !lies_for_library(weight.view())))
       return false;
@@ -78,11 +79,15 @@ bool multiply_in_parts(const DeviceView<const X>& x, const PackedWeight<typename
                                 .out_stride = out.row_stride(),
                                 .has_residual = has_residual,
                                 .residual = residual.data(),
-                                .residual_stride = residual.row_stride()}};
+                                .residual_stride = residual.row_stride(),
+                                .alignment = {.weight = Features::alignment(weight.view()),
+                                              .out = row_alignment(out),
+                                              .residual = row_alignment(residual)}}};
     products[1] = products[0];
     products[1].has_residual = true;
     products[1].residual = out.data();
     products[1].residual_stride = out.row_stride();
+    products[1].alignment.residual = products[1].alignment.out;
     products[2] = products[1];
     products[2].has_bias = epilogue.bias.elements() != 0;
     products[2].bias = epilogue.bias.data();

@@ -2,6 +2,7 @@
 // On the device that is cuBLASLt; in the emulator tests put a product of the host in its place.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,10 +14,17 @@
 
 namespace precast::gpu {
 
+/// The alignment of each matrix in bytes: the largest power of two, 16 at most, on whose multiples all of its
+/// rows begin.
+struct ProductAlignment {
+  std::uint32_t x = 16, weight = 16, out = 16, residual = 16;
+  auto operator<=>(const ProductAlignment&) const = default;  // no friend: nvcc 12.0 fails on it
+};
+
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
 /// f32, results rounded once. x and weight hold operands, rounded as `operand` says: tf32 in an f32's place.
-/// A transposed x lies as [columns, rows], a transposed weight as [columns, features]. Rows begin on
-/// multiples of 16 bytes. All memory is the device's.
+/// A transposed x lies as [columns, rows], a transposed weight as [columns, features]. All memory is the
+/// device's.
 struct ProductRequest {
   LibraryDtype operand{}, result{};
   std::int64_t rows = 0, features = 0, columns = 0;
@@ -31,6 +39,7 @@ struct ProductRequest {
   const void* bias = nullptr;      ///< [features] of `result`, on a multiple of 16 bytes
   const void* residual = nullptr;  ///< of `result`
   std::int64_t residual_stride = 0;
+  ProductAlignment alignment{};
   bool gelu_tanh = false;  ///< never with a residual
   OperandScales scales{};
   void* workspace = nullptr;  ///< as many bytes as the library asks for:
@@ -39,8 +48,8 @@ struct ProductRequest {
 
 /// A library of products: a value, cheap to copy. Without functions it has no code for anything.
 struct ProductLibrary {
-  /// Whether nothing is known against a product of these sizes, strides and dtypes, whose pointers are not
-  /// set yet.
+  /// Whether nothing is known against a product of these sizes, strides, alignments and dtypes, whose
+  /// pointers are not set yet.
   std::function<bool(const ProductRequest&)> has_code;
   /// Starts the product on a stream; false, and nothing has happened, where it turns out to have no code for
   /// it.
