@@ -26,9 +26,20 @@ run("${PROGRAM}" generate --prompt "a circle" --precision f16 --output "${BUILD}
 if(result EQUAL 0 OR NOT said MATCHES "(^|\n)precast: error: [^\n]*-DPRECAST_PRESET=all[^\n]*\n$")
   message(FATAL_ERROR "the program does not name the option that would bring f16 back:\n${said}")
 endif()
-run("${PROGRAM}" generate --prompt "a circle" --trace "${BUILD}/trace.json" --output "${BUILD}/picture.png")
-if(result EQUAL 0 OR NOT said MATCHES "(^|\n)precast: error: [^\n]*-DPRECAST_WATCH=on[^\n]*\n$")
-  message(FATAL_ERROR "the program does not name the option that would bring the watch hook back:\n${said}")
+# What watches ops is refused before anything else is said.
+set(watching "doctor" "generate --trace ${BUILD}/trace.json --output ${BUILD}/picture.png"
+             "record --importance ${BUILD}/importance.gguf --output ${BUILD}/samples.safetensors"
+             "compare --shard 1/1 --layers --output ${BUILD}/part.json")
+foreach(words IN LISTS watching)
+  separate_arguments(words UNIX_COMMAND "${words}")
+  run("${PROGRAM}" ${words} --prompt "a circle")
+  if(result EQUAL 0 OR NOT said MATCHES "^precast: error: [^\n]*-DPRECAST_WATCH=on[^\n]*\n$")
+    message(FATAL_ERROR "the program does not name the option that would bring the watch hook back:\n${said}")
+  endif()
+endforeach()
+run("${PROGRAM}" compare --prompt "a circle" --steps 1 --output "${BUILD}/sheet.png" --report "${BUILD}/page.html")
+if(NOT result EQUAL 0 OR NOT said MATCHES "precast: warning: --report [^\n]*-DPRECAST_WATCH=on")
+  message(FATAL_ERROR "a report without layers is not told of:\n${said}")
 endif()
 run("${PROGRAM}" train --data text.txt)
 if(result EQUAL 0 OR NOT said MATCHES "(^|\n)precast: error: [^\n]*'train': [^\n]*-DPRECAST_PRESET=all[^\n]*\n$")

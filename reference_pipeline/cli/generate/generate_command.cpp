@@ -23,6 +23,7 @@
 #include <cli/options/start_options.hpp>
 #include <cli/running/latents_file.hpp>
 #include <cli/running/picture_run.hpp>
+#include <cli/running/require_watch.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/running/trace_file.hpp>
 #include <cli/terminal/notes.hpp>
@@ -184,6 +185,7 @@ void tell(const GenerateJob& job, const families::Request& full, const families:
 }
 
 void generate(const GenerateOptions& options) {
+  if (!options.trace.empty()) require_watch("--trace");
   families::Request request = asked_for(options);
   const auto files = numbered(options.output, options.start.pictures(request));
   check_outputs(options, files);
