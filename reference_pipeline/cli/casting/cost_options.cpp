@@ -32,7 +32,8 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--layers", options.layers,
-                  "Blocks to measure, from 0, double ones first: 0-18,20; default: all")
+                  "Blocks to measure, from 0, in the order in which they run (of a Flux model, double ones "
+                  "first): 0-18,20; default: all")
       ->type_name("LIST");
   command
       .add_option_function<std::string>(
