@@ -41,6 +41,18 @@ run("${PROGRAM}" compare --prompt "a circle" --steps 1 --output "${BUILD}/sheet.
 if(NOT result EQUAL 0 OR NOT said MATCHES "precast: warning: --report [^\n]*-DPRECAST_WATCH=on")
   message(FATAL_ERROR "a report without layers is not told of:\n${said}")
 endif()
+# Formats that were left out are named together, before anything is computed, and not planned unasked.
+file(WRITE "${BUILD}/costs.json" [[{"layers": [{"name": "transformer_blocks.0", "parameters": 1000,
+     "types": {"q8_0": {"cost": 3}, "q4_0": {"cost": 1}, "q4_k": {"cost": 2}}}]}]])
+run("${PROGRAM}" plan --cost "${BUILD}/costs.json" --bits 9 --output "${BUILD}/plan.json")
+if(NOT result EQUAL 0 OR NOT said MATCHES "left out: q4_0" OR NOT said MATCHES "left out: q4_k" OR NOT said MATCHES ": q8_0 x 1")
+  message(FATAL_ERROR "a plan is not of the formats of the build:\n${said}")
+endif()
+file(WRITE "${BUILD}/plan.json" [[{"types": {"transformer_blocks.0": "q4_0", "transformer_blocks.1": "q4_k"}}]])
+run("${PROGRAM}" generate --prompt "a circle" --plan "${BUILD}/plan.json" --output "${BUILD}/picture.png")
+if(result EQUAL 0 OR NOT said MATCHES "^precast: error: [^\n]*-DPRECAST_QUANT=\"q4_0[;]q4_k\"[^\n]*\n$")
+  message(FATAL_ERROR "the program does not name all formats that a plan lacks:\n${said}")
+endif()
 run("${PROGRAM}" train --data text.txt)
 if(result EQUAL 0 OR NOT said MATCHES "(^|\n)precast: error: [^\n]*'train': [^\n]*-DPRECAST_PRESET=all[^\n]*\n$")
   message(FATAL_ERROR "the program does not name the option that would bring training back:\n${said}")

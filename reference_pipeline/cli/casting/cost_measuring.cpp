@@ -11,6 +11,7 @@
 #include <casting/measure.hpp>
 #include <casting/merge_costs.hpp>
 #include <casting/sample_file.hpp>
+#include <casting/type_names.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_options.hpp>
 #include <cli/casting/cost_resuming.hpp>
@@ -177,6 +178,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   check_measuring(options);
   casting::CostSettings settings;
   settings.types = parse_types(options.types);
+  casting::require_types("--types", settings.types);
   settings.biases = options.biases;
   settings.granularity = options.granularity;
   settings.only_estimates = options.only_estimates;

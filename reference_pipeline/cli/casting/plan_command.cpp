@@ -113,6 +113,7 @@ void plan(PlanOptions options) {
   for (const std::string& type : result.left_out)
     notes() << "left out: " << io::printable(type, 40)
             << ", which this build does not have (name it in --types)\n";
+  if (options.verify) casting::require_types("--verify", result.plan.formats());
   if (!options.output.empty()) casting::write_plan(options.output, result.plan);
   std::optional<casting::PlanMeasurement> measured;
   if (options.verify) measured = verified(options, file, result.plan);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <casting/planned_weights.hpp>
+#include <casting/type_names.hpp>
 #include <cli/commands.hpp>
 #include <cli/generate/generate_options.hpp>
 #include <cli/generate/generate_result.hpp>
@@ -148,13 +149,19 @@ std::vector<std::pair<std::string, std::string>> given_beside(const GenerateOpti
 class PlannedBackend {
  public:
   PlannedBackend(const std::string& plan, const families::Backend& backend)
-      : weights_(casting::read_plan(plan), io::shown(plan)), changed_(backend, weights_) {}
+      : weights_(read(plan), io::shown(plan)), changed_(backend, weights_) {}
   PlannedBackend(const PlannedBackend&) = delete;  // one member knows where the other is
   PlannedBackend& operator=(const PlannedBackend&) = delete;
 
   const families::Backend& backend() const { return changed_; }
 
  private:
+  static casting::Plan read(const std::string& path) {
+    casting::Plan plan = casting::read_plan(path);
+    casting::require_types(io::shown(path), plan.formats());
+    return plan;
+  }
+
   casting::PlannedWeights weights_;
   families::ChangedWeights changed_;
 };
