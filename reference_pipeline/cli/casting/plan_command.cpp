@@ -72,11 +72,16 @@ casting::PlanMeasurement verified(const PlanOptions& options, const casting::Cos
     throw_if_interrupted(written);
     reporter.update(at.stage, at.done, at.total);
   });
-  const casting::PlanMeasurement measured = casting::measure_plan(
-      *blocks, samples.recorded, plan, io::shown(options.cost), [&](std::int64_t done, std::int64_t total) {
-        throw_if_interrupted(written);
-        reporter.update("verify", done, total);
-      });
+  casting::PlanMeasurement measured;
+  try {
+    measured = casting::measure_plan(*blocks, samples.recorded, plan, io::shown(options.cost),
+                                     [&](std::int64_t done, std::int64_t total) {
+                                       throw_if_interrupted(written);
+                                       reporter.update("verify", done, total);
+                                     });
+  } catch (const ShapeError& problem) {
+    throw of_another_model(options.samples, samples, cast_model_name(model, options.model), problem);
+  }
   reporter.wipe();
   tell_other_inputs(options, file, samples);
   return measured;
