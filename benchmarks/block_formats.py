@@ -7,7 +7,7 @@
 
 Both are compiled here, ggml-quants.c without fused multiply-adds (docs/quantisation.md says why), both for this machine,
 and take turns; each number is the median of 15 rounds over 65,536 values. Bytes must be the same, or nothing is printed.
-The embedded model's matrices are encoded too, for the errors of the two encoders.
+The bundled model's matrices are encoded too, for the errors of the two encoders.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def compiled(ggml, folder, compiler):
 
 
 def model_values(path):
-  """The embedded model's matrices, whose values are bf16, as f32."""
+  """The bundled model's matrices, whose values are bf16, as f32."""
   data = MODEL.read_bytes()
   size, = struct.unpack("<Q", data[:8])
   with open(path, "wb") as out:
@@ -63,7 +63,7 @@ def main():
   for row in rows:
     ratio = f"{row['encode_ratio']:.1f}" if "encode_ratio" in row else "–"
     print(f"| `{row['format']}` | {row['encode']:.2f} | {ratio} | {row['search']:.3f} |")
-  print("\n| format | normal values, reference | search / reference | embedded model, reference | search / reference |")
+  print("\n| format | normal values, reference | search / reference | bundled model, reference | search / reference |")
   print("|---|---|---|---|---|")
   for row in rows:
     (bell, bell_found), (model, model_found) = row["bell"], row["model"]

@@ -23,6 +23,13 @@ std::optional<std::string> Plan::type_of(std::string_view tensor) const {
   return found ? std::optional(found->second) : std::nullopt;
 }
 
+std::vector<std::string> Plan::formats() const {
+  std::vector<std::string> all;
+  all.reserve(types.size());
+  for (const auto& [layer, type] : types) all.push_back(type);
+  return all;
+}
+
 std::string Plan::model_in_words() const {
   return model ? "the model '" + io::printable(*model) + "'" : std::string("a model that it does not name");
 }

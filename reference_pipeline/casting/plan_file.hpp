@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <casting/layer_order.hpp>
 
@@ -33,6 +34,9 @@ struct Plan {
   std::optional<std::pair<std::string, std::string>> layer_of(std::string_view tensor) const;
   /// That format alone.
   std::optional<std::string> type_of(std::string_view tensor) const;
+
+  /// The formats of the layers, in the layers' order.
+  std::vector<std::string> formats() const;
 };
 
 /// Reads {"types": {LAYER: TYPE}, "model": TEXT, "bits": X, "bytes": N, "error": X, "gap": X}. All but

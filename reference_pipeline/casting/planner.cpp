@@ -46,10 +46,14 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
     return types;
   }
   std::vector<std::string> types;
-  for (const std::string& type : in_file) (bits_of_type(type) ? types : result.left_out).push_back(type);
+  for (const std::string& type : in_file)
+    (can_cast_to(type, request.holds) ? types : result.left_out).push_back(type);
   if (types.empty())
     throw io::file_error(
-        path, "no layer has a type that this build has (" + type_list() + "): record its costs anew");
+        path,
+        "no layer has a type that this build has: name those that convert is to write in --types (" +
+            io::joined(in_file, ",", [](const std::string& known) { return io::printable(known, 40); }) +
+            "), or measure others");
   return types;
 }
 

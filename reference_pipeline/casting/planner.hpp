@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <casting/cost_file.hpp>
 #include <casting/cost_measure.hpp>
 #include <casting/knapsack.hpp>
 #include <casting/plan_file.hpp>
+
+#include <precast/policy/quant_formats.hpp>
 
 namespace precast::casting {
 
@@ -25,6 +28,7 @@ struct PlanRequest {
   std::optional<double> bits;          ///< of a parameter at most, on average
   std::optional<double> error;         ///< predicted at most; the plan is then as small as can be
   std::vector<std::string> types;  ///< formats to choose from; empty: all that the file and this build have
+  bool (*holds)(std::string_view block_format) = &block_format_compiled;  ///< what this build has
   Measure measure = Measure::cost;
   SearchLimits limits;
 };

@@ -4,6 +4,7 @@
 
 #include <casting/type_names.hpp>
 
+#include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/dtype/blocks/small_float_blocks.hpp>
 #include <precast/io/joined.hpp>
@@ -35,6 +36,25 @@ std::optional<DtypeInfo> find_type(std::string_view name) {
 std::string known_name(std::string_view name) {
   const CastType* const found = formats::format_in_either_case(name);
   return found ? found->name : std::string(name);
+}
+
+bool can_cast_to(std::string_view name, bool (*holds)(std::string_view block_format)) {
+  if (!formats::format_named(name)) return false;
+  const auto nothing = [](auto) {};
+  return (!visit_block_format(name, nothing) && !visit_scaled_row_dtype(name, nothing)) || holds(name);
+}
+
+void require_types(const std::string& where, std::span<const std::string> names) {
+  std::vector<std::string> missing;
+  for (const std::string& name : names)
+    if (const std::string known = known_name(name); formats::format_named(known) && !can_cast_to(known) &&
+                                                    std::ranges::find(missing, known) == missing.end())
+      missing.push_back(known);
+  if (missing.empty()) return;
+  throw PathNotCompiled(where + ": weights in " + io::joined(missing, ", ") +
+                        " are not in this build: configure with -DPRECAST_QUANT=\"" +
+                        io::joined(missing, ";") +
+                        "\" (or a list that holds them, or all, which is the default)");
 }
 
 std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matrix) {

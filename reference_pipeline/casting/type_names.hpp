@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <formats/registry.hpp>
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/policy/quant_formats.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast::casting {
@@ -29,6 +31,16 @@ std::optional<DtypeInfo> find_type(std::string_view name);
 
 /// A format's name as this build has it, of a name in either case; what is none stays as it is.
 std::string known_name(std::string_view name);
+
+/// Whether models are cast to the format of that name in a build that `holds` some of Precast's block
+/// formats: what is cast is decoded again. Every build has the other formats, and those that a program adds;
+/// and it encodes to all of them, as convert does.
+bool can_cast_to(std::string_view name,
+                 bool (*holds)(std::string_view block_format) = &block_format_compiled);
+
+/// Throws PathNotCompiled, which begins with `where` and names all formats that this build does not have and
+/// the option to turn on, where models cannot be cast to one of these.
+void require_types(const std::string& where, std::span<const std::string> names);
 
 /// What a matrix takes where `wanted` is asked for: `wanted` where its blocks divide the rows; else, of
 /// iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and divides them; and nothing

@@ -1,5 +1,6 @@
 // Builds the parser of all commands, runs one of them, and turns every error into one line and an exit code.
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <cli/command_line.hpp>
@@ -28,23 +30,41 @@
 
 #include <precast/io/memory_reserve.hpp>
 #include <precast/io/message.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::cli {
 
 namespace {
 
-/// Whether this build holds a policy of training; `train` and `bench`, which measures them, are commands
-/// then.
-constexpr bool has_training = PRECAST_HAS_TRAINING;
+/// Whether this build holds a policy of training, and the formats that experiments compare.
+constexpr bool has_training = PRECAST_HAS_TRAINING, has_experiments = PRECAST_HAS_EXPERIMENTS;
+
+/// A command that builds may lack.
+struct OptionalCommand {
+  std::string_view name;
+  bool compiled;
+  std::string_view reason;   ///< of a build that lacks it
+  std::string_view options;  ///< that bring it
+};
+constexpr std::string_view no_training = "has no policy of training",
+                           training_options = "-DPRECAST_PRESET=all and -DPRECAST_TRAINING=default";
+constexpr std::array optional_commands{
+    OptionalCommand{"train", has_training, no_training, training_options},
+    OptionalCommand{"bench", has_training, no_training, training_options},
+    OptionalCommand{"experiment", has_experiments, "does not hold f32, bf16 and f16 together",
+                    "-DPRECAST_PRESET=all and -DPRECAST_PRECISIONS=all"},
+    OptionalCommand{"doctor", watch::compiled, "cannot watch ops", "-DPRECAST_WATCH=on"},
+};
 
 void parse(CLI::App& app, std::vector<std::string> arguments) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) {
     const auto names = command_names(app);
     const std::string& asked =
         arguments.front() == "help" && arguments.size() > 1 ? arguments[1] : arguments.front();
-    if (!has_training && (asked == "train" || asked == "bench"))
-      throw PathNotCompiled("this build has no policy of training, and so no command '" + asked +
-                            "': configure with -DPRECAST_PRESET=all and -DPRECAST_TRAINING=default");
+    const auto optional = std::ranges::find(optional_commands, asked, &OptionalCommand::name);
+    if (optional != optional_commands.end() && !optional->compiled)
+      throw PathNotCompiled("this build " + std::string(optional->reason) + ", and so has no command '" +
+                            asked + "': configure with " + std::string(optional->options));
     if (std::find(names.begin(), names.end(), arguments.front()) == names.end()) {
       const std::string nearest = nearest_name(arguments.front(), names);
       throw UsageError("there is no command '" + arguments.front() + "': " +
@@ -159,7 +179,7 @@ void build_app(CLI::App& app) {
   app.require_subcommand(1);
   add_generate_command(app);
   add_compare_command(app);
-  add_doctor_command(app);
+  if constexpr (watch::compiled) add_doctor_command(app);
   add_record_command(app);
   add_cost_command(app);
   add_info_command(app);
@@ -170,7 +190,7 @@ void build_app(CLI::App& app) {
   add_policy_command(app);
   add_formats_command(app);
   add_autocast_command(app);
-  add_experiment_command(app);
+  if constexpr (has_experiments) add_experiment_command(app);
   add_tokenize_command(app);
   if constexpr (has_training) {
     add_train_command(app);

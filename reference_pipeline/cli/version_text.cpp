@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include <cli/options/arguments.hpp>
+#include <cli/options/policy_options.hpp>
 #include <cli/version_text.hpp>
 #include <families/presets.hpp>
 
@@ -12,7 +12,6 @@
 #include <precast/policy/paths.hpp>
 #include <precast/policy/presets.hpp>
 #include <precast/policy/quant_formats.hpp>
-#include <precast/policy/visit.hpp>
 #include <precast/watch/ran_in.hpp>
 
 namespace precast::cli {
@@ -37,12 +36,10 @@ std::string line(const std::string& title, const std::vector<std::string>& names
 void set_commit(const std::string& text) { commit() = text; }
 
 std::string version_text() {
-  std::vector<std::string> presets, precisions, formats;
+  std::vector<std::string> presets, formats;
   for (const NamedPreset& preset : families::compiled_presets()) presets.emplace_back(preset.name);
-  for_each_path([&](auto path) {
-    const std::string name(to_string(decltype(path)::choice.precision));
-    if (std::ranges::find(precisions, name) == precisions.end()) precisions.push_back(name);
-  });
+  const std::vector<std::string_view> names = compiled_precisions();
+  const std::vector<std::string> precisions(names.begin(), names.end());
   for (const BlockFormat& format : block_formats)
     if (block_format_compiled(format.info.name)) formats.emplace_back(format.info.name);
   any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {

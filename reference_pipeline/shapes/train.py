@@ -1,4 +1,4 @@
-"""Trains `shapes`, the embedded model: a whole Flux, only small, on pictures that it draws itself.
+"""Trains `shapes`, the bundled model: a whole Flux, only small, on pictures that it draws itself.
 
     python train.py --work /tmp/shapes --stages text,vae,latents,flow,guidance,export
 

@@ -1,4 +1,4 @@
-"""Trains `shapes-sd`, the second embedded model: a whole Stable Diffusion 1.x, only small.
+"""Trains `shapes-sd`, the second bundled model: a whole Stable Diffusion 1.x, only small.
 
     python train_sd.py --work /tmp/shapes_sd --stages latents,unet,export
 

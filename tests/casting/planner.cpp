@@ -282,6 +282,19 @@ TEST_CASE("a plan is what it says, beside greedy and every uniform format") {
   CHECK(result.sizes[3].keeps);
 }
 
+TEST_CASE("a plan is of the formats that models of this build can be cast to, unless others are named") {
+  PlanRequest request = of_bits(8.5);
+  request.holds = [](std::string_view format) { return format == "q4_0"; };
+  const PlanResult result = make_plan(two_layers(), "c.json", request);
+  CHECK(result.left_out == std::vector<std::string>{"q8_0", "of_others"});
+  for (const std::string& type : result.plan.formats()) CHECK(type == "q4_0");
+  request.holds = [](std::string_view) { return false; };
+  CHECK_THAT(message_of(two_layers(), request),
+             Catch::Contains("no layer has a type that this build has") && Catch::Contains("q8_0,q4_0"));
+  request.types = {"q8_0", "q4_0"};
+  CHECK(make_plan(two_layers(), "c.json", request).plan.types.at("blocks.0") == "q8_0");
+}
+
 TEST_CASE("a plan of an error is the smallest one, and the same error gives it again") {
   PlanRequest request;
   request.error = 5;

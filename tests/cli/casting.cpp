@@ -317,14 +317,17 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused({"cost"}, 2, "--samples");
   refused(cost(small_flux + "/transformer/diffusion_pytorch_model.safetensors", output, {}), 1,
           "no sample file");
-  refused({"cost", "--samples", samples, "--output", output, "--types", "q8_0"}, 1,
-          "recorded from another model");
+  const auto of_another = [&](const std::string& model) {
+    return samples + ": was recorded from the model '" + fs::path(small_flux).filename().string() +
+           "', and does not fit '" + model + "'";
+  };
+  refused({"cost", "--samples", samples, "--output", output, "--types", "q8_0"}, 1, of_another("shapes"));
   refused({"cost", "--merge", (scratch.path() / "none.json").string(), "--output", output}, 1, "none.json");
   refused({"cost", "--merge", output, "--types", "q8_0"}, 2, "--types is of measuring");
   refused({"record", "--model", small_flux, "--prompt", "a", "--every", "0"}, 2, "--every");
   const std::string unet = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/sd15";
   refused({"cost", "--model", unet, "--samples", samples, "--output", output, "--types", "q8_0"}, 1,
-          "recorded from another model");
+          of_another("sd15"));
   const std::string costs = scratch.file(
       "costs.json", R"({"layers": [{"name": "a", "parameters": 32, "types": {"q8_0": {"cost": 1}}}]})");
   refused({"cost", "--merge", costs, "--json", "--weighted"}, 2, "--weighted excludes --json");

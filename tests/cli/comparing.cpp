@@ -97,6 +97,16 @@ TEST_CASE("compare: a part goes on from its file, and takes no other's", "[compa
   REQUIRE(json["rows"].size() == 2);
   CHECK(json["rows"][0]["seconds"] == 12345);
   CHECK(json["rows"][1]["policy"] == "memory");
+  // A policy without the layers that are asked for is run again, and one that has them is not.
+  const auto watched = run(compare(file, {"--shard", "1/2", "--layers"}));
+  INFO(watched.err);
+  REQUIRE(watched.code == 0);
+  json = nlohmann::json::parse(content(file));
+  REQUIRE(json["rows"].size() == 2);
+  for (const nlohmann::json& row : json["rows"]) CHECK(row["layers"].size() > 10);
+  const std::string before = content(file);
+  REQUIRE(run(compare(file, {"--shard", "1/2", "--layers"})).code == 0);
+  CHECK(content(file) == before);
   refused(compare(file, {"--shard", "1/2", "--seed", "1"}), 2, "a part of another comparison");
   refused(compare(file, {"--shard", "4/4"}), 2, "--shard leaves none of 3 policies");
   refused(compare((scratch.path() / "part.png").string(), {"--shard", "1/2"}), 2, ".json");

@@ -18,4 +18,4 @@ if bin/precast inspect shapes >inspected.txt 2>error.txt; then
   echo "a program without models around it found some" >&2
   exit 1
 fi
-grep -q "the embedded model shapes is not in" error.txt
+grep -q "the model shapes, which comes with the program, is not in" error.txt

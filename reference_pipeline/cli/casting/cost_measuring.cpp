@@ -11,6 +11,7 @@
 #include <casting/measure.hpp>
 #include <casting/merge_costs.hpp>
 #include <casting/sample_file.hpp>
+#include <casting/type_names.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_options.hpp>
 #include <cli/casting/cost_resuming.hpp>
@@ -146,14 +147,19 @@ casting::CostFile measured_layers(const CostOptions& options, const casting::Cos
                : std::string("nothing was written");
   };
   bool fits = false;  // an error is the only line: the warning comes when a sample has run
-  return casting::measure_cost(
-      jobs, samples.recorded, settings, std::move(so_far),
-      [&](std::int64_t done, std::int64_t total) {
-        throw_if_interrupted(left_behind());
-        if (!std::exchange(fits, true)) warn_of_other_model(samples, model);
-        reporter.update("cast", done, total);
-      },
-      [&](const casting::CostFile& all) { written.write(all); });
+  try {
+    return casting::measure_cost(
+        jobs, samples.recorded, settings, std::move(so_far),
+        [&](std::int64_t done, std::int64_t total) {
+          throw_if_interrupted(left_behind());
+          if (!std::exchange(fits, true)) warn_of_other_model(samples, model);
+          reporter.update("cast", done, total);
+        },
+        [&](const casting::CostFile& all) { written.write(all); });
+  } catch (const ShapeError& problem) {
+    if (fits) throw;
+    throw of_another_model(options.samples, samples, model, problem);
+  }
 }
 
 }  // namespace
@@ -173,10 +179,22 @@ void warn_of_missing(const std::filesystem::path& path, const casting::CostFile&
                    " is without them, until their costs are measured, or merged"});
 }
 
+InputError of_another_model(const std::filesystem::path& path, const casting::Samples& samples,
+                            const std::string& model, const ShapeError& problem) {
+  const std::string remedy = ": give samples that were recorded from it";
+  const auto of = samples.facts.find("model");
+  if (of == samples.facts.end() || of->second == model)
+    return io::file_error(
+        path, "does not fit the model '" + io::printable(model) + "' (" + problem.what() + ")" + remedy);
+  return io::file_error(path, "was recorded from the model '" + io::printable(of->second) +
+                                  "', and does not fit '" + io::printable(model) + "'" + remedy);
+}
+
 casting::CostFile measured_costs(const CostOptions& options) {
   check_measuring(options);
   casting::CostSettings settings;
   settings.types = parse_types(options.types);
+  casting::require_types("--types", settings.types);
   settings.biases = options.biases;
   settings.granularity = options.granularity;
   settings.only_estimates = options.only_estimates;

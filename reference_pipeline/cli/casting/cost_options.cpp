@@ -8,8 +8,6 @@
 #include <cli/options/arguments.hpp>
 #include <cli/options/run_options.hpp>
 
-#include <precast/dtype/blocks/block_formats.hpp>
-
 namespace precast::cli {
 
 namespace {
@@ -32,7 +30,8 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--layers", options.layers,
-                  "Blocks to measure, from 0, double ones first: 0-18,20; default: all")
+                  "Blocks to measure, from 0, in the order in which they run (of a Flux model, double ones "
+                  "first): 0-18,20; default: all")
       ->type_name("LIST");
   command
       .add_option_function<std::string>(
@@ -93,8 +92,7 @@ std::string usual_types(bool (*holds)(std::string_view block_format)) {
   std::string types;
   for (const std::string_view type :
        {"q8_0", "fp8_e4m3", "q6_k", "q5_1", "q5_k", "q4_1", "q4_k", "q4_0", "q3_k", "q2_k"})
-    if (!visit_block_format(type, [](auto) {}) || holds(type))
-      types.append(types.empty() ? "" : ",").append(type);
+    if (casting::can_cast_to(type, holds)) types.append(types.empty() ? "" : ",").append(type);
   return types;
 }
 

@@ -72,11 +72,16 @@ casting::PlanMeasurement verified(const PlanOptions& options, const casting::Cos
     throw_if_interrupted(written);
     reporter.update(at.stage, at.done, at.total);
   });
-  const casting::PlanMeasurement measured = casting::measure_plan(
-      *blocks, samples.recorded, plan, io::shown(options.cost), [&](std::int64_t done, std::int64_t total) {
-        throw_if_interrupted(written);
-        reporter.update("verify", done, total);
-      });
+  casting::PlanMeasurement measured;
+  try {
+    measured = casting::measure_plan(*blocks, samples.recorded, plan, io::shown(options.cost),
+                                     [&](std::int64_t done, std::int64_t total) {
+                                       throw_if_interrupted(written);
+                                       reporter.update("verify", done, total);
+                                     });
+  } catch (const ShapeError& problem) {
+    throw of_another_model(options.samples, samples, cast_model_name(model, options.model), problem);
+  }
   reporter.wipe();
   tell_other_inputs(options, file, samples);
   return measured;
@@ -113,6 +118,7 @@ void plan(PlanOptions options) {
   for (const std::string& type : result.left_out)
     notes() << "left out: " << io::printable(type, 40)
             << ", which this build does not have (name it in --types)\n";
+  if (options.verify) casting::require_types("--verify", result.plan.formats());
   if (!options.output.empty()) casting::write_plan(options.output, result.plan);
   std::optional<casting::PlanMeasurement> measured;
   if (options.verify) measured = verified(options, file, result.plan);

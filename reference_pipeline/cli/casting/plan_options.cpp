@@ -73,7 +73,8 @@ void add_plan_options(CLI::App& command, PlanOptions& options) {
       .add_option_function<std::string>(
           "--types",
           [&options](const std::string& text) { options.request.types = parse_list("--types", text); },
-          "Formats to choose from, with commas between; default: all of the cost file that this build has")
+          "Formats to choose from, with commas between; default: all of the cost file that this build has, "
+          "as --version lists block formats; convert writes others too")
       ->type_name("TYPE,...");
   add_measure_option(command, options.request.measure,
                      "Which number of the cost file is added up and made small; default cost");

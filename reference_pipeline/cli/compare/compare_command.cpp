@@ -27,6 +27,7 @@
 #include <cli/options/sweep_options.hpp>
 #include <cli/picture_settings/parameters_text.hpp>
 #include <cli/running/picture_run.hpp>
+#include <cli/running/require_watch.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
@@ -197,12 +198,16 @@ void finish(const CompareOptions& options, const ComparisonPart& whole, const st
 
 void compare_all(const CompareOptions& options) {
   Comparison all = checked(options);
+  if (!watch::compiled && !options.report.empty())
+    all.warnings.emplace_back(
+        "--report is without the largest value of each layer: ops of this build cannot be watched; configure "
+        "with -DPRECAST_WATCH=on");
   tell(options, all);
   tell_quality(options);
   const std::string& prompt = all.part.facts.prompt;
   const auto start = std::chrono::steady_clock::now();
   all.part.rows = compare_policies(
-      all.model, all.request, all.policies, *all.device.backend, !options.report.empty(),
+      all.model, all.request, all.policies, *all.device.backend, watch::compiled && !options.report.empty(),
       [&](std::span<const Compared> rows) {
         // What is written to standard output cannot be replaced.
         if (options.to_stdout() && rows.size() < all.policies.size()) return;
@@ -225,8 +230,9 @@ std::string inputs_text(const families::Request& request) {
   return request.image || request.latents ? io::hash_text(hash.value()) : "";
 }
 
-/// Runs the policies of a part that its file does not have yet.
+/// Runs the policies of a part that its file does not have yet, or has without the layers that are wanted.
 void compare_part(CompareOptions& options) {
+  if (options.layers) require_watch("--layers");
   if (options.output_option->count() == 0) options.output = "compare.json";
   if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
   check_names_file("--output", options.output, "the part");
@@ -240,8 +246,10 @@ void compare_part(CompareOptions& options) {
     if (!are_of_one(before, part))
       throw UsageError("--output: " + io::shown(options.output) +
                        " is there already, a part of another comparison: name another file");
-    for (Compared& row : before.rows)
+    for (Compared& row : before.rows) {
+      if (options.layers && row.layers.empty()) continue;  // is not all there
       if (std::erase(all.policies, row.choice) > 0) part.rows.push_back(std::move(row));
+    }
   }
   tell(options, all);
   const std::vector<Compared> before = part.rows;

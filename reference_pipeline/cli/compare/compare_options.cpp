@@ -23,7 +23,8 @@ void add_compare_options(CLI::App& command, CompareOptions& options) {
                                           "Contact sheet to write, anew after each policy: .png, .jpg or "
                                           ".webp; - for standard output, as "
                                           "PNG. With --shard a part to write, .json, compare.json by "
-                                          "default; what it has is not run again")
+                                          "default; what it has is not run again, but for layers that it "
+                                          "lacks")
                               ->type_name("FILE")
                               ->capture_default_str();
   options.report_option =

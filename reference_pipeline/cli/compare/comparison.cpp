@@ -50,7 +50,7 @@ Compared run_policy(const families::ModelFiles& model, const families::Request& 
     notes() << row.name << ": not finite, again with the watch on\n";
     row.advice = run_pipeline(*pipeline, request, std::make_unique<TraceFile>()).advice();
   }
-  if (layers && watch::compiled) {
+  if (layers) {
     notes() << row.name << ": again, watched, for the largest value of each layer\n";
     LayerPeaks peaks;
     const watch::Watching watching(peaks);

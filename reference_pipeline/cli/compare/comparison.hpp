@@ -42,8 +42,8 @@ std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists)
 void set_distance(const Compared& reference, Compared& row);
 
 /// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
-/// the op. With `layers` each runs once more, watched, for the largest values of its layers, in builds that
-/// can watch. `write` is given all rows that there are after each policy. Throws what pipelines and `write`
+/// the op. With `layers`, in builds that can watch, each runs once more, watched, for the largest values of
+/// its layers. `write` is given all rows that there are after each policy. Throws what pipelines and `write`
 /// throw, and Interrupted, which says how many policies are done.
 std::vector<Compared> compare_policies(const families::ModelFiles& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,

@@ -197,7 +197,7 @@ std::string largest_layers(std::span<const Compared> rows, std::vector<LayerRow>
 std::string layers_section(std::span<const Compared> rows) {
   const std::vector<LayerRow> layers = layer_rows(rows);
   if (layers.empty())
-    return watch::compiled ? "<p>No layer was watched.</p>\n"
+    return watch::compiled ? "<p>No layer was watched: the parts were run without --layers.</p>\n"
                            : "<p>This build cannot watch layers: configure with -DPRECAST_WATCH=on.</p>\n";
   std::string legend = "<div class=\"legend\">";
   for (std::size_t i = 0; i < rows.size(); ++i)

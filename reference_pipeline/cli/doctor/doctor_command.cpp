@@ -178,10 +178,6 @@ void end_without_recommendation(const DoctorOptions& options, const DoctorReport
 }
 
 void doctor(const DoctorOptions& options) {
-  if (!watch::compiled)
-    throw PathNotCompiled(
-        "doctor watches every op, and ops of this build cannot be watched: configure with "
-        "-DPRECAST_WATCH=on");
   families::Request request = options.run.request(usual_prompt);
   if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: doctor takes one prompt");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <casting/planned_weights.hpp>
+#include <casting/type_names.hpp>
 #include <cli/commands.hpp>
 #include <cli/generate/generate_options.hpp>
 #include <cli/generate/generate_result.hpp>
@@ -23,6 +24,7 @@
 #include <cli/options/start_options.hpp>
 #include <cli/running/latents_file.hpp>
 #include <cli/running/picture_run.hpp>
+#include <cli/running/require_watch.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/running/trace_file.hpp>
 #include <cli/terminal/notes.hpp>
@@ -147,13 +149,19 @@ std::vector<std::pair<std::string, std::string>> given_beside(const GenerateOpti
 class PlannedBackend {
  public:
   PlannedBackend(const std::string& plan, const families::Backend& backend)
-      : weights_(casting::read_plan(plan), io::shown(plan)), changed_(backend, weights_) {}
+      : weights_(read(plan), io::shown(plan)), changed_(backend, weights_) {}
   PlannedBackend(const PlannedBackend&) = delete;  // one member knows where the other is
   PlannedBackend& operator=(const PlannedBackend&) = delete;
 
   const families::Backend& backend() const { return changed_; }
 
  private:
+  static casting::Plan read(const std::string& path) {
+    casting::Plan plan = casting::read_plan(path);
+    casting::require_types(io::shown(path), plan.formats());
+    return plan;
+  }
+
   casting::PlannedWeights weights_;
   families::ChangedWeights changed_;
 };
@@ -184,6 +192,7 @@ void tell(const GenerateJob& job, const families::Request& full, const families:
 }
 
 void generate(const GenerateOptions& options) {
+  if (!options.trace.empty()) require_watch("--trace");
   families::Request request = asked_for(options);
   const auto files = numbered(options.output, options.start.pictures(request));
   check_outputs(options, files);

@@ -16,6 +16,7 @@
 #include <cli/options/picture_options.hpp>
 #include <cli/options/run_options.hpp>
 #include <cli/options/start_options.hpp>
+#include <cli/running/require_watch.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/notes.hpp>
@@ -173,6 +174,7 @@ void write_recorded(const RecordOptions& options, const casting::Samples& sample
 }
 
 void record(const RecordOptions& options) {
+  if (!options.importance.empty()) require_watch("--importance");
   families::Request request = options.run.request();
   options.start.apply(request);
   options.start.pictures(request);
@@ -225,9 +227,12 @@ void add_record_command(CLI::App& app) {
       command
           ->add_option(
               "--output,-o", options->output,
-              "safetensors to write, F32: for sample N, N.img and N.txt [tokens, width], N.vec [1, width] "
-              "(time, guidance and pooled text, before their silu), N.positions [tokens, axes], text first, "
-              "and N.step: picture, step, timestep; how they were made in its metadata")
+              "safetensors to write, F32: for sample N of a Flux model, N.img and N.txt [tokens, width], "
+              "N.vec [1, width] (time, guidance and pooled text, before their silu) and N.positions "
+              "[tokens, axes], text first; of a UNet, N.img [predictions, height, width, channels] (the "
+              "first convolution's result), N.txt [predictions, tokens, width] (what it attends to) and "
+              "N.vec [predictions or 1, width] (the time and what is added to it, after the silu); of both "
+              "N.step: picture, step, timestep; how they were made in its metadata")
           ->type_name("FILE")
           ->capture_default_str();
   command
@@ -235,14 +240,14 @@ void add_record_command(CLI::App& app) {
           "--importance", options->importance,
           "GGUF to write beside it (.gguf): how large the inputs of each column of each of the "
           "denoiser's matrices are, for convert --importance, and as llama.cpp's imatrix has it. On "
-          "the CPU; of a model without such blocks, as Stable Diffusion's, it is all that is written")
+          "the CPU; of a model of another family than Flux and Stable Diffusion it is all that is written")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "What was recorded, as JSON on stdout");
   command->footer(
       "Pictures are denoised as generate does it, and not decoded but where importance is all that is "
       "written. With\n"
-      "--cfg-scale above 1 samples are of the prompt's predictions. Samples at different times of different "
-      "prompts tell more than many of one.\n"
+      "a CFG scale above 1 a Flux model's samples are of the prompt's predictions, and a UNet's of both, the "
+      "negative's first. Samples at different times of different prompts tell more than many of one.\n"
       "\n"
       "Examples:\n"
       "  precast record --prompt \"a large red circle on a blue background, at the left\" \"a small blue "

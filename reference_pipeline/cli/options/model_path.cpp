@@ -50,8 +50,8 @@ fs::path folder_of(const EmbeddedModel& model) {
   const fs::path installed = (program / model.installed).lexically_normal(), built = program / model.built;
   for (const fs::path& place : {installed, built})
     if (fs::exists(place / "model_index.json", failed)) return place;
-  throw InputError("the embedded model " + std::string(model.name) + " is not in " + io::shown(installed) +
-                   ": install the program with its folder, name that of the model in " + model.variable +
+  throw InputError("the model " + std::string(model.name) + ", which comes with the program, is not in " +
+                   io::shown(installed) + ": install it there, name its folder in " + model.variable +
                    ", or give another model");
 }
 

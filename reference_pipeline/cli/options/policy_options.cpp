@@ -12,7 +12,9 @@
 
 #include <precast/io/joined.hpp>
 #include <precast/policy/choice_options.hpp>
+#include <precast/policy/paths.hpp>
 #include <precast/policy/presets.hpp>
+#include <precast/policy/visit.hpp>
 
 namespace precast::cli {
 
@@ -49,6 +51,14 @@ std::string in_words(const UnfitOption& unfit) {
                            : "has +" + earlier + " and +" + option + ": give one of them";
 }
 
+/// The presets of this build, and auto.
+std::vector<std::string_view> offered_presets() {
+  std::vector<std::string_view> names;
+  for (const NamedPreset& preset : families::compiled_presets()) names.push_back(preset.name);
+  names.emplace_back("auto");
+  return names;
+}
+
 /// "quality: f32. balanced: …", in lines of a help text.
 std::string presets_in_words() {
   std::string text;
@@ -59,7 +69,7 @@ std::string presets_in_words() {
     line = fits ? line + 1 + sentence.size() : sentence.size();
     text += sentence;
   };
-  for (const NamedPreset& preset : families::all_presets())
+  for (const NamedPreset& preset : families::compiled_presets())
     add(std::string(preset.name) + ": " + in_words(preset.choice) + ".");
   add("auto: by device, free memory and model (default)");
   return text;
@@ -75,7 +85,7 @@ CLI::Option* add_precision(CLI::App& command, const std::string& names, std::opt
             precision = precision_named(parse_name(first, text, precision_names));
           },
           description)
-      ->type_name(io::joined(precision_names, "|"));
+      ->type_name(io::joined(compiled_precisions(), "|"));
 }
 
 /// Flash and the casts of either.
@@ -118,7 +128,7 @@ void add_policy_options(CLI::App& command, PolicyOptions& options) {
           "--preset",
           [&](const std::string& text) { options.preset = parse_name("--preset", text, preset_names()); },
           presets_in_words())
-      ->type_name(io::joined(preset_names(), "|"))
+      ->type_name(io::joined(offered_presets(), "|"))
       ->group(group);
   add_precision(command, "--precision", options.precision,
                 "Precision of all components; without --preset, a plain policy of it")
@@ -191,10 +201,20 @@ void require_used(const PolicyOptions& options, const families::Family& family) 
                      std::string(family.name()) + ": leave it out (--clip-precision sets its text encoders)");
 }
 
+std::vector<std::string_view> compiled_precisions() {
+  std::vector<std::string_view> names(precision_names.begin(), precision_names.end());
+  std::erase_if(names, [](std::string_view name) {
+    bool has_path = false;
+    for_each_path([&](auto path) { has_path |= to_string(decltype(path)::choice.precision) == name; });
+    return !has_path;
+  });
+  return names;
+}
+
 std::string policy_names() {
   std::vector<std::string_view> names;
-  for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
-  names.insert(names.end(), precision_names.begin(), precision_names.end());
+  for (const NamedPreset& preset : families::compiled_presets()) names.push_back(preset.name);
+  for (const std::string_view name : compiled_precisions()) names.push_back(name);
   return io::joined(names, "|");
 }
 

@@ -45,7 +45,10 @@ void add_component_options(CLI::App& command, PolicyOptions& options);
 /// have.
 void require_used(const PolicyOptions& options, const families::Family& family);
 
-/// "quality|fast|…|f16": what a text that parse_policy takes begins with.
+/// The precisions of this build's paths: "f32", "bf16".
+std::vector<std::string_view> compiled_precisions();
+
+/// "quality|fast|…|f16": what a text that parse_policy takes begins with, for policies of this build.
 std::string policy_names();
 
 /// The policy that a model is measured under where nobody says which, of the presets that a build holds:

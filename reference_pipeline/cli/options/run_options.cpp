@@ -108,8 +108,8 @@ void add_model_option(CLI::App& command, std::optional<std::string>& model) {
           "--model,-m", model,
           "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
           "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
-          "shapes or shapes-flux, the embedded Flux, which is the default, or shapes-sd, the embedded Stable "
-          "Diffusion")
+          "shapes or shapes-flux, the Flux that comes with the program, which is the default, or shapes-sd, "
+          "its Stable Diffusion")
       ->type_name("PATH");
 }
 
