@@ -359,6 +359,15 @@ TEST_CASE("a format that rows do not divide gives way to the smallest that does 
   CHECK(taken_for("mxfp8", 64) == "mxfp8");
   CHECK(taken_for("mxfp8", 64, 48) == "as it is");
   CHECK(fitting_type(*find_type("int8_row"), {3, 7}) == DtypeInfo{"int8_row", 7, 15});
+  // Files have scales beside matrices alone, and no blocks of a convolution's rows.
+  for (const Shape& shape : {Shape{32, 32, 3, 3}, Shape{32, 32, 1, 1}, Shape{32}})
+    for (const char* scaled : {"int8_row", "fp8_e4m3_row", "fp8_e5m2_tensor", "mxfp8"}) {
+      INFO(scaled << " of " << to_string(shape));
+      CHECK_FALSE(fitting_type(*find_type(scaled), shape));
+    }
+  for (const char* type : {"fp8_e4m3", "f16"})
+    CHECK(fitting_type(*find_type(type), {32, 32, 3, 3}) == find_type(type));
+  CHECK_FALSE(fitting_type(*find_type("q8_0"), {32, 32, 3, 3}));
 
   const HostTensor<f32> values = random_tensor<f32>({3, 64}, 7);
   MemorySource source;
