@@ -16,9 +16,17 @@ namespace {
 /// What has blocks of 32 values, by rising size: each is better than those before it.
 constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q8_0"};
 
-/// Whether a matrix has as many rows as files take of a format.
-bool has_whole_tiles(const DtypeInfo& type, const Shape& matrix) {
-  return type.name != dtype_traits<mxfp8>::name || matrix[0] % rows_of_mxfp8_tile == 0;
+bool is_of_rows(const DtypeInfo& type) {
+  const CastType* const known = formats::format_named(type.name);
+  return known && known->of_rows;
+}
+
+/// Whether files hold a tensor of that shape in a format, whatever its rows are: those that have scales
+/// beside it hold matrices, of mxfp8 in whole tiles.
+bool is_held(const DtypeInfo& type, const Shape& tensor) {
+  const bool in_tiles = type.name == dtype_traits<mxfp8>::name;
+  if ((in_tiles || is_of_rows(type)) && tensor.rank() != 2) return false;
+  return !in_tiles || tensor[0] % rows_of_mxfp8_tile == 0;
 }
 
 bool was_added(const DtypeInfo& type) {
@@ -57,13 +65,19 @@ void require_types(const std::string& where, std::span<const std::string> names)
                         "\" (or a list that holds them, or all, which is the default)");
 }
 
-std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matrix) {
-  if (!has_whole_tiles(wanted, matrix)) return std::nullopt;
-  const std::int64_t columns = matrix.back();
-  if (const CastType* const type = formats::format_named(wanted.name); type && type->of_rows)
-    return columns > 0 && columns < type->info.values_per_block
-               ? std::optional(scaled_row_info(type->info.name, columns))
+bool divides(const DtypeInfo& type, std::int64_t values) {
+  return is_of_rows(type) || values % type.values_per_block == 0;
+}
+
+std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& tensor) {
+  if (!is_held(wanted, tensor)) return std::nullopt;
+  const std::int64_t columns = tensor.back();
+  if (is_of_rows(wanted)) {
+    const DtypeInfo any_row = *find_type(wanted.name);
+    return columns > 0 && columns < any_row.values_per_block
+               ? std::optional(scaled_row_info(any_row.name, columns))
                : std::nullopt;
+  }
   if (columns % wanted.values_per_block == 0) return wanted;
   if (was_added(wanted)) return std::nullopt;  // the files that hold it hold none of ggml's blocks
   for (const std::string_view name : stand_ins) {

@@ -42,12 +42,16 @@ bool can_cast_to(std::string_view name,
 /// the option to turn on, where models cannot be cast to one of these.
 void require_types(const std::string& where, std::span<const std::string> names);
 
-/// What a matrix takes where `wanted` is asked for: `wanted` where its blocks divide the rows; else, of
-/// iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and divides them; and nothing
-/// where none does, nor the matrix is in whole tiles, and for a format that a program added: then it stays as
-/// it is. A format whose blocks are rows fits all, with rows of so many columns. cost, plan and convert all
-/// go by this.
-std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& matrix);
+/// Whether blocks of a type divide rows of so many values; rows that are blocks themselves are always whole.
+bool divides(const DtypeInfo& type, std::int64_t values);
+
+/// What a tensor takes where `wanted` is asked for, and so which tensors a format reaches: cost, plans and
+/// convert all go by this. A scalar reaches any. Blocks reach what they divide the rows of; where they do
+/// not, it is, of iq4_nl, q5_0, q5_1 and q8_0 (blocks of 32), the smallest that is no smaller and divides
+/// them, and for a format that a program added none. Rows under scales, and mxfp8 in whole tiles, reach
+/// matrices alone: rows under scales have their columns. Nothing where none fits: the tensor stays as it is,
+/// as a UNet's convolutions do in all but scalars, whose rows are three values or one.
+std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& tensor);
 
 /// Files take matrices of mxfp8, whose scales lie there in the order of tensor cores, with a multiple of so
 /// many rows: ComfyUI pads them to it.

@@ -163,7 +163,7 @@ void check_types(const TypeWishes& wishes, Container container) {
 TypeChooser::Wish TypeChooser::wish_for_part(const TensorFacts& facts, const std::vector<std::string>& names,
                                              const std::vector<std::string>& more_names_in_plans) {
   std::optional<DtypeInfo> planned;
-  if (wishes_.plan && facts.shape.rank() == 2) {
+  if (wishes_.plan && facts.shape.rank() > 1) {
     std::vector<std::string> in_plan = names;
     in_plan.insert(in_plan.end(), more_names_in_plans.begin(), more_names_in_plans.end());
     for (const std::string& name : in_plan)
@@ -236,8 +236,7 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
       return {kept, "no matrix of a layer", wish.type, undivided};
     return {*type, {}, divides ? std::nullopt : wish.type, undivided};
   }
-  if (facts.values_in_run % wish.type->values_per_block == 0)
-    return {kept, "no matrix of a layer", wish.type};
+  if (casting::divides(*wish.type, facts.values_in_run)) return {kept, "no matrix of a layer", wish.type};
   return {kept, "no block divides its rows", wish.type, facts.values_in_run};
 }
 

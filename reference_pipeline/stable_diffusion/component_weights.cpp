@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -50,18 +51,6 @@ bool lacks_text_model(std::string_view component, const weights::WeightTensors& 
 std::int64_t number_after(std::string_view name, std::string_view stem) {
   constexpr std::int64_t most = 9999;  // so that no file makes us reserve room for more
   return weights::number_after(name, stem, most);
-}
-
-/// Residual blocks of each level on the way down: those before the first change of resolution.
-std::int64_t layers_in(const weights::WeightTensors& tensors) {
-  std::int64_t first_change = -1, blocks = 0;
-  for (const auto& [name, weight] : tensors.all()) {
-    const std::int64_t number = number_after(name, "input_blocks.");
-    blocks = std::max(blocks, number);
-    if (number > 0 && name.ends_with(".0.op.weight"))
-      first_change = first_change < 0 ? number : std::min(first_change, number);
-  }
-  return std::max<std::int64_t>(1, first_change < 0 ? blocks : first_change - 1);
 }
 
 /// A copy of a matrix with rows and columns exchanged; of one in blocks, which are of rows, its values.
@@ -139,7 +128,7 @@ void ComponentWeights::add_places() {
     }
     return;
   }
-  if (found_.component == "unet") layers_ = layers_in(tensors_);
+  if (found_.component == "unet") layers_ = ldm_unet_layers(std::views::keys(tensors_.all()));
   for (const auto& [name, weight] : tensors_.all())
     vae_levels_ = std::max(
         {vae_levels_, number_after(name, "decoder.up.") + 1, number_after(name, "encoder.down.") + 1});

@@ -282,6 +282,20 @@ TEST_CASE("of matrices each is kept as it is measured, and not only with the las
   std::size_t calls = 0;
   CHECK(measure_cost(*again, two_samples(), settings, kept, {}, [&](const CostFile&) { ++calls; }) == whole);
   CHECK(calls == whole.layers.size() - 3);
+
+  settings.whole = settings.layers;
+  std::vector<NamedCosts> shards;
+  for (const std::int64_t layer : {5, 0}) {
+    settings.layers = {layer};
+    shards.push_back({std::to_string(layer), measured(*again, two_samples(), settings)});
+  }
+  CHECK(merge_costs(shards) == whole);
+  // Of a block of which each file has some matrices, too.
+  CostFile odd = whole, even = whole;
+  odd.layers.clear(), even.layers.clear();
+  for (std::size_t i = 0; i < whole.layers.size(); ++i)
+    (i % 2 ? odd : even).layers.push_back(whole.layers[i]);
+  CHECK(merge_costs(std::vector<NamedCosts>{{"odd", odd}, {"even", even}}) == whole);
 }
 
 TEST_CASE("numbers of casting are the same for any number of threads", "[casting]") {
@@ -359,6 +373,15 @@ TEST_CASE("a format that rows do not divide gives way to the smallest that does 
   CHECK(taken_for("mxfp8", 64) == "mxfp8");
   CHECK(taken_for("mxfp8", 64, 48) == "as it is");
   CHECK(fitting_type(*find_type("int8_row"), {3, 7}) == DtypeInfo{"int8_row", 7, 15});
+  // Files have scales beside matrices alone, and no blocks of a convolution's rows.
+  for (const Shape& shape : {Shape{32, 32, 3, 3}, Shape{32, 32, 1, 1}, Shape{32}})
+    for (const char* scaled : {"int8_row", "fp8_e4m3_row", "fp8_e5m2_tensor", "mxfp8"}) {
+      INFO(scaled << " of " << to_string(shape));
+      CHECK_FALSE(fitting_type(*find_type(scaled), shape));
+    }
+  for (const char* type : {"fp8_e4m3", "f16"})
+    CHECK(fitting_type(*find_type(type), {32, 32, 3, 3}) == find_type(type));
+  CHECK_FALSE(fitting_type(*find_type("q8_0"), {32, 32, 3, 3}));
 
   const HostTensor<f32> values = random_tensor<f32>({3, 64}, 7);
   MemorySource source;

@@ -10,14 +10,20 @@
 #include <casting/cast_source.hpp>
 #include <casting/measure.hpp>
 #include <casting/measure_plan.hpp>
+#include <casting/merge_costs.hpp>
+#include <casting/plan_source.hpp>
 #include <casting/planner.hpp>
 #include <casting/sample_file.hpp>
 #include <casting/squared_error.hpp>
 #include <catch2/catch.hpp>
+#include <convert/model_conversion.hpp>
+#include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/pipeline.hpp>
 #include <support/arrays.hpp>
 #include <support/golden_requests.hpp>
 #include <support/temporary_folder.hpp>
+
+#include <precast/io/safetensors.hpp>
 
 namespace costs_of_unets {
 namespace {
@@ -167,6 +173,82 @@ TEST_CASE("a UNet's plan is better than every format of its size, and its errors
   Plan uniform;
   for (const families::Block& block : blocks->list()) uniform.types[block.name] = "fp8_e4m3";
   CHECK(planned.cost < measure_plan(*blocks, samples, uniform, "uniform.json", {}).cost);
+}
+
+TEST_CASE("shards of a UNet, merged in any order, have its layers in the order in which they run",
+          "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::vector<RecordedState> samples = recorded(4);
+  const CostFile whole = measured(*blocks, samples, {"fp8_e4m3"});
+  CostSettings settings;
+  settings.types = {"fp8_e4m3"};
+  for (std::int64_t i = 0; i < std::ssize(blocks->list()); ++i) settings.whole.push_back(i);
+  std::vector<NamedCosts> shards;
+  for (const std::int64_t index : {0, 1, 2}) {
+    settings.layers = layers_of(settings.whole, {index, 3});
+    const CostFile part = measure_cost(*blocks, samples, settings, {}, {}, [](const CostFile&) {});
+    shards.push_back({std::to_string(index), parse_cost_file(cost_file_text(part), "shard.json")});
+  }
+  do {
+    INFO(shards[0].name << shards[1].name << shards[2].name);
+    CHECK(merge_costs(shards) == whole);
+  } while (std::ranges::next_permutation(shards, {}, &NamedCosts::name).found);
+}
+
+TEST_CASE("the file that convert writes by a UNet's plan has the plan's bytes, and its values", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::array<std::string, 5> types{"fp8_e4m3", "int8_row", "fp8_e5m2_tensor", "f16", "bf16"};
+  const CostFile costs = measured(*blocks, recorded(4), {types.begin(), types.end()});
+  Plan plan;
+  for (std::size_t i = 0; i < costs.layers.size(); ++i)
+    plan.types[costs.layers[i].name] = types[i * 3 % types.size()];
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "planned.safetensors";
+  conversion::Settings settings;
+  settings.wishes.plan = plan;
+  const conversion::ModelConversion conversion(
+      std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model_sd/unet", file, settings);
+  CHECK(conversion.warnings().empty());
+  conversion.write({});
+
+  std::int64_t bytes = 0;
+  const io::SafetensorsFile written(file);
+  for (const io::TensorEntry& tensor : written.tensors()) {
+    const bool is_weight = tensor.name.ends_with(".weight") && tensor.shape.rank() > 1;
+    if (plan.layer_of(tensor.name) && (is_weight || tensor.name.ends_with(".weight_scale")))
+      bytes += std::ssize(tensor.bytes);
+  }
+  CHECK(bytes == size_of_plan(costs, plan, "plan.json", Measure::cost).bytes);
+
+  const stable_diffusion::ComponentWeights converted(file, "unet");
+  const PlanSource planned(blocks->source(), plan);
+  int changed = 0;
+  for (const families::Block& block : blocks->list())
+    for (const families::BlockParameter& parameter : block.parameters) {
+      INFO(parameter.name);
+      const std::vector<f32> values = values_of(planned, parameter);
+      CHECK(values_of(converted, parameter) == values);
+      if (values != values_of(blocks->source(), parameter)) {
+        CHECK(parameter.role == BlockParameterRole::matrix);
+        changed += parameter.shape.rank() > 2;
+      }
+    }
+  CHECK(changed > 10);  // convolutions among them
+}
+
+TEST_CASE("a UNet's convolutions cost nothing, and no bits, in what no file has of them", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const CostFile file = measured(*blocks, recorded(4), {"int8_row", "fp8_e4m3_row", "fp8_e4m3_tensor"});
+  for (const LayerCost& layer : file.layers) {
+    INFO(layer.name);
+    const bool only_convolves = layer.name.find("sampler") != std::string::npos;
+    for (const auto& [type, cost] : layer.types) {
+      INFO(type);
+      CHECK((cost.cost == 0.0) == only_convolves);
+      CHECK((cost.bits == 16.0) == only_convolves);
+      CHECK(*cost.bits <= 16);
+    }
+  }
 }
 
 }  // namespace costs_of_unets

@@ -1,6 +1,7 @@
 // record and cost as a user runs them: samples, numbers that are kept, tables, and what is refused.
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -396,6 +397,30 @@ TEST_CASE("a Stable Diffusion model is recorded, cast layer by layer, planned an
              uncast = drawn("--seed", "0", "uncast.png");
   CHECK(precast::image::difference(by_plan, by_file).mse < 0.1);
   CHECK(precast::image::difference(by_plan, uncast).mse > 0);
+
+  // Scalars reach convolutions, and hold the same values wherever they were rounded.
+  json_of({"cost", "--model", "shapes-sd", "--samples", samples, "--output", costs, "--types",
+           "fp8_e4m3,fp8_e5m2,f16", "--policy", "f32", "--json"});
+  const auto mixed = json_of({"plan", "--cost", costs, "--types", "fp8_e4m3,fp8_e5m2,f16", "--bits", "11",
+                              "--output", plan, "--json"});
+  std::set<std::string> types;
+  for (const auto& [layer, type] : mixed["types"].items()) types.insert(type.get<std::string>());
+  CHECK(types.size() > 1);
+  const std::string scalars = file("scalars.safetensors");
+  const auto converted = json_of({"convert", "shapes-sd", scalars, "--plan", plan, "--json"});
+  CHECK(converted["warnings"].size() == 1);  // that the UNet alone is converted
+  CHECK(converted["instead"].empty());
+  const auto latents = [&](const std::string& option, const std::string& value) {
+    const std::string saved = file("latents.safetensors");
+    const auto made = run({"generate", "--model", "shapes-sd", option, value, "-p", "a red ring", "--steps",
+                           "2", "--precision", "f32", "--save-latents", saved, "--output", file("l.png")});
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    return program::content(saved);
+  };
+  const std::string of_plan = latents("--plan", plan);
+  CHECK(of_plan == latents("--transformer", scalars));
+  CHECK(of_plan != latents("--seed", "0"));
 }
 
 TEST_CASE("cost does not take what it reads for results that it goes on from", "[casting]") {

@@ -139,14 +139,15 @@ TEST_CASE("of a matrix that is put together, each part has its rule, and the mos
   CHECK(type("", {}, false, R"({"types": {"transformer_blocks.0": "q4_0"}})") == "q4_0");
 }
 
-TEST_CASE("a plan's layer covers the matrices under it, after rules and before the type") {
+TEST_CASE("a plan's layer covers the matrices and convolutions under it, after rules and before the type") {
   TypeWishes planned = wishes("q4_k", {"to_v=q8_0"});
   planned.plan =
       casting::parse_plan(R"({"types": {"blocks.1": "q6_k", "blocks.1.a": "q2_k", "gone": "f16"}})", "p");
   CHECK(chosen(planned, "blocks.1.b.weight", {256, 256}).type.name == "q6_k");
   CHECK(chosen(planned, "blocks.1.a.weight", {256, 256}).type.name == "q2_k");
   CHECK(chosen(planned, "blocks.1.a.bias", {256}).type.name == "f32");
-  CHECK(chosen(planned, "blocks.1.conv.weight", {256, 256, 1, 256}).type.name != "q6_k");
+  // No block divides rows of three values, and a plan counts on what stays.
+  CHECK(chosen(planned, "blocks.1.conv.weight", {256, 256, 3, 3}).type.name == "bf16");
   CHECK(chosen(planned, "blocks.10.a.weight", {256, 256}).type.name == "q4_k");
   CHECK(chosen(planned, "blocks.1.to_v.weight", {256, 256}).type.name == "q8_0");
   TypeChooser chooser(planned);
@@ -160,6 +161,29 @@ TEST_CASE("a plan's layer covers the matrices under it, after rules and before t
                      true},
                     Container::gguf)
             .type.name == "q6_k");
+
+  TypeWishes of_convolutions;
+  of_convolutions.plan =
+      casting::parse_plan(R"({"types": {"a": "fp8_e4m3", "b": "int8_row", "c": "mxfp8"}})", "p");
+  const auto in_safetensors = [&](const char* name, const Shape& shape) {
+    return chosen(of_convolutions, name, shape, Container::safetensors);
+  };
+  const Shape convolution{64, 64, 3, 3}, of_points{64, 64, 1, 1}, matrix{64, 64};
+  for (const Shape& shape : {convolution, of_points, matrix})
+    CHECK(in_safetensors("a.conv.weight", shape).type.name == "fp8_e4m3");
+  for (const char* scaled : {"b.conv.weight", "c.conv.weight"}) {
+    CHECK(in_safetensors(scaled, matrix).kept_because.empty());
+    for (const Shape& shape : {convolution, of_points, Shape{64, 64, 32}}) {
+      CHECK(in_safetensors(scaled, shape).type.name == "bf16");
+      CHECK(in_safetensors(scaled, shape).instead_of);
+    }
+  }
+  CHECK(in_safetensors("b.conv.weight", convolution).kept_because == "no matrix of a layer");
+  CHECK_FALSE(in_safetensors("b.conv.weight", convolution).undivided);
+  TypeChooser with_convolutions(of_convolutions);
+  with_convolutions.choose({{"b.conv.weight"}, convolution, *find_type("bf16"), true},
+                           Container::safetensors);
+  CHECK(with_convolutions.unmatched_layers() == std::vector<std::string>{"a", "c"});
 }
 
 TEST_CASE("rows that blocks do not divide get the smallest type that does and is no smaller") {
