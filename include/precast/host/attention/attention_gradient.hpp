@@ -72,16 +72,18 @@ class HeadGradient {
   HeadGradient(const AttentionProblem& problem, const PackedOfAll& packed)
       : problem_(problem),
         packed_(packed),
-        queries_(Shape{block_rows, packed.keys.depth()}),
-        douts_(Shape{block_rows, packed.values.depth()}),
-        gradients_(Shape{block_rows, keys_per_block}),
-        transposed_weights_(Shape{block_rows, queries_per_block}),
-        transposed_gradients_(Shape{block_rows, queries_per_block}),
-        weights_(Shape{block_rows, keys_per_block}),
-        products_(Shape{block_rows, keys_per_block}),
-        dq_(Shape{block_rows, packed.keys.columns()}),
-        dk_(Shape{packed.keys.blocks() * block_rows, packed.queries.columns()}),
-        dv_(Shape{packed.keys.blocks() * block_rows, packed.douts.columns()}) {
+        sizes_(problem, packed),
+        queries_(Shape{sizes_.rows, packed.keys.depth()}),
+        douts_(Shape{sizes_.rows, packed.values.depth()}),
+        gradients_(Shape{sizes_.rows, sizes_.keys}),
+        narrow_weights_(Shape{narrow ? sizes_.rows : 0, sizes_.keys}),
+        transposed_weights_(Shape{sizes_.key_rows, sizes_.queries}),
+        transposed_gradients_(Shape{sizes_.key_rows, sizes_.queries}),
+        weights_(Shape{sizes_.rows, sizes_.keys}),
+        products_(Shape{sizes_.rows, sizes_.keys}),
+        dq_(Shape{sizes_.rows, packed.keys.columns()}),
+        dk_(Shape{packed.keys.blocks() * sizes_.key_rows, packed.queries.columns()}),
+        dv_(Shape{packed.keys.blocks() * sizes_.key_rows, packed.douts.columns()}) {
     keep_.fill(1.0f);
     for (auto* tensor : {&dk_, &dv_}) std::fill(tensor->values().begin(), tensor->values().end(), 0.0f);
     for (auto* tile : {&transposed_weights_, &transposed_gradients_})
@@ -89,12 +91,15 @@ class HeadGradient {
   }
 
   /// What its tensors hold.
-  static std::int64_t bytes(const PackedOfAll& packed) {
-    const std::int64_t narrow = std::same_as<Tile, f32> ? 0 : 1,  // of transpose_tiles
-        tiles = packed.keys.depth() + packed.values.depth() + (3 + narrow) * keys_per_block,
-                       sums = 2 * keys_per_block + packed.keys.columns() +
-                              packed.keys.blocks() * (packed.queries.columns() + packed.douts.columns());
-    return block_rows * (tiles * std::int64_t{sizeof(Tile)} + sums * std::int64_t{sizeof(f32)});
+  static std::int64_t bytes(const AttentionProblem& problem, const PackedOfAll& packed) {
+    const Sizes sizes(problem, packed);
+    const std::int64_t tiles = sizes.rows * (packed.keys.depth() + packed.values.depth() +
+                                             (narrow ? 2 : 1) * sizes.keys) +
+                               2 * sizes.key_rows * sizes.queries,
+                       sums = sizes.rows * (2 * sizes.keys + packed.keys.columns()) +
+                              packed.keys.blocks() * sizes.key_rows *
+                                  (packed.queries.columns() + packed.douts.columns());
+    return tiles * std::int64_t{sizeof(Tile)} + sums * std::int64_t{sizeof(f32)};
   }
 
   /// Adds what one block of queries gives to dk and dv, and stores its own gradient.
@@ -109,29 +114,32 @@ class HeadGradient {
     load_block<Operand, Types::saturate>(dout, batch, head, first, rows, packed_.values.depth(),
                                          douts_.data());
     find_deltas(batch, head, first, rows, dout, out);
-    std::fill(dq_.values().begin(), dq_.values().end(), 0.0f);
+    std::fill_n(dq_.data(), rounded_up(rows, rows_at_once) * packed_.keys.columns(), 0.0f);
     const std::int64_t needed = problem_.keys_seen_by(first + rows - 1), kv_head = problem_.kv_head(head);
     find_rests(batch, head, first, rows, needed, log_sums + first);
     for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
       score_block<Types>(problem_, packed_.keys, queries_.data(), batch, head, first, rows, block,
                          weights_.data());
+      const std::int64_t keys = packed_.keys.padded_keys_in(block),
+                         padded_rows = packed_.queries.padded_keys_in(query_block);
       multiply_tile<Tile, Accumulate>(douts_.data(), packed_.values.depth(),
                                       packed_.values.keys(batch, kv_head, block), packed_.values.depth(),
-                                      products_.data(), keys_per_block, nullptr, rows, keys_per_block);
-      for (std::int64_t i = 0; i < rows; ++i) scores_to_weights(i, log_sums[first + i]);
-      transpose_tiles(rows);
-      const std::int64_t columns = packed_.keys.columns(), columns_v = packed_.douts.columns();
-      multiply_tile<Tile, Accumulate>(gradients_.data(), keys_per_block,
-                                      packed_.keys.values(batch, kv_head, block), keys_per_block, dq_.data(),
-                                      columns, keep_.data(), rows, columns);
-      multiply_tile<Tile, Accumulate>(transposed_gradients_.data(), queries_per_block,
-                                      packed_.queries.values(batch, head, query_block), queries_per_block,
-                                      dk_.data() + block * block_rows * columns, columns, keep_.data(),
-                                      keys_per_block, columns);
-      multiply_tile<Tile, Accumulate>(transposed_weights_.data(), queries_per_block,
-                                      packed_.douts.values(batch, head, query_block), queries_per_block,
-                                      dv_.data() + block * block_rows * columns_v, columns_v, keep_.data(),
-                                      keys_per_block, columns_v);
+                                      products_.data(), sizes_.keys, nullptr, rows, keys);
+      for (std::int64_t i = 0; i < rows; ++i) scores_to_weights(i, keys, log_sums[first + i]);
+      transpose_tiles(rows, padded_rows, keys);
+      const std::int64_t columns = packed_.keys.columns(), columns_v = packed_.douts.columns(),
+                         key_rows = packed_.keys.keys_in(block);
+      multiply_tile<Tile, Accumulate>(gradients_.data(), sizes_.keys,
+                                      packed_.keys.values(batch, kv_head, block), keys, dq_.data(), columns,
+                                      keep_.data(), rows, columns);
+      multiply_tile<Tile, Accumulate>(transposed_gradients_.data(), sizes_.queries,
+                                      packed_.queries.values(batch, head, query_block), padded_rows,
+                                      dk_.data() + block * sizes_.key_rows * columns, columns, keep_.data(),
+                                      key_rows, columns);
+      multiply_tile<Tile, Accumulate>(transposed_weights_.data(), sizes_.queries,
+                                      packed_.douts.values(batch, head, query_block), padded_rows,
+                                      dv_.data() + block * sizes_.key_rows * columns_v, columns_v,
+                                      keep_.data(), key_rows, columns_v);
     }
     for (std::int64_t i = 0; i < rows; ++i)
       store(dq_.data() + i * packed_.keys.columns(), problem_.scale, dq.row(batch, head, first + i));
@@ -142,13 +150,30 @@ class HeadGradient {
                              HostHeadsView<typename Types::result> dk,
                              HostHeadsView<typename Types::result> dv) {
     for (std::int64_t j = 0; j < problem_.keys; ++j) {
-      const std::int64_t row = j / keys_per_block * block_rows + j % keys_per_block;
+      const std::int64_t row = j / keys_per_block * sizes_.key_rows + j % keys_per_block;
       store(dk_.data() + row * packed_.queries.columns(), problem_.scale, dk.row(batch, kv_head, j));
       store(dv_.data() + row * packed_.douts.columns(), 1.0f, dv.row(batch, kv_head, j));
     }
   }
 
  private:
+  /// Whether weights are multiplied in a narrower dtype than they are computed in.
+  static constexpr bool narrow = !std::same_as<Tile, f32>;
+
+  /// Those of its tiles: with whole blocks, or with as much as there is.
+  struct Sizes {
+    std::int64_t rows;  ///< of queries: the multiplier takes rows_at_once, transposing row_multiple()
+    std::int64_t queries, keys;  ///< columns
+    std::int64_t key_rows;       ///< of keys: the multiplier takes rows_at_once
+
+    Sizes(const AttentionProblem& problem, const PackedOfAll& packed)
+        : rows(std::max(rounded_up(std::min(problem.queries, queries_per_block), rows_at_once),
+                        packed.queries.block_keys())),
+          queries(packed.queries.block_keys()),
+          keys(packed.keys.block_keys()),
+          key_rows(rounded_up(keys, rows_at_once)) {}
+  };
+
   /// The sum of dout out of each row, which is that of each weight and its gradient.
   template <class DO, class O>
   void find_deltas(std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t rows,
@@ -173,22 +198,25 @@ class HeadGradient {
       score_block<Types>(problem_, packed_.keys, queries_.data(), batch, head, first, rows, block,
                          weights_.data());
       for (std::int64_t i = 0; i < rows; ++i) {
-        const f32* const scores = weights_.data() + i * keys_per_block;
+        const f32* const scores = weights_.data() + i * sizes_.keys;
         if (is_coarse_log_sum(log_sums[i]))
-          sums[static_cast<std::size_t>(i)] += sum_of(
-              keys_per_block, [&](std::int64_t j) { return math::exp_of_negative(scores[j] - log_sums[i]); });
+          sums[static_cast<std::size_t>(i)] +=
+              sum_of(packed_.keys.padded_keys_in(block),
+                     [&](std::int64_t j) { return math::exp_of_negative(scores[j] - log_sums[i]); });
       }
     }
     for (std::size_t i = 0; i < sums.size(); ++i)
       if (sums[i] > 0) rests_[i] = std::log(sums[i]);
   }
 
-  /// Row i of the scores becomes weights, and what weights were multiplied with gradients of scores.
-  void scores_to_weights(std::int64_t i, f32 log_sum) {
+  /// Row i of the scores becomes weights, and what weights were multiplied with gradients of scores; both as
+  /// operands.
+  void scores_to_weights(std::int64_t i, std::int64_t keys, f32 log_sum) {
     using Inside = typename Types::inside;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
-    const std::span<f32> weights(weights_.data() + i * keys_per_block, keys_per_block),
-        gradients(products_.data() + i * keys_per_block, keys_per_block);
+    const auto count = static_cast<std::size_t>(keys);
+    const std::span<f32> weights(weights_.data() + i * sizes_.keys, count),
+        gradients(products_.data() + i * sizes_.keys, count);
     const f32 base = log_sum == none ? 0.0f : log_sum, rest = rests_[static_cast<std::size_t>(i)],
               delta = deltas_[static_cast<std::size_t>(i)];
     round_row<Inside, Types::saturate>(gradients);
@@ -197,27 +225,27 @@ class HeadGradient {
     for (std::size_t j = 0; j < weights.size(); ++j) gradients[j] = weights[j] * (gradients[j] - delta);
     round_row<Inside, Types::saturate>(gradients);
     load_operands<Operand, Types::saturate>(std::span<const f32>(gradients),
-                                            gradients_.data() + i * keys_per_block);
+                                            gradients_.data() + i * sizes_.keys);
+    if constexpr (narrow)
+      convert_row<Tile>(std::span<const f32>(weights),
+                        std::span<Tile>(narrow_weights_.data() + i * sizes_.keys, count));
+    else
+      round_row<Operand>(weights);
   }
 
-  /// Weights and gradients of scores with a row for each key; zeros for queries that are not there.
-  void transpose_tiles(std::int64_t rows) {
-    const HostView<const Tile> gradients(gradients_.data(), Shape{rows, keys_per_block}, keys_per_block);
-    transpose_columns<1>(gradients, 0, keys_per_block, queries_per_block, transposed_gradients_.data());
-    // Their rows are read: as operands they take the place of the gradients, which the next product reads.
-    if constexpr (std::same_as<Tile, f32>) {
-      if constexpr (!std::same_as<Operand, f32>)
-        round_row<Operand>(std::span<f32>(weights_.data(), static_cast<std::size_t>(rows * keys_per_block)));
-      const HostView<const f32> weights(weights_.data(), Shape{rows, keys_per_block}, keys_per_block);
-      transpose_columns<1>(weights, 0, keys_per_block, queries_per_block, transposed_weights_.data());
-    } else {
-      HostTensor<Tile> narrow(Shape{rows, keys_per_block});
-      convert_row<Tile>(
-          std::span<const f32>(weights_.data(), static_cast<std::size_t>(rows * keys_per_block)),
-          narrow.values());
-      transpose_columns<1>(HostView<const Tile>(narrow.view()), 0, keys_per_block, queries_per_block,
-                           transposed_weights_.data());
-    }
+  /// Weights and gradients of scores with a row for each key, and zeros for queries up to `end`, which are
+  /// not there.
+  void transpose_tiles(std::int64_t rows, std::int64_t end, std::int64_t keys) {
+    const auto transpose_tile = [&](Tile* tile, HostTensor<Tile>& to) {
+      for (std::int64_t i = rows; i < end; ++i) std::fill_n(tile + i * sizes_.keys, keys, Tile{});
+      transpose_columns<1>(HostView<const Tile>(tile, Shape{end, keys}, sizes_.keys), 0, keys, end, to.data(),
+                           sizes_.queries);
+    };
+    transpose_tile(gradients_.data(), transposed_gradients_);
+    if constexpr (narrow)
+      transpose_tile(narrow_weights_.data(), transposed_weights_);
+    else
+      transpose_tile(weights_.data(), transposed_weights_);
   }
 
   template <class T>
@@ -228,10 +256,11 @@ class HeadGradient {
 
   const AttentionProblem& problem_;
   const PackedOfAll& packed_;
-  HostTensor<Tile> queries_, douts_, gradients_, transposed_weights_, transposed_gradients_;
+  Sizes sizes_;
+  HostTensor<Tile> queries_, douts_, gradients_, narrow_weights_, transposed_weights_, transposed_gradients_;
   HostTensor<f32> weights_, products_, dq_, dk_, dv_;
   std::array<f32, queries_per_block> deltas_, rests_;
-  std::array<f32, block_rows> keep_;
+  std::array<f32, rounded_up(keys_per_block, rows_at_once)> keep_;
 };
 
 /// attention_gradient of batches that are packed together.
@@ -245,7 +274,7 @@ void attention_gradient_of_batches(const AttentionProblem& problem, HostHeadsVie
   using Head = HeadGradient<Types, ForwardOperand>;
   const PackedForGradients<Types, ForwardOperand> packed(problem, dout, q, k, v);
   const std::int64_t tasks = problem.batch * problem.heads_kv, group = problem.heads / problem.heads_kv;
-  task_memory(tasks, Head::bytes(packed));
+  task_memory(tasks, Head::bytes(problem, packed));
   parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t batch = task / problem.heads_kv, kv_head = task % problem.heads_kv;
     Head gradient(problem, packed);
