@@ -99,7 +99,7 @@ TEMPLATE_TEST_CASE("cuda: matrices are transposed", "[transpose]", f32, bf16, fp
     const auto wide_from = random_integers<TestType>({rows, columns + 3}, 1);
     const auto from = wide_from.view().columns_between(2, columns);
     HostTensor<TestType> to({columns, rows});
-    gpu::transpose<TestType>(on_device(from), on_device(to));
+    gpu::transpose<TestType>(on_device(from), on_device(to), gpu::current_stream());
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < columns; ++c)
         REQUIRE(to_double(to.view().row(c)[static_cast<std::size_t>(r)]) ==

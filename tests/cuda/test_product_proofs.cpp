@@ -243,7 +243,7 @@ TEST_CASE("proof of transposition", "[transpose][proof]") {
   const auto from = random_tensor<f32>({40, 35}, 1);
   check_proof("transpose", [&] {
     HostTensor<f32> to({35, 40});
-    gpu::transpose<f32>(on_device(from), on_device(to));
+    gpu::transpose<f32>(on_device(from), on_device(to), gpu::current_stream());
     for (std::int64_t r = 0; r < 40; ++r)
       for (std::int64_t c = 0; c < 35; ++c)
         if (to.data()[c * 40 + r] != from.data()[r * 35 + c]) return false;

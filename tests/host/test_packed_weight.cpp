@@ -51,7 +51,39 @@ void check(std::int64_t features, std::int64_t columns, std::int64_t at_once) {
             FAIL("not zero: panel " << panel << ", column " << k << ", feature " << f);
 }
 
+/// Rows to columns, one value after another.
+template <class T>
+Tensor<T> turned(View<const T> matrix) {
+  Tensor<T> to({matrix.columns(), matrix.rows()});
+  for (std::int64_t r = 0; r < matrix.rows(); ++r)
+    for (std::int64_t c = 0; c < matrix.columns(); ++c)
+      to.data()[c * matrix.rows() + r] = matrix.row(r)[static_cast<std::size_t>(c)];
+  return to;
+}
+
+template <class T>
+void check_columns(std::int64_t features, std::int64_t columns, std::int64_t at_once) {
+  CAPTURE(features, columns, at_once);
+  const auto wide = numbered<T>(columns, features + 3);
+  const View<const T> matrix = wide.view().columns_between(2, features);
+  const auto of_columns = host::PackedWeight<T>::of_columns(matrix, at_once),
+             of_rows = host::PackedWeight<T>::copy_of(turned(matrix).view(), at_once);
+  REQUIRE(of_columns.features() == features);
+  REQUIRE(of_columns.columns() == columns);
+  REQUIRE(of_columns.bytes() == of_rows.bytes());
+  REQUIRE(std::memcmp(of_columns.panel(0), of_rows.panel(0), static_cast<std::size_t>(of_rows.bytes())) == 0);
+}
+
 }  // namespace
+
+TEMPLATE_TEST_CASE("the columns of a matrix are packed as the rows of its transpose", "[packed]", f32, bf16,
+                   f16, fp8_e4m3) {
+  for (const std::int64_t features : {1, 16, 17, 63, 64, 65, 1100})
+    for (const std::int64_t columns : {1, 16, 31, 32, 33, 65, 200}) {
+      check_columns<TestType>(features, columns, 1);
+      if constexpr (std::is_same_v<TestType, bf16>) check_columns<TestType>(features, columns, 2);
+    }
+}
 
 TEMPLATE_TEST_CASE("a packed weight holds every value in its place", "[packed]", f32, bf16, f16, fp8_e4m3) {
   for (const std::int64_t features : {1, 15, 16, 17, 48, 63, 64, 65, 150})

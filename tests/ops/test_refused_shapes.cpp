@@ -125,6 +125,7 @@ TEST_CASE("results in the memory of an operand are refused, and beside it are no
   }
   CHECK_THROWS_WITH(linear_into<F32>(x, weight, at(20, {6, 4}, 4)), refused);
   CHECK_THROWS_WITH(matmul_into<F32>(x, Tensor<f32>(Shape{4, 4}), at(93, {6, 4}, 4)), refused);
+  CHECK_THROWS_WITH(matmul_into<F32>(Tensor<f32>(Shape{5, 6}), x, at(60, {5, 4}, 4)), refused);
   CHECK_THROWS_WITH(matmul_transposed_into<F32>(Tensor<f32>(Shape{5, 4}), x, at(60, {5, 6}, 6)), refused);
   for (const std::int64_t first : {36, 44, 100, 46})  // in the gaps, and behind
     CHECK_NOTHROW(linear_into<F32>(x, weight, at(first, {6, 4}, 10)));

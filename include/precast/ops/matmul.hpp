@@ -37,8 +37,9 @@ inline void require_as_many_rows(std::string_view op, const Shape& a, const Shap
 inline namespace PRECAST_BACKEND {
 
 /// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
-/// sums kept in its accumulate dtype, results rounded once. b is packed first, as weights are, which costs
-/// 1/M of the product. Throws ShapeError where shapes do not fit, K is 0, or `out` overlaps one of them.
+/// sums kept in its accumulate dtype, results rounded once. The host packs b first, as weights are, which
+/// takes several times as long as the product of a few rows: a weight is packed once, for linear(). Throws
+/// ShapeError where shapes do not fit, K is 0, or `out` overlaps one of them.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
@@ -65,8 +66,9 @@ Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, con
   return out;
 }
 
-/// a b for a [..., M, K] and b [K, N]: [..., M, N], as matmul_transposed. b is transposed first, which costs
-/// 1/M of the product. Throws ShapeError too where `out` overlaps a.
+/// a b for a [..., M, K] and b [K, N]: [..., M, N], the bits of matmul_transposed with b transposed. The host
+/// reads b as it lies for up to 4 rows, and packs it for more without transposing it; a device transposes it
+/// first. Throws as matmul_transposed.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
   const auto left = as_view(a);
@@ -76,10 +78,11 @@ void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::re
     detail::shapes_do_not_fit("matmul", left.shape(), right.shape(),
                               "are not [..., M, K] and [K, N] with a K of 1 or more");
   detail::require_same_shape("matmul", left.shape().with_back(right.columns()), out.shape());
-  detail::require_apart("matmul", out, left);
-  Tensor<value_type_of<B>> transposed(Shape{right.columns(), left.columns()});
-  backend::transpose(right, transposed.view());
-  matmul_transposed_into<P>(left, transposed, out);
+  detail::require_apart("matmul", out, left, right);
+  using Right = value_type_of<B>;
+  detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", out, [&]<class Types>(Types, auto to) {
+    backend::matmul<with_storage<Types, Right>>(left, right, to);
+  });
 }
 
 /// The same into a new tensor.

@@ -15,10 +15,11 @@ class PackedWeight;
 template <class Types, class X>
 void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, class A>
+void matmul(View<const A> a, View<const typename Types::storage> b,
+            View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class X>
 void conv(View<const X> x, const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
           const Epilogue& epilogue, View<typename Types::result> out PRECAST_ON_STREAM);
-template <ScalarDtype T>
-void transpose(View<const T> from, View<T> to PRECAST_ON_STREAM);
 
 }  // namespace precast::PRECAST_KERNELS

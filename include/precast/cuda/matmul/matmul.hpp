@@ -14,6 +14,7 @@
 #include <precast/cuda/matmul/rounded_product.hpp>
 #include <precast/cuda/matmul/skinny_gemm.hpp>
 #include <precast/cuda/matmul/tiled_product.hpp>
+#include <precast/cuda/matmul/transpose.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/epilogue.hpp>
@@ -96,6 +97,20 @@ void matmul_transposed(DeviceView<const X> x, DeviceStoredView<const typename Ty
                        Stream stream = current_stream()) {
   watch::ran_in<Types>();
   matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
+}
+
+/// out [M, N] = a [M, K] b [K, N]: matmul_transposed with b transposed, which costs what it takes to read and
+/// write it once.
+template <class Types, class A>
+void matmul(DeviceView<const A> a, DeviceView<const typename Types::storage> b,
+            DeviceView<typename Types::result> out, Stream stream) {
+  using Storage = typename Types::storage;
+  watch::ran_in<Types>();
+  if (out.elements() == 0) return;
+  const StreamScope scope(stream);  // of the right side transposed
+  const auto right = transposed_over(b, stream);
+  matmul_transposed<Types>(a, PackedWeight<Storage>::template for_one_product<Types>(right.view()),
+                           Epilogue{}, out, stream);
 }
 
 }  // namespace precast::gpu

@@ -46,13 +46,6 @@ void store_gradients(DeviceView<const f32> gradients, bool accumulate, DeviceVie
     map_arrays("store_gradients", StoreGradient<To, Saturates>{}, out, stream, gradients);
 }
 
-template <class T>
-Tensor<T, Memory> transposed_over(DeviceView<const T> matrix, Stream stream) {
-  Tensor<T, Memory> transposed(Shape{matrix.columns(), matrix.rows()});
-  gpu::transpose(matrix, transposed.view(), stream);
-  return transposed;
-}
-
 }  // namespace detail
 
 /// out [M, N] = a [M, K] b [K, N], rounded as matmul_transposed rounds.
@@ -64,7 +57,7 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
   if (out.elements() == 0) return;
   if (multiply_as_they_lie<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, {}, out, stream)) return;
   const StreamScope scope(stream);  // of the right side transposed
-  const auto right = detail::transposed_over(b, stream);
+  const auto right = transposed_over(b, stream);
   matmul_transposed<Row>(a, PackedWeight<B>::template for_one_product<Row>(right.view()), Epilogue{}, out,
                          stream);
 }
@@ -84,8 +77,8 @@ void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const Grad
   if (a.rows() == 0) {  // a sum of nothing
     sums = Tensor<f32, Memory>(sums.shape(), std::vector<f32>(static_cast<std::size_t>(sums.elements())));
   } else {
-    const auto left = detail::transposed_over(a, stream);
-    const auto right = detail::transposed_over(b, stream);
+    const auto left = transposed_over(a, stream);
+    const auto right = transposed_over(b, stream);
     matmul_transposed<Row>(left.view(), PackedWeight<B>::template for_one_product<Row>(right.view()),
                            Epilogue{}, sums.view(), stream);
   }

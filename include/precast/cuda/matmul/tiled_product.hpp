@@ -37,10 +37,10 @@ struct TiledProduct {
 struct TilePlace {
   int row_tile, feature_tile;
 };
-PRECAST_DEVICE TilePlace tile_place(int block, int row_tiles, int feature_tiles) {
+PRECAST_DEVICE TilePlace tile_place(int block, int tiles_of_rows, int feature_tiles) {
   constexpr int group_rows = 8;
   const int group = block / (group_rows * feature_tiles), first = group * group_rows;
-  const int rows = row_tiles - first < group_rows ? row_tiles - first : group_rows;
+  const int rows = tiles_of_rows - first < group_rows ? tiles_of_rows - first : group_rows;
   const int within = block - group * group_rows * feature_tiles;
   const int group_size = planted<"tiles in a group">(rows, group_rows);
   return {first + within % group_size, within / group_size};
@@ -150,17 +150,17 @@ void launch_with_tile(const char* name, const Source& x, const StoredRows<typena
                       const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream) {
   const auto kernel = &tiled_product<Types, Source, Selector>;
   const MatmulTile tile = tile_in_code<Selector>(kernel);
-  const std::int64_t row_tiles = ceil_divide(store.rows, tile.rows);
+  const std::int64_t tiles_of_rows = ceil_divide(store.rows, tile.rows);
   const std::int64_t feature_tiles = ceil_divide(store.features, tile.features);
-  if (row_tiles * feature_tiles > std::numeric_limits<std::int32_t>::max())
+  if (tiles_of_rows * feature_tiles > std::numeric_limits<std::int32_t>::max())
     throw ShapeError(std::string(name) + ": " + std::to_string(store.rows) + " x " +
                      std::to_string(store.features) + " results are more than one launch computes");
   launch(name, kernel,
-         LaunchShape{.blocks = {grid_blocks(row_tiles * feature_tiles), 1, 1},
+         LaunchShape{.blocks = {grid_blocks(tiles_of_rows * feature_tiles), 1, 1},
                      .threads = tile.threads(),
                      .shared_bytes = static_cast<std::size_t>(tile.shared_bytes())},
          stream,
-         TiledProduct<Types, Source>{x, weight, store, static_cast<int>(row_tiles),
+         TiledProduct<Types, Source>{x, weight, store, static_cast<int>(tiles_of_rows),
                                      static_cast<int>(feature_tiles)});
 }
 

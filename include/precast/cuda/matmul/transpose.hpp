@@ -9,9 +9,12 @@
 #include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
+#include <precast/cuda/runtime/device_memory.hpp>
+#include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/tile/block_rows.hpp>
-#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/block_view.hpp>
+#include <precast/tensor/shape.hpp>
+#include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::gpu {
@@ -93,6 +96,13 @@ template <ScalarDtype T>
 void transpose(DeviceView<const T> from, DeviceView<T> to, Stream stream) {
   detail::transpose("transpose", detail::GivenValues<T>{pointer_to(from), from.row_stride()}, from.rows(),
                     from.columns(), to, stream);
+}
+/// The same, with a result of its own.
+template <ScalarDtype T>
+Tensor<T, Memory> transposed_over(DeviceView<const T> from, Stream stream) {
+  Tensor<T, Memory> to(Shape{from.columns(), from.rows()});
+  transpose(from, to.view(), stream);
+  return to;
 }
 /// The same of a matrix in blocks, whose values are decoded and rounded.
 template <bool Saturates, BlockDtype T, ScalarDtype To>

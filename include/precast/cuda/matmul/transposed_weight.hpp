@@ -3,14 +3,15 @@
 
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/runtime/stream.hpp>
-#include <precast/problem/product_kernels.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast::gpu {
 
-/// to [columns, rows] = from [rows, columns]^T, values decoded and rounded. Where units hold kernels,
-/// transpose.hpp defines it.
+/// to [columns, rows] = from [rows, columns]^T; of blocks, values decoded and rounded. Where units hold
+/// kernels, transpose.hpp defines them.
+template <ScalarDtype T>
+void transpose(DeviceView<const T> from, DeviceView<T> to, Stream stream);
 template <bool Saturates, BlockDtype T, ScalarDtype To>
 void transpose_decoded(BlockViewIn<const T, DeviceSpace> from, DeviceView<To> to, Stream stream);
 
@@ -23,7 +24,7 @@ PackedWeight<typename Types::storage> transposed(const PackedWeight<Storage>& we
     if constexpr (BlockDtype<Storage>)
       transpose_decoded<Types::saturate>(weight.view(), to, current_stream());
     else
-      transpose(weight.view(), to);
+      transpose(weight.view(), to, current_stream());
   });
 }
 

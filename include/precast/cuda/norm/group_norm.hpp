@@ -211,7 +211,7 @@ void group_norm(DeviceView<const From> x, std::int64_t groups, DeviceView<const 
     elementwise::visit_activation(activation, [&]<class F>(F) {
       detail::narrow_norm<Types, Around::mean, F>(
           "narrow_group_norm", x, AffineIn<W, DeviceSpace>{scale, shift},
-          {.across = groups, .pixels = x.shape()[1] * x.shape()[2]}, eps, out, stream);
+          detail::NarrowSets{.across = groups, .pixels = x.shape()[1] * x.shape()[2]}, eps, out, stream);
     });
   } else {
     const StreamScope scope(stream);  // of the moments

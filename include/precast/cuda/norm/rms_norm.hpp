@@ -111,7 +111,8 @@ void rms_norm(DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
     if (x.elements() == 0) return;
     detail::narrow_norm<Types, Around::zero>(
         "narrow_rms_norm", x, AffineIn<W, DeviceSpace>{scale, {}},
-        {.columns_have_parameters = false, .across = x.columns() / scale.columns()}, eps, out, stream);
+        detail::NarrowSets{.columns_have_parameters = false, .across = x.columns() / scale.columns()}, eps,
+        out, stream);
   } else {
     detail::rms_norm<Types, detail::AfterNorm::store>("rms_norm", x, scale, eps, {}, {}, out, stream);
   }

@@ -38,8 +38,8 @@ struct BlockGemvTile {
 };
 
 PRECAST_HOST_DEVICE_CONSTEXPR BlockGemvTile select_block_gemv_tile(int rows) {
-  if (rows == 1) return {.rows = 1, .features_per_warp = 4, .stages = 3, .warps = 4};
-  return {.rows = 8, .features_per_warp = 4, .stages = 3, .warps = 4};
+  if (rows == 1) return BlockGemvTile{.rows = 1, .features_per_warp = 4, .stages = 3, .warps = 4};
+  return BlockGemvTile{.rows = 8, .features_per_warp = 4, .stages = 3, .warps = 4};
 }
 
 }  // namespace precast::gpu

@@ -90,9 +90,10 @@ struct SkinnyGemmTile {
 inline constexpr int most_skinny_rows = 8;
 
 PRECAST_HOST_DEVICE_CONSTEXPR SkinnyGemmTile select_skinny_gemm_tile(int rows) {
-  if (rows == 1) return {.rows = 1, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
-  if (rows == 2) return {.rows = 2, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
-  return {.rows = rows <= 4 ? 4 : most_skinny_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};
+  if (rows == 1) return SkinnyGemmTile{.rows = 1, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
+  if (rows == 2) return SkinnyGemmTile{.rows = 2, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
+  return SkinnyGemmTile{
+      .rows = rows <= 4 ? 4 : most_skinny_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};
 }
 
 }  // namespace precast::gpu

@@ -1,4 +1,4 @@
-// x W^T + b on the host.
+// x W^T + b, and a b, on the host.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/host/simd/tile_registers.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -96,6 +97,22 @@ void skinny_matmul(HostView<const X> x, const PackedWeight<typename Types::stora
   });
 }
 
+/// The same with a matrix b [columns, features] as it lies.
+template <class Types, OneDnnOperand Multiplied, class X>
+void skinny_matmul_of_rows(HostView<const X> x, HostView<const typename Types::storage> b,
+                           HostView<typename Types::result> out) {
+  using Operand = typename Types::operand;
+  const Operands<Operand, Types::saturate, Multiplied, X> operands(x);
+  const std::int64_t width = std::min(widest_panel, rounded_up(b.columns(), 16));
+  parallel_for(ceil_divide(b.columns(), width), [&](std::int64_t panel) {
+    const std::int64_t first = panel * width, count = std::min(width, b.columns() - first);
+    alignas(64) f32 tile[most_skinny_rows * widest_panel];
+    skinny_gemm_of_rows<Operand, Types::saturate>(operands.view(), b, first, width, tile);
+    store_tile<Types>(tile, width, first, Epilogue{},
+                      out.rows_between(0, out.rows()).columns_between(first, count));
+  });
+}
+
 }  // namespace detail
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
@@ -117,6 +134,25 @@ void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::s
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     detail::blocked_matmul<Types, Multiplied>(x, weight, epilogue, out);
   });
+}
+
+/// out [M, N] = a [M, K] b [K, N]: the bits of matmul_transposed with b transposed. Few rows take b as it
+/// lies; for more it is packed.
+template <class Types, class A>
+void matmul(HostView<const A> a, HostView<const typename Types::storage> b,
+            HostView<typename Types::result> out) {
+  watch::ran_in<Types>();
+  if (out.elements() == 0) return;
+  const std::int64_t at_once = columns_at_once_for<Types>();
+  if constexpr (std::is_same_v<typename Types::accumulate, f32>)
+    if (out.rows() <= most_skinny_rows) {
+      count_inputs(a);
+      if constexpr (skinny_in_pairs<Types>)
+        if (at_once == 2) return detail::skinny_matmul_of_rows<Types, bf16>(a, b, out);
+      return detail::skinny_matmul_of_rows<Types, f32>(a, b, out);
+    }
+  using Packed = PackedWeight<typename Types::storage>;
+  matmul_transposed<Types>(a, Packed::of_columns(b, at_once), Epilogue{}, out);
 }
 
 }  // namespace precast::host

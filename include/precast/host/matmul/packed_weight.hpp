@@ -16,6 +16,7 @@
 #include <precast/error.hpp>
 #include <precast/host/blocks/block_decoder.hpp>
 #include <precast/host/matmul/operands.hpp>
+#include <precast/host/matmul/pack_rows.hpp>
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/rows/scalar_reader.hpp>
@@ -27,9 +28,6 @@
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {
-
-/// Features of a panel.
-inline constexpr std::int64_t widest_panel = 64;
 
 /// Whether products with these dtypes want a bias in the result's dtype beside the one in f32: none here.
 template <class Types>
@@ -97,6 +95,19 @@ class PackedWeight {
     for (std::int64_t first = 0; first < packed.features_; first += widest_panel)
       packed.template pack<Storage>(
           first, weight.rows_between(first, std::min(widest_panel, packed.features_ - first)));
+    return packed;
+  }
+  /// Packs the columns of a matrix [columns, features] that lies elsewhere: the same panels as of its rows
+  /// transposed.
+  static PackedWeight of_columns(HostView<const Storage> matrix, std::int64_t columns_at_once) {
+    PackedWeight packed(matrix.columns(), matrix.rows(), columns_at_once);
+    auto* const to = reinterpret_cast<Storage*>(packed.buffer_.data());
+    if constexpr (std::is_same_v<Storage, bf16>)
+      if (columns_at_once == 2) {
+        pack_panels<2, Storage, false>(matrix, packed.padded_columns(), packed.panel_width(), to);
+        return packed;
+      }
+    pack_panels<1, Storage, false>(matrix, packed.padded_columns(), packed.panel_width(), to);
     return packed;
   }
   /// A weight in blocks that `decoder` decodes: calls `fill(rows)`, which writes the bytes of all rows, each

@@ -50,6 +50,45 @@ void add_columns(const T* x, std::int64_t x_stride, const T* weights, std::int64
 /// The most rows that `skinny_gemm` takes.
 inline constexpr std::int64_t most_skinny_rows = 4;
 
+namespace detail {
+
+/// Columns whose weights, in f32, stay in the nearest cache. Their sums are added to those before: that errs
+/// less than one long chain.
+inline constexpr std::int64_t skinny_chunk = 64;
+
+/// sums[row][feature] = x[row] . the columns of a panel of `width` features. `columns_at(first, count)` has
+/// `count` of them as add_columns takes them, and a zero after the last if that is the first of a pair.
+template <OneDnnOperand Multiplied, class ColumnsAt>
+void skinny_sums(HostView<const Multiplied> x, std::int64_t width, f32* sums, const ColumnsAt& columns_at) {
+  constexpr std::int64_t chunk = skinny_chunk;
+  alignas(64) Multiplied rows[most_skinny_rows * chunk];
+  std::fill_n(sums, x.rows() * width, 0.0f);
+  for (std::int64_t first = 0; first < x.columns(); first += chunk) {
+    const std::int64_t count = std::min(chunk, x.columns() - first);
+    // With zeros after the last column, for it may be the first of a pair.
+    std::fill_n(rows, x.rows() * chunk, Multiplied{});
+    for (std::int64_t r = 0; r < x.rows(); ++r) std::copy_n(x.row(r).data() + first, count, rows + r * chunk);
+    const Multiplied* const columns = columns_at(first, count);
+    const auto add = [&]<int Rows>(std::integral_constant<int, Rows>, std::int64_t row) {
+      constexpr std::int64_t step = std::is_same_v<Multiplied, bf16> ? 2 : 1;
+      const Multiplied* const from = rows + row * chunk;
+      f32* const to = sums + row * width;
+      constexpr int most = Lanes::columns_at_once;
+      std::int64_t f = 0;
+      for (; f + most * Lanes::width <= width; f += most * Lanes::width)
+        add_columns<Rows, most>(from, chunk, columns + f * step, width, count, to + f);
+      for (; f < width; f += Lanes::width)
+        add_columns<Rows, 1>(from, chunk, columns + f * step, width, count, to + f);
+    };
+    std::int64_t row = 0;
+    for (; row + 4 <= x.rows(); row += 4) add(std::integral_constant<int, 4>{}, row);
+    for (; row + 2 <= x.rows(); row += 2) add(std::integral_constant<int, 2>{}, row);
+    for (; row < x.rows(); ++row) add(std::integral_constant<int, 1>{}, row);
+  }
+}
+
+}  // namespace detail
+
 /// Whether the few rows may meet a weight pair of bf16 by pair, as it lies; else they do in f32.
 template <class Types>
 inline constexpr bool skinny_in_pairs =
@@ -61,50 +100,40 @@ inline constexpr bool skinny_in_pairs =
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, Dtype Storage>
 void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weight, std::int64_t panel,
                  f32* sums) {
-  // Columns whose weights, in f32, stay in the nearest cache. Their sums are added to those before: that errs
-  // less than one long chain.
-  constexpr std::int64_t chunk = 64;
   // Columns of blocks that are decoded together: a block of the largest formats.
-  constexpr std::int64_t decoded_at_once = 4 * chunk;
+  constexpr std::int64_t decoded_at_once = 4 * detail::skinny_chunk;
   constexpr bool in_place = are_operands<Operand, Multiplied, Storage>;
   const bool in_blocks = BlockDtype<Storage> || weight.decoder();
   const bool as_it_lies = in_place && weight.in_storage();
   alignas(64) Multiplied widened[decoded_at_once * widest_panel];
-  alignas(64) Multiplied rows[most_skinny_rows * chunk];
   const std::int64_t width = weight.panel_width();
-  std::fill_n(sums, x.rows() * width, 0.0f);
-  for (std::int64_t first = 0; first < weight.columns(); first += chunk) {
-    const std::int64_t count = std::min(chunk, weight.columns() - first);
-    // With zeros after the last column, for it may be the first of a pair.
-    std::fill_n(rows, x.rows() * chunk, Multiplied{});
-    for (std::int64_t r = 0; r < x.rows(); ++r) std::copy_n(x.row(r).data() + first, count, rows + r * chunk);
-    const Multiplied* columns = widened;
+  detail::skinny_sums(x, width, sums, [&](std::int64_t first, std::int64_t) -> const Multiplied* {
     const std::int64_t left = weight.padded_columns() - first;
     if (in_blocks) {
       if (first % decoded_at_once == 0)
         decoded_columns<Operand, Saturates>(weight, panel, first, std::min(decoded_at_once, left), widened);
-      columns = widened + first % decoded_at_once * width;
-    } else if (as_it_lies) {
-      if constexpr (in_place) columns = weight.panel(panel) + first * width;
-    } else if constexpr (ScalarDtype<Storage>) {
-      operand_columns<Operand, Saturates>(weight, panel, first, std::min(chunk, left), widened);
+      return widened + first % decoded_at_once * width;
     }
-    const auto add = [&]<int Rows>(std::integral_constant<int, Rows>, std::int64_t row) {
-      constexpr std::int64_t step = std::is_same_v<Multiplied, bf16> ? 2 : 1;
-      const Multiplied* const from = rows + row * chunk;
-      f32* const to = sums + row * width;
-      constexpr int most = Lanes::columns_at_once;
-      std::int64_t f = 0;
-      for (; f + most * Lanes::width <= width; f += most * Lanes::width)
-        detail::add_columns<Rows, most>(from, chunk, columns + f * step, width, count, to + f);
-      for (; f < width; f += Lanes::width)
-        detail::add_columns<Rows, 1>(from, chunk, columns + f * step, width, count, to + f);
-    };
-    std::int64_t row = 0;
-    for (; row + 4 <= x.rows(); row += 4) add(std::integral_constant<int, 4>{}, row);
-    for (; row + 2 <= x.rows(); row += 2) add(std::integral_constant<int, 2>{}, row);
-    for (; row < x.rows(); ++row) add(std::integral_constant<int, 1>{}, row);
-  }
+    if constexpr (in_place)
+      if (as_it_lies) return weight.panel(panel) + first * width;
+    if constexpr (ScalarDtype<Storage>)
+      operand_columns<Operand, Saturates>(weight, panel, first, std::min(detail::skinny_chunk, left),
+                                          widened);
+    return widened;
+  });
+}
+
+/// The same with columns [first, first + width) of a matrix [columns, features] that is not packed.
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype B>
+void skinny_gemm_of_rows(HostView<const Multiplied> x, HostView<const B> b, std::int64_t first_feature,
+                         std::int64_t width, f32* sums) {
+  constexpr std::int64_t at_once = std::is_same_v<Multiplied, bf16> ? 2 : 1;
+  alignas(64) Multiplied columns[detail::skinny_chunk * widest_panel];
+  detail::skinny_sums(x, width, sums, [&](std::int64_t first, std::int64_t count) {
+    for (std::int64_t k = 0; k < count; k += at_once)
+      pack_rows<at_once, Operand, Saturates>(b, first + k, first_feature, width, columns + k * width);
+    return columns;
+  });
 }
 
 }  // namespace precast::host

@@ -26,6 +26,7 @@ namespace detail {
 /// One value of a view, counted row by row.
 template <class T>
 T& value_at(const HostView<T>& view, std::int64_t place) {
+  if (view.row_stride() == view.columns()) return view.data()[place];
   return view.data()[place / view.columns() * view.row_stride() + place % view.columns()];
 }
 
@@ -66,16 +67,20 @@ void sum_groups(std::int64_t groups, std::int64_t length, Terms&& terms, Store&&
   HostTensor<f32> partial(Shape{chunks > 1 ? groups : 0, chunks});
   parallel_for(ceil_divide(groups * chunks, chunks_per_task), [&](std::int64_t task) {
     std::array<f32, static_cast<std::size_t>(values_per_chunk)> scratch;
-    const std::int64_t end = std::min(groups * chunks, (task + 1) * chunks_per_task);
-    for (std::int64_t i = task * chunks_per_task; i < end; ++i) {
-      const std::int64_t begin = i % chunks * values_per_chunk,
-                         count = std::min(values_per_chunk, length - begin);
-      const f32* const values = terms(i / chunks * length + begin, count, scratch.data());
-      const f32 sum = sum_of(count, [values](std::int64_t k) { return values[k]; });
-      if (chunks > 1)
-        partial.data()[i] = sum;
-      else
-        store(i, sum);
+    const auto sum_of_terms = [&](std::int64_t first, std::int64_t count) {
+      const f32* const values = terms(first, count, scratch.data());
+      return sum_of(count, [values](std::int64_t k) { return values[k]; });
+    };
+    const std::int64_t first = task * chunks_per_task,
+                       end = std::min(groups * chunks, first + chunks_per_task);
+    if (chunks == 1) {  // without a division for each of many short groups
+      for (std::int64_t g = first; g < end; ++g) store(g, sum_of_terms(g * length, length));
+      return;
+    }
+    for (std::int64_t i = first; i < end; ++i) {
+      const std::int64_t begin = i % chunks * values_per_chunk;
+      partial.data()[i] =
+          sum_of_terms(i / chunks * length + begin, std::min(values_per_chunk, length - begin));
     }
   });
   if (chunks > 1 && !DryRun::active())

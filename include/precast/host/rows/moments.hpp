@@ -15,13 +15,18 @@ namespace precast::host {
 
 PRECAST_EXACT_ARITHMETIC_BEGIN
 
-/// The sum of `term(i)` for i in [0, count), pairwise over blocks, in one order on every machine.
+namespace detail {
+
+/// The terms of a sum that are added side by side.
+inline constexpr std::int64_t sum_lanes = 32;
+
+/// The sum of `term(i)` for i in [first, first + count), pairwise over blocks.
 template <class Term>
-[[gnu::noinline]] f32 sum_of(std::int64_t count, Term&& term, std::int64_t first = 0) {
-  constexpr std::int64_t lanes = 32, block = 2048;
+[[gnu::noinline]] f32 sum_of_blocks(std::int64_t first, std::int64_t count, Term&& term) {
+  constexpr std::int64_t lanes = sum_lanes, block = 2048;
   if (count > block) {
     const std::int64_t left = ceil_divide(count / 2, block) * block;
-    return sum_of(left, term, first) + sum_of(count - left, term, first + left);
+    return sum_of_blocks(first, left, term) + sum_of_blocks(first + left, count - left, term);
   }
   f32 sums[lanes] = {};
   std::int64_t i = 0;
@@ -31,6 +36,28 @@ template <class Term>
   for (std::int64_t half = lanes / 2; half > 0; half /= 2)
     for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
   return sums[0];
+}
+
+/// The same of fewer terms than there are lanes, without those that have none: they would add +0 to what is
+/// never -0.
+template <class Term>
+[[gnu::noinline]] f32 sum_of_few(std::int64_t count, Term&& term) {
+  f32 sums[sum_lanes];
+  sums[0] = 0;
+  for (std::int64_t lane = 0; lane < count; ++lane) sums[lane] = 0.0f + term(lane);
+  for (std::int64_t half = sum_lanes / 2; half > 0; half /= 2) {
+    for (std::int64_t lane = 0; lane + half < count; ++lane) sums[lane] += sums[lane + half];
+    count = std::min(count, half);
+  }
+  return sums[0];
+}
+
+}  // namespace detail
+
+/// The sum of `term(i)` for i in [0, count), in one order on every machine.
+template <class Term>
+f32 sum_of(std::int64_t count, Term&& term) {
+  return count < detail::sum_lanes ? detail::sum_of_few(count, term) : detail::sum_of_blocks(0, count, term);
 }
 
 PRECAST_EXACT_ARITHMETIC_END

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <precast/dtype/scalar.hpp>
-#include <precast/host/runtime/parallel.hpp>
 #include <precast/host/simd/vector_register.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -113,18 +112,6 @@ inline void split_pairs(const bf16* pairs, std::int64_t width, f32* to) {
     std::memcpy(to + i, &first, sizeof first);
     std::memcpy(to + width + i, &second, sizeof second);
   }
-}
-
-/// to [columns, rows] = from [rows, columns]^T.
-template <ScalarDtype T>
-void transpose(HostView<const T> from, HostView<T> to) {
-  constexpr std::int64_t rows_per_task = 32;
-  parallel_for(ceil_divide(to.rows(), rows_per_task), [&](std::int64_t task) {
-    const std::int64_t first = task * rows_per_task, end = std::min(to.rows(), first + rows_per_task);
-    for (std::int64_t k = 0; k < from.rows(); ++k)
-      for (std::int64_t n = first; n < end; ++n)
-        to.row(n)[static_cast<std::size_t>(k)] = from.row(k)[static_cast<std::size_t>(n)];
-  });
 }
 
 }  // namespace precast::host

@@ -1,0 +1,32 @@
+// sum_of: one order of additions, whichever of its functions adds.
+#include <bit>
+#include <cstdint>
+
+#include <catch2/catch.hpp>
+#include <support/arrays.hpp>
+
+#include <precast/host/rows/moments.hpp>
+
+using namespace precast;
+using namespace precast::testing;
+
+TEST_CASE("sums of few terms have the bits of the order that all sums have", "[sum_of]") {
+  const auto values = random_tensor<f32>({31, 31}, 1);
+  for (std::int64_t count = 0; count < 32; ++count)
+    for (std::int64_t row = 0; row < 31; ++row) {
+      CAPTURE(count, row);
+      const auto check = [&](const auto& term) {
+        REQUIRE(std::bit_cast<std::uint32_t>(host::sum_of(count, term)) ==
+                std::bit_cast<std::uint32_t>(host::detail::sum_of_blocks(0, count, term)));
+      };
+      const f32* const x = values.data() + row * 31;
+      check([x](std::int64_t i) { return x[i]; });
+      check([x](std::int64_t i) { return x[i] * x[i]; });
+      check([](std::int64_t) { return -0.0f; });
+      check([x, row](std::int64_t i) { return i == row ? -0.0f : x[i] * 1e30f * 1e8f; });
+    }
+}
+
+TEST_CASE("a sum of no terms is +0", "[sum_of]") {
+  REQUIRE(std::bit_cast<std::uint32_t>(host::sum_of(0, [](std::int64_t) { return 1.0f; })) == 0);
+}
