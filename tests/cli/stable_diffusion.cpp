@@ -486,6 +486,21 @@ TEST_CASE(
   CHECK_THAT(memory, Catch::Contains("unet") && !Catch::Contains("vae") && !Catch::Contains("transformer"));
 }
 
+TEST_CASE("a component that is a PyTorch checkpoint is shown by inspect, and refused by generate") {
+  const Scratch scratch;
+  const std::filesystem::path model = scratch.path() / "model";
+  std::filesystem::copy(stable_diffusion_models + "sd15", model, std::filesystem::copy_options::recursive);
+  std::filesystem::rename(model / "unet/diffusion_pytorch_model.safetensors",
+                          model / "unet/diffusion_pytorch_model.bin");
+  const auto shown = run({"inspect", model.string()});
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.out, Catch::Contains("PyTorch checkpoint"));
+  const auto refused = run({"generate", "--model", model.string(), "--prompt", "a"});
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("unet: holds its weights as a PyTorch checkpoint, "
+                                          "diffusion_pytorch_model.bin, which can run code"));
+}
+
 TEST_CASE("inspect: the -Infinity that diffusers writes of a DPM-Solver++ is read as generate reads it") {
   const Scratch scratch;
   const std::string model = (scratch.path() / "model").string();
