@@ -38,12 +38,18 @@ bool is_folder(const fs::path& path) {
 }
 
 bool holds_weights(const fs::path& folder) { return io::ComponentSource::find_weights(folder).has_value(); }
+bool holds_checkpoint(const fs::path& folder) {
+  return io::ComponentSource::find_checkpoint(folder).has_value();
+}
 
-/// The folder of a model's denoiser, whatever its family calls it.
+/// The folder of a model's denoiser, whatever its family calls it. Its weights may be of a kind that is
+/// refused when they are opened.
 fs::path denoiser_folder(const fs::path& model) {
-  for (const families::Family* family : families::all_families())
-    for (const families::ComponentInfo& part : family->components())
-      if (part.role == families::Role::denoiser && holds_weights(model / part.name)) return model / part.name;
+  for (const auto holds : {holds_weights, holds_checkpoint})
+    for (const families::Family* family : families::all_families())
+      for (const families::ComponentInfo& part : family->components())
+        if (part.role == families::Role::denoiser && holds(model / part.name)) return model / part.name;
+  if (holds_checkpoint(model)) return model;
   throw io::file_error(model,
                        "holds no weights: neither a component such as transformer/ does, nor the folder "
                        "itself");
@@ -204,7 +210,7 @@ void ModelConversion::add_folder(TypeChooser& chooser) {
       warnings_.push_back(io::printable(name) + "/ has a config.json and no weights that are read: " +
                           io::shown(out_) + " will have none of it");
   }
-  if (components.empty()) denoiser_folder(in_);  // which says that there is none
+  if (components.empty()) io::ComponentSource::weights_file(denoiser_folder(in_));  // one of them says why
   for (const std::string& component : components) {
     const fs::path weights = io::ComponentSource::weights_file(component.empty() ? in_ : in_ / component);
     add_part(component, weights, (component.empty() ? fs::path() : fs::path(component)) / stem_of(weights),

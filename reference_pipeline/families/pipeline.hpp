@@ -51,6 +51,8 @@ class Pipeline {
 
   /// What its files have that is not used, or that is worth knowing: a line each.
   virtual std::vector<std::string> notes() const { return {}; }
+  /// Where the defaults that a request leaves are not what such a model is meant for: a line each.
+  virtual std::vector<std::string> doubtful_defaults(const Request&) const { return {}; }
   /// Makes the pictures as far as their final latents, and hands on what the denoiser's blocks start from.
   /// Throws RequestError where a family has no such blocks.
   virtual void record(const Request&, const Recording&, const ProgressCallback& = {}) const {

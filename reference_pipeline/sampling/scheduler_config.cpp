@@ -215,6 +215,14 @@ void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
   }
 }
 
+/// Schedulers of models that are given the level of noise itself, and latents scaled by it.
+bool scales_by_noise(std::string_view class_name) {
+  constexpr std::array<std::string_view, 4> others{"CMStochasticIterativeScheduler",
+                                                   "CosineDPMSolverMultistepScheduler", "KarrasVeScheduler",
+                                                   "ScoreSdeVeScheduler"};
+  return class_name.starts_with("EDM") || std::ranges::find(others, class_name) != others.end();
+}
+
 /// Python writes lambda_min_clipped's default as -Infinity, which no JSON is: as null.
 std::string without_infinities(std::string_view text) {
   constexpr std::string_view infinity = "-Infinity";
@@ -252,7 +260,7 @@ SamplerKind sampler_named(std::string_view name) {
 SchedulerConfig::SchedulerConfig(io::Config config, ClassNamedBy by)
     : config_(std::move(config)), class_name_(config_.string("_class_name")), class_named_by_(by) {
   if (!class_name_.ends_with("Scheduler")) throw wrong_class("no scheduler of diffusers: get the file anew");
-  if (class_name_.starts_with("EDM"))
+  if (scales_by_noise(class_name_))
     throw wrong_class(
         "of a model whose inputs and results are scaled by its level of noise, which no sampler "
         "here does: use another model");

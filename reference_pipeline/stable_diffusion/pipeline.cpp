@@ -66,6 +66,17 @@ std::vector<std::string> StableDiffusionPipeline::notes() const {
                     ": force_upcast: the VAE runs in f32, for its f16 overflows");
   return notes;
 }
+// Such UNets are published alone, to take the place of the one in a folder whose sampler stays.
+std::vector<std::string> StableDiffusionPipeline::doubtful_defaults(const Request& request) const {
+  const ModelFolder& folder = parts_->model.folder;
+  if (request.sampler || !folder.embeds_guidance()) return {};
+  const sampling::SamplerKind own = folder.scheduler.default_kind();
+  if (own == sampling::SamplerKind::lcm) return {};
+  return {
+      "the UNet takes guidance as an input, as those of latent consistency models do, and the model's own "
+      "sampler is " +
+      std::string(sampling::sampler_name(own)) + ": add --sampler lcm"};
+}
 const families::ComponentChoices& StableDiffusionPipeline::choices() const { return parts_->in_effect; }
 const families::Family& StableDiffusionPipeline::family() const { return stable_diffusion::family(); }
 

@@ -33,6 +33,7 @@ class StableDiffusionPipeline final : public families::Pipeline {
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
   std::vector<families::CutPrompt> cut_prompts(const families::Request& request) const override;
   std::vector<std::string> notes() const override;
+  std::vector<std::string> doubtful_defaults(const families::Request& request) const override;
   bool has_blocks() const override { return true; }
   void record(const families::Request& request, const families::Recording& recording,
               const families::ProgressCallback& progress = {}) const override;

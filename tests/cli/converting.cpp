@@ -475,7 +475,8 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
     first.write(std::vector<std::byte>(4));
     first.commit();
   }
-  const std::string full = here + "/full", nothing = here + "/nothing";
+  const std::string full = here + "/full", nothing = here + "/nothing", checkpoint = here + "/checkpoint";
+  scratch.file("checkpoint/unet/diffusion_pytorch_model.bin", "x");
   fs::create_directories(full + "/x");
   fs::create_directories(nothing);
   struct Case {
@@ -523,6 +524,10 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{text, gguf}, 1, "model.txt: only 1 byte,"},
       {{nothing, gguf}, 1, "holds no weights"},
       {{nothing, here + "/new"}, 1, "holds no weights"},
+      {{checkpoint, gguf}, 1, "unet: holds its weights as a PyTorch checkpoint"},
+      {{checkpoint, here + "/new"}, 1, "unet: holds its weights as a PyTorch checkpoint"},
+      {{checkpoint + "/unet", gguf}, 1, "unet: holds its weights as a PyTorch checkpoint"},
+      {{checkpoint + "/unet", here + "/new"}, 1, "unet: holds its weights as a PyTorch checkpoint"},
       {{truncated, gguf}, 1, "truncated.safetensors"},
       {{header, gguf}, 1, "header.safetensors"},
       {{empty, safetensors}, 1, "empty.gguf"},

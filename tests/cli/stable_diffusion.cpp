@@ -245,6 +245,30 @@ TEST_CASE("generate: what takes its guidance as an input is not told to raise it
                  !Catch::Contains("above 1"));
 }
 
+TEST_CASE("generate: a UNet that takes guidance as an input, with a sampler of another kind, is doubted") {
+  const Scratch scratch;
+  const std::filesystem::path model = scratch.path() / "model";
+  std::filesystem::copy(stable_diffusion_models + "lcm", model, std::filesystem::copy_options::recursive);
+  const std::string picture = (scratch.path() / "a.png").string();
+  const auto warnings = [&](const Words& more) {
+    Words words{"generate", "--model", model.string(), "--prompt", "a", "--steps", "1", "--json"};
+    words.insert(words.end(), {"--width", "8", "--height", "8", "--output", picture});
+    words.insert(words.end(), more.begin(), more.end());
+    const auto made = run(words);
+    INFO(made.err);
+    REQUIRE(made.code == 0);
+    return made.json()["warnings"].dump();
+  };
+  CHECK(warnings({}) == "[]");
+  nlohmann::json index = nlohmann::json::parse(program::content(model / "model_index.json"));
+  index["scheduler"][1] = "EulerDiscreteScheduler";
+  scratch.file("model/model_index.json", index.dump());
+  CHECK_THAT(warnings({}), Catch::Contains("takes guidance as an input") &&
+                               Catch::Contains("sampler is euler: add --sampler lcm"));
+  CHECK(warnings({"--sampler", "lcm"}) == "[]");
+  CHECK(warnings({"--sampler", "euler"}) == "[]");
+}
+
 TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another model, are one line") {
   const std::string model = stable_diffusion_models + "sd15";
   const std::vector<std::pair<Words, std::string>> wrong{
@@ -484,6 +508,21 @@ TEST_CASE(
   std::filesystem::remove(without + "/text_encoder/model.safetensors");
   const std::string memory = memory_of(without).dump();
   CHECK_THAT(memory, Catch::Contains("unet") && !Catch::Contains("vae") && !Catch::Contains("transformer"));
+}
+
+TEST_CASE("a component that is a PyTorch checkpoint is shown by inspect, and refused by generate") {
+  const Scratch scratch;
+  const std::filesystem::path model = scratch.path() / "model";
+  std::filesystem::copy(stable_diffusion_models + "sd15", model, std::filesystem::copy_options::recursive);
+  std::filesystem::rename(model / "unet/diffusion_pytorch_model.safetensors",
+                          model / "unet/diffusion_pytorch_model.bin");
+  const auto shown = run({"inspect", model.string()});
+  CHECK(shown.code == 0);
+  CHECK_THAT(shown.out, Catch::Contains("PyTorch checkpoint"));
+  const auto refused = run({"generate", "--model", model.string(), "--prompt", "a"});
+  CHECK(refused.one_line_error());
+  CHECK_THAT(refused.err, Catch::Contains("unet: holds its weights as a PyTorch checkpoint, "
+                                          "diffusion_pytorch_model.bin, which can run code"));
 }
 
 TEST_CASE("inspect: the -Infinity that diffusers writes of a DPM-Solver++ is read as generate reads it") {

@@ -217,6 +217,33 @@ TEST_CASE("component: weights of one variant are taken, of several none") {
          "model.safetensors.index.json: get it");
 }
 
+TEST_CASE("component: a folder's PyTorch checkpoint is named") {
+  for (const auto& names : std::vector<std::vector<const char*>>{
+           {"pytorch_model.bin"},
+           {"diffusion_pytorch_model.bin"},
+           {"diffusion_pytorch_model.fp16.bin"},
+           {"pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin",
+            "pytorch_model.bin.index.json"},
+           {"diffusion_pytorch_model.bin.index.json"},
+           {"diffusion_pytorch_model.bin.index.fp16.json"}}) {
+    const TemporaryFolder folder;
+    for (const char* name : names) write_text(folder.path() / name, "");
+    INFO(names.front());
+    CHECK(io::ComponentSource::find_checkpoint(folder.path()) == std::string(names.front()));
+    expect(
+        refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }),
+        std::string("holds its weights as a PyTorch checkpoint, ") + names.front() + ", which can run code");
+  }
+  // Others of that suffix are what a trainer or an optimiser keeps.
+  for (const char* name :
+       {"training_args.bin", "pytorch_model_ema.bin", "pytorch_model.bin.md5", "model.bin"}) {
+    const TemporaryFolder folder;
+    write_text(folder.path() / name, "");
+    INFO(name);
+    CHECK_FALSE(io::ComponentSource::find_checkpoint(folder.path()));
+  }
+}
+
 TEST_CASE("component: a link that leads nowhere is named, and nothing is taken in its place") {
   const TemporaryFolder folder;
   const std::filesystem::path link = folder.path() / "model.safetensors";

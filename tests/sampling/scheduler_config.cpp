@@ -294,8 +294,11 @@ TEST_CASE("files that are no scheduler's are refused in one line") {
   CHECK_THAT(refusal(R"({"_class_name": "UNet2DConditionModel"})", kind), Contains("no scheduler"));
   CHECK_THAT(refusal(R"({"_class_name": "FlowMatchEulerDiscreteScheduler"})", kind),
              Contains("flow matching"));
-  CHECK_THAT(refusal(R"({"_class_name": "EDMEulerScheduler"})", SamplerKind::euler),
-             Contains("'_class_name'") && Contains("use another model"));
+  for (const std::string name :
+       {"EDMEulerScheduler", "EDMDPMSolverMultistepScheduler", "CosineDPMSolverMultistepScheduler",
+        "CMStochasticIterativeScheduler", "KarrasVeScheduler", "ScoreSdeVeScheduler"})
+    CHECK_THAT(refusal(R"({"_class_name": ")" + name + "\"}", SamplerKind::euler),
+               Contains("'_class_name'") && Contains(name) && Contains("use another model"));
   CHECK_THAT(refusal(R"({"_class_name": "DDIMScheduler", "beta_end": 0.01, "beta_end": 0.02})", kind),
              Contains("stands there twice"));
   CHECK_THROWS_AS(SchedulerConfig::load("/nowhere/scheduler_config.json"), InputError);

@@ -97,6 +97,9 @@ class ComponentSource final : public nn::ParameterSource {
     if (!is_there(path)) throw file_error(path, "is not there: check the path, or get the model anew");
     if (!std::filesystem::is_directory(path, ignored)) return path;
     if (const auto file = find_weights(path)) return *file;
+    if (const auto name = find_checkpoint(path))
+      throw file_error(path, "holds its weights as a PyTorch checkpoint, " + printable(*name) +
+                                 ", which can run code as it is opened: convert it to safetensors");
     throw file_error(
         path,
         "holds no model.safetensors or diffusion_pytorch_model.safetensors, nor an index of shards: "
@@ -117,11 +120,30 @@ class ComponentSource final : public nn::ParameterSource {
     return variants.empty() ? std::nullopt : find_variant(folder, *variants.begin());
   }
 
+  /// The name of a folder's PyTorch checkpoint, which is not read, of its first shard, or of its index.
+  static std::optional<std::string> find_checkpoint(const std::filesystem::path& folder) {
+    std::optional<std::string> first;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      // "STEM.bin", "STEM.VARIANT.bin", "STEM-00001-of-00002.bin", "STEM.bin.index.json"
+      const bool named = std::ranges::any_of(checkpoint_stems, [&](std::string_view stem) {
+        return name.starts_with(stem) &&
+               std::string_view(".-").find(name.c_str()[stem.size()]) != std::string_view::npos;
+      });
+      const bool is_one = name.ends_with(".bin") ||
+                          (name.find(".bin.index.") != std::string::npos && name.ends_with(index_end));
+      if (named && is_one && (!first || name < *first)) first = name;
+    }
+    return first;
+  }
+
  private:
   static constexpr std::size_t release_every = std::size_t{64} << 20;
   static constexpr std::string_view single_end = ".safetensors", index_start = ".safetensors.index",
                                     index_end = ".json", gguf_end = ".gguf";
-  static constexpr std::array<std::string_view, 2> stems{"diffusion_pytorch_model", "model"};
+  static constexpr std::array<std::string_view, 2> stems{"diffusion_pytorch_model", "model"},
+      checkpoint_stems{"diffusion_pytorch_model", "pytorch_model"};
 
   /// Whether a folder's config is one of transformers': it has no class of diffusers.
   static bool is_of_transformers(const std::filesystem::path& folder) {

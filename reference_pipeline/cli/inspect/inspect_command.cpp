@@ -94,9 +94,10 @@ std::string overview(const Inspection& inspection) {
                     dtypes_of(component),
                     component.has_weights ? std::to_string(component.tensors.size()) : "–",
                     component.parameters ? with_commas(component.parameters) : "–",
-                    component.has_weights  ? in_bytes(component.bytes)
-                    : component.parameters ? "no weights here"
-                                           : "–"});
+                    component.has_weights     ? in_bytes(component.bytes)
+                    : component.is_checkpoint ? "PyTorch checkpoint"
+                    : component.parameters    ? "no weights here"
+                                              : "–"});
     parameters += component.parameters;
     bytes += component.bytes;
   }

@@ -131,6 +131,7 @@ InspectedComponent read_folder(const fs::path& folder, const std::string& name) 
     for (const auto& entry : fs::directory_iterator(folder, ignored))
       component.files.push_back(io::printable(entry.path().filename().string()));
     std::sort(component.files.begin(), component.files.end());
+    component.is_checkpoint = io::ComponentSource::find_checkpoint(folder).has_value();
   }
   return component;
 }

@@ -38,6 +38,7 @@ struct InspectedComponent {
   std::map<std::string, DtypeShare> dtypes;
   std::int64_t parameters = 0, bytes = 0;
   bool has_weights = false;
+  bool is_checkpoint = false;                ///< has no weights that are read, and a PyTorch checkpoint
   const families::Family* family = nullptr;  ///< which counts its parameters, if one does
   std::optional<families::ParameterAccounting> accounting;
 };
