@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -184,6 +186,71 @@ TEST_CASE("train copies the tokenizer that lies beside its model", "[train]") {
   CHECK(run(train(out, {"--steps", "1", "--overwrite"})).code == 0);
   for (const std::string& name : names) CHECK_FALSE(fs::exists(out / name));
   CHECK_FALSE(fs::exists(out / "additional_chat_templates"));
+}
+
+namespace {
+
+/// The model of a folder in two shards and their index, as transformers writes large ones.
+void split_into_shards(const fs::path& folder) {
+  {
+    const precast::io::SafetensorsFile whole(folder / "model.safetensors");
+    nlohmann::json index;
+    for (const std::size_t shard : {0, 1}) {
+      const std::string name = "model-0000" + std::to_string(shard + 1) + "-of-00002.safetensors";
+      precast::io::SafetensorsWriter writer(folder / name);
+      std::vector<const precast::io::TensorEntry*> kept;
+      for (std::size_t i = shard; i < whole.tensors().size(); i += 2) kept.push_back(&whole.tensors()[i]);
+      for (const auto* tensor : kept) {
+        writer.declare(tensor->name, tensor->dtype.info, tensor->shape);
+        index["weight_map"][tensor->name] = name;
+      }
+      for (const auto* tensor : kept) writer.write(tensor->bytes);
+      writer.commit();
+    }
+    std::ofstream(folder / "model.safetensors.index.json") << index;
+  }
+  fs::remove(folder / "model.safetensors");
+}
+
+}  // namespace
+
+TEST_CASE("a model in shards stays until the one in its place is there, and goes then", "[train]") {
+  const Scratch scratch;
+  const fs::path shards = scratch.path() / "shards", more = scratch.path() / "more",
+                 other = scratch.path() / "other";
+  REQUIRE(run(train(shards, {"--steps", "1"})).code == 0);
+  fs::remove(shards / "checkpoint.safetensors");
+  split_into_shards(shards);
+  const std::set<std::string> of_shards = program::names_in(shards);
+  scratch.file("shards/model-00001-of-00002.safetensors.txt", "a file of somebody's");
+  const std::set<std::string> of_one{"checkpoint.safetensors", "config.json", "model.safetensors",
+                                     "model-00001-of-00002.safetensors.txt", "precast_tokenizer.json"};
+  fs::copy(shards, other);
+
+  const auto trained = [&](const fs::path& output, const std::string& steps, const Words& words) {
+    return train(output, program::with({"--model", shards.string(), "--steps", steps}, words));
+  };
+  const auto refused = run(trained(shards, "2", {}));
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("--overwrite"));
+  program::run_until(program::exists(shards / "checkpoint.safetensors"), "KILL",
+                     trained(shards, "1000000", {"--overwrite", "--checkpoint-every", "1"}));
+  for (const std::string& name : of_shards) CHECK(fs::exists(shards / name));
+  REQUIRE(run(trained(more, "2", {})).code == 0);
+  REQUIRE(run(trained(shards, "2", {"--overwrite"})).code == 0);
+  CHECK(program::content(shards / "model.safetensors") == program::content(more / "model.safetensors"));
+  CHECK(program::names_in(shards) == of_one);
+
+  // Of a new model, in the place of shards whose index lies.
+  scratch.file("other/model.safetensors.index.json",
+               R"({"weight_map": {"a": "../kept", "b": "model-00001-of-00002.safetensors.txt"}})");
+  scratch.file("kept", "a file of somebody's");
+  fs::remove(other / "config.json");
+  CHECK(run(train(other, {"--steps", "1"})).code == 2);
+  REQUIRE(run(train(other, {"--steps", "1", "--overwrite"})).code == 0);
+  CHECK(program::names_in(other) == of_one);
+  CHECK(fs::exists(scratch.path() / "kept"));
 }
 
 TEST_CASE("a disk that is full as a tokenizer is copied leaves nothing of a run", "[train]") {

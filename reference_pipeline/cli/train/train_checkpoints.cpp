@@ -111,8 +111,9 @@ void Checkpoints::remove_other_model() const {
   std::error_code ignored;
   if (!inputs_.tokenizer) std::filesystem::remove(folder_ / tokenizer_file, ignored);
   if (!writes_over_ || !beside_) return;
-  for (const char* name : {checkpoint_file, language_model::model_file, "model.safetensors.index.json"})
+  for (const char* name : {checkpoint_file, language_model::model_file})
     std::filesystem::remove(folder_ / name, ignored);
+  remove_sharded_model(folder_);
   for (const std::string& name : files_beside(folder_))
     if (std::ranges::find(*beside_, name, &std::pair<std::string, std::string>::first) == beside_->end())
       std::filesystem::remove(folder_ / name, ignored);

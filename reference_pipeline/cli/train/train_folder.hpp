@@ -1,10 +1,13 @@
 // The folder that a training run writes.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <cli/options/arguments.hpp>
@@ -23,6 +26,34 @@ namespace precast::cli {
 
 inline constexpr const char* checkpoint_file = "checkpoint.safetensors";
 
+/// The names of the files of a model in several files, as transformers writes large ones: their index, and
+/// the shards. Shards are told by their names, as transformers tells them: an index may name any file.
+inline std::vector<std::string> sharded_model_in(const std::filesystem::path& folder) {
+  constexpr std::string_view shape = "model-00000-of-00000.safetensors";
+  const auto fits = [](char c, char of) { return of == '0' ? c >= '0' && c <= '9' : c == of; };
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    std::string name = at->path().filename().string();
+    if (name == "model.safetensors.index.json" || std::ranges::equal(name, shape, fits))
+      names.push_back(std::move(name));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+inline void remove_sharded_model(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const std::string& name : sharded_model_in(folder)) std::filesystem::remove(folder / name, ignored);
+}
+
+/// Writes the model that was trained into its folder. One in shards that it began from is there until then.
+inline void write_trained_model(const language_model::Trainer& trainer, const std::filesystem::path& folder) {
+  trainer.write_model(folder);
+  remove_sharded_model(folder);
+}
+
 /// Throws UsageError for a folder whose model or checkpoint a run would write over, and for what is none.
 inline void check_train_folder(const TrainOptions& options) {
   const std::filesystem::path folder = options.output;
@@ -30,15 +61,17 @@ inline void check_train_folder(const TrainOptions& options) {
     throw UsageError("--output is '" + options.output + "': it takes the name of a folder");
   if (options.resume || options.overwrite) return;
   std::error_code ignored;
-  for (const char* file : {checkpoint_file, language_model::model_file})
+  std::vector<std::string> files{checkpoint_file, language_model::model_file};
+  std::ranges::move(sharded_model_in(folder), std::back_inserter(files));
+  for (const std::string& file : files)
     if (std::filesystem::exists(folder / file, ignored))
-      throw UsageError("--output: " + io::shown(folder / file) + " is there: " +
-                       (std::string_view(file) == checkpoint_file ? "go on from it with --resume, " : "") +
+      throw UsageError("--output: " + io::shown(folder / file) +
+                       " is there: " + (file == checkpoint_file ? "go on from it with --resume, " : "") +
                        "train anew in its place with --overwrite, or name another folder");
 }
 
-/// The same where config.json is there without them. Of a model in shards, or of weights that are not read
-/// here, it alone would be replaced. A run that was killed as its first checkpoint appeared left one with
+/// The same where config.json is there without them. Of weights that are not read here, it alone would be
+/// replaced. A run that was killed as its first checkpoint appeared left one with
 /// this text, and there is nothing to go on from: the same command begins anew.
 inline void check_config_of_folder(const TrainOptions& options, const std::string& text) {
   const std::filesystem::path folder = options.output, config = folder / "config.json";

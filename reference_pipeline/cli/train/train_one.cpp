@@ -107,7 +107,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
       train_to_the_end(trainer, job, inputs, {.leave_behind = leave_behind, .after_step = after_step});
 
   if (is_first) {
-    trainer.write_model(options.output);
+    write_trained_model(trainer, options.output);
     show(run, sampled_text(trainer, inputs, options), options);
     if (!options.json) notes() << "wrote " << io::shown(options.output) << "\n";
   }

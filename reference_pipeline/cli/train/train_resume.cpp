@@ -33,7 +33,7 @@ void go_on(language_model::Trainer& trainer, std::optional<ResumedRun>& resumed,
 
 void end_as_done(const language_model::Trainer& trainer, const TrainOptions& options) {
   const bool lacks_model = !trainer.is_written(options.output);
-  if (lacks_model) trainer.write_model(options.output);
+  if (lacks_model) write_trained_model(trainer, options.output);
   if (options.json)
     return print(Json{
         {"policy", options.training.policy}, {"steps", trainer.next_step()}, {"output", options.output}});
