@@ -57,8 +57,18 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
   return types;
 }
 
-/// What to do about a layer that has no finite number of this measure. A file of estimates alone has others.
-std::string advice_without(const LayerCost& layer, Measure measure) {
+/// What to do about a layer that has no finite number of this measure in what a plan may choose: formats that
+/// were left out may have one, and a file of estimates alone has others.
+std::string advice_without(const LayerCost& layer, Measure measure, std::span<const std::string> left_out) {
+  std::string unnamed;
+  for (const std::string& type : left_out) {
+    const auto found = layer.types.find(type);
+    if (find_type(type) && found != layer.types.end() && value_of(found->second, measure))
+      unnamed += (unnamed.empty() ? "" : ",") + io::printable(type, 40);
+  }
+  if (!unnamed.empty())
+    return "name those that convert is to write in --types, of " + unnamed +
+           ", which this build does not have";
   const auto has = [&](const NamedMeasure& wanted) {
     return std::ranges::any_of(layer.types,
                                [&](const auto& type) { return (type.second.*wanted.number).has_value(); });
@@ -72,7 +82,8 @@ std::string advice_without(const LayerCost& layer, Measure measure) {
 }
 
 LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std::filesystem::path& path,
-                        std::span<const std::string> types, Measure measure) {
+                        std::span<const std::string> types, Measure measure,
+                        std::span<const std::string> left_out) {
   if (!layer.parameters)
     throw io::file_error(path,
                          named_layer(layer) + "key 'parameters': is missing: a plan needs each layer's size");
@@ -91,7 +102,8 @@ LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std:
   }
   if (choices.types.empty())
     throw io::file_error(path, named_layer(layer) + "no type has a finite '" +
-                                   std::string(to_string(measure)) + "': " + advice_without(layer, measure));
+                                   std::string(to_string(measure)) +
+                                   "': " + advice_without(layer, measure, left_out));
   return choices;
 }
 
@@ -181,7 +193,7 @@ PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, co
   Groups groups;
   double budget = 0;
   for (const LayerCost& layer : file.layers) {
-    layers.push_back(choices_of(file, layer, path, types, request.measure));
+    layers.push_back(choices_of(file, layer, path, types, request.measure, result.left_out));
     groups.push_back(layers.back().by_bytes);
     result.parameters += *layer.parameters;
     if (request.bits) budget += static_cast<double>(bytes_at(*layer.parameters, *request.bits));

@@ -291,6 +291,10 @@ TEST_CASE("a plan is of the formats that models of this build can be cast to, un
   request.holds = [](std::string_view) { return false; };
   CHECK_THAT(message_of(two_layers(), request),
              Catch::Contains("no layer has a type that this build has") && Catch::Contains("q8_0,q4_0"));
+  CostFile file = two_layers();  // a format that the build has, without such numbers
+  for (LayerCost& layer : file.layers) layer.types["fp8_e4m3"].bits = 8;
+  CHECK_THAT(message_of(file, request),
+             Catch::Contains("in --types, of q8_0,q4_0, which this build does not have"));
   request.types = {"q8_0", "q4_0"};
   CHECK(make_plan(two_layers(), "c.json", request).plan.types.at("blocks.0") == "q8_0");
 }
