@@ -69,12 +69,13 @@ bool gets_weights(const OutputTensor& tensor) {
   return is_block(tensor.chosen.type) && tensor.shape.rank() == 2;
 }
 
-/// The names that an importance may have for a piece: those of IN and OUT, and where both are diffusers' also
-/// BFL's, which is that of a matrix with the same inputs.
+/// The names that an importance may have for a piece: those of IN and OUT, BFL's where both are diffusers',
+/// and diffusers' where both are the authors': those of matrices with the same inputs.
 std::vector<std::string> names_of(const OutputTensor& tensor, const Piece& piece) {
   std::vector<std::string> names{piece.from->name, tensor.name};
   if (auto theirs = io::their_rows(flux::bfl_names, without_prefix(tensor.name)))
     names.push_back(std::move(theirs->name));
+  names.insert(names.end(), tensor.other_names.begin(), tensor.other_names.end());
   return names;
 }
 
@@ -239,7 +240,9 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
   // A file of a VAE alone may have the same prefix.
   const bool holds_more = std::ranges::any_of(
       input.tensors(), [](const InputTensor& tensor) { return !is_of_small_component(tensor.name); });
+  const std::int64_t layers = kind_ == WeightsKind::ldm_unet ? unet_layers(input) : 0;
   for (OutputTensor& tensor : tensors_) {
+    tensor.other_names = diffusers_names(kind_, tensor.name, layers);
     // What is put together from several types stays as precise as the best of them.
     const InputTensor& first = *std::ranges::max_element(tensor.pieces, {}, [](const Piece& piece) {
                                   return bits_per_value(piece.from->type);
@@ -251,13 +254,7 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
     });
     const DtypeInfo from = holds_all ? first.type : dtype_info<f32>;
     const bool is_small = is_small_component || (holds_more && is_of_small_component(first.name));
-    TensorFacts facts{{tensor.name},
-                      tensor.shape,
-                      from,
-                      first.is_float,
-                      kind_,
-                      is_small,
-                      diffusers_names(kind_, tensor.name)};
+    TensorFacts facts{{tensor.name}, tensor.shape, from, first.is_float, kind_, is_small, tensor.other_names};
     for (const Piece& piece : tensor.pieces)
       if (piece.from->name != facts.names.back()) facts.names.push_back(piece.from->name);
     if (!component.empty())

@@ -7,6 +7,7 @@
 #include <convert/layout.hpp>
 #include <convert/name_prefix.hpp>
 #include <flux/bfl_names.hpp>
+#include <stable_diffusion/ldm_names.hpp>
 #include <text/t5_gguf_names.hpp>
 #include <weights/renamed_source.hpp>
 
@@ -186,13 +187,23 @@ class Arrangement {
 
 bool has_two_layouts(const InputWeights& input) { return !table_of(input, kind_of(input)).empty(); }
 
-std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name) {
+std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name, std::int64_t unet_layers) {
   const std::string_view plain = without_prefix(name);
+  if (kind == WeightsKind::ldm_unet) {
+    const auto ours = stable_diffusion::diffusers_unet_name(plain, unet_layers);
+    return ours ? std::vector{*ours} : std::vector<std::string>{};
+  }
   if (io::their_rows(table_of(kind), plain)) return {std::string(plain)};
   std::vector<std::string> names;
   for (io::NamedRows& rows : weights::our_rows_in(table_of(kind), plain))
     names.push_back(std::move(rows.name));
   return names;
+}
+
+std::int64_t unet_layers(const InputWeights& input) {
+  std::vector<std::string_view> names;
+  for (const InputTensor& tensor : input.tensors()) names.push_back(without_prefix(tensor.name));
+  return stable_diffusion::ldm_unet_layers(names);
 }
 
 std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,

@@ -25,8 +25,13 @@ constexpr std::optional<Layout> usual_layout(Container container) {
 bool has_two_layouts(const InputWeights& input);
 
 /// Diffusers' and transformers' names of what a tensor is in either layout, without what a file of several
-/// parts has before them: several where it is several of their matrices, none where it has no other name.
-std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name);
+/// parts has before them: several where it is several of their matrices, none where it has no other name. Of
+/// a UNet in its authors' names it takes what unet_layers says.
+std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name,
+                                         std::int64_t unet_layers = 0);
+
+/// Residual blocks of each level on the way down in a UNet in its authors' names, by which they are numbered.
+std::int64_t unet_layers(const InputWeights& input);
 
 /// The output's tensors in the order of their names, without types yet. Without a layout, and for weights
 /// that have one name only, they are the input's own. Throws InputError where rows cannot be divided, or

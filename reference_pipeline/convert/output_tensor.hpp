@@ -22,6 +22,8 @@ struct OutputTensor {
   Shape shape;
   std::vector<Piece> pieces;
   ChosenType chosen;
+  /// Diffusers' and transformers' names of what it is, where they are others than its own.
+  std::vector<std::string> other_names{};
 
   /// What is left of a piece from value `first` of the tensor on, which has that many.
   Piece piece_at(std::int64_t first) const {

@@ -1,4 +1,5 @@
-// Tells entry and exit layers, norms, biases and embeddings by their names, in both namings of Flux.
+// Tells entry and exit layers, norms, biases and embeddings by their names, in both namings of Flux and of
+// UNets.
 #include <algorithm>
 #include <array>
 
@@ -58,6 +59,7 @@ WeightsKind kind_of(const InputWeights& weights) {
   if (has(weights, "double_blocks.", ".img_attn.proj.weight")) return WeightsKind::flux;
   if (has(weights, "transformer_blocks.", ".attn.add_q_proj.weight"))
     return weights.has_strangers() ? WeightsKind::flux_relative : WeightsKind::flux;
+  if (has(weights, "input_blocks.", ".0.in_layers.2.weight")) return WeightsKind::ldm_unet;
   if ((has(weights, "encoder.block.", ".SelfAttention.q.weight") ||
        has(weights, "enc.blk.", ".attn_q.weight")) &&
       !is_t5_among_others(weights))
@@ -88,7 +90,7 @@ std::string_view precise_because(WeightsKind kind, std::string_view name, const 
   if ((kind == WeightsKind::flux || kind == WeightsKind::flux_relative) &&
       std::ranges::any_of(flux_ends, [&](std::string_view end) { return plain.starts_with(end); }))
     return "entry or exit layer";
-  if (kind == WeightsKind::other &&
+  if ((kind == WeightsKind::ldm_unet || kind == WeightsKind::other) &&
       std::ranges::any_of(unet_entries, [&](std::string_view entry) { return plain.starts_with(entry); }))
     return "entry or exit layer";
   if (plain == language_model_head) return "entry or exit layer";

@@ -9,8 +9,9 @@
 namespace precast::conversion {
 
 /// What weights are of, by their tensors and not by their file's name. A relative of Flux has blocks under
-/// diffusers' names for Flux, and other tensors that are not Flux's.
-enum class WeightsKind : std::uint8_t { flux, flux_relative, t5, clip, autoencoder, other };
+/// diffusers' names for Flux, and other tensors that are not Flux's. `ldm_unet` is Stable Diffusion's UNet in
+/// its authors' names, alone or beside the text encoders and the VAE.
+enum class WeightsKind : std::uint8_t { flux, flux_relative, ldm_unet, t5, clip, autoencoder, other };
 
 WeightsKind kind_of(const InputWeights& weights);
 

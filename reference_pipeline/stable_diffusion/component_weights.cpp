@@ -52,18 +52,6 @@ std::int64_t number_after(std::string_view name, std::string_view stem) {
   return weights::number_after(name, stem, most);
 }
 
-/// Residual blocks of each level on the way down: those before the first change of resolution.
-std::int64_t layers_in(const weights::WeightTensors& tensors) {
-  std::int64_t first_change = -1, blocks = 0;
-  for (const auto& [name, weight] : tensors.all()) {
-    const std::int64_t number = number_after(name, "input_blocks.");
-    blocks = std::max(blocks, number);
-    if (number > 0 && name.ends_with(".0.op.weight"))
-      first_change = first_change < 0 ? number : std::min(first_change, number);
-  }
-  return std::max<std::int64_t>(1, first_change < 0 ? blocks : first_change - 1);
-}
-
 /// A copy of a matrix with rows and columns exchanged; of one in blocks, which are of rows, its values.
 nn::Parameter transposed(const nn::ParameterSource& source, const std::string& name, nn::Parameter matrix) {
   if (matrix.dtype.values_per_block != 1) matrix = weights::decoded(std::move(matrix));
@@ -139,7 +127,11 @@ void ComponentWeights::add_places() {
     }
     return;
   }
-  if (found_.component == "unet") layers_ = layers_in(tensors_);
+  if (found_.component == "unet") {
+    std::vector<std::string_view> all;
+    for (const auto& [name, weight] : tensors_.all()) all.push_back(name);
+    layers_ = ldm_unet_layers(all);
+  }
   for (const auto& [name, weight] : tensors_.all())
     vae_levels_ = std::max(
         {vae_levels_, number_after(name, "decoder.up.") + 1, number_after(name, "encoder.down.") + 1});

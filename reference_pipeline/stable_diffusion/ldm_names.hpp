@@ -2,10 +2,12 @@
 // number blocks through, with what changes the resolution as a block of its own or at the end of one.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -58,6 +60,23 @@ inline std::optional<std::string> convolution(const std::string& place, std::str
 }
 
 }  // namespace detail
+
+/// Residual blocks of each level on the way down in a UNet of parameters that the authors call so: those
+/// before the first change of resolution.
+inline std::int64_t ldm_unet_layers(std::span<const std::string_view> names) {
+  constexpr std::string_view blocks = "input_blocks.";
+  constexpr std::int64_t most = 9999;  // so that no name makes us count further
+  std::int64_t first_change = most, last = 0;
+  for (const std::string_view name : names) {
+    if (!name.starts_with(blocks)) continue;
+    std::string_view rest = name.substr(blocks.size());
+    const std::int64_t number = detail::leading_number(rest).value_or(0);
+    if (number > most) continue;
+    last = std::max(last, number);
+    if (number > 0 && name.ends_with(".0.op.weight")) first_change = std::min(first_change, number);
+  }
+  return std::max<std::int64_t>(1, first_change < most ? first_change - 1 : last);
+}
 
 /// diffusers' name of a UNet's parameter that the authors call `name`, nothing where it is none. `layers`:
 /// residual blocks of each level on the way down.

@@ -1,8 +1,14 @@
-// Both layouts of a Flux transformer, there and back, and models in folders.
+// Both layouts of a Flux transformer, there and back, models in folders, and plans in diffusers' names.
+#include <map>
 #include <set>
+#include <string>
 
 #include <catch2/catch.hpp>
 #include <families/request_error.hpp>
+#include <stable_diffusion/component_weights.hpp>
+#include <support/stable_diffusion.hpp>
+
+#include <precast/io/safetensors.hpp>
 
 #include "weights_files.hpp"
 
@@ -199,6 +205,52 @@ TEST_CASE("a plan in diffusers' names finds the matrices of a file in BFL's, als
   CHECK(found(all, block, std::nullopt, prefix + qkv) == "q5_1");
   CHECK(found(all, matrix, Layout::diffusers, prefix + ours) == "q4_0");
   CHECK(found(all, matrix, Layout::diffusers, prefix + "transformer_blocks.0.attn.to_k.weight") == "q5_1");
+}
+
+TEST_CASE("a plan in diffusers' names finds each matrix and convolution of a UNet in its authors' names") {
+  for (const char* name : {"sd15", "sd21", "sdxl", "refiner"}) {
+    INFO(name);
+    const TemporaryFolder folder;
+    const auto out = folder.path() / "out.safetensors";
+    const io::SafetensorsFile model(stable_diffusion_model(name) /
+                                    "unet/diffusion_pytorch_model.safetensors");
+    Settings planned;
+    planned.wishes.plan.emplace();
+    std::map<std::string, std::string> types;  // by the tensor's name
+    for (const io::TensorEntry& tensor : model.tensors()) {
+      if (tensor.shape.rank() < 2 || tensor.name.find("_block") == std::string::npos) continue;
+      const std::string type = types.size() % 2 ? "fp8_e5m2" : "fp8_e4m3";
+      types[tensor.name] = type;
+      planned.wishes.plan->types[tensor.name.substr(0, tensor.name.rfind('.'))] = type;
+    }
+    REQUIRE(types.size() > 40);
+    const ModelConversion conversion(stable_diffusion_file(name), out, planned);
+    CHECK(conversion.warnings().empty());
+    conversion.write({});
+    const stable_diffusion::ComponentWeights converted(out, "unet");
+    for (const auto& [tensor, type] : types) {
+      INFO(tensor);
+      CHECK(converted.find(tensor).dtype.name == type);
+    }
+    CHECK(bits_per_value(converted.find("conv_in.weight").dtype) >= 16);
+  }
+}
+
+TEST_CASE("what enters a UNet stays as it is in a single file, too, whichever text encoders are beside it") {
+  for (const char* name : {"sd15", "sd21", "sdxl", "refiner"}) {
+    INFO(name);
+    const TemporaryFolder folder;
+    const ModelConversion conversion(stable_diffusion_file(name), folder.path() / "out.safetensors",
+                                     to_type("fp8_e4m3"));
+    int entries = 0;
+    for (const OutputTensor& tensor : conversion.parts().front().conversion->tensors())
+      if (tensor.name == "model.diffusion_model.time_embed.0.weight" ||
+          tensor.name == "model.diffusion_model.label_emb.0.2.weight") {
+        CHECK(tensor.chosen.kept_because == "entry or exit layer");
+        ++entries;
+      }
+    CHECK(entries >= 1);
+  }
 }
 
 TEST_CASE("a transformer among other parts keeps its prefix in the other layout") {

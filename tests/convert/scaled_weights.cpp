@@ -350,6 +350,27 @@ TEST_CASE("an importance finds matrices behind a prefix, and those that BFL's na
   const std::string block = "transformer_blocks.0.attn.";
   CHECK(lacks({{block + "to_q.weight", matrix}, {block + "to_v.weight", matrix}, {"a.weight", matrix}},
               "double_blocks.0.img_attn.qkv.weight") == std::vector<std::string>{"a.weight"});
+  CHECK(lacks({{"double_blocks.0.img_attn.qkv.weight", normal_tensor({192, 64}, 1)},
+               {"double_blocks.0.img_attn.proj.weight", matrix}},
+              block + "to_k.weight") == std::vector<std::string>{"double_blocks.0.img_attn.proj.weight"});
+}
+
+TEST_CASE("an importance in diffusers' names finds the matrices of a UNet in its authors'") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors", file = folder.path() / "imatrix.gguf";
+  const std::string unet = "model.diffusion_model.";
+  write_tensors<io::SafetensorsWriter>(
+      source,
+      {{unet + "input_blocks.1.0.in_layers.2.weight", normal_tensor({8, 8, 3, 3}, 1)},
+       {unet + "input_blocks.2.0.op.weight", normal_tensor({8, 8, 3, 3}, 2)},
+       {unet + "input_blocks.3.1.transformer_blocks.0.attn2.to_q.weight", normal_tensor({64, 64}, 3)},
+       {unet + "middle_block.1.transformer_blocks.0.attn2.to_q.weight", normal_tensor({64, 64}, 4)}},
+      "f32");
+  write_imatrix(file, "down_blocks.1.attentions.0.transformer_blocks.0.attn2.to_q.weight",
+                std::vector<f32>(64, 2.0f));
+  const ModelConversion model(source, folder.path() / "out.safetensors", to_type("int8_row"));
+  CHECK(model.parts().front().conversion->without_importance(Importance(file)) ==
+        std::vector<std::string>{unet + "middle_block.1.transformer_blocks.0.attn2.to_q.weight"});
 }
 
 TEST_CASE("a search that has nothing to search for is told") {
