@@ -48,6 +48,15 @@ LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const
   return layer;
 }
 
+std::vector<std::string> names_of_layers(const JsonFields& fields, const char* key) {
+  const nlohmann::json* const names = fields.find(key);
+  if (!names) return {};
+  if (!names->is_array() ||
+      !std::ranges::all_of(*names, [](const nlohmann::json& name) { return name.is_string(); }))
+    throw fields.error(key, "must be a list of names of layers: correct it, or take it out");
+  return names->get<std::vector<std::string>>();
+}
+
 }  // namespace
 
 bool CostFile::has_estimates() const {
@@ -91,12 +100,8 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
   file.samples = fields.integer("samples", 1, most_samples);
   file.settings = fields.text("settings");
   file.estimates = fields.text("estimates");
-  if (const nlohmann::json* const missing = fields.find("missing")) {
-    if (!missing->is_array() ||
-        !std::ranges::all_of(*missing, [](const nlohmann::json& name) { return name.is_string(); }))
-      throw fields.error("missing", "must be a list of names of layers: correct it, or take it out");
-    file.missing = missing->get<std::vector<std::string>>();
-  }
+  file.missing = names_of_layers(fields, "missing");
+  file.order = names_of_layers(fields, "order");
   const nlohmann::json* const layers = fields.find("layers");
   if (!layers) throw fields.error("layers", "is missing: check that this is a cost file (precast cost)");
   if (!layers->is_array() || layers->empty())
@@ -133,6 +138,7 @@ std::string cost_file_text(const CostFile& file) {
   if (file.settings) json["settings"] = *file.settings;
   if (file.estimates) json["estimates"] = *file.estimates;
   if (!file.missing.empty()) json["missing"] = file.missing;
+  if (!file.order.empty()) json["order"] = file.order;
   nlohmann::ordered_json& layers = json["layers"] = nlohmann::ordered_json::array();
   const std::vector<std::string> types = file.types();
   for (const LayerCost& layer : file.layers) {

@@ -66,6 +66,9 @@ struct CostFile {
   /// Names of those that the measurement has as well, and this file does not: it is a part of a sweep, or was
   /// interrupted.
   std::vector<std::string> missing = {};
+  /// Names of all layers that the model has, in the order in which they run: files of several parts are put
+  /// together by it. Nothing in files of before it was written.
+  std::vector<std::string> order = {};
 
   /// Whether any layer has an estimate.
   bool has_estimates() const;
@@ -79,12 +82,12 @@ struct CostFile {
   std::optional<double> bits_of(const std::string& type) const;
 };
 
-/// Reads {"model": TEXT, "samples": N, "settings": TEXT, "estimates": TEXT, "missing": [TEXT], "layers":
-/// [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X, "relative_cost": X,
-/// "relative_loss": X, "estimate": X}}}]}. A key that is not there, or null, is unknown; only "layers" and
-/// each "name" must be. Keys of other names are ignored. Numbers that are not finite are the texts "inf" and
-/// "nan". Throws InputError, which names the file, the layer, the format and the key, for values of another
-/// type or out of range, and for names that stand twice.
+/// Reads {"model": TEXT, "samples": N, "settings": TEXT, "estimates": TEXT, "missing": [TEXT], "order":
+/// [TEXT], "layers": [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X,
+/// "relative_cost": X, "relative_loss": X, "estimate": X}}}]}. A key that is not there, or null, is unknown;
+/// only "layers" and each "name" must be. Keys of other names are ignored. Numbers that are not finite are
+/// the texts "inf" and "nan". Throws InputError, which names the file, the layer, the format and the key, for
+/// values of another type or out of range, and for names that stand twice.
 CostFile read_cost_file(const std::filesystem::path& path);
 
 /// The same from text; `path` is for messages.

@@ -76,6 +76,9 @@ class Measurement {
         file_(std::move(so_far)),
         progress_(progress) {
     if (settings.patch) columns_.push_back(settings.patched_type);
+    file_.order.clear();
+    for (const Block& one : list_)
+      for (const CastTarget& target : targets_of(one, settings)) file_.order.push_back(target.name);
     for (const auto& layers : {settings.whole, settings.layers})
       for (const std::int64_t layer : layers)
         for (const CastTarget& target : targets_of(block(layer), settings))
@@ -198,7 +201,7 @@ class Measurement {
           walk.blocks().replace(layer, source);
           sums = run_cast(walk, layer);
         }
-        keep(layer, target, type, cast, sums, walk.output());
+        keep(target, type, cast, sums, walk.output());
         any = true;
       }
       const std::lock_guard lock(mutex_);
@@ -228,17 +231,12 @@ class Measurement {
   }
 
   /// Adds numbers, with layers in the order of the model.
-  void keep(std::int64_t layer, const CastTarget& target, const std::string& type, const TargetCast& cast,
+  void keep(const CastTarget& target, const std::string& type, const TargetCast& cast,
             const std::optional<Sums>& sums, double output) {
     const std::lock_guard lock(mutex_);
     auto at = std::ranges::find(file_.layers, target.name, &LayerCost::name);
     if (at == file_.layers.end()) {
-      std::vector<std::string> before;
-      for (std::int64_t i = 0; i <= layer; ++i)
-        for (const CastTarget& other : targets_of(block(i), settings_)) {
-          if (i == layer && other.name == target.name) break;
-          before.push_back(other.name);
-        }
+      const std::span before(file_.order.begin(), std::ranges::find(file_.order, target.name));
       const auto last = std::ranges::find_if(
           file_.layers.rbegin(), file_.layers.rend(),
           [&](const LayerCost& other) { return std::ranges::find(before, other.name) != before.end(); });

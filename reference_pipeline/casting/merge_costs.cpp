@@ -28,9 +28,9 @@ std::string_view block_of(std::string_view name) {
   return name.substr(0, name.find_first_not_of(digits, std::min(name.find_first_of(digits), name.size())));
 }
 
-/// Groups in the order in which a model has them, as far as the files tell: one that stands before another,
-/// among the layers of a file or among those that it is missing, comes before it. Where nothing tells, they
-/// come as the files do.
+/// Groups in the order in which a model has them, as far as files without an order tell: one that stands
+/// before another, among the layers of a file or among those that it is missing, comes before it. Where
+/// nothing tells, they come as the files do.
 std::vector<std::string> groups_in(std::span<const NamedCosts> files) {
   std::vector<std::string> groups;                           // as they are met
   std::set<std::pair<std::string, std::string>> neighbours;  // the first before the second
@@ -128,7 +128,16 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
           std::ranges::find(merged.missing, name) == merged.missing.end())
         merged.missing.push_back(name);
   const std::vector<std::string> groups = groups_in(files);
+  std::map<std::string_view, std::size_t> places;  // in the model
+  for (const NamedCosts& named : files)
+    if (merged.order.empty()) merged.order = named.file.order;
+  for (const std::string& name : merged.order) places.emplace(name, places.size());
+  const auto place_in_model = [&](const std::string& name) {
+    const auto found = places.find(name);
+    return found == places.end() ? places.size() : found->second;
+  };
   const auto comes_before = [&](const std::string& a, const std::string& b) {
+    if (place_in_model(a) != place_in_model(b)) return place_in_model(a) < place_in_model(b);
     const auto place = [&](const std::string& name) { return std::ranges::find(groups, group_of(name)); };
     if (place(a) != place(b)) return place(a) < place(b);
     return LayerOrder()(block_of(a), block_of(b));  // matrices of a block stay as they are measured

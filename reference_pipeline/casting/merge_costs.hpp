@@ -17,8 +17,9 @@ struct NamedCosts {
   CostFile file;
 };
 
-/// All layers and formats of the files, at least one. Layers that share what stands before their first number
-/// ("transformer_blocks.") stand together, by number; these groups come as the layers of a file and those
+/// All layers and formats of the files, at least one, in the order of the model, which each of them says.
+/// Files of before that have none: their layers that share what stands before their first number
+/// ("transformer_blocks.") stand together, by number, and these groups come as the layers of a file and those
 /// that it is missing do, else in the order of the files. What is missing is what no file has. Of a layer in
 /// a format one file may have numbers that another lacks. Throws InputError that names two files and what
 /// differs, where their model, samples, settings or what estimates were made from do, or where both have a

@@ -73,6 +73,9 @@ TEST_CASE("a cost file reads back as what was written") {
   CHECK(cost_file_text(file).find("missing") == std::string::npos);
   file.missing = {"blocks.3", "ä"};
   CHECK(parse_cost_file(cost_file_text(file), "x") == file);
+  CHECK(cost_file_text(file).find("order") == std::string::npos);
+  file.order = {"blocks.1", "blocks.0", "blocks.3"};
+  CHECK(parse_cost_file(cost_file_text(file), "x") == file);
   CHECK(file.types() == std::vector<std::string>{"q8_0", "fp8_e5m2", "q2_k"});
   CHECK(file.bits_of("q2_k") == 2.625);
   file.layers.push_back({"blocks.2", 3072, {{"q2_k", {4.5, 1.0, none, none, none}}}});
@@ -116,6 +119,7 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
           {R"({"layers": [{"name": "a"}], "missing": "b"})",
            {"'missing'", "must be a list of names of layers"}},
           {R"({"layers": [{"name": "a"}], "missing": ["b", 3]})", {"'missing'", "must be a list of names"}},
+          {R"({"layers": [{"name": "a"}], "order": {"a": 0}})", {"'order'", "must be a list of names"}},
           {deep, {"nested deeper"}},
           {R"({"layers": [{"name": "a"}], "layers": []})", {"'layers'", "twice"}},
           {std::string("{\"layers\": [{\"name\": \"a\"}]}\0", 29), {"not valid JSON"}},

@@ -282,6 +282,20 @@ TEST_CASE("of matrices each is kept as it is measured, and not only with the las
   std::size_t calls = 0;
   CHECK(measure_cost(*again, two_samples(), settings, kept, {}, [&](const CostFile&) { ++calls; }) == whole);
   CHECK(calls == whole.layers.size() - 3);
+
+  settings.whole = settings.layers;
+  std::vector<NamedCosts> shards;
+  for (const std::int64_t layer : {5, 0}) {
+    settings.layers = {layer};
+    shards.push_back({std::to_string(layer), measured(*again, two_samples(), settings)});
+  }
+  CHECK(merge_costs(shards) == whole);
+  // Of a block of which each file has some matrices, too.
+  CostFile odd = whole, even = whole;
+  odd.layers.clear(), even.layers.clear();
+  for (std::size_t i = 0; i < whole.layers.size(); ++i)
+    (i % 2 ? odd : even).layers.push_back(whole.layers[i]);
+  CHECK(merge_costs(std::vector<NamedCosts>{{"odd", odd}, {"even", even}}) == whole);
 }
 
 TEST_CASE("numbers of casting are the same for any number of threads", "[casting]") {

@@ -10,6 +10,7 @@
 #include <casting/cast_source.hpp>
 #include <casting/measure.hpp>
 #include <casting/measure_plan.hpp>
+#include <casting/merge_costs.hpp>
 #include <casting/plan_source.hpp>
 #include <casting/planner.hpp>
 #include <casting/sample_file.hpp>
@@ -172,6 +173,26 @@ TEST_CASE("a UNet's plan is better than every format of its size, and its errors
   Plan uniform;
   for (const families::Block& block : blocks->list()) uniform.types[block.name] = "fp8_e4m3";
   CHECK(planned.cost < measure_plan(*blocks, samples, uniform, "uniform.json", {}).cost);
+}
+
+TEST_CASE("shards of a UNet, merged in any order, have its layers in the order in which they run",
+          "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const std::vector<RecordedState> samples = recorded(4);
+  const CostFile whole = measured(*blocks, samples, {"fp8_e4m3"});
+  CostSettings settings;
+  settings.types = {"fp8_e4m3"};
+  for (std::int64_t i = 0; i < std::ssize(blocks->list()); ++i) settings.whole.push_back(i);
+  std::vector<NamedCosts> shards;
+  for (const std::int64_t index : {0, 1, 2}) {
+    settings.layers = layers_of(settings.whole, {index, 3});
+    const CostFile part = measure_cost(*blocks, samples, settings, {}, {}, [](const CostFile&) {});
+    shards.push_back({std::to_string(index), parse_cost_file(cost_file_text(part), "shard.json")});
+  }
+  do {
+    INFO(shards[0].name << shards[1].name << shards[2].name);
+    CHECK(merge_costs(shards) == whole);
+  } while (std::ranges::next_permutation(shards, {}, &NamedCosts::name).found);
 }
 
 TEST_CASE("the file that convert writes by a UNet's plan has the plan's bytes, and its values", "[casting]") {
