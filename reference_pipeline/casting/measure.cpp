@@ -275,11 +275,14 @@ class Measurement {
 }  // namespace
 
 std::string patched_type(const families::Blocks& blocks, const nn::ParameterSource& patch) {
-  std::map<std::string_view, std::int64_t> values;
+  std::map<std::string_view, std::int64_t> in_blocks, in_scalars;
   for (const Block& block : blocks.list())
-    for (const BlockParameter& parameter : block.parameters)
-      if (parameter.role == BlockParameterRole::matrix)
-        values[patch.find(parameter.name).dtype.name] += parameter.shape.elements();
+    for (const BlockParameter& parameter : block.parameters) {
+      if (parameter.role != BlockParameterRole::matrix) continue;
+      const DtypeInfo dtype = patch.find(parameter.name).dtype;
+      (dtype.values_per_block > 1 ? in_blocks : in_scalars)[dtype.name] += parameter.shape.elements();
+    }
+  const auto& values = in_blocks.empty() ? in_scalars : in_blocks;
   const auto most =
       std::ranges::max_element(values, {}, &std::pair<const std::string_view, std::int64_t>::second);
   return (most == values.end() ? std::string() : std::string(most->first)) + '*';

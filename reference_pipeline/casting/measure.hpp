@@ -39,7 +39,8 @@ struct CostSettings {
 };
 
 /// "q8_0*": the column of weights from elsewhere, by the format that most values of the blocks' matrices have
-/// there. Throws InputError that names a matrix that is not there.
+/// there: of those in blocks, where there are any, for what blocks leave as it is (a UNet's convolutions) may
+/// be the larger part. Throws InputError that names a matrix that is not there.
 std::string patched_type(const families::Blocks& blocks, const nn::ParameterSource& patch);
 
 /// How far a measurement is, in blocks that were run; in layers where only estimates are made. May throw to

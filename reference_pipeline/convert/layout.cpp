@@ -202,9 +202,9 @@ std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name
 }
 
 std::int64_t unet_layers(const InputWeights& input) {
-  return stable_diffusion::ldm_unet_layers(
-      input.tensors() |
-      std::views::transform([](const InputTensor& tensor) { return without_prefix(tensor.name); }));
+  std::vector<std::string_view> names;
+  for (const InputTensor& tensor : input.tensors()) names.push_back(without_prefix(tensor.name));
+  return stable_diffusion::ldm_unet_layers(names);
 }
 
 std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,

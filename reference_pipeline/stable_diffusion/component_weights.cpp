@@ -128,7 +128,11 @@ void ComponentWeights::add_places() {
     }
     return;
   }
-  if (found_.component == "unet") layers_ = ldm_unet_layers(std::views::keys(tensors_.all()));
+  if (found_.component == "unet") {
+    std::vector<std::string_view> all;
+    for (const auto& [name, weight] : tensors_.all()) all.push_back(name);
+    layers_ = ldm_unet_layers(all);
+  }
   for (const auto& [name, weight] : tensors_.all())
     vae_levels_ = std::max(
         {vae_levels_, number_after(name, "decoder.up.") + 1, number_after(name, "encoder.down.") + 1});

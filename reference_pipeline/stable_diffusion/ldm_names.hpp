@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -62,8 +63,7 @@ inline std::optional<std::string> convolution(const std::string& place, std::str
 
 /// Residual blocks of each level on the way down in a UNet of parameters that the authors call so: those
 /// before the first change of resolution.
-template <class Names>
-std::int64_t ldm_unet_layers(const Names& names) {
+inline std::int64_t ldm_unet_layers(std::span<const std::string_view> names) {
   constexpr std::string_view blocks = "input_blocks.";
   constexpr std::int64_t most = 9999;  // so that no name makes us count further
   std::int64_t first_change = most, last = 0;

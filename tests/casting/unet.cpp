@@ -15,6 +15,7 @@
 #include <casting/planner.hpp>
 #include <casting/sample_file.hpp>
 #include <casting/squared_error.hpp>
+#include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
 #include <convert/model_conversion.hpp>
 #include <stable_diffusion/component_weights.hpp>
@@ -53,6 +54,18 @@ std::vector<RecordedState> recorded(std::int64_t every) {
   pipeline().record(request(), {every, [&](RecordedState state) { states.push_back(std::move(state)); }});
   return states;
 }
+
+/// A model as convert writes it in blocks, which convolutions do not get; of one matrix in another format.
+class InBlocks final : public nn::ForwardingSource {
+ public:
+  explicit InBlocks(const nn::ParameterSource& weights) : ForwardingSource(weights) {}
+  nn::Parameter find(std::string_view name) const override {
+    nn::Parameter found = original().find(name);
+    if (found.shape.rank() == 2)
+      found.dtype = *find_type(name == "mid_block.resnets.0.time_emb_proj.weight" ? "q8_0" : "q4_0");
+    return found;
+  }
+};
 
 /// Costs of all layers.
 CostFile measured(families::Blocks& blocks, const std::vector<RecordedState>& samples,
@@ -173,6 +186,20 @@ TEST_CASE("a UNet's plan is better than every format of its size, and its errors
   Plan uniform;
   for (const families::Block& block : blocks->list()) uniform.types[block.name] = "fp8_e4m3";
   CHECK(planned.cost < measure_plan(*blocks, samples, uniform, "uniform.json", {}).cost);
+}
+
+TEST_CASE("weights from elsewhere have the name of the blocks that they are in, not of convolutions",
+          "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  std::int64_t in_blocks = 0, all = 0;
+  for (const families::Block& block : blocks->list())
+    for (const families::BlockParameter& parameter : block.parameters) {
+      if (parameter.shape.rank() > 1) all += parameter.shape.elements();
+      if (parameter.shape.rank() == 2) in_blocks += parameter.shape.elements();
+    }
+  REQUIRE(2 * in_blocks < all);
+  CHECK(patched_type(*blocks, InBlocks(blocks->source())) == "q4_0*");
+  CHECK(patched_type(*blocks, blocks->source()) == "bf16*");
 }
 
 TEST_CASE("shards of a UNet, merged in any order, have its layers in the order in which they run",
