@@ -16,6 +16,20 @@ namespace precast {
 template <class F>
 concept ActivationType = std::is_empty_v<F> && std::is_invocable_r_v<f32, F, f32>;
 
+namespace detail {
+
+/// Refused, in a sentence: a function as an argument.
+template <class F>
+concept FunctionAsArgument = std::is_invocable_r_v<f32, F, f32>;
+template <FunctionAsArgument F>
+void refuse_function_as_argument() {
+  static_assert(!FunctionAsArgument<F>,
+                "Precast: an activation function is a template argument, activate<P, elementwise::Silu>(x) "
+                "or activate<P, decltype(f)>(x), or an ActivationFunction.");
+}
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// An activation function of every value: `activate_into<P, elementwise::Silu>(x, out)`. x [...] -> [...] in
@@ -46,6 +60,17 @@ auto activate(const X& x, ActivationFunction activation) {
   return out;
 }
 
+/// A function that is given as an argument does not compile, with a sentence.
+template <PolicyType P, ScalarArray X, detail::FunctionAsArgument F>
+void activate_into(const X&, const F&, View<typename precisions<P, Pointwise>::result>) {
+  detail::refuse_function_as_argument<F>();
+}
+template <PolicyType P, ScalarArray X, detail::FunctionAsArgument F>
+auto activate(const X& x, const F&) {
+  detail::refuse_function_as_argument<F>();
+  return Tensor<typename precisions<P, Pointwise>::result>(x.shape());
+}
+
 /// F(a) b, the gate of a gated feed-forward layer: `gated_product_into<P, elementwise::Silu>(a, b, out)`.
 /// All [...]; `out` is a or b itself or apart from both. Throws ShapeError where the shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray A, ScalarArray B>
@@ -73,6 +98,17 @@ auto gated_product(const A& a, const B& b, ActivationFunction activation) {
   Tensor<typename precisions<P, Pointwise>::result> out(a.shape());
   gated_product_into<P>(a, b, activation, out.view());
   return out;
+}
+
+/// As of activate.
+template <PolicyType P, ScalarArray A, ScalarArray B, detail::FunctionAsArgument F>
+void gated_product_into(const A&, const B&, const F&, View<typename precisions<P, Pointwise>::result>) {
+  detail::refuse_function_as_argument<F>();
+}
+template <PolicyType P, ScalarArray A, ScalarArray B, detail::FunctionAsArgument F>
+auto gated_product(const A& a, const B&, const F&) {
+  detail::refuse_function_as_argument<F>();
+  return Tensor<typename precisions<P, Pointwise>::result>(a.shape());
 }
 
 /// Each in a context, which stands before its other arguments.
