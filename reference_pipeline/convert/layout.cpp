@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
-#include <ranges>
 
 #include <convert/layout.hpp>
 #include <convert/name_prefix.hpp>
