@@ -54,7 +54,8 @@ struct AttentionInTraining {
   }
 };
 
-/// One value; widths and lengths around vectors; more than one block of 128 both ways; heads that share keys.
+/// One value; widths and lengths around vectors; more than one block of 128 both ways; heads that share keys;
+/// few rows, of queries alone and of a last block of keys.
 const AttentionCase attention_cases_of_gradients[] = {{1, 1, 1, 1, 1, 1, 1},
                                                       {1, 1, 1, 1, 3, 2, 5},
                                                       {2, 2, 2, 5, 7, 8, 8},
@@ -65,7 +66,12 @@ const AttentionCase attention_cases_of_gradients[] = {{1, 1, 1, 1, 1, 1, 1},
                                                       {1, 1, 1, 7, 3, 4, 4, true},
                                                       {1, 1, 1, 3, 150, 4, 4, true},
                                                       {2, 2, 1, 9, 11, 6, 5, false, 1, true},
-                                                      {1, 2, 2, 140, 140, 4, 4, true, 1, true}};
+                                                      {1, 2, 2, 140, 140, 4, 4, true, 1, true},
+                                                      {3, 1, 1, 4, 4, 8, 8},
+                                                      {2, 4, 4, 5, 5, 16, 16},
+                                                      {1, 2, 2, 1, 1024, 32, 32},
+                                                      {1, 2, 1, 5, 129, 16, 16},
+                                                      {1, 2, 1, 129, 5, 16, 16, true}};
 
 /// Attention in float64: the result, the logarithms of the sums, and by the chain rule the gradients.
 struct Reference {

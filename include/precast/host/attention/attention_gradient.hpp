@@ -121,7 +121,8 @@ class HeadGradient {
       score_block<Types>(problem_, packed_.keys, queries_.data(), batch, head, first, rows, block,
                          weights_.data());
       const std::int64_t keys = packed_.keys.padded_keys_in(block),
-                         padded_rows = packed_.queries.padded_keys_in(query_block);
+                         padded_rows = packed_.queries.padded_keys_in(query_block),
+                         summed_rows = rounded_up(rows, depth_multiple<Tile>());
       multiply_tile<Tile, Accumulate>(douts_.data(), packed_.values.depth(),
                                       packed_.values.keys(batch, kv_head, block), packed_.values.depth(),
                                       products_.data(), sizes_.keys, nullptr, rows, keys);
@@ -133,11 +134,11 @@ class HeadGradient {
                                       packed_.keys.values(batch, kv_head, block), keys, dq_.data(), columns,
                                       keep_.data(), rows, columns);
       multiply_tile<Tile, Accumulate>(transposed_gradients_.data(), sizes_.queries,
-                                      packed_.queries.values(batch, head, query_block), padded_rows,
+                                      packed_.queries.values(batch, head, query_block), summed_rows,
                                       dk_.data() + block * sizes_.key_rows * columns, columns, keep_.data(),
                                       key_rows, columns);
       multiply_tile<Tile, Accumulate>(transposed_weights_.data(), sizes_.queries,
-                                      packed_.douts.values(batch, head, query_block), padded_rows,
+                                      packed_.douts.values(batch, head, query_block), summed_rows,
                                       dv_.data() + block * sizes_.key_rows * columns_v, columns_v,
                                       keep_.data(), key_rows, columns_v);
     }

@@ -282,15 +282,25 @@ class PackedKeysAndValues {
       transpose_columns<step>(HostView<const Tile>(rows.data() + key * stride, Shape{some, stride}, stride),
                               0, depth_, some, packed_keys + key * depth_, keys_at_once);
     }
-    if (columns_ > 0) load_tile<Operand, Saturates>(count, end, columns_, stride, value_row, rows.data());
     const std::int64_t panel = panel_columns<Tile>(columns_);
+    if (step > 1 && columns_ > 0)
+      load_tile<Operand, Saturates>(count, end, columns_, stride, value_row, rows.data());
     for (std::int64_t first = 0; first < columns_; first += panel) {
       const std::int64_t width = std::min(panel, columns_ - first);
-      for (std::int64_t i = 0; i < end; i += step) {
-        const Tile* const from = rows.data() + i * stride + first;
-        Tile* const to = packed_values + first * block_keys_ + i * panel;
-        for (std::int64_t d = 0; d < width; ++d)
-          for (std::int64_t s = 0; s < step; ++s) to[d * step + s] = from[s * stride + d];
+      if constexpr (step == 1) {  // rows of a panel are rows of values
+        const auto part = [&](std::int64_t i) {
+          const auto row = value_row(i);
+          const auto from = std::min(static_cast<std::size_t>(first), row.size());
+          return row.subspan(from, std::min(static_cast<std::size_t>(width), row.size() - from));
+        };
+        load_tile<Operand, Saturates>(count, end, width, panel, part, packed_values + first * block_keys_);
+      } else {
+        for (std::int64_t i = 0; i < end; i += step) {
+          const Tile* const from = rows.data() + i * stride + first;
+          Tile* const to = packed_values + first * block_keys_ + i * panel;
+          for (std::int64_t d = 0; d < width; ++d)
+            for (std::int64_t s = 0; s < step; ++s) to[d * step + s] = from[s * stride + d];
+        }
       }
     }
   }
