@@ -14,6 +14,7 @@
 #include <precast/memory/memory.hpp>
 #include <precast/ops/attention_gradient.hpp>
 #include <precast/ops/loss.hpp>
+#include <precast/ops/norm_gradient.hpp>
 #include <precast/ops/reduction.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/ops/training_linear.hpp>
@@ -35,32 +36,53 @@ TEST_CASE("in a dry run sums of more values than one task adds up read none") {
   CHECK(dry.peak() > 4 * rows * values * std::int64_t{sizeof(f32)});
 }
 
-TEST_CASE("a dry run counts the scratch of products of gradients") {
-  constexpr std::int64_t rows = 48, out = 200, in = 300;
-  const auto gradients = [&] {
-    const Tensor<f32> dy(Shape{rows, out}), x(Shape{rows, in});
-    Tensor<f32> weight(Shape{out, in});
-    linear_weight_gradient_into<F32>(dy, x, GradientOptions{}, weight.view());
-  };
-  const int threads = host::threads();
-  host::set_threads(1);
-  std::int64_t counted = 0, taken = 0;
-  {
-    DryRun dry;
-    gradients();
-    dry.restart_peak();
-    counted = dry.peak();
-  }
-  // A thread that has no scratch yet.
+namespace {
+
+/// The scratch of a thread that had none, after `gradients`.
+template <class Gradients>
+std::int64_t scratch_taken_by(const Gradients& gradients) {
+  std::int64_t taken = 0;
   std::thread([&] {
     const std::int64_t before = memory_use().scratch;
     gradients();
     taken = memory_use().scratch - before;
   }).join();
+  return taken;
+}
+
+/// That of a dry run, after tensors have their memory back.
+template <class Gradients>
+std::int64_t scratch_counted_of(const Gradients& gradients) {
+  DryRun dry;
+  gradients();
+  dry.restart_peak();
+  return dry.peak();
+}
+
+}  // namespace
+
+TEST_CASE("a dry run counts the scratch of gradients") {
+  constexpr std::int64_t rows = 48, out = 200, in = 300;
+  const auto check = [](const auto& gradients) {
+    const std::int64_t counted = scratch_counted_of(gradients), taken = scratch_taken_by(gradients);
+    CHECK(taken > 0);
+    CHECK(counted <= taken);
+    CHECK(counted > taken - 2 * 64);  // tiles and oneDNN's, each in whole cache lines
+  };
+  const int threads = host::threads();
+  host::set_threads(1);
+  check([&] {
+    const Tensor<f32> dy(Shape{rows, out}), x(Shape{rows, in});
+    Tensor<f32> weight(Shape{out, in});
+    linear_weight_gradient_into<F32>(dy, x, GradientOptions{}, weight.view());
+  });
+  check([&] {
+    const Tensor<bf16> dy(Shape{rows, out}), x(dy.shape()), weight(Shape{out});
+    Tensor<training<Bf16>::gradient> dx(x.shape());
+    Tensor<training<Bf16>::parameter_gradient> dweight(weight.shape());
+    rms_norm_gradient_into<Bf16>(dy, x, weight, NormGradientOptions{}, dx.view(), dweight.view());
+  });
   host::set_threads(threads);
-  CHECK(taken > 0);
-  CHECK(counted <= taken);
-  CHECK(counted > taken - 2 * 64);  // tiles and oneDNN's, each in whole cache lines
 }
 
 TEST_CASE("attention and its gradients pack no more batches at once than threads need") {

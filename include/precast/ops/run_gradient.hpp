@@ -29,6 +29,10 @@ void require_results_apart(std::string_view name, View<T>... outs) {
                          std::to_string(i + 1) + " lie in the same memory: give each its own");
 }
 
+/// takes_memory of kernels of gradients: those of norms add up rows in memory of their own.
+template <OpClass Op>
+inline constexpr bool gradients_take_memory = takes_memory<Op> || std::is_same_v<Op, Norm>;
+
 /// Runs `kernel(Types{}, outs...)`, and tells the watch hook of each. For the first value that is not finite
 /// it is run a second time, with `widened_to_f32<Types>` and results in f32 that start as zeros; so `outs`
 /// must be apart from what it reads (run_gradients_in_place).
@@ -37,7 +41,7 @@ void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs)
   (require_rows_apart(name, outs), ...);
   require_results_apart(name, outs...);
   if (MemoryCounter::active()) {
-    if constexpr (takes_memory<Op>) kernel(Types{}, outs...);
+    if constexpr (gradients_take_memory<Op>) kernel(Types{}, outs...);
     return;
   }
 #if PRECAST_HAS_WATCH

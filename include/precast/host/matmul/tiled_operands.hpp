@@ -48,7 +48,10 @@ class TiledOperands {
         tiles_(Shape{rounded_up(from.rows(), tile_side), depth_}) {
     constexpr std::int64_t values_per_task = 16 * values_per_chunk;
     const std::int64_t rows_per_task = rounded_up(values_per_task / depth_ + 1, tile_side);
-    parallel_for(ceil_divide(from.rows(), rows_per_task), [&](std::int64_t task) {
+    const std::int64_t tasks = ceil_divide(from.rows(), rows_per_task);
+    if constexpr (!are_operands<Operand, bf16, From>)
+      scratch_memory<Scratch>(tasks, from.columns() * std::int64_t{sizeof(bf16)});
+    parallel_for(tasks, [&](std::int64_t task) {
       const std::int64_t end = std::min(from.rows(), (task + 1) * rows_per_task);
       for (std::int64_t r = task * rows_per_task; r < end; ++r)
         store_in_tiles(operands_of(from.row(r)), r, depth_, tiles_.data());

@@ -11,6 +11,7 @@
 #include <precast/host/rows/for_each_row.hpp>
 #include <precast/host/rows/moments.hpp>
 #include <precast/host/rows/narrow_norm.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/affine.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -51,10 +52,11 @@ WideRows wide_rows(HostView<const W> values, f32 added = 0) {
     if (added == 0) return {{}, values};
   if (!values.data()) return {};
   WideRows wide{HostTensor<f32>(values.shape()), {}};
+  wide.rows = wide.own.view();
+  if (DryRun::active()) return wide;
   for (std::int64_t r = 0; r < values.rows(); ++r) convert_row<f32>(values.row(r), wide.own.view().row(r));
   if (added != 0)
     for (f32& value : wide.own.values()) value = added + value;
-  wide.rows = wide.own.view();
   return wide;
 }
 

@@ -12,6 +12,7 @@
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/rows/column_sums.hpp>
 #include <precast/host/rows/convert.hpp>
+#include <precast/host/runtime/parallel.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/problem/narrow_steps.hpp>
@@ -92,6 +93,8 @@ void norm_gradient(HostView<const DY> dy, HostView<const X> x, HostView<const W>
   const WideRows wide = wide_rows(weight);
   const f32* const scales = wide.rows.data();
   const std::int64_t runs_of_row = run ? columns / run : 0;
+  scratch_memory<NormGradientScratch>(std::min(x.rows() * runs_of_row, row_partial_sums),
+                                      5 * run * std::int64_t{sizeof(f32)});
   sum_columns<Types>(
       x.rows() * runs_of_row, of_weight + of_bias,
       [&](std::int64_t index, f32* sums) {
