@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include <precast/host/attention/attention_tiles.hpp>
+#include <precast/host/attention/packed_keys_and_values.hpp>
 #include <precast/host/norm/norm.hpp>
 #include <precast/host/softmax/softmax.hpp>
 #include <precast/problem/attention_gradient_kernels.hpp>

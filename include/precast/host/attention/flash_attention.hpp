@@ -11,6 +11,7 @@
 
 #include <precast/host/attention/attention_tiles.hpp>
 #include <precast/host/attention/packed_batches.hpp>
+#include <precast/host/attention/packed_keys_and_values.hpp>
 #include <precast/problem/math.hpp>
 #include <precast/watch/ran_in.hpp>
 
