@@ -18,8 +18,7 @@ namespace precast::host::detail {
 /// that no thread is without work. No bit depends on them.
 template <class F>
 void for_packed_batches(const AttentionProblem& problem, std::int64_t bytes_of_batch, F&& f) {
-  // Of a core: its second cache, or its share of the third.
-  constexpr std::int64_t most_bytes = std::int64_t{64} << 20, cache_bytes = std::int64_t{2} << 20;
+  constexpr std::int64_t most_bytes = std::int64_t{64} << 20, cache_bytes = std::int64_t{1} << 20;
   const auto that_fit = [&](std::int64_t bytes) { return bytes / std::max<std::int64_t>(bytes_of_batch, 1); };
   const auto enough_for = [&](std::int64_t heads_of_thread) {
     return ceil_divide(heads_of_thread * threads(), problem.heads_kv);
