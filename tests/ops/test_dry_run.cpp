@@ -86,7 +86,7 @@ TEST_CASE("a dry run counts the scratch of gradients") {
 }
 
 TEST_CASE("attention and its gradients pack no more batches at once than threads need") {
-  constexpr std::int64_t batches = 8192;  // of one key each, in blocks of 128
+  constexpr std::int64_t batches = 1 << 17;  // of one key each, in blocks of 16
   const auto taken_by = [](const auto& op) {
     DryRun dry;
     const Tensor<f32> x(Shape{batches, 1, 1});
@@ -102,6 +102,29 @@ TEST_CASE("attention and its gradients pack no more batches at once than threads
   CHECK(taken_by([](const auto& x, auto& out, auto& log_sums) {
           attention_with_log_sums_into<Policy<Storage<f32>, Flash>, WithoutBias>(x, x, x, AttentionOptions{},
                                                                                  out.view(), log_sums.view());
+        }) < most);
+  CHECK(taken_by([](const auto& x, auto& out, auto& log_sums) {
+          Tensor<f32> dq(x.shape()), dk(x.shape()), dv(x.shape());
+          attention_gradient_into<F32, WithoutBias>(x, x, x, x, out, std::as_const(log_sums).view(),
+                                                    AttentionOptions{}, dq.view(), dk.view(), dv.view());
+        }) < most);
+}
+
+TEST_CASE("attention and its gradients of few rows take memory for those, not for a tile") {
+  constexpr std::int64_t most = 16 << 10;  // a tile of 128 by 128 has 64 KiB
+  const auto taken_by = [](const auto& op) {
+    DryRun dry;
+    const Tensor<f32> x(Shape{1, 1, 8});
+    Tensor<f32> out(x.shape()), log_sums(Shape{1, 1, 1});
+    op(x, out, log_sums);
+    return dry.peak();
+  };
+  CHECK(taken_by([](const auto& x, auto& out, auto&) {
+          attention_into<F32, WithoutBias>(x, x, x, AttentionOptions{}, out.view());
+        }) < most);
+  CHECK(taken_by([](const auto& x, auto& out, auto& log_sums) {
+          attention_with_log_sums_into<F32Flash, WithoutBias>(x, x, x, AttentionOptions{}, out.view(),
+                                                              log_sums.view());
         }) < most);
   CHECK(taken_by([](const auto& x, auto& out, auto& log_sums) {
           Tensor<f32> dq(x.shape()), dk(x.shape()), dv(x.shape());

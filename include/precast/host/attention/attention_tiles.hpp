@@ -1,4 +1,4 @@
-// What both attention kernels are made of: keys and values packed for the multiplier, and products of tiles.
+// Tiles of operands as attention multiplies them, and their products.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,10 @@
 #include <type_traits>
 
 #include <precast/host/rows/convert.hpp>
-#include <precast/host/rows/transpose.hpp>
-#include <precast/host/runtime/parallel.hpp>
 #include <precast/host/simd/lanes.hpp>
 #include <precast/host/simd/rounded_lanes.hpp>
 #include <precast/host/simd/tile_registers.hpp>
-#include <precast/problem/attention_problem.hpp>
 #include <precast/tensor/rounded_up.hpp>
-#include <precast/tensor/tensor.hpp>
-#include <precast/tensor/view.hpp>
 
 namespace precast::host {
 
@@ -47,15 +42,25 @@ inline constexpr std::int64_t rows_at_once = 6;
 static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0 &&
               keys_per_block % tile_depth == 0);
 
+/// What the rows of a block are padded to: they are transposed 16 at a time, and summed over.
+template <class Tile>
+std::int64_t row_multiple() {
+  constexpr std::int64_t transposed = 16;
+  static_assert(transposed % Lanes::width == 0 && tile_depth % transposed == 0);
+  return std::max(transposed, depth_multiple<Tile>());
+}
+
 /// Columns of a packed operand that lie together: those that the multiplier takes at once, so that a column
-/// of registers reads memory in one run; where tile registers take it, all, and of none a tile's.
+/// of registers reads memory in one run, and no more than there are; where tile registers take it, all, and
+/// of none a tile's.
 template <class Tile>
 std::int64_t panel_columns(std::int64_t columns) {
   constexpr std::int64_t at_once = std::max<std::int64_t>(16, Lanes::width * Lanes::columns_at_once);
   static_assert(keys_per_block % at_once == 0 && at_once % Lanes::width == 0);
+  const std::int64_t all = std::max(rounded_up(columns, tile_side), tile_side);
   if constexpr (fits_tile_registers<Tile>)
-    if (tile_registers_usable()) return std::max<std::int64_t>(columns, tile_side);
-  return at_once;
+    if (tile_registers_usable()) return all;
+  return std::min(at_once, all);
 }
 
 /// The right operand of a product: panels [depth / depth_step][panel][depth_step], one after another.
@@ -83,6 +88,18 @@ void load_operands(std::span<const From> row, Tile* to) {
     convert_row<f32>(row, out);
     round_row<Operand, clamps>(out);
   }
+}
+
+/// Rows [0, rows) as a tile of `depth` columns, `stride` apart, with zeros after each and up to row `end`.
+template <class Operand, bool Saturates, class Tile, class Row>
+void load_tile(std::int64_t rows, std::int64_t end, std::int64_t depth, std::int64_t stride, const Row& row,
+               Tile* to) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto from = row(i);
+    load_operands<Operand, Saturates>(from, to + i * stride);
+    std::fill(to + i * stride + from.size(), to + i * stride + depth, Tile{});
+  }
+  for (std::int64_t i = rows; i < end; ++i) std::fill_n(to + i * stride, depth, Tile{});
 }
 
 #if defined(__AVX512BF16__) && defined(__AVX512F__)
@@ -177,97 +194,6 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const PackedOperand<Til
   if constexpr (most >= 2)
     if (left == 1) panel(std::integral_constant<int, 1>{}, column);
 }
-
-/// Keys and values of all of their heads, in blocks of keys_per_block, as the multiplier reads them; zeros
-/// where a block or a head ends early.
-template <class Tile>
-class PackedKeysAndValues {
- public:
-  static constexpr std::int64_t step = depth_step<Tile>;
-
-  template <class Operand, bool Saturates, class K, class V>
-  static PackedKeysAndValues of(const AttentionProblem& problem, HostHeadsView<const K> keys,
-                                HostHeadsView<const V> values) {
-    PackedKeysAndValues packed(problem);
-    parallel_for(problem.batch * problem.heads_kv * packed.blocks_, [&](std::int64_t task) {
-      const std::int64_t block = task % packed.blocks_, index = task / packed.blocks_;
-      const std::int64_t batch = index / problem.heads_kv, head = index % problem.heads_kv;
-      const std::int64_t first = block * keys_per_block;
-      const std::int64_t count = std::min(keys_per_block, problem.keys - first);
-      packed.template pack<Operand, Saturates>(
-          count, [&](std::int64_t i) { return keys.row(batch, head, first + i); },
-          [&](std::int64_t i) { return values.row(batch, head, first + i); },
-          packed.keys_.data() + task * packed.key_block_, packed.values_.data() + task * packed.value_block_);
-    });
-    return packed;
-  }
-
-  /// What the blocks of one batch take.
-  static std::int64_t bytes_of_batch(AttentionProblem problem) {
-    problem.batch = 0;
-    const PackedKeysAndValues sizes(problem);
-    return problem.heads_kv * sizes.blocks_ * bytes_for<Tile>(sizes.key_block_ + sizes.value_block_);
-  }
-
-  /// Values of a head, rounded up to what the multiplier takes.
-  std::int64_t depth() const { return depth_; }
-  std::int64_t columns() const { return columns_; }
-  std::int64_t blocks() const { return blocks_; }
-  /// [depth, keys_per_block]
-  PackedOperand<Tile> keys(std::int64_t batch, std::int64_t kv_head, std::int64_t block) const {
-    return {keys_.data() + ((batch * heads_ + kv_head) * blocks_ + block) * key_block_, depth_,
-            panel_columns<Tile>(keys_per_block)};
-  }
-  /// [keys_per_block, columns]
-  PackedOperand<Tile> values(std::int64_t batch, std::int64_t kv_head, std::int64_t block) const {
-    return {values_.data() + ((batch * heads_ + kv_head) * blocks_ + block) * value_block_, keys_per_block,
-            panel_columns<Tile>(columns_)};
-  }
-
- private:
-  explicit PackedKeysAndValues(const AttentionProblem& problem)
-      : heads_(problem.heads_kv),
-        depth_(rounded_up(problem.width, depth_multiple<Tile>())),
-        columns_(rounded_up(problem.width_v, Lanes::width)),
-        blocks_(ceil_divide(problem.keys, keys_per_block)),
-        key_block_(depth_ * keys_per_block),
-        value_block_(rounded_up(columns_, panel_columns<Tile>(columns_)) * keys_per_block),
-        keys_(Shape{problem.batch * heads_, blocks_, key_block_}),
-        values_(Shape{problem.batch * heads_, blocks_, value_block_}) {}
-
-  template <class Operand, bool Saturates, class KeyRow, class ValueRow>
-  void pack(std::int64_t count, const KeyRow& key_row, const ValueRow& value_row, Tile* packed_keys,
-            Tile* packed_values) const {
-    // One block in the order of its rows first, so that packing is a transposition within the cache.
-    const std::int64_t stride = std::max(depth_, columns_);
-    HostTensor<Tile> rows(Shape{keys_per_block, stride});
-    const auto load = [&](const auto& row) {
-      std::fill(rows.values().begin(), rows.values().end(), Tile{});
-      for (std::int64_t i = 0; i < count; ++i)
-        load_operands<Operand, Saturates>(row(i), rows.data() + i * stride);
-    };
-    load(key_row);
-    const std::int64_t keys_at_once = panel_columns<Tile>(keys_per_block);
-    for (std::int64_t key = 0; key < keys_per_block; key += keys_at_once)
-      transpose_columns<step>(
-          HostView<const Tile>(rows.data() + key * stride, Shape{keys_at_once, stride}, stride), 0, depth_,
-          keys_at_once, packed_keys + key * depth_);
-    load(value_row);
-    const std::int64_t panel = panel_columns<Tile>(columns_);
-    for (std::int64_t first = 0; first < columns_; first += panel) {
-      const std::int64_t width = std::min(panel, columns_ - first);
-      for (std::int64_t i = 0; i < keys_per_block; i += step) {
-        const Tile* const from = rows.data() + i * stride + first;
-        Tile* const to = packed_values + first * keys_per_block + i * panel;
-        for (std::int64_t d = 0; d < width; ++d)
-          for (std::int64_t s = 0; s < step; ++s) to[d * step + s] = from[s * stride + d];
-      }
-    }
-  }
-
-  std::int64_t heads_, depth_, columns_, blocks_, key_block_, value_block_;
-  HostTensor<Tile> keys_, values_;
-};
 
 }  // namespace detail
 }  // namespace precast::host

@@ -11,6 +11,7 @@
 
 #include <precast/host/attention/attention_tiles.hpp>
 #include <precast/host/attention/packed_batches.hpp>
+#include <precast/host/attention/packed_keys_and_values.hpp>
 #include <precast/problem/math.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -29,15 +30,17 @@ class FlashTile {
   FlashTile(const AttentionProblem& problem, const PackedKeysAndValues<Tile>& packed)
       : problem_(problem),
         packed_(packed),
-        queries_(Shape{flash_rows, packed.depth()}),
-        scores_(Shape{flash_rows, keys_per_block}),
-        weights_(in_place ? Shape{0} : Shape{flash_rows, keys_per_block}),
-        result_(Shape{flash_rows, packed.columns()}) {}
+        stride_(packed.block_keys()),
+        queries_(Shape{rows_of(problem), packed.depth()}),
+        scores_(Shape{rows_of(problem), stride_}),
+        weights_(in_place ? Shape{0} : Shape{rows_of(problem), stride_}),
+        result_(Shape{rows_of(problem), packed.columns()}) {}
 
   /// What its tensors hold.
-  static std::int64_t bytes(const PackedKeysAndValues<Tile>& packed) {
-    return flash_rows * ((packed.depth() + (in_place ? 0 : keys_per_block)) * std::int64_t{sizeof(Tile)} +
-                         (packed.columns() + keys_per_block) * std::int64_t{sizeof(f32)});
+  static std::int64_t bytes(const AttentionProblem& problem, const PackedKeysAndValues<Tile>& packed) {
+    const std::int64_t stride = packed.block_keys();
+    return rows_of(problem) * ((packed.depth() + (in_place ? 0 : stride)) * std::int64_t{sizeof(Tile)} +
+                               (packed.columns() + stride) * std::int64_t{sizeof(f32)});
   }
 
   /// Attends with queries [first, first + rows) of a head; `query_row(i)` and `out_row(i)` are the head's
@@ -45,38 +48,33 @@ class FlashTile {
   template <class QueryRow, class OutRow>
   void run(std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t rows, QueryRow&& query_row,
            OutRow&& out_row, f32* log_sums) {
-    std::fill(queries_.values().begin(), queries_.values().end(), Tile{});
-    for (std::int64_t i = 0; i < rows; ++i)
-      load_operands<typename Types::operand, Types::saturate>(query_row(i),
-                                                              queries_.data() + i * packed_.depth());
-    std::fill(result_.values().begin(), result_.values().end(), 0.0f);
-    std::fill(maxima_.begin(), maxima_.end(), -std::numeric_limits<f32>::infinity());
-    std::fill(rests_.begin(), rests_.end(), 0.0f);
-    std::fill(sums_.begin(), sums_.end(), 0.0f);
+    const std::int64_t padded = rounded_up(rows, rows_at_once);
+    load_tile<typename Types::operand, Types::saturate>(rows, padded, packed_.depth(), packed_.depth(),
+                                                        query_row, queries_.data());
+    std::fill_n(result_.data(), padded * packed_.columns(), 0.0f);
+    std::fill_n(maxima_.begin(), padded, -std::numeric_limits<f32>::infinity());
+    std::fill_n(rests_.begin(), padded, 0.0f);
+    std::fill_n(factors_.begin(), padded, 0.0f);
+    std::fill_n(sums_.begin(), padded * Lanes::width, 0.0f);
     const std::int64_t needed = problem_.keys_seen_by(first + rows - 1), kv_head = problem_.kv_head(head);
-    const std::int64_t step = std::max(Lanes::width, depth_multiple<Tile>()), strip = strip_rows(packed_);
+    const std::int64_t strip = strip_rows(packed_);
     for (std::int64_t block = 0; block * keys_per_block < needed; ++block) {
-      const std::int64_t key = block * keys_per_block;
-      // The last block's keys, and the zeros that the multiplier wants after them.
-      const std::int64_t keys = rounded_up(std::min(keys_per_block, problem_.keys - key), step);
+      const std::int64_t key = block * keys_per_block, keys = packed_.padded_keys_in(block);
       for (std::int64_t from = 0; from < rows; from += strip) {
         const std::int64_t end = std::min(rows, from + strip);
         multiply_tile<Tile, f32>(queries_.data() + from * packed_.depth(), packed_.depth(),
                                  packed_.keys(batch, kv_head, block), packed_.depth(),
-                                 scores_.data() + from * keys_per_block, keys_per_block, nullptr, end - from,
-                                 keys);
+                                 scores_.data() + from * stride_, stride_, nullptr, end - from, keys);
         // Row by row, each would wait for the maximum of the one before it.
         for (std::int64_t few = from; few < end; few += rows_at_once) {
           const std::int64_t few_end = std::min(end, few + rows_at_once);
           for (std::int64_t i = few; i < few_end; ++i)
-            find_maximum(i,
-                         std::clamp(problem_.keys_seen_by(first + i) - key, std::int64_t{0}, keys_per_block),
+            find_maximum(i, std::clamp(problem_.keys_seen_by(first + i) - key, std::int64_t{0}, keys),
                          problem_.bias_row(head, first + i), key, keys);
           for (std::int64_t i = few; i < few_end; ++i) scores_to_weights(i, keys);
         }
-        multiply_tile<Tile, f32>(weights() + from * keys_per_block, keys_per_block,
-                                 packed_.values(batch, kv_head, block), keys,
-                                 result_.data() + from * packed_.columns(), packed_.columns(),
+        multiply_tile<Tile, f32>(weights() + from * stride_, stride_, packed_.values(batch, kv_head, block),
+                                 keys, result_.data() + from * packed_.columns(), packed_.columns(),
                                  factors_.data() + from, end - from, packed_.columns());
       }
     }
@@ -94,6 +92,11 @@ class FlashTile {
   }
 
  private:
+  /// Those of a tile: the multiplier takes rows_at_once.
+  static std::int64_t rows_of(const AttentionProblem& problem) {
+    return std::min(flash_rows, rounded_up(problem.queries, rows_at_once));
+  }
+
   /// Weights take the place of their scores where both are f32.
   static constexpr bool in_place = std::same_as<Tile, f32>;
   Tile* weights() {
@@ -109,7 +112,7 @@ class FlashTile {
     constexpr std::int64_t few = 4 * rows_at_once, nearest_cache = 32 << 10;
     static_assert(flash_rows % few == 0);
     const std::int64_t block =
-        (packed.depth() + packed.columns()) * keys_per_block * std::int64_t{sizeof(Tile)};
+        (packed.depth() + packed.columns()) * packed.block_keys() * std::int64_t{sizeof(Tile)};
     if constexpr (fits_tile_registers<Tile>)
       if (tile_registers_usable()) return flash_rows;
     return block < nearest_cache ? few : flash_rows;
@@ -124,7 +127,7 @@ class FlashTile {
   /// Masks what row i does not see of `keys` scores, `seen` of them, and finds the largest so far.
   void find_maximum(std::int64_t i, std::int64_t seen, const f32* bias, std::int64_t key, std::int64_t keys) {
     const auto row = static_cast<std::size_t>(i);
-    f32* scores = scores_.data() + i * keys_per_block;
+    f32* scores = scores_.data() + i * stride_;
     constexpr f32 none = -std::numeric_limits<f32>::infinity();
     if (bias || problem_.scale <= 0)
       for (std::int64_t j = 0; j < seen; ++j)
@@ -149,7 +152,7 @@ class FlashTile {
   /// Turns the scores of row i into weights relative to the largest score so far.
   void scores_to_weights(std::int64_t i, std::int64_t keys) {
     const auto row = static_cast<std::size_t>(i);
-    f32* scores = scores_.data() + i * keys_per_block;
+    f32* scores = scores_.data() + i * stride_;
     const f32 scale = scale_in_exponent(), base = bases_[row], rest = rests_[row];
     if (rest == 0)
       for (std::int64_t j = 0; j < keys; ++j)
@@ -163,7 +166,7 @@ class FlashTile {
       const Lanes weight = Lanes::load(scores + j);
       sum = sum + weight;
       // No weight is subnormal: what would be under 1e-37 is 0.
-      if constexpr (std::same_as<Tile, bf16>) store_rounded(weight, weights() + i * keys_per_block + j);
+      if constexpr (std::same_as<Tile, bf16>) store_rounded(weight, weights() + i * stride_ + j);
     }
     sum.store(sums);
     if constexpr (in_place)
@@ -172,6 +175,7 @@ class FlashTile {
 
   const AttentionProblem& problem_;
   const PackedKeysAndValues<Tile>& packed_;
+  std::int64_t stride_;  ///< from a row of scores to the next
   HostTensor<Tile> queries_;
   HostTensor<f32> scores_;
   HostTensor<Tile> weights_;
@@ -194,7 +198,7 @@ void flash_attention_of_batches(const AttentionProblem& problem, HostHeadsView<c
       PackedKeysAndValues<Tile>::template of<typename Types::operand, Types::saturate>(problem, k, v);
   const std::int64_t tiles = ceil_divide(problem.queries, flash_rows);
   const std::int64_t tasks = problem.batch * problem.heads * tiles;
-  task_memory(tasks, FlashTile<Types, Tile>::bytes(packed));
+  task_memory(tasks, FlashTile<Types, Tile>::bytes(problem, packed));
   parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t first = task % tiles * flash_rows, head = task / tiles % problem.heads;
     const std::int64_t batch = task / tiles / problem.heads;

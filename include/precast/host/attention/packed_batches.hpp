@@ -13,15 +13,19 @@
 
 namespace precast::host::detail {
 
-/// Calls f(part of the problem, its first batch) for batches that are packed together: as many as fit 64 MiB,
-/// since blocks of few rows or narrow heads take many times what they hold, and enough for all threads. No
-/// bit depends on them.
+/// Calls f(part of the problem, its first batch) for batches that are packed together: as many as fit the
+/// threads' caches, where they are read again, or a few heads for each thread; but more than 64 MiB only so
+/// that no thread is without work. No bit depends on them.
 template <class F>
 void for_packed_batches(const AttentionProblem& problem, std::int64_t bytes_of_batch, F&& f) {
-  constexpr std::int64_t most_bytes = std::int64_t{64} << 20, tasks_of_thread = 4;
-  const std::int64_t fit = most_bytes / std::max<std::int64_t>(bytes_of_batch, 1),
-                     enough = ceil_divide(tasks_of_thread * threads(), problem.heads_kv),
-                     at_once = std::max({fit, enough, std::int64_t{1}});
+  constexpr std::int64_t most_bytes = std::int64_t{64} << 20, cache_bytes = std::int64_t{1} << 20;
+  const auto that_fit = [&](std::int64_t bytes) { return bytes / std::max<std::int64_t>(bytes_of_batch, 1); };
+  const auto enough_for = [&](std::int64_t heads_of_thread) {
+    return ceil_divide(heads_of_thread * threads(), problem.heads_kv);
+  };
+  const std::int64_t few = std::max(that_fit(cache_bytes * threads()), enough_for(16)),
+                     at_once =
+                         std::max({std::min(few, that_fit(most_bytes)), enough_for(4), std::int64_t{1}});
   for (std::int64_t first = 0; first < problem.batch; first += at_once) {
     AttentionProblem part = problem;
     part.batch = std::min(at_once, problem.batch - first);

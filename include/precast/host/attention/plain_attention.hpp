@@ -12,6 +12,7 @@
 
 #include <precast/host/attention/attention_tiles.hpp>
 #include <precast/host/attention/packed_batches.hpp>
+#include <precast/host/attention/packed_keys_and_values.hpp>
 #include <precast/host/softmax/softmax.hpp>
 #include <precast/watch/ran_in.hpp>
 
@@ -44,11 +45,12 @@ void plain_attention_of_batches(const AttentionProblem& problem, HostHeadsView<c
   const auto packed = PackedKeysAndValues<Tile>::template of<Operand, Types::saturate>(problem, k, v);
   const std::int64_t tiles = ceil_divide(problem.queries, plain_rows);
   const std::int64_t depth = packed.depth(), columns = packed.columns(),
-                     stride = packed.blocks() * keys_per_block;
+                     stride = rounded_up(problem.keys, row_multiple<Tile>()),
+                     tile_rows = std::min(plain_rows, rounded_up(problem.queries, rows_at_once));
   const std::int64_t tasks = problem.batch * problem.heads * tiles;
   constexpr std::int64_t tile = sizeof(Tile), sum = sizeof(f32);
-  task_memory(tasks, plain_rows * (depth * tile + (stride + columns) * sum +
-                                   (std::same_as<Tile, f32> ? 0 : stride * tile)));
+  task_memory(tasks, tile_rows * (depth * tile + (stride + columns) * sum +
+                                  (std::same_as<Tile, f32> ? 0 : stride * tile)));
   parallel_for(tasks, [&](std::int64_t task) {
     const std::int64_t first = task % tiles * plain_rows, head = task / tiles % problem.heads;
     const std::int64_t batch = task / tiles / problem.heads, kv_head = problem.kv_head(head);
@@ -57,20 +59,20 @@ void plain_attention_of_batches(const AttentionProblem& problem, HostHeadsView<c
     constexpr bool leaves_out = std::same_as<typename Types::accumulate, f32>;
     const std::int64_t blocks =
         leaves_out ? ceil_divide(problem.keys_seen_by(first + rows - 1), keys_per_block) : packed.blocks();
-    HostTensor<Tile> queries(Shape{plain_rows, depth});
-    HostTensor<f32> scores(Shape{plain_rows, stride}), result(Shape{plain_rows, columns});
+    HostTensor<Tile> queries(Shape{tile_rows, depth});
+    HostTensor<f32> scores(Shape{tile_rows, stride}), result(Shape{tile_rows, columns});
     // Weights take the place of their scores where both are f32.
     constexpr bool in_place = std::same_as<Tile, f32>;
-    HostTensor<Tile> apart(in_place ? Shape{0} : Shape{plain_rows, stride});
+    HostTensor<Tile> apart(in_place ? Shape{0} : Shape{tile_rows, stride});
     Tile* weights = apart.data();
     if constexpr (in_place) weights = scores.data();
-    std::fill(queries.values().begin(), queries.values().end(), Tile{});
-    for (std::int64_t i = 0; i < rows; ++i)
-      load_operands<Operand, Types::saturate>(q.row(batch, head, first + i), queries.data() + i * depth);
+    load_tile<Operand, Types::saturate>(
+        rows, rounded_up(rows, rows_at_once), depth, depth,
+        [&](std::int64_t i) { return q.row(batch, head, first + i); }, queries.data());
     for (std::int64_t block = 0; block < blocks; ++block)
       multiply_tile<Tile, typename Types::accumulate>(
           queries.data(), depth, packed.keys(batch, kv_head, block), depth,
-          scores.data() + block * keys_per_block, stride, nullptr, rows, keys_per_block);
+          scores.data() + block * keys_per_block, stride, nullptr, rows, packed.padded_keys_in(block));
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::span<f32> row(scores.data() + i * stride, static_cast<std::size_t>(stride));
       const std::span<f32> seen = row.first(static_cast<std::size_t>(problem.keys_seen_by(first + i)));
@@ -94,9 +96,9 @@ void plain_attention_of_batches(const AttentionProblem& problem, HostHeadsView<c
     std::array<f32, plain_rows> keep;
     keep.fill(1.0f);
     for (std::int64_t block = 0; block < blocks; ++block)
-      multiply_tile<Tile, typename Types::accumulate>(weights + block * keys_per_block, stride,
-                                                      packed.values(batch, kv_head, block), keys_per_block,
-                                                      result.data(), columns, keep.data(), rows, columns);
+      multiply_tile<Tile, typename Types::accumulate>(
+          weights + block * keys_per_block, stride, packed.values(batch, kv_head, block),
+          packed.padded_keys_in(block), result.data(), columns, keep.data(), rows, columns);
     for (std::int64_t i = 0; i < rows; ++i)
       store_row<Types::saturate>(
           std::span<const f32>(result.data() + i * columns, static_cast<std::size_t>(problem.width_v)),
