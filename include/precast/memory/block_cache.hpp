@@ -32,9 +32,11 @@ class BlockCache {
   static bool keeps_peak() { return keepers_of_peak().value() > 0; }
 
   /// A block of that size is asked for while `in_use` bytes are: true where a free one is taken. Else the
-  /// sizes that go back to the system first are given to `give_back`, block by block.
+  /// sizes that go back to the system first are given to `give_back`, block by block. A small one changes
+  /// nothing: tasks take theirs at times of their own, and what is held must not depend on them.
   template <class GiveBack>
   bool take(std::size_t bytes, std::int64_t in_use, GiveBack&& give_back) {
+    if (bytes < smallest) return false;
     const auto size = static_cast<std::int64_t>(bytes);
     most_in_use_ = std::max(most_in_use_, in_use + size);
     if (one_of(free_, bytes)) {

@@ -16,6 +16,7 @@
 #include <precast/host/matmul/tiled_operands.hpp>
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/runtime/parallel.hpp>
+#include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/host/simd/tile_registers.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/product_kernels.hpp>

@@ -22,6 +22,7 @@
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/onednn/onednn_code.hpp>
 #include <precast/host/runtime/parallel.hpp>
+#include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/tensor/view.hpp>

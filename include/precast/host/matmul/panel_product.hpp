@@ -21,6 +21,7 @@
 #include <precast/host/onednn/onednn_code.hpp>
 #include <precast/host/rows/activate_row.hpp>
 #include <precast/host/rows/convert.hpp>
+#include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/host/simd/tile_registers.hpp>
 #include <precast/problem/epilogue.hpp>
 #include <precast/tensor/rounded_up.hpp>

@@ -15,6 +15,7 @@
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/rows/column_sums.hpp>
 #include <precast/host/runtime/parallel.hpp>
+#include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/tensor.hpp>

@@ -12,6 +12,7 @@
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/runtime/parallel.hpp>
+#include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/host/simd/tile_registers.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/tensor.hpp>

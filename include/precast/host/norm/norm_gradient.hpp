@@ -9,10 +9,10 @@
 #include <span>
 
 #include <precast/host/norm/norm.hpp>
-#include <precast/host/onednn/onednn.hpp>
 #include <precast/host/rows/column_sums.hpp>
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/runtime/parallel.hpp>
+#include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/problem/narrow_steps.hpp>

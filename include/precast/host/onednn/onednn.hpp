@@ -240,16 +240,4 @@ inline void make_gemm_code(const std::string& doing) {
 
 }  // namespace onednn
 
-/// Memory of the calling thread that a task may use until it ends. Grows, and is kept for the next task; each
-/// `Use` is its own.
-template <class Use>
-std::byte* thread_scratch(std::size_t bytes) {
-  auto& buffer = detail::of_thread<Buffer, Use>();
-  if (buffer.capacity() < bytes) {
-    buffer = Buffer();
-    buffer = Buffer(bytes, MemoryPurpose::scratch);
-  }
-  return buffer.data();
-}
-
 }  // namespace precast::host

@@ -39,18 +39,13 @@ inline void set_threads(int count) { detail::ThreadPool::set_threads(count); }
 inline void task_memory(std::int64_t tasks, std::int64_t bytes) {
   if (DryRun* const dry = DryRun::active()) dry->in_tasks(tasks, threads(), bytes);
 }
-/// In a dry run, counts the memory that tasks ask `thread_scratch<Use>` for.
-template <class Use>
-void scratch_memory(std::int64_t tasks, std::int64_t bytes) {
-  if (DryRun* const dry = DryRun::active()) dry->kept_by_threads<Use>(tasks, threads(), bytes);
-}
 
 /// Calls `body(task)` once for each task in [0, tasks), on any thread and in any order, and returns when all
 /// are done. Cut work into tasks by its shape, never by the number of threads: then results have the same
 /// bits for any number. Inside a task, a further parallel_for runs its tasks one after another. What a task
 /// throws is thrown here (of several, the lowest task's that ran), and tasks that have not started are
 /// dropped. The child of a fork, which has none of its parent's threads, starts threads of its own. In a dry
-/// run, does nothing: what tasks hold is counted by `task_memory` and `kept_by_threads`.
+/// run, does nothing: what tasks hold is counted by `task_memory` and `scratch_memory`.
 template <class Body>
 void parallel_for(std::int64_t tasks, Body&& body) {
   if (tasks <= 0 || DryRun::active()) return;
