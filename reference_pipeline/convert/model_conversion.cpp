@@ -19,6 +19,8 @@
 #include <unistd.h>
 
 #include <precast/io/atomic_file.hpp>
+#include <precast/io/checkpoint.hpp>
+#include <precast/io/find_weights.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/io/suffix.hpp>
 
@@ -37,10 +39,8 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-bool holds_weights(const fs::path& folder) { return io::ComponentSource::find_weights(folder).has_value(); }
-bool holds_checkpoint(const fs::path& folder) {
-  return io::ComponentSource::find_checkpoint(folder).has_value();
-}
+bool holds_weights(const fs::path& folder) { return io::find_weights(folder).has_value(); }
+bool holds_checkpoint(const fs::path& folder) { return io::find_checkpoint(folder).has_value(); }
 
 /// The folder of a model's denoiser, whatever its family calls it. Its weights may be of a kind that is
 /// refused when they are opened.
@@ -210,9 +210,9 @@ void ModelConversion::add_folder(TypeChooser& chooser) {
       warnings_.push_back(io::printable(name) + "/ has a config.json and no weights that are read: " +
                           io::shown(out_) + " will have none of it");
   }
-  if (components.empty()) io::ComponentSource::weights_file(denoiser_folder(in_));  // one of them says why
+  if (components.empty()) io::weights_file(denoiser_folder(in_));  // one of them says why
   for (const std::string& component : components) {
-    const fs::path weights = io::ComponentSource::weights_file(component.empty() ? in_ : in_ / component);
+    const fs::path weights = io::weights_file(component.empty() ? in_ : in_ / component);
     add_part(component, weights, (component.empty() ? fs::path() : fs::path(component)) / stem_of(weights),
              chooser);
   }

@@ -10,7 +10,7 @@
 
 #include <families/stages.hpp>
 
-#include <precast/io/component_source.hpp>
+#include <precast/io/find_weights.hpp>
 #include <precast/memory/dry_run.hpp>
 #include <precast/nn/parameter_source.hpp>
 
@@ -29,7 +29,7 @@ template <class Open, class Use>
 auto with_weights(const std::filesystem::path& path, const LoadStage& stage, const Reporter& progress,
                   Open&& open, Use&& use) {
   if (progress.meter) progress.meter->begin(stage.counted_as);
-  if (DryRun::active() && std::filesystem::is_directory(path) && !io::ComponentSource::find_weights(path)) {
+  if (DryRun::active() && std::filesystem::is_directory(path) && !io::find_weights(path)) {
     const nn::AbsentParameters absent;
     auto loaded = use(static_cast<const nn::ParameterSource&>(absent));
     if (progress.meter) progress.meter->loaded();

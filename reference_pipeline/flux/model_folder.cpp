@@ -15,6 +15,7 @@
 #include <weights/component_facts.hpp>
 
 #include <precast/io/config.hpp>
+#include <precast/io/find_weights.hpp>
 
 namespace precast::flux {
 
@@ -148,7 +149,7 @@ Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tens
     const std::filesystem::path usual = model.path / name / "config.json";
     Config config = Config::load(usual);
     // What a run takes is told of configs alone too.
-    if (io::ComponentSource::find_weights(model.path / name)) {
+    if (io::find_weights(model.path / name)) {
       const ComponentWeights weights(model.path / name, part);
       note_unread(model, weights);
       check_agreement(weights, config, usual, ConfigPlace::beside);

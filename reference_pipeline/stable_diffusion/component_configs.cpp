@@ -12,6 +12,7 @@
 #include <stable_diffusion/unread_tensors.hpp>
 #include <weights/component_facts.hpp>
 
+#include <precast/io/find_weights.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::stable_diffusion {
@@ -58,7 +59,7 @@ Config config_of(ModelFolder& model, const std::string& name, FromTensors&& from
     const std::filesystem::path own = model.path / name;
     Config config = Config::load(own / "config.json");
     // What a run takes is told of configs alone too.
-    if (io::ComponentSource::find_weights(own)) note_unread(model, ComponentWeights(own, name), config);
+    if (io::find_weights(own)) note_unread(model, ComponentWeights(own, name), config);
     return config;
   }
   const ComponentWeights weights(given->second, name);

@@ -12,6 +12,7 @@
 #include <stable_diffusion/model_folder.hpp>
 #include <weights/component_facts.hpp>
 
+#include <precast/io/find_weights.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::stable_diffusion {
@@ -50,7 +51,7 @@ void require_parts(const std::filesystem::path& folder, const Files& files, cons
                    const WeightFile& whole) {
   const auto lacks = [&](const std::string& component) {
     return !files.contains(component) &&
-           !(io::is_there(folder / component) && io::ComponentSource::find_weights(folder / component));
+           !(io::is_there(folder / component) && io::find_weights(folder / component));
   };
   for (const auto& [encoder, tokenizer] : encoders_of(whole.kind)) {
     if (!io::is_there(folder / tokenizer))

@@ -14,7 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <precast/io/checkpoint.hpp>
 #include <precast/io/component_source.hpp>
+#include <precast/io/find_weights.hpp>
 #include <precast/io/write_gguf.hpp>
 #include <precast/io/write_safetensors.hpp>
 #include <precast/tensor/tensor.hpp>
@@ -212,7 +214,7 @@ TEST_CASE("component: weights of one variant are taken, of several none") {
   CHECK(first_value(io::ComponentSource(encoder.path()).find("a")) == 4);
   const TemporaryFolder shards;
   write_tensor(shards.path() / "model-00002-of-00002.safetensors", "a", 1);
-  expect(refusal(shards.path(), [&] { io::ComponentSource::find_weights(shards.path()); }),
+  expect(refusal(shards.path(), [&] { io::find_weights(shards.path()); }),
          "holds model-00002-of-00002.safetensors, one of several shards, and not their index, "
          "model.safetensors.index.json: get it");
 }
@@ -229,7 +231,7 @@ TEST_CASE("component: a folder's PyTorch checkpoint is named") {
     const TemporaryFolder folder;
     for (const char* name : names) write_text(folder.path() / name, "");
     INFO(names.front());
-    CHECK(io::ComponentSource::find_checkpoint(folder.path()) == std::string(names.front()));
+    CHECK(io::find_checkpoint(folder.path()) == std::string(names.front()));
     expect(
         refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }),
         std::string("holds its weights as a PyTorch checkpoint, ") + names.front() + ", which can run code");
@@ -240,7 +242,7 @@ TEST_CASE("component: a folder's PyTorch checkpoint is named") {
     const TemporaryFolder folder;
     write_text(folder.path() / name, "");
     INFO(name);
-    CHECK_FALSE(io::ComponentSource::find_checkpoint(folder.path()));
+    CHECK_FALSE(io::find_checkpoint(folder.path()));
   }
 }
 

@@ -1,14 +1,10 @@
 // ComponentSource: the weights of one component: a folder, or a file of tensors.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +12,7 @@
 
 #include <precast/io/config.hpp>
 #include <precast/io/counted.hpp>
+#include <precast/io/find_weights.hpp>
 #include <precast/io/gguf_parts.hpp>
 #include <precast/io/tensor_file.hpp>
 #include <precast/memory/dry_run.hpp>
@@ -27,8 +24,7 @@ namespace precast::io {
 using TakenCallback = std::function<void(std::size_t)>;
 
 /// The parameters of a component: a folder as diffusers and transformers write it, or one safetensors or GGUF
-/// file.
-/// Opening checks all headers and maps the files; bytes are read when a module takes them. Move only.
+/// file. Opening checks all headers and maps the files; bytes are read when a module takes them. Move only.
 class ComponentSource final : public nn::ParameterSource {
  public:
   /// Throws InputError where there are no weights, or where a file is not what it claims to be.
@@ -90,127 +86,8 @@ class ComponentSource final : public nn::ParameterSource {
   }
   const std::vector<TensorFile>& files() const { return files_; }
 
-  /// The file that holds a component's weights: `path` itself where it is a file, else the safetensors file,
-  /// the index of shards or the GGUF file in that folder. Throws InputError where there is none.
-  static std::filesystem::path weights_file(const std::filesystem::path& path) {
-    std::error_code ignored;
-    if (!is_there(path)) throw file_error(path, "is not there: check the path, or get the model anew");
-    if (!std::filesystem::is_directory(path, ignored)) return path;
-    if (const auto file = find_weights(path)) return *file;
-    if (const auto name = find_checkpoint(path))
-      throw file_error(path, "holds its weights as a PyTorch checkpoint, " + printable(*name) +
-                                 ", which can run code as it is opened: convert it to safetensors");
-    throw file_error(
-        path,
-        "holds no model.safetensors or diffusion_pytorch_model.safetensors, nor an index of shards: "
-        "get the component's weights in safetensors form");
-  }
-
-  /// The same for a folder, or nothing where there are no weights. Where all of them are of one variant, as
-  /// diffusers calls what it writes to `model.fp16.safetensors`, that variant. Throws InputError where there
-  /// are several variants to choose from, and where there are shards without their index.
-  static std::optional<std::filesystem::path> find_weights(const std::filesystem::path& folder) {
-    if (const auto file = find_variant(folder, "")) return file;
-    const std::set<std::string> variants = variants_in(folder);
-    if (variants.size() > 1)
-      throw file_error(folder, "holds weights of several variants, among them '" + *variants.begin() +
-                                   "' and '" + *variants.rbegin() +
-                                   "': leave one, or take its name out of the names of its files");
-    if (variants.empty()) refuse_shards_alone(folder);
-    return variants.empty() ? std::nullopt : find_variant(folder, *variants.begin());
-  }
-
-  /// The name of a folder's PyTorch checkpoint, which is not read, of its first shard, or of its index.
-  static std::optional<std::string> find_checkpoint(const std::filesystem::path& folder) {
-    std::optional<std::string> first;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
-      // "STEM.bin", "STEM.VARIANT.bin", "STEM-00001-of-00002.bin", "STEM.bin.index.json"
-      const bool named = std::ranges::any_of(checkpoint_stems, [&](std::string_view stem) {
-        return name.starts_with(stem) &&
-               std::string_view(".-").find(name.c_str()[stem.size()]) != std::string_view::npos;
-      });
-      const bool is_one = name.ends_with(".bin") ||
-                          (name.find(".bin.index.") != std::string::npos && name.ends_with(index_end));
-      if (named && is_one && (!first || name < *first)) first = name;
-    }
-    return first;
-  }
-
  private:
   static constexpr std::size_t release_every = std::size_t{64} << 20;
-  static constexpr std::string_view single_end = ".safetensors", index_start = ".safetensors.index",
-                                    index_end = ".json", gguf_end = ".gguf";
-  static constexpr std::array<std::string_view, 2> stems{"diffusion_pytorch_model", "model"},
-      checkpoint_stems{"diffusion_pytorch_model", "pytorch_model"};
-
-  /// Whether a folder's config is one of transformers': it has no class of diffusers.
-  static bool is_of_transformers(const std::filesystem::path& folder) {
-    const std::filesystem::path config = folder / "config.json";
-    if (!is_there(config)) return false;
-    const Config json = Config::load(config);
-    return !json.has("_class_name") && (json.has("model_type") || json.has("architectures"));
-  }
-
-  /// GGUF, which `precast convert` writes into folders, comes last. Where a folder has both other forms,
-  /// diffusers reads the shards and transformers the single file; each its own names before the other's.
-  /// `variant` is "" or "NAME".
-  static std::optional<std::filesystem::path> find_variant(const std::filesystem::path& folder,
-                                                           const std::string& variant) {
-    const std::string infix = variant.empty() ? "" : "." + variant;
-    std::array<std::string_view, 2> in_order = stems;
-    if (is_of_transformers(folder)) std::ranges::reverse(in_order);
-    for (const std::string_view stem : in_order) {
-      const std::filesystem::path single = folder / (std::string(stem).append(infix).append(single_end));
-      const std::filesystem::path index =
-          folder / (std::string(stem).append(index_start).append(infix).append(index_end));
-      const std::filesystem::path gguf = folder / (std::string(stem).append(infix).append(gguf_end));
-      const bool index_first = stem == stems.front();
-      for (const auto& file : {index_first ? index : single, index_first ? single : index, gguf})
-        if (is_there(file)) return file;
-    }
-    return std::nullopt;
-  }
-
-  /// The variants of which a folder has a single file or an index of shards.
-  static std::set<std::string> variants_in(const std::filesystem::path& folder) {
-    std::set<std::string> variants;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
-      for (const std::string_view stem : stems)
-        for (const auto& [start, end] : {std::pair(std::string(stem) + ".", single_end),
-                                         {std::string(stem).append(index_start) + ".", index_end}}) {
-          if (!name.starts_with(start) || !name.ends_with(end) || name.size() <= start.size() + end.size())
-            continue;
-          const std::string variant = name.substr(start.size(), name.size() - start.size() - end.size());
-          if (variant.find_first_of(".-") == std::string::npos) variants.insert(printable(variant));
-        }
-    }
-    return variants;
-  }
-
-  /// Names of shards do not say which of several sets they are of, nor whether all are there.
-  static void refuse_shards_alone(const std::filesystem::path& folder) {
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-      const std::string name = entry.path().filename().string();
-      for (const std::string_view stem : stems) {
-        const std::size_t numbers = name.find("-0");  // "STEM.VARIANT-00001-of-00002.safetensors"
-        if (!name.starts_with(stem) || !name.ends_with(single_end) || numbers == std::string::npos ||
-            numbers < stem.size() || name.find("-of-", numbers) == std::string::npos)
-          continue;
-        const std::string variant = name.substr(stem.size(), numbers - stem.size());
-        if (!variant.empty() && variant.front() != '.') continue;
-        throw file_error(
-            folder, "holds " + printable(name) + ", one of several shards, and not their index, " +
-                        printable(std::string(stem).append(index_start).append(variant).append(index_end)) +
-                        ": get it into this folder as well");
-      }
-    }
-  }
-
   struct Place {
     std::size_t file;
     const TensorEntry* entry;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <precast/io/checkpoint.hpp>
 #include <precast/io/gguf.hpp>
 #include <precast/io/gguf_shapes.hpp>
 #include <precast/io/mapped_file.hpp>
@@ -40,9 +41,8 @@ class TensorFile {
     // A safetensors file may begin with these bytes too, as the length of its header, whose '{' comes then.
     constexpr std::size_t header_at = 8;
     const bool has_header = start.size() > header_at && start[header_at] == '{';
-    if (!has_header && (start.starts_with("PK") || start.starts_with('\x80')))
-      throw file_error(
-          path, "is a PyTorch checkpoint, which can run code as it is opened: convert it to safetensors");
+    if (!has_header && begins_as_checkpoint(start))
+      throw file_error(path, "is a PyTorch checkpoint, " + std::string(no_checkpoint_is_read));
     safetensors_.emplace(path);
   }
 

@@ -17,7 +17,9 @@
 #include <unistd.h>
 #include <weights/weight_tensors.hpp>
 
+#include <precast/io/checkpoint.hpp>
 #include <precast/io/component_source.hpp>
+#include <precast/io/find_weights.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/policy/paths.hpp>
 
@@ -92,7 +94,7 @@ void add_weights(InspectedComponent& component, const io::ComponentSource& sourc
     component.files.push_back(file.path().filename().string());
 }
 
-bool holds_weights(const fs::path& folder) { return io::ComponentSource::find_weights(folder).has_value(); }
+bool holds_weights(const fs::path& folder) { return io::find_weights(folder).has_value(); }
 
 std::string class_of(const nlohmann::json& config) {
   for (const char* key : {"_class_name", "tokenizer_class"})
@@ -131,7 +133,7 @@ InspectedComponent read_folder(const fs::path& folder, const std::string& name) 
     for (const auto& entry : fs::directory_iterator(folder, ignored))
       component.files.push_back(io::printable(entry.path().filename().string()));
     std::sort(component.files.begin(), component.files.end());
-    component.is_checkpoint = io::ComponentSource::find_checkpoint(folder).has_value();
+    component.is_checkpoint = io::find_checkpoint(folder).has_value();
   }
   return component;
 }

@@ -1,4 +1,4 @@
-// Finds the embedded models: in an installed program's prefix, or by the link that a build has beside its
+// Finds the bundled models: in an installed program's prefix, or by the link that a build has beside its
 // own.
 #include <algorithm>
 #include <array>
@@ -19,26 +19,26 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A model that comes with the program.
-struct EmbeddedModel {
+struct BundledModel {
   std::string_view name, other_name;
   const char* variable;           ///< of the environment, for a folder elsewhere
   const char *installed, *built;  ///< from the program's folder
 };
 
-constexpr std::array embedded_models{
-    EmbeddedModel{"shapes", "shapes-flux", "PRECAST_SHAPES", PRECAST_MODELS_FROM_PROGRAM "/shapes",
-                  "precast_models/model"},
-    EmbeddedModel{"shapes-sd", "shapes-sd", "PRECAST_SHAPES_SD", PRECAST_MODELS_FROM_PROGRAM "/shapes-sd",
-                  "precast_models/model_sd"}};
+constexpr std::array bundled_models{
+    BundledModel{"shapes", "shapes-flux", "PRECAST_SHAPES", PRECAST_MODELS_FROM_PROGRAM "/shapes",
+                 "precast_models/model"},
+    BundledModel{"shapes-sd", "shapes-sd", "PRECAST_SHAPES_SD", PRECAST_MODELS_FROM_PROGRAM "/shapes-sd",
+                 "precast_models/model_sd"}};
 
-const EmbeddedModel* embedded_named(std::string_view name) {
-  const auto found = std::ranges::find_if(embedded_models, [&](const EmbeddedModel& model) {
+const BundledModel* bundled_named(std::string_view name) {
+  const auto found = std::ranges::find_if(bundled_models, [&](const BundledModel& model) {
     return name == model.name || name == model.other_name;
   });
-  return found == embedded_models.end() ? nullptr : &*found;
+  return found == bundled_models.end() ? nullptr : &*found;
 }
 
-fs::path folder_of(const EmbeddedModel& model) {
+fs::path folder_of(const BundledModel& model) {
   // A setting that someone made on purpose is not silently passed over.
   if (const char* chosen = std::getenv(model.variable); chosen && *chosen) {
     if (io::is_there(chosen)) return chosen;
@@ -57,16 +57,16 @@ fs::path folder_of(const EmbeddedModel& model) {
 
 }  // namespace
 
-bool is_embedded(std::string_view name) { return embedded_named(name) != nullptr; }
+bool is_bundled(std::string_view name) { return bundled_named(name) != nullptr; }
 
 fs::path named_model(const std::string& name) {
-  if (const EmbeddedModel* const embedded = embedded_named(name)) return folder_of(*embedded);
+  if (const BundledModel* const bundled = bundled_named(name)) return folder_of(*bundled);
   return families::find_model(name);
 }
 
 fs::path model_path(const std::optional<std::string>& given) {
   if (given && given->empty()) throw UsageError("--model is empty: name a model folder, or leave it out");
-  return given ? named_model(*given) : folder_of(embedded_models.front());
+  return given ? named_model(*given) : folder_of(bundled_models.front());
 }
 
 void add_component_options(CLI::App& command, ComponentFiles& files) {
@@ -106,13 +106,13 @@ families::ModelFiles model_files(const std::optional<std::string>& given, const 
 }
 
 std::string model_name(const fs::path& path, const std::optional<std::string>& given) {
-  if (!given) return std::string(embedded_models.front().name);
-  if (const EmbeddedModel* const embedded = embedded_named(*given)) return std::string(embedded->name);
+  if (!given) return std::string(bundled_models.front().name);
+  if (const BundledModel* const bundled = bundled_named(*given)) return std::string(bundled->name);
   if (const auto name = families::hub_name(path)) return io::printable(*name);
   const fs::path whole = fs::absolute(path).lexically_normal();
   const fs::path folder = (whole.has_filename() ? whole : whole.parent_path()).filename();
-  // A bare name is an embedded model's.
-  return (is_embedded(folder.string()) ? "./" : "") + io::printable(folder.string());
+  // A bare name is a bundled model's.
+  return (is_bundled(folder.string()) ? "./" : "") + io::printable(folder.string());
 }
 
 }  // namespace precast::cli

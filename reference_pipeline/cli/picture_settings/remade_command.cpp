@@ -175,7 +175,7 @@ void add_model(Arguments& to, const PictureSettings& settings) {
     return to.note("it was made with the model '" + io::printable(model) +
                    "': say --model and the folder where you have it");
   to.add("--model", model);
-  if (settings.source == SettingsSource::precast && is_embedded(model)) return;
+  if (settings.source == SettingsSource::precast && is_bundled(model)) return;
   const std::string folder = model.starts_with("./") ? model.substr(2) : model;
   if (folder.find('/') == std::string::npos)
     to.note(std::string("its model was ") + (is_file_of_weights(folder) ? "a file" : "in a folder") +

@@ -17,7 +17,7 @@
 #include <language_model/trainer.hpp>
 #include <unistd.h>
 
-#include <precast/io/component_source.hpp>
+#include <precast/io/find_weights.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/temporary_name.hpp>
@@ -77,7 +77,7 @@ inline void check_config_of_folder(const TrainOptions& options, const std::strin
   const std::filesystem::path folder = options.output, config = folder / "config.json";
   std::error_code ignored;
   if (options.resume || options.overwrite || !std::filesystem::exists(config, ignored) ||
-      (io::MappedFile(config).text() == text && !io::ComponentSource::find_weights(folder)))
+      (io::MappedFile(config).text() == text && !io::find_weights(folder)))
     return;
   throw UsageError("--output: " + io::shown(config) +
                    " is there: train anew in its place with --overwrite, or name another folder");

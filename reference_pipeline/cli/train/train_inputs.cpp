@@ -17,7 +17,7 @@
 #include <language_model/trainer.hpp>
 #include <weights/component_facts.hpp>
 
-#include <precast/io/component_source.hpp>
+#include <precast/io/find_weights.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 #include <precast/io/safetensors.hpp>
@@ -116,7 +116,7 @@ TrainInputs new_model(const TrainOptions& options, const Texts& texts, int ranks
 
 /// Whether a folder has no model yet, but the checkpoint of a run that did not come to its end.
 bool has_checkpoint_alone(const std::filesystem::path& folder) {
-  return io::is_there(folder / checkpoint_file) && !io::ComponentSource::find_weights(folder);
+  return io::is_there(folder / checkpoint_file) && !io::find_weights(folder);
 }
 
 TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::path& folder,
