@@ -8,6 +8,7 @@
 #   precast_product_operands  the dtypes that linear layers multiply in them, and f32 where they are watched
 #   precast_decoded_dtypes    the dtypes that the host decodes blocks to in them
 #   precast_has_watch         1 where ops can be watched, else 0 (PRECAST_WATCH)
+#   precast_has_experiments   whether the program has its experiments, which compare all precisions
 #   precast_training_policies the names of the policies that language models are trained under
 #   precast_path_definitions  what include/precast/policy/paths.hpp and quant_formats.hpp read
 # tests/policy checks that these paths and precast::CompiledPaths are one.
@@ -127,6 +128,12 @@ foreach(path IN LISTS _chosen)
   endif()
 endforeach()
 list(REMOVE_DUPLICATES precast_precisions)
+set(_left_out ${precast_all_precisions})
+list(REMOVE_ITEM _left_out ${precast_precisions})
+set(precast_has_experiments ON)
+if(_left_out)
+  set(precast_has_experiments OFF)
+endif()
 _precast_of_built_paths(precast_presets precast_all_presets 1 0)
 _precast_of_built_paths(precast_product_operands precast_all_product_operands 0 1)
 _precast_of_built_paths(precast_decoded_dtypes precast_all_decoded_dtypes 0 1)

@@ -1,77 +1,15 @@
-// precast autocast and precast experiment, as a user runs them.
-#include <set>
+// precast experiment, as a user runs it.
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <cli/program.hpp>
 #include <experiments/experiment.hpp>
-#include <support/autocast_list.hpp>
-
-#include <precast/policy/autocast.hpp>
-#include <precast/policy/dtype_flow.hpp>
-#include <precast/policy/paths.hpp>
 
 using namespace precast;
-using precast::testing::autocast_list_of;
 using program::Outcome;
 
-namespace {
-
-constexpr bool has_experiments = precision_compiled(precision_of<f32>) &&
-                                 precision_compiled(precision_of<bf16>) &&
-                                 precision_compiled(precision_of<f16>) && compiled_preset == "all";
-
-}  // namespace
-
-TEST_CASE("autocast prints the lists of a device by name") {
-  for (const auto& [device, name] :
-       {std::pair(AutocastDevice::cuda, "cuda"), std::pair(AutocastDevice::cpu, "cpu")}) {
-    INFO(name);
-    const Outcome outcome = program::run({"autocast", "--device", name, "--json"});
-    REQUIRE(outcome.code == 0);
-    const nlohmann::json json = outcome.json();
-    CHECK(json["device"] == name);
-    // What scripts read: the names of the lists are promised.
-    for (const char* list : {"lower_precision", "f32", "f32_set_dtype", "promote", "banned"}) {
-      INFO(list);
-      REQUIRE(json[list].is_array());
-      for (const auto& op : json[list]) CHECK(op.is_string());
-    }
-    std::set<std::string> seen;
-    for (const AutocastList list : autocast_lists)
-      for (const std::string op : json.at(std::string(to_string(list)))) {
-        INFO(op);
-        CHECK(seen.insert(op).second);
-        CHECK(autocast_list_of(op, device) == list);
-        CHECK(json["op_classes"].contains(op));
-      }
-    for (const AutocastOperator& op : autocast_operators)
-      if (op.on(device) != AutocastList::none) CHECK(seen.contains(std::string(op.base_name())));
-    CHECK(json["flow"].size() == dtype_flow_steps.size());
-    CHECK(json["flow"][4]["value"] == "blocks.0.attn.qkv");
-    CHECK(json["flow"][4]["autocast"] == "lower");
-    CHECK(json["flow"][4]["policies"]["amp-bf16"]["storage"] == "f32");
-    CHECK(json["flow"][4]["policies"]["amp-bf16"]["operand"] == "bf16");
-    CHECK(json["flow"][15]["policies"]["f16"]["result"] == "f32");
-  }
-  const Outcome text = program::run({"autocast"});
-  CHECK(text.code == 0);
-  CHECK_THAT(text.out, Catch::Contains("lower_precision (") && Catch::Contains("Matmul: ") &&
-                           Catch::Contains("blocks.0.mlp.gelu") && Catch::Contains("naive-f16"));
-  const Outcome wrong = program::run({"autocast", "--device", "tpu"});
-  CHECK(wrong.code == 2);
-  CHECK(wrong.one_line_error());
-}
-
 TEST_CASE("experiment prints one, all, and refuses others") {
-  if (!has_experiments) {
-    const Outcome refused = program::run({"experiment", "accumulation"});
-    CHECK(refused.code == 1);
-    CHECK(refused.one_line_error());
-    return;
-  }
   const Outcome one = program::run({"experiment", "accumulation"});
   REQUIRE(one.code == 0);
   CHECK_THAT(one.out, Catch::Contains("10.0001") && Catch::Contains("9.9531") && Catch::Contains("10.0021") &&
@@ -103,7 +41,6 @@ TEST_CASE("experiment prints one, all, and refuses others") {
 }
 
 TEST_CASE("the page of experiments holds everything and asks for nothing") {
-  if (!has_experiments) return;
   const program::Scratch scratch;
   const std::string file = (scratch.path() / "page.html").string();
   const Outcome outcome = program::run({"experiment", "all", "--html", file});
