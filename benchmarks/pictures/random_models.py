@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a diffusers folder of Stable Diffusion at full size with random weights: random_models.py sd15|sdxl FOLDER.
+"""Writes a diffusers folder of Stable Diffusion at full size with random weights: random_models.py KIND FOLDER.
 
 Weights are small normal numbers in f16, one run of them again and again; norms scale by one, biases are zero. Needs
 torch, diffusers and transformers for names, shapes and configs, and holds no weight in memory."""
@@ -18,26 +18,51 @@ VAE = dict(block_out_channels=(128, 256, 512, 512), down_block_types=("DownEncod
            up_block_types=("UpDecoderBlock2D",) * 4, layers_per_block=2, latent_channels=4, norm_num_groups=32)
 CLIP_L = dict(hidden_size=768, intermediate_size=3072, num_hidden_layers=12, num_attention_heads=12, projection_dim=768,
               hidden_act="quick_gelu", bos_token_id=49406, eos_token_id=49407, pad_token_id=1)
+CLIP_H = dict(hidden_size=1024, intermediate_size=4096, num_hidden_layers=23, num_attention_heads=16, projection_dim=512,
+              hidden_act="gelu", bos_token_id=49406, eos_token_id=49407, pad_token_id=1)
 CLIP_G = dict(hidden_size=1280, intermediate_size=5120, num_hidden_layers=32, num_attention_heads=20,
               projection_dim=1280, hidden_act="gelu", bos_token_id=49406, eos_token_id=49407, pad_token_id=1)
 SCHEDULER = dict(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", steps_offset=1,
                  timestep_spacing="leading")
-CROSS = "CrossAttnDownBlock2D"
+CROSS, UP_CROSS = "CrossAttnDownBlock2D", "CrossAttnUpBlock2D"
+UNET_21 = dict(cross_attention_dim=1024, attention_head_dim=(5, 10, 20, 20), use_linear_projection=True)
 MODELS = {
     "sd15": dict(
         pipeline="StableDiffusionPipeline",
         unet=dict(cross_attention_dim=768, sample_size=64),
         vae=dict(VAE, sample_size=512, scaling_factor=0.18215),
         encoders={"text_encoder": (CLIPTextModel, CLIP_L)}),
+    "sd21_base": dict(
+        pipeline="StableDiffusionPipeline",
+        unet=dict(UNET_21, sample_size=64),
+        vae=dict(VAE, sample_size=768, scaling_factor=0.18215),
+        encoders={"text_encoder": (CLIPTextModel, CLIP_H)}),
+    "sd21": dict(
+        pipeline="StableDiffusionPipeline",
+        unet=dict(UNET_21, sample_size=96, upcast_attention=True),
+        vae=dict(VAE, sample_size=768, scaling_factor=0.18215),
+        encoders={"text_encoder": (CLIPTextModel, CLIP_H)},
+        scheduler=dict(prediction_type="v_prediction")),
     "sdxl": dict(
         pipeline="StableDiffusionXLPipeline",
         unet=dict(sample_size=128, block_out_channels=(320, 640, 1280), down_block_types=("DownBlock2D", CROSS, CROSS),
-                  up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+                  up_block_types=(UP_CROSS, UP_CROSS, "UpBlock2D"),
                   transformer_layers_per_block=(1, 2, 10), attention_head_dim=(5, 10, 20), cross_attention_dim=2048,
                   use_linear_projection=True, addition_embed_type="text_time", addition_time_embed_dim=256,
                   projection_class_embeddings_input_dim=2816),
         vae=dict(VAE, sample_size=1024, scaling_factor=0.13025, force_upcast=False),
         encoders={"text_encoder": (CLIPTextModel, CLIP_L), "text_encoder_2": (CLIPTextModelWithProjection, CLIP_G)}),
+    "sdxl_refiner": dict(
+        pipeline="StableDiffusionXLImg2ImgPipeline",
+        unet=dict(sample_size=128, block_out_channels=(384, 768, 1536, 1536),
+                  down_block_types=("DownBlock2D", CROSS, CROSS, "DownBlock2D"),
+                  up_block_types=("UpBlock2D", UP_CROSS, UP_CROSS, "UpBlock2D"),
+                  transformer_layers_per_block=4, attention_head_dim=(6, 12, 24, 24), cross_attention_dim=1280,
+                  use_linear_projection=True, addition_embed_type="text_time", addition_time_embed_dim=256,
+                  projection_class_embeddings_input_dim=2560),
+        vae=dict(VAE, sample_size=1024, scaling_factor=0.13025, force_upcast=True),
+        encoders={"text_encoder_2": (CLIPTextModelWithProjection, CLIP_G)},
+        index=dict(requires_aesthetics_score=True, force_zeros_for_empty_prompt=False)),
 }
 ROW = (0.02 * numpy.random.default_rng(1).standard_normal(1 << 20)).astype(numpy.float16)
 
@@ -102,7 +127,8 @@ def write_model(kind, folder):
     model, folder = MODELS[kind], Path(folder)
     folder.mkdir(parents=True)
     index = {"_class_name": model["pipeline"], "unet": ["diffusers", "UNet2DConditionModel"],
-             "vae": ["diffusers", "AutoencoderKL"], "scheduler": ["diffusers", "EulerDiscreteScheduler"]}
+             "vae": ["diffusers", "AutoencoderKL"], "scheduler": ["diffusers", "EulerDiscreteScheduler"],
+             **model.get("index", {})}
     with torch.device("meta"):
         parts = {"unet": UNet2DConditionModel(**model["unet"]), "vae": AutoencoderKL(**model["vae"])}
         for name, (kind_of, config) in model["encoders"].items():
@@ -119,7 +145,7 @@ def write_model(kind, folder):
         else:
             module.save_config(folder / name)
             write_weights(folder / name / "diffusion_pytorch_model.safetensors", module)
-    EulerDiscreteScheduler(**SCHEDULER).save_config(folder / "scheduler")
+    EulerDiscreteScheduler(**SCHEDULER, **model.get("scheduler", {})).save_config(folder / "scheduler")
     (folder / "model_index.json").write_text(json.dumps(index))
     # stable-diffusion.cpp asks every folder for a second text encoder, and takes XL's for a part of the first: it gets
     # one without tensors here, and XL's by name (measure.py).

@@ -61,6 +61,7 @@ GradientTable gradient_table_of() {
   add(Reduction{}, with_parameters);  // of a bias, and of rows of an embedding: sums over a batch
   add(Loss{}, without_parameters);
   add(Pointwise{}, without_parameters);
+  add(Position{}, without_parameters);
   return table;
 }
 

@@ -67,7 +67,7 @@ struct UNetConfig {
   bool text_time = false;             ///< addition_embed_type: pooled text and time ids are added to the time
   std::int64_t time_id_channels = 0;  ///< addition_time_embed_dim: of each embedded time id
   std::int64_t text_time_width = 0;   ///< projection_class_embeddings_input_dim: pooled and all time ids
-  bool upcast_attention = false;      ///< what its maker advises; a policy decides
+  bool upcast_attention = false;      ///< what its maker advises; a policy decides, and a note says so
   std::optional<std::int64_t> sample_size;  ///< latents along a side that it was trained on
 
   /// What of it no tensor tells, and of which pictures are made.

@@ -177,6 +177,13 @@ TEST_CASE("bench lm refuses a size that does not fit, with the bytes that it nee
   REQUIRE(some.code == 0);
   CHECK(rows_of(json)[0]["status"] == "ok");
   CHECK_THAT(rows_of(json)[1]["status"].get<std::string>(), Catch::StartsWith("needs "));
+  const fs::path csv = scratch.path() / "lm.csv";
+  const auto none = run({"bench", "lm", "--sizes", "XL,2.7B", "--contexts", "8192", "--batch", "1024",
+                         "--policies", "f32", "--steps", "1", "--csv", csv.string()});
+  CHECK(none.code == 1);
+  CHECK_THAT(none.err, Catch::Contains("error: no case fits: try smaller --sizes"));
+  for (const std::string& table : {none.out, program::content(csv)})
+    CHECK_THAT(table, Catch::Contains("XL") && Catch::Contains("2.7B") && Catch::Contains("iB are free"));
 }
 
 #if !PRECAST_HAS_ADDRESS_SANITIZER  // whose own memory is beyond any limit

@@ -159,19 +159,20 @@ def new_model(name, config):
   return folder
 
 
-tensors = {}
-for name, config in [("tiny_gpt2", gpt2()), ("tiny_llama", llama())]:
-  folder = new_model(name, config)
-  tensors[f"{name}.f32"] = train(folder, "f32", 1e-3)
-  tensors[f"{name}.clipped"] = train(folder, "f32", 3e-3, steps=60, clip=1.0, schedule=lambda o: transformers.get_cosine_schedule_with_warmup(o, 10, 60))
-  tensors[f"{name}.naive-f16"] = train(folder, "naive-f16", 1e-3, steps=10)
-  tensors[f"{name}.amp-f16"] = train(folder, "amp-f16", 1e-3, init_scale=2.0**24)
-  tensors[f"{name}.amp-bf16"] = train(folder, "amp-bf16", 1e-3)
-for name, config in [("tiny_gpt2_erf", gelu_by_erf()), ("tiny_llama_scaled", scaled_llama())]:
-  tensors[f"{name}.f32"] = train(new_model(name, config), "f32", 1e-3, steps=50)
-tensors["scaler"] = scaler_history()
-tensors |= schedules() | clipping()
-facts = {"columns": json.dumps(["loss", "grad_norm", "scale", "skipped", "lr"]), "batch": json.dumps(BATCH),
-         "context": json.dumps(CONTEXT), "steps": json.dumps(STEPS), "torch": torch.__version__,
-         "transformers": transformers.__version__}
-save(OUTPUT / "expected" / "training.safetensors", tensors, facts)
+if __name__ == "__main__":
+  tensors = {}
+  for name, config in [("tiny_gpt2", gpt2()), ("tiny_llama", llama())]:
+    folder = new_model(name, config)
+    tensors[f"{name}.f32"] = train(folder, "f32", 1e-3)
+    tensors[f"{name}.clipped"] = train(folder, "f32", 3e-3, steps=60, clip=1.0, schedule=lambda o: transformers.get_cosine_schedule_with_warmup(o, 10, 60))
+    tensors[f"{name}.naive-f16"] = train(folder, "naive-f16", 1e-3, steps=10)
+    tensors[f"{name}.amp-f16"] = train(folder, "amp-f16", 1e-3, init_scale=2.0**24)
+    tensors[f"{name}.amp-bf16"] = train(folder, "amp-bf16", 1e-3)
+  for name, config in [("tiny_gpt2_erf", gelu_by_erf()), ("tiny_llama_scaled", scaled_llama())]:
+    tensors[f"{name}.f32"] = train(new_model(name, config), "f32", 1e-3, steps=50)
+  tensors["scaler"] = scaler_history()
+  tensors |= schedules() | clipping()
+  facts = {"columns": json.dumps(["loss", "grad_norm", "scale", "skipped", "lr"]), "batch": json.dumps(BATCH),
+           "context": json.dumps(CONTEXT), "steps": json.dumps(STEPS), "torch": torch.__version__,
+           "transformers": transformers.__version__}
+  save(OUTPUT / "expected" / "training.safetensors", tensors, facts)

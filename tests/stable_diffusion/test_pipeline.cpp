@@ -121,6 +121,31 @@ TEST_CASE("force_upcast of an XL model's VAE: f32 in place of f16, and of bf16 w
   }
 }
 
+TEST_CASE("upcast_attention of a UNet is told of where its scores are in 16 bits") {
+  const TemporaryFolder place;
+  const std::filesystem::path folder = place.path() / "sd21";
+  std::filesystem::copy(stable_diffusion_model("sd21"), folder, std::filesystem::copy_options::recursive);
+  const std::filesystem::path file = folder / "unet/config.json";
+  nlohmann::json config = nlohmann::json::parse(read_text(file));
+  for (const bool advised : {true, false}) {
+    config["upcast_attention"] = advised;
+    write_text(file, config.dump());
+    for (const auto& choices : {choices_in<f32>(), choices_in<bf16>(), choices_in<f16>()})
+      for (const PolicyChoice& choice : choices) {
+        INFO(to_string(choice));
+        const auto notes =
+            stable_diffusion::StableDiffusionPipeline(folder, families::ComponentChoices::all(choice))
+                .notes();
+        const bool told = std::ranges::any_of(notes, [](const std::string& note) {
+          return note.find("upcast_attention") != std::string::npos;
+        });
+        const bool in_f32 =
+            choice.precision == precision_of<f32> || choice.options.flash || choice.options.upcast_attention;
+        CHECK(told == (advised && !in_f32));
+      }
+  }
+}
+
 TEST_CASE("what transformers attend to in a prompt is computed once for all steps", "[watch]") {
   const Golden golden("stable_diffusion");
   const auto pipeline = open_stable_diffusion("sd15", choices_in<f32>().back());

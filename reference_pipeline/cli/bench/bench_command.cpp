@@ -169,9 +169,11 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
     throw_if_interrupted(measured_cases);
   }
   progress.wipe();
-  if (done.cases == 0)
-    throw OutOfMemory((chosen.size() == 1 ? "" : "no case fits; the last, ") + refused + ": try smaller " +
+  if (done.cases == 0) {
+    if (chosen.size() > 1) finish(options, results);  // what each of them needs
+    throw OutOfMemory((chosen.size() > 1 ? "no case fits" : refused) + ": try smaller " +
                       what_takes_less(options));
+  }
   return results;
 }
 
