@@ -1,7 +1,9 @@
 // Backend: where models run, and where the compiled ones are found.
 #pragma once
 
+#include <any>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +12,7 @@
 #include <precast/error.hpp>
 #include <precast/memory/buffer.hpp>
 #include <precast/memory/dry_run.hpp>
+#include <precast/nn/parameter_source.hpp>
 #include <precast/policy/choice.hpp>
 
 namespace precast::families {
@@ -23,12 +26,14 @@ class DeviceSession {
   virtual void wait() const {}
 };
 
-/// What makes the components of one family under one policy on one backend. Each family derives its own, with
-/// a function for each of its components.
-class FamilyModels {
- public:
-  virtual ~FamilyModels() = default;
-};
+/// Loads a component. Throws what reading does.
+template <class Component, class Config>
+using ComponentLoader =
+    std::function<std::unique_ptr<Component>(const Config& config, const nn::ParameterSource& source)>;
+
+/// What loads the components of one family under one policy on one backend: a struct of the family's own,
+/// with a ComponentLoader for each of them.
+using FamilyModels = std::any;
 
 /// What a pipeline asks of the backend that its models run on.
 class Backend {
@@ -36,7 +41,7 @@ class Backend {
   virtual ~Backend() = default;
 
   /// The models of all families under a policy. Throws PathNotCompiled where a build leaves it out.
-  virtual std::span<const FamilyModels* const> models(const PolicyChoice& choice) const = 0;
+  virtual std::span<const FamilyModels> models(const PolicyChoice& choice) const = 0;
 
   /// Readies the device for the calling thread.
   virtual std::unique_ptr<DeviceSession> start() const = 0;
@@ -59,9 +64,9 @@ class Backend {
 
 /// The models of one family among those of all, or nullptr.
 template <class Models>
-const Models* models_among(std::span<const FamilyModels* const> all) {
-  for (const FamilyModels* models : all)
-    if (const auto* wanted = dynamic_cast<const Models*>(models)) return wanted;
+const Models* models_among(std::span<const FamilyModels> all) {
+  for (const FamilyModels& models : all)
+    if (const auto* wanted = std::any_cast<Models>(&models)) return wanted;
   return nullptr;
 }
 

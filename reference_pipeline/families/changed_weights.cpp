@@ -3,18 +3,16 @@
 
 namespace precast::families {
 
-std::span<const FamilyModels* const> ChangedWeights::models(const PolicyChoice& choice) const {
+std::span<const FamilyModels> ChangedWeights::models(const PolicyChoice& choice) const {
   for (const Changed& known : changed_)
-    if (known.choice == choice) return known.list;
-  Changed changed{choice, {}, {}};
-  for (const FamilyModels* models : backend_.models(choice))
+    if (known.choice == choice) return known.models;
+  Changed changed{choice, {}};
+  for (const FamilyModels& models : backend_.models(choice))
     for (const Family* family : all_families())
-      if (auto own = family->with_changed_weights(*models, change_)) {
-        changed.list.push_back(own.get());
-        changed.owned.push_back(std::move(own));
-      }
+      if (auto own = family->with_changed_weights(models, change_); own.has_value())
+        changed.models.push_back(std::move(own));
   changed_.push_back(std::move(changed));
-  return changed_.back().list;
+  return changed_.back().models;
 }
 
 }  // namespace precast::families

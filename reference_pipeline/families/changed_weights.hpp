@@ -22,6 +22,18 @@ class WeightsChange {
   virtual void loaded(const nn::ParameterSource& changed) const = 0;
 };
 
+/// Loads a component's changed weights by `load`. `change` must outlive what is returned.
+template <class Component, class Config>
+ComponentLoader<Component, Config> with_change(ComponentLoader<Component, Config> load,
+                                               const WeightsChange& change) {
+  return [load = std::move(load), &change](const Config& config, const nn::ParameterSource& source) {
+    const auto changed = change.change(source);
+    auto loaded = load(config, *changed);
+    change.loaded(*changed);
+    return loaded;
+  };
+}
+
 /// Another backend, but for that change. To be used from one thread.
 class ChangedWeights final : public Backend {
  public:
@@ -29,7 +41,7 @@ class ChangedWeights final : public Backend {
   ChangedWeights(const Backend& backend, const WeightsChange& change) : backend_(backend), change_(change) {}
 
   /// The models of families that can change their weights.
-  std::span<const FamilyModels* const> models(const PolicyChoice& choice) const override;
+  std::span<const FamilyModels> models(const PolicyChoice& choice) const override;
   std::unique_ptr<DeviceSession> start() const override { return backend_.start(); }
   std::optional<std::int64_t> free_memory() const override { return backend_.free_memory(); }
   DryRun::Counts counted_memory() const override { return backend_.counted_memory(); }
@@ -41,8 +53,7 @@ class ChangedWeights final : public Backend {
  private:
   struct Changed {
     PolicyChoice choice;
-    std::vector<std::unique_ptr<FamilyModels>> owned;
-    std::vector<const FamilyModels*> list;
+    std::vector<FamilyModels> models;
   };
 
   const Backend& backend_;

@@ -19,19 +19,19 @@ inline namespace PRECAST_BACKEND {
 
 /// The models of all families under a policy. Instances are compiled in kernels/, one unit a policy.
 template <PolicyType P>
-std::span<const FamilyModels* const> compiled_models();
+std::span<const FamilyModels> compiled_models();
 
 /// The half of a Backend that finds models.
 class CompiledBackend : public Backend {
  public:
-  std::span<const FamilyModels* const> models(const PolicyChoice& choice) const override {
+  std::span<const FamilyModels> models(const PolicyChoice& choice) const override {
     require_policy(choice);
     if (const AddedPreset* const added = added_preset(choice)) {
-      if constexpr (std::is_same_v<BackendSpace, HostSpace>) return added->models();
+      if constexpr (std::is_same_v<BackendSpace, HostSpace>) return added->models;
       throw PathNotCompiled("the preset " + std::string(added->name) +
                             " has models for the CPU alone: add --device cpu");
     }
-    return visit_policy<std::span<const FamilyModels* const>>(
+    return visit_policy<std::span<const FamilyModels>>(
         choice, [](auto path) { return compiled_models<typename decltype(path)::policy>(); });
   }
 };

@@ -61,12 +61,9 @@ class Family {
   virtual std::optional<ParameterAccounting> account(std::string_view, const std::filesystem::path&) const {
     return std::nullopt;
   }
-  /// The family's models with a change to the weights of their denoiser; null where the models are not its
-  /// own, or it cannot change them. `models` and `change` must outlive them.
-  virtual std::unique_ptr<FamilyModels> with_changed_weights(const FamilyModels&,
-                                                             const WeightsChange&) const {
-    return nullptr;
-  }
+  /// The family's models with a change to the weights of their denoiser; empty where the models are not its
+  /// own, or it cannot change them. `change` must outlive them.
+  virtual FamilyModels with_changed_weights(const FamilyModels&, const WeightsChange&) const { return {}; }
   /// Opens a model folder: reads configs and tokenizers, no weights. `backend` must outlive the pipeline.
   virtual std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,
                                          const Backend& backend) const = 0;
@@ -83,7 +80,7 @@ class Family {
   }
   /// Whether its models are among those of a policy: a preset that a program adds has those alone that it was
   /// compiled with.
-  virtual bool has_models(std::span<const FamilyModels* const>) const { return true; }
+  virtual bool has_models(std::span<const FamilyModels>) const { return true; }
 
   bool recognises(std::string_view pipeline_class) const {
     return std::ranges::find(pipeline_classes(), pipeline_class) != pipeline_classes().end();

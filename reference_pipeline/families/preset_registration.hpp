@@ -1,10 +1,8 @@
 // PresetRegistration: how a program adds a preset, and compiles models for its policy.
 #pragma once
 
-#include <array>
-#include <span>
 #include <string_view>
-#include <tuple>
+#include <vector>
 
 #include <families/presets.hpp>
 #include <registration/kept_registration.hpp>
@@ -32,17 +30,12 @@ class PresetRegistration {
  public:
   PresetRegistration(std::string_view name, std::string_view summary)
       : added_(AddedPreset{name, summary, spelling_of<P>(), op_rows_of<P>(), gradient_table_of<P>(),
-                           bytes_of_a_value(), &models}) {}
+                           bytes_of_a_value(), std::vector<FamilyModels>{Models<P>::make()...}}) {}
 
  private:
   static constexpr double bytes_of_a_value() {
     using Traits = dtype_traits<typename P::storage>;
     return double{Traits::bytes_per_block} / Traits::values_per_block;
-  }
-  static std::span<const FamilyModels* const> models() {
-    static const std::tuple<Models<P>...> made;
-    static const std::array<const FamilyModels*, sizeof...(Models)> all{&std::get<Models<P>>(made)...};
-    return all;
   }
 
   registration::KeptRegistration<PresetAddition> added_;

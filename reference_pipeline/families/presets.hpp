@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +21,8 @@ struct AddedPreset {
   std::vector<OpRow> rows;  ///< its op table
   GradientTable gradients;
   double bytes_per_value = 0;
-  std::span<const FamilyModels* const> (*models)() = nullptr;  ///< for the CPU
-  PolicyChoice choice{};  ///< what stands for it; its precision is from first_added_precision on
+  std::vector<FamilyModels> models{};  ///< for the CPU
+  PolicyChoice choice{};               ///< what stands for it; its precision is from first_added_precision on
 };
 
 /// Adds a preset for as long as this lives; PresetRegistration (families/preset_registration.hpp) makes one

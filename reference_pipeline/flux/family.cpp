@@ -1,13 +1,14 @@
 // What programs are told of Flux: its classes, its folders, how its parameters count.
+#include <any>
 #include <array>
 #include <string>
 
 #include <flux/accounting.hpp>
-#include <flux/changed_models.hpp>
 #include <flux/family.hpp>
 #include <flux/models.hpp>
 #include <flux/pipeline.hpp>
 #include <flux/transformer.hpp>
+#include <flux/unpadded_blocks.hpp>
 
 #include <precast/io/number_text.hpp>
 
@@ -116,11 +117,18 @@ class FluxFamily final : public families::Family {
     if (class_name != "FluxTransformer2DModel") return std::nullopt;
     return described(flux::account(TransformerConfig::load(config)));
   }
-  std::unique_ptr<families::FamilyModels> with_changed_weights(
-      const families::FamilyModels& models, const families::WeightsChange& change) const override {
-    return flux::with_changed_weights(models, change);
+  families::FamilyModels with_changed_weights(const families::FamilyModels& models,
+                                              const families::WeightsChange& change) const override {
+    const auto* own = std::any_cast<Models>(&models);
+    if (!own) return {};
+    Models changed = *own;
+    changed.transformer = [load = families::with_change(own->transformer, change)](
+                              const TransformerConfig& config, const nn::ParameterSource& source) {
+      return load(config, UnpaddedBlocks(source, config));
+    };
+    return changed;
   }
-  bool has_models(std::span<const families::FamilyModels* const> models) const override {
+  bool has_models(std::span<const families::FamilyModels> models) const override {
     return families::models_among<Models>(models) != nullptr;
   }
   std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,

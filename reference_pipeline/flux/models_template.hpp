@@ -1,12 +1,11 @@
 // Flux's models for a policy on this translation unit's backend. Only kernels/ includes this.
 #pragma once
 
-#include <memory>
-
-#include <families/latent_models_template.hpp>
 #include <flux/models.hpp>
 #include <flux/transformer_model.hpp>
+#include <text/clip_text_model_template.hpp>
 #include <text/t5_encoder_template.hpp>
+#include <vae/autoencoder_template.hpp>
 
 #include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
@@ -16,30 +15,20 @@ namespace precast::flux {
 inline namespace PRECAST_BACKEND {
 
 template <PolicyType P>
-class CompiledModels final : public families::CompiledLatentModels<P, Models> {
- public:
-  std::unique_ptr<BlockwiseTransformer> transformer(const TransformerConfig& config,
-                                                    const nn::ParameterSource& source) const override {
-    return make_transformer<P>(config, source);
+struct CompiledModels {
+  static Models make() {
+    return {.clip = text::make_clip_text_model<P>,
+            .t5 = text::make_t5_encoder<P>,
+            .transformer = make_transformer<P>,
+            .encoder = vae::make_encoder<P>,
+            .decoder = vae::make_decoder<P>};
   }
-  std::unique_ptr<text::T5Encoder> t5(const text::T5Config& config,
-                                      const nn::ParameterSource& source) const override {
-    return text::make_t5_encoder<P>(config, source);
-  }
-};
-
-/// The same for a path with Upcast<Conv>, of which the autoencoder alone has convolutions.
-template <PolicyType P>
-class ConvUpcastModels final : public families::ConvUpcastLatentModels<P, Models> {
- public:
-  using families::ConvUpcastLatentModels<P, Models>::ConvUpcastLatentModels;
-  std::unique_ptr<BlockwiseTransformer> transformer(const TransformerConfig& config,
-                                                    const nn::ParameterSource& source) const override {
-    return this->others_.transformer(config, source);
-  }
-  std::unique_ptr<text::T5Encoder> t5(const text::T5Config& config,
-                                      const nn::ParameterSource& source) const override {
-    return this->others_.t5(config, source);
+  /// For a path with Upcast<Conv>, of the models of the path without it: what has no convolutions is not
+  /// compiled twice. The autoencoder alone has some.
+  static Models with_upcast_conv(Models others) {
+    others.encoder = vae::make_encoder<P>;
+    others.decoder = vae::make_decoder<P>;
+    return others;
   }
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <flux/transformer.hpp>
 
@@ -30,22 +31,45 @@ struct BlockContext {
   std::int64_t text_tokens = 0;
 };
 
+/// What a norm is modulated by, and the gate of what is made of its result. All [1, inner].
+template <PolicyType P>
+struct NormModulation {
+  using Activation = typename P::activation;
+  View<const Activation> shift, scale, gate{};
+
+  Tensor<Activation> normed(View<const Activation> x) const {
+    return layer_norm_modulate<P>(x, scale, shift, {.eps = norm_epsilon});
+  }
+};
+
 /// A linear layer on the conditioning, cut into `parts` vectors of `inner` values: shifts, scales and gates.
 template <PolicyType P>
 class Modulation {
  public:
   using Activation = typename P::activation;
-  using Values = Tensor<Activation>;
+
+  /// The order of the parts is that of the weights' rows in diffusers' files.
+  struct Values {
+    Tensor<Activation> parts;
+    std::int64_t inner;
+
+    /// Of a block's first norm, and of its second.
+    NormModulation<P> first() const { return {.shift = part(0), .scale = part(1), .gate = part(2)}; }
+    NormModulation<P> second() const { return {.shift = part(3), .scale = part(4), .gate = part(5)}; }
+    /// Of the model's last norm, which unlike the blocks' has its scale before its shift, and no gate.
+    NormModulation<P> last() const { return {.shift = part(1), .scale = part(0)}; }
+
+   private:
+    View<const Activation> part(std::int64_t index) const {
+      return parts.view().columns_between(index * inner, inner);
+    }
+  };
 
   Modulation(const nn::ParameterPath& place, std::int64_t inner, std::int64_t parts)
       : linear_(place / "linear", inner, parts * inner), inner_(inner) {}
 
   Values operator()(View<const Activation> conditioning) const {
-    return watch::scoped("linear", [&] { return linear_(conditioning); });
-  }
-  /// Part `index` of the values, [1, inner].
-  View<const Activation> part(const Values& values, std::int64_t index) const {
-    return values.view().columns_between(index * inner_, inner_);
+    return {watch::scoped("linear", [&] { return linear_(conditioning); }), inner_};
   }
 
  private:
@@ -148,9 +172,10 @@ class DoubleBlock {
     {
       QueriesAndKeys<P> both(x.shape());
       Tensor<Activation> value(x.shape());
-      text_.project(x.view().rows_between(0, text), text_modulation, both.queries().rows_between(0, text),
-                    both.keys().rows_between(0, text), value.view().rows_between(0, text));
-      image_.project(x.view().rows_between(text, image), image_modulation,
+      text_.project(x.view().rows_between(0, text), text_modulation.first(),
+                    both.queries().rows_between(0, text), both.keys().rows_between(0, text),
+                    value.view().rows_between(0, text));
+      image_.project(x.view().rows_between(text, image), image_modulation.first(),
                      both.queries().rows_between(text, image), both.keys().rows_between(text, image),
                      value.view().rows_between(text, image));
       const watch::Scope scope("attn");
@@ -178,35 +203,30 @@ class DoubleBlock {
           widen_(place / names.feed_forward / "net.0.proj", config.inner_dim(), 4 * config.inner_dim()),
           narrow_(place / names.feed_forward / "net.2", 4 * config.inner_dim(), config.inner_dim()) {}
 
-    Tensor<Activation> modulation(View<const Activation> conditioning) const {
+    typename Modulation<P>::Values modulation(View<const Activation> conditioning) const {
       return watch::scoped(names_.norm1, [&] { return modulation_(conditioning); });
     }
 
-    void project(View<const Activation> x, const Tensor<Activation>& modulation, View<Activation> query,
+    void project(View<const Activation> x, const NormModulation<P>& modulation, View<Activation> query,
                  View<Activation> key, View<Activation> value) const {
-      const Tensor<Activation> normed = watch::scoped(names_.norm1, [&] {
-        return layer_norm_modulate<P>(x, modulation_.part(modulation, 1), modulation_.part(modulation, 0),
-                                      {.eps = norm_epsilon});
-      });
+      const Tensor<Activation> normed = watch::scoped(names_.norm1, [&] { return modulation.normed(x); });
       const watch::Scope scope("attn");
       projections_.into(normed, query, key, value);
     }
 
     /// Adds attention's and then the feed-forward's output to x.
     void finish(View<Activation> x, View<const Activation> attended,
-                const Tensor<Activation>& modulation) const {
+                const typename Modulation<P>::Values& modulation) const {
       const Tensor<Activation> with_attention = [&] {
         const watch::Scope attn("attn"), scope(names_.attention_out);
-        return gated_add<P>(x, out_(attended), modulation_.part(modulation, 2));
+        return gated_add<P>(x, out_(attended), modulation.first().gate);
       }();
-      Tensor<Activation> hidden = watch::scoped(names_.norm2, [&] {
-        return layer_norm_modulate<P>(with_attention, modulation_.part(modulation, 4),
-                                      modulation_.part(modulation, 3), {.eps = norm_epsilon});
-      });
+      Tensor<Activation> hidden =
+          watch::scoped(names_.norm2, [&] { return modulation.second().normed(with_attention); });
       const watch::Scope scope(names_.feed_forward);
       hidden = watch::scoped("net.0.proj", [&] { return widen_(hidden, ActivationFunction::gelu_tanh); });
       const watch::Scope net("net.2");
-      gated_add_into<P>(with_attention, narrow_(hidden), modulation_.part(modulation, 5), x);
+      gated_add_into<P>(with_attention, narrow_(hidden), modulation.second().gate, x);
     }
 
    private:
@@ -239,9 +259,8 @@ class SingleBlock {
   void operator()(Tensor<Activation>& x, const BlockContext<P>& context) const {
     const auto [modulation, normed] = [&] {
       const watch::Scope scope("norm");
-      Tensor<Activation> values = modulation_(context.conditioning);
-      Tensor<Activation> result = layer_norm_modulate<P>(x, modulation_.part(values, 1),
-                                                         modulation_.part(values, 0), {.eps = norm_epsilon});
+      auto values = modulation_(context.conditioning);
+      Tensor<Activation> result = values.first().normed(x);
       return std::pair(std::move(values), std::move(result));
     }();
     Tensor<Activation> joined(Shape{x.rows(), 5 * inner_});
@@ -258,7 +277,7 @@ class SingleBlock {
       widen_.into(normed, ActivationFunction::gelu_tanh, joined.view().columns_between(inner_, 4 * inner_));
     }
     const watch::Scope scope("proj_out");
-    x = gated_add<P>(x, out_(joined), modulation_.part(modulation, 2));
+    x = gated_add<P>(x, out_(joined), modulation.first().gate);
   }
 
  private:

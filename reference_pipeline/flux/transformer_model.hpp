@@ -230,10 +230,7 @@ class TransformerModel final : public BlockwiseTransformer {
     through_blocks(inputs.tokens, {conditioning, prepared.rotary, text}, 0,
                    config_.num_layers + config_.num_single_layers);
     const Tensor<Activation> normed = watch::scoped("norm_out", [&] {
-      const Tensor<Activation> modulation = norm_out_(conditioning);
-      // Unlike the blocks' norms, the last one has its scale before its shift.
-      return layer_norm_modulate<P>(x.view().rows_between(text, image), norm_out_.part(modulation, 0),
-                                    norm_out_.part(modulation, 1), {.eps = norm_epsilon});
+      return norm_out_(conditioning).last().normed(x.view().rows_between(text, image));
     });
     return nn::widened(watch::scoped("proj_out", [&] { return out_(normed); }));
   }

@@ -19,18 +19,17 @@ inline namespace PRECAST_BACKEND {
 
 /// Of a path with Upcast<Conv>, what has no convolutions is the path's without it, which the build holds too.
 template <PolicyType P>
-std::span<const FamilyModels* const> compiled_models() {
+std::span<const FamilyModels> compiled_models() {
   if constexpr (P::template upcasts<Conv>) {
-    const std::span<const FamilyModels* const> others = compiled_models<WithoutUpcastConv<P>>();
-    static const flux::ConvUpcastModels<P> flux(*models_among<flux::Models>(others));
-    static const stable_diffusion::ConvUpcastModels<P> stable_diffusion(
-        *models_among<stable_diffusion::Models>(others));
-    static const std::array<const FamilyModels*, 2> all{&flux, &stable_diffusion};
+    const std::span<const FamilyModels> others = compiled_models<WithoutUpcastConv<P>>();
+    static const std::array<FamilyModels, 2> all{
+        flux::CompiledModels<P>::with_upcast_conv(*models_among<flux::Models>(others)),
+        stable_diffusion::CompiledModels<P>::with_upcast_conv(
+            *models_among<stable_diffusion::Models>(others))};
     return all;
   } else {
-    static const flux::CompiledModels<P> flux;
-    static const stable_diffusion::CompiledModels<P> stable_diffusion;
-    static const std::array<const FamilyModels*, 2> all{&flux, &stable_diffusion};
+    static const std::array<FamilyModels, 2> all{flux::CompiledModels<P>::make(),
+                                                 stable_diffusion::CompiledModels<P>::make()};
     return all;
   }
 }

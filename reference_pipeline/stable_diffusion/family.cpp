@@ -1,8 +1,8 @@
 // What programs are told of Stable Diffusion: its classes, its folders, its keys.
+#include <any>
 #include <array>
 #include <string>
 
-#include <stable_diffusion/changed_models.hpp>
 #include <stable_diffusion/family.hpp>
 #include <stable_diffusion/models.hpp>
 #include <stable_diffusion/pipeline.hpp>
@@ -94,11 +94,15 @@ class StableDiffusionFamily final : public families::Family {
                                          {{"  parameters", io::with_commas(parameters)}},
                                          {{"parameters", parameters}}};
   }
-  std::unique_ptr<families::FamilyModels> with_changed_weights(
-      const families::FamilyModels& models, const families::WeightsChange& change) const override {
-    return stable_diffusion::with_changed_weights(models, change);
+  families::FamilyModels with_changed_weights(const families::FamilyModels& models,
+                                              const families::WeightsChange& change) const override {
+    const auto* own = std::any_cast<Models>(&models);
+    if (!own) return {};
+    Models changed = *own;
+    changed.denoiser = families::with_change(own->denoiser, change);
+    return changed;
   }
-  bool has_models(std::span<const families::FamilyModels* const> models) const override {
+  bool has_models(std::span<const families::FamilyModels> models) const override {
     return families::models_among<Models>(models) != nullptr;
   }
   std::unique_ptr<families::Pipeline> open(const std::filesystem::path& folder,

@@ -1,22 +1,20 @@
-// What makes the components of a Stable Diffusion model under one policy, on one backend.
+// What loads the components of a Stable Diffusion model under one policy, on one backend.
 #pragma once
 
-#include <memory>
-
 #include <families/backend.hpp>
-#include <families/latent_models.hpp>
 #include <stable_diffusion/denoiser.hpp>
+#include <text/clip_text_model.hpp>
+#include <vae/autoencoder.hpp>
 
-#include <precast/nn/parameter_source.hpp>
 #include <precast/policy/choice.hpp>
 
 namespace precast::stable_diffusion {
 
-/// Each function loads a component. Throws what reading does.
-class Models : public families::LatentModels {
- public:
-  virtual std::unique_ptr<Denoiser> denoiser(const UNetConfig& config,
-                                             const nn::ParameterSource& source) const = 0;
+struct Models {
+  families::ComponentLoader<text::ClipTextModel, text::ClipConfig> clip;
+  families::ComponentLoader<Denoiser, UNetConfig> denoiser;
+  families::ComponentLoader<vae::Encoder, vae::AutoencoderConfig> encoder;
+  families::ComponentLoader<vae::Decoder, vae::AutoencoderConfig> decoder;
 };
 
 /// Stable Diffusion's models under a policy. Throws PathNotCompiled where a build leaves it out.

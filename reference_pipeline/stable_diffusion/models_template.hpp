@@ -1,11 +1,10 @@
 // Stable Diffusion's models for a policy on this translation unit's backend. Only kernels/ includes this.
 #pragma once
 
-#include <memory>
-
-#include <families/latent_models_template.hpp>
 #include <stable_diffusion/denoiser_template.hpp>
 #include <stable_diffusion/models.hpp>
+#include <text/clip_text_model_template.hpp>
+#include <vae/autoencoder_template.hpp>
 
 #include <precast/backend.hpp>
 #include <precast/policy/policy.hpp>
@@ -15,22 +14,20 @@ namespace precast::stable_diffusion {
 inline namespace PRECAST_BACKEND {
 
 template <PolicyType P>
-class CompiledModels final : public families::CompiledLatentModels<P, Models> {
- public:
-  std::unique_ptr<Denoiser> denoiser(const UNetConfig& config,
-                                     const nn::ParameterSource& source) const override {
-    return make_denoiser<P>(config, source);
+struct CompiledModels {
+  static Models make() {
+    return {.clip = text::make_clip_text_model<P>,
+            .denoiser = make_denoiser<P>,
+            .encoder = vae::make_encoder<P>,
+            .decoder = vae::make_decoder<P>};
   }
-};
-
-/// The same for a path with Upcast<Conv>: the UNet and the autoencoder have convolutions.
-template <PolicyType P>
-class ConvUpcastModels final : public families::ConvUpcastLatentModels<P, Models> {
- public:
-  using families::ConvUpcastLatentModels<P, Models>::ConvUpcastLatentModels;
-  std::unique_ptr<Denoiser> denoiser(const UNetConfig& config,
-                                     const nn::ParameterSource& source) const override {
-    return make_denoiser<P>(config, source);
+  /// For a path with Upcast<Conv>, of the models of the path without it: CLIP, which has no convolutions, is
+  /// not compiled twice.
+  static Models with_upcast_conv(Models others) {
+    others.denoiser = make_denoiser<P>;
+    others.encoder = vae::make_encoder<P>;
+    others.decoder = vae::make_decoder<P>;
+    return others;
   }
 };
 

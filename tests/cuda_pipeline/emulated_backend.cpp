@@ -33,8 +33,8 @@ class SessionWithLibrary final : public EmulatedSession {
 
 class PictureBackend final : public EmulatedBackend {
  public:
-  std::span<const families::FamilyModels* const> models(const PolicyChoice& choice) const override {
-    std::span<const families::FamilyModels* const> found;
+  std::span<const families::FamilyModels> models(const PolicyChoice& choice) const override {
+    std::span<const families::FamilyModels> found;
     for_each_emulated([&]<class P>(std::type_identity<P>) {
       if (choice == choice_of<P>()) found = families::compiled_models<P>();
     });

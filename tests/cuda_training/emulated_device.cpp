@@ -11,7 +11,7 @@ namespace {
 
 class TrainingBackend final : public EmulatedBackend {
  public:
-  std::span<const families::FamilyModels* const> models(const PolicyChoice&) const override {
+  std::span<const families::FamilyModels> models(const PolicyChoice&) const override {
     throw PathNotCompiled("language models alone are emulated here");
   }
 };

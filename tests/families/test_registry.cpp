@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -87,14 +88,12 @@ TEST_CASE("the program generates with a family that it does not know by name") {
 TEST_CASE("a preset that was compiled without models of a family leaves its models to the other presets",
           "[many_runs]") {
   // A program's preset for one family must not keep inspect and compare from models of the others.
-  const families::PresetAddition added(
-      {.name = "of-another-family",
-       .summary = "for a test",
-       .spelling = "Policy<Storage<f32>>",
-       .rows = {},
-       .gradients = {},
-       .bytes_per_value = 4,
-       .models = [] { return std::span<const families::FamilyModels* const>(); }});
+  const families::PresetAddition added({.name = "of-another-family",
+                                        .summary = "for a test",
+                                        .spelling = "Policy<Storage<f32>>",
+                                        .rows = {},
+                                        .gradients = {},
+                                        .bytes_per_value = 4});
   const PolicyChoice choice = families::find_preset("of-another-family")->choice;
   CHECK_FALSE(families::has_models(flux::family(), families::cpu_backend(), choice));
   CHECK(families::has_models(toy_family(), families::cpu_backend(), choice));
@@ -113,15 +112,16 @@ TEST_CASE("a preset that was compiled without models of a family leaves its mode
 }
 
 TEST_CASE("doctor says nothing against a program's own preset that stays finite", "[many_runs]") {
-  const families::PresetAddition added(
-      {.name = "like-f32",
-       .summary = "for a test",
-       .spelling = "Policy<Storage<f32>>",
-       .rows = {},
-       .gradients = {},
-       .bytes_per_value = 4,
-       .models = [] { return families::cpu_backend().models(PolicyChoice{}); }});
   if (!watch::compiled || !path_compiled(PolicyChoice{})) return;
+  const std::span<const families::FamilyModels> of_f32 = families::cpu_backend().models(PolicyChoice{});
+  const std::vector<families::FamilyModels> models(of_f32.begin(), of_f32.end());
+  const families::PresetAddition added({.name = "like-f32",
+                                        .summary = "for a test",
+                                        .spelling = "Policy<Storage<f32>>",
+                                        .rows = {},
+                                        .gradients = {},
+                                        .bytes_per_value = 4,
+                                        .models = models});
   const std::vector<std::string> words{"doctor",   "--model",    golden_model("dev_f32").string(),
                                        "--device", "cpu",        "--steps",
                                        "1",        "--policies", "like-f32",

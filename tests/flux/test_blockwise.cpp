@@ -52,11 +52,9 @@ HostTensor<f32> velocity_from(const Inputs& inputs, const families::BlockState& 
   const flux::TransformerConfig& config = inputs.model.transformer;
   const flux::Modulation<P> norm_out(root / "norm_out", config.inner_dim(), 2);
   const nn::Linear<P> out(root / "proj_out", config.inner_dim(), config.out_channels);
-  const auto modulation = norm_out(activate<P>(state.vec, ActivationFunction::silu));
   const View<const f32> image =
       state.hidden.view().rows_between(state.text_tokens, state.hidden.rows() - state.text_tokens);
-  return out(layer_norm_modulate<P>(image, norm_out.part(modulation, 0), norm_out.part(modulation, 1),
-                                    {.eps = flux::norm_epsilon}));
+  return out(norm_out(activate<P>(state.vec, ActivationFunction::silu)).last().normed(image));
 }
 
 }  // namespace

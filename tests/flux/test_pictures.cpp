@@ -18,7 +18,7 @@ namespace {
 class SmallBackend final : public families::Backend {
  public:
   explicit SmallBackend(std::int64_t free_bytes) : free_bytes_(free_bytes) {}
-  std::span<const families::FamilyModels* const> models(const PolicyChoice& choice) const override {
+  std::span<const families::FamilyModels> models(const PolicyChoice& choice) const override {
     return families::cpu_backend().models(choice);
   }
   std::unique_ptr<families::DeviceSession> start() const override { return families::cpu_backend().start(); }
