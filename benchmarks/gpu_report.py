@@ -10,7 +10,7 @@ from tables import marks_of, mid, policy_title, table
 MARKS = marks_of("a GPU")
 MODEL_PARTS = ("denoise_step", "double_block", "single_block", "unet_step", "unet_xl_step", "vae_decode")
 WITH_BASELINE = MODEL_PARTS + ("linear", "attention", "copy", "cast", "gelu", "gated_add", "rotary", "norm_modulate",
-                           "rms_norm", "rms_norm_heads", "rms_norm_rotary", "group_norm")
+                           "rms_norm", "rms_norm_heads", "group_norm")
 APART = ("denoise_step",)  # neighbours of its size need not fit beside it
 COUNTERS = ("seconds", "share", "of_copy", "memory", "launches", "copy_rate", "ceiling_rate", "flops", "bytes_per_second")
 TITLES = {"denoise_step": "denoise step", "double_block": "double block", "single_block": "single block",

@@ -81,7 +81,7 @@ class Cuda:
     cases_kept = 8
     graphed = ("double_block", "single_block", "denoise_step", "unet_step", "unet_xl_step", "vae_decode")
     compiled = graphed + ("gelu", "gated_add", "rotary", "norm_modulate", "rms_norm", "rms_norm_heads",
-                          "rms_norm_rotary", "group_norm", "cast")
+                          "group_norm", "cast")
 
     def __init__(self):
         cache = torch.cuda.get_device_properties(0).L2_cache_size

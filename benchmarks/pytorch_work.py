@@ -72,7 +72,6 @@ class Work:
             "norm_modulate": self.norm_modulate,
             "rms_norm": self.rms_norm,
             "rms_norm_heads": self.rms_norm_heads,
-            "rms_norm_rotary": self.rms_norm_rotary,
             "group_norm": self.group_norm,
         }
 
@@ -290,14 +289,6 @@ class Work:
     def normed(self, x):
         weight = self.random(x.shape[-1], dtype=x.dtype)
         return lambda x: torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, 1e-6)
-
-    def rms_norm_rotary(self, policy, size):
-        from diffusers.models.embeddings import apply_rotary_emb
-
-        x = self.heads_of(policy, size).unsqueeze(0)
-        normed = self.normed(x)
-        return (lambda x, angles: apply_rotary_emb(normed(x), angles, sequence_dim=1),
-                {"x": x, "angles": self.angles(x.shape[1])})
 
     def group_norm(self, policy, size):
         height, width, channels = (int(part) for part in size.split("x"))

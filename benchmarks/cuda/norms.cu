@@ -1,9 +1,7 @@
 // Norms as the models call them, with what widens their parameters.
 //
 // Floor: the time of cudaMemcpyAsync for as many bytes, each value read once and written once. A group norm
-// of a picture that no cache holds has to read it twice, so that 2/3 is the most it reaches. The kernel that
-// normalises heads and turns them at once is no op of the models (rms_norm.hpp says why); beside it stand the
-// two ops that are, whose floors add up to twice as much.
+// of a picture that no cache holds has to read it twice, so that 2/3 is the most it reaches.
 #include <algorithm>
 #include <string>
 
@@ -23,7 +21,6 @@ constexpr double epsilon = 1e-6;
 template <PolicyType P>
 void add_norms_of(const Suite& suite) {
   using Activation = typename P::activation;
-  using Types = precisions<P, Norm>;
   const std::int64_t rows = suite.sizes.rows, columns = suite.sizes.columns, width = suite.sizes.head_width;
   const std::string size = std::string("/") + name_of<P> + "/" + size_text(rows, columns);
   const double moved = 2.0 * static_cast<double>(rows * columns) * sizeof(Activation);
@@ -41,18 +38,6 @@ void add_norms_of(const Suite& suite) {
   add(suite, "rms_norm_heads" + size, 50, 2 * moved, [=, &suite](benchmark::State& state) {
     const auto x = random_tensor<Activation>({rows, columns}), weight = random_tensor<Activation>({width});
     compare_with_copy(state, suite, moved, [&] { return rms_norm_heads<P>(x, weight, {.eps = epsilon}); });
-  });
-  const double angles = 2.0 * static_cast<double>(rows * width) * sizeof(f32);
-  add(suite, "rms_norm_rotary" + size, 50, 2 * (moved + angles), [=, &suite](benchmark::State& state) {
-    const auto x = random_tensor<Activation>({rows, columns});
-    const auto weight = random_tensor<f32>({width});
-    const auto cos = random_tensor<f32>({rows, width}), sin = random_tensor<f32>({rows, width});
-    compare_with_copy(state, suite, moved + angles, [&] {
-      Tensor<typename Types::result> out(x.shape());
-      backend::rms_norm_rotary<Types>(x.view(), weight.view(), static_cast<f32>(epsilon), cos.view(),
-                                      sin.view(), out.view());
-      return out;
-    });
   });
   const auto add_group_norm = [&](std::int64_t side, std::int64_t channels) {
     const double picture = 2.0 * static_cast<double>(side * side * channels) * sizeof(Activation);

@@ -1,8 +1,6 @@
-// Kernels of norms, as no op runs them: into slices, and fused with rotary embeddings. Their results in all
-// else are tested as the ops', in tests/op_cases.
-#include <cmath>
+// Kernels of norms, as no op runs them: into slices. Their results in all else are tested as the ops', in
+// tests/op_cases.
 #include <cstdint>
-#include <vector>
 
 #include <catch2/catch.hpp>
 #include <simt/session.hpp>
@@ -100,32 +98,4 @@ TEST_CASE("a dry run counts what a group norm keeps of its chunks", "[norm]") {
   run();
   CHECK(dry.peak() == taken);
   CHECK(taken > 2 * 2 * 40 * 40 * 32 * std::int64_t{sizeof(bf16)});
-}
-
-TEMPLATE_TEST_CASE("rms_norm_rotary rounds once what the two ops round twice", "[norm]", F32, Bf16, F16) {
-  using Types = precisions<TestType, Norm>;
-  using A = typename TestType::activation;
-  for (const std::int64_t width : {2, 12, 64, 128}) {
-    constexpr std::int64_t batch = 2, tokens = 5, heads = 3;
-    const auto x = random_tensor<A>(Shape{batch, tokens, heads * width}, 3, 2);
-    const auto weight = random_tensor<f32>(Shape{width}, 4);
-    const auto cos = random_tensor<f32>(Shape{tokens, width}, 5),
-               sin = random_tensor<f32>(Shape{tokens, width}, 6);
-    HostTensor<A> out(x.shape());
-    gpu::rms_norm_rotary<Types, A>(on_device(x), on_device(weight), eps_of_slices, on_device(cos),
-                                   on_device(sin), on_device(out));
-    const auto normed = expected_rms_norm(wide(x), wide(weight), double{eps_of_slices});
-    const auto c = wide(cos), s = wide(sin);
-    std::vector<double> expected(normed.values.size()), bounds(expected.size());
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      const auto columns = static_cast<std::size_t>(heads * width), w = static_cast<std::size_t>(width);
-      const std::size_t at = i / columns % tokens * w + i % w, pair = i ^ 1;
-      const double other = i % 2 == 0 ? -normed.values[pair] : normed.values[pair];
-      expected[i] = normed.values[i] * c[at] + other * s[at];
-      bounds[i] = (normed.bounds[i] + 2 * unit<f32> * std::abs(normed.values[i])) * std::abs(c[at]) +
-                  (normed.bounds[pair] + 2 * unit<f32> * std::abs(other)) * std::abs(s[at]);
-    }
-    INFO(width << " wide");
-    CHECK(outside(out, expected, [&](std::size_t i) { return bounds[i]; }) == "");
-  }
 }

@@ -25,8 +25,6 @@ LOOP_OVER(branch, math::exp_of_negative(x < -86.0f ? -86.0f : x) * (x < -86.0f ?
 LOOP_OVER(exponential, math::exp(x))
 LOOP_OVER(exponential_of_negative, math::exp_of_negative(x))
 LOOP_OVER(sigmoid, math::sigmoid(x))
-LOOP_OVER(hyperbolic_tangent, math::tanh(x))
-LOOP_OVER(error_function, math::erf(x))
 
 LOOP_OVER(gelu_tanh, GeluTanh{}(x))
 LOOP_OVER(gelu_erf, GeluErf{}(x))

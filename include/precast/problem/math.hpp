@@ -1,4 +1,4 @@
-// exp, tanh, erf and sigmoid in f32, without branches: a host compiler makes vectors of loops over them.
+// exp, sigmoid and erfc in f32, without branches: a host compiler makes vectors of loops over them.
 #pragma once
 
 #include <bit>
@@ -40,13 +40,6 @@ PRECAST_HOST_DEVICE ReducedExp reduce_exp(f32 x) {
   return {std::fma(r * r, p, r), exponent};
 }
 
-/// e^x - 1 for x in [-20, 0].
-PRECAST_HOST_DEVICE f32 expm1_of_negative(f32 x) {
-  const ReducedExp reduced = reduce_exp(x);
-  const f32 scale = two_to(reduced.exponent);
-  return std::fma(reduced.expm1, scale, scale - 1.0f);
-}
-
 }  // namespace detail
 
 /// e^x.
@@ -84,17 +77,6 @@ PRECAST_HOST_DEVICE f32 sigmoid(f32 x) {
   return __fdividef(top, 1.0f + small);  // within 2 ulp, by a number between 1 and 2
 #else
   return top / (1.0f + small);
-#endif
-}
-
-PRECAST_HOST_DEVICE f32 tanh(f32 x) {
-#if defined(__CUDA_ARCH__)
-  return tanhf(x);
-#else
-  f32 magnitude = std::fabs(x);
-  magnitude = select(magnitude > 10.0f, 10.0f, magnitude);
-  const f32 e = detail::expm1_of_negative(-2.0f * magnitude);
-  return std::copysign(e / (e + 2.0f), x);
 #endif
 }
 
@@ -141,17 +123,6 @@ PRECAST_HOST_DEVICE f32 erfc_of_positive(f32 x) {
   x = select(x > 11.0f, 11.0f, x);
   const f32 near = 1.0f - detail::erf_near_zero(x), far = detail::erfc_far(x);
   return select(x < 0.5f, near, far);
-#endif
-}
-
-PRECAST_HOST_DEVICE f32 erf(f32 x) {
-#if defined(__CUDA_ARCH__)
-  return erff(x);
-#else
-  f32 magnitude = std::fabs(x);
-  magnitude = select(magnitude > 11.0f, 11.0f, magnitude);
-  const f32 near = detail::erf_near_zero(magnitude), far = 1.0f - detail::erfc_far(magnitude);
-  return std::copysign(select(magnitude < 0.9f, near, far), x);
 #endif
 }
 

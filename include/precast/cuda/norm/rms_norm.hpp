@@ -1,5 +1,4 @@
-// Root-mean-square normalisation of rows and of the heads of queries and keys, alone or with the rotation
-// that follows it in one pass.
+// Root-mean-square normalisation of rows and of the heads of queries and keys.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +6,9 @@
 
 #include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/launch.hpp>
+#include <precast/cuda/device/math.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/norm/narrow_norm.hpp>
-#include <precast/cuda/position/rotate.hpp>
 #include <precast/cuda/rows/row.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/norm_kernels.hpp>
@@ -25,18 +24,17 @@ struct RmsNormArguments {
   GlobalPointer<const From> x;
   GlobalPointer<To> out;
   GlobalPointer<const W> scale;
-  GlobalPointer<const f32> cos, sin;  ///< of rotations
   bool aligned;
-  std::int64_t x_stride, out_stride, cos_stride, sin_stride;
+  std::int64_t x_stride, out_stride;
   std::int64_t rows, width;
-  Divisor heads, tokens;
+  Divisor heads;
   f32 eps;
 };
 
 // Bytes moved: each value read once and written once, which is the minimum, up to heads of 8192 values (f32;
-// 16384 of 16 bits); longer ones are read twice. Weights, cosines and sines come from the nearest cache,
-// which they are small enough to stay in while a token's heads are normalised.
-template <int Tile, int Count, bool Rotates, bool Saturates, class From, class To, class W>
+// 16384 of 16 bits); longer ones are read twice. Weights come from the nearest cache, which they are small
+// enough to stay in while a token's heads are normalised.
+template <int Tile, int Count, bool Saturates, class From, class To, class W>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
     rms_norm_kernel(RmsNormArguments<From, To, W> a) {
   const RowPlace place = row_place<row_tiles[Tile]>();  // a row here is a head
@@ -48,53 +46,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
                                               a.aligned);
   const f32 squares = row.template sum<struct Squares>([](f32 x) { return x * x; });
   const f32 inverse = 1.0f / square_root(squares / static_cast<f32>(a.width) + a.eps);
-  const std::int64_t token =
-      Rotates ? planted<"position of another token">(a.tokens.divide(r).rest, std::int64_t{0}) : 0;
   row.for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
     const auto scale = load_f32<Count>(a.scale + first, present, a.aligned);
     Run<f32, Count> y;
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) y[i] = x[i] * inverse * scale[i];
-    if constexpr (Rotates)
-      y = rotated(y, load_run<Count>(a.cos + token * a.cos_stride + first, present, a.aligned),
-                  load_run<Count>(a.sin + token * a.sin_stride + first, present, a.aligned));
     store_rounded<Saturates>(a.out + r * a.out_stride + offset + first, y, present, a.aligned);
-  });
-}
-
-/// What follows a norm in its kernel.
-enum class AfterNorm : bool { store, rotate };
-
-template <class Types, AfterNorm after, class From, class W>
-void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
-              DeviceView<const f32> cos, DeviceView<const f32> sin, DeviceView<typename Types::result> out,
-              Stream stream) {
-  using To = typename Types::result;
-  constexpr int count = values_at_once<From, To>, of_scale = min_of(count, widest_vector<W>),
-                of_table = min_of(count, 4);
-  if (x.elements() == 0) return;
-  const std::int64_t width = scale.columns(), heads = x.columns() / width;
-  const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
-                       (heads == 1 || width % count == 0) && rows_are_aligned<of_scale>(scale) &&
-                       rows_are_aligned<of_table>(cos) && rows_are_aligned<of_table>(sin);
-  const RmsNormArguments<From, To, W> arguments{pointer_to(x),
-                                                pointer_to(out),
-                                                pointer_to(scale),
-                                                pointer_to(cos),
-                                                pointer_to(sin),
-                                                aligned,
-                                                x.row_stride(),
-                                                out.row_stride(),
-                                                cos.row_stride(),
-                                                sin.row_stride(),
-                                                x.rows(),
-                                                width,
-                                                heads,
-                                                cos.rows(),
-                                                eps};
-  visit_row_tile(width, count, [&](auto tile) {
-    launch(name, rms_norm_kernel<tile, count, after == AfterNorm::rotate, Types::saturate, From, To, W>,
-           {blocks_of_rows(row_tiles[tile], x.rows() * heads), row_tiles[tile].threads}, stream, arguments);
   });
 }
 
@@ -114,21 +71,27 @@ void rms_norm(DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
         detail::NarrowSets{.columns_have_parameters = false, .across = x.columns() / scale.columns()}, eps,
         out, stream);
   } else {
-    detail::rms_norm<Types, detail::AfterNorm::store>("rms_norm", x, scale, eps, {}, {}, out, stream);
+    using To = typename Types::result;
+    constexpr int count = values_at_once<From, To>, of_scale = min_of(count, widest_vector<W>);
+    if (x.elements() == 0) return;
+    const std::int64_t width = scale.columns(), heads = x.columns() / width;
+    const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
+                         (heads == 1 || width % count == 0) && rows_are_aligned<of_scale>(scale);
+    const detail::RmsNormArguments<From, To, W> arguments{pointer_to(x),
+                                                          pointer_to(out),
+                                                          pointer_to(scale),
+                                                          aligned,
+                                                          x.row_stride(),
+                                                          out.row_stride(),
+                                                          x.rows(),
+                                                          width,
+                                                          heads,
+                                                          eps};
+    visit_row_tile(width, count, [&](auto tile) {
+      launch("rms_norm", detail::rms_norm_kernel<tile, count, Types::saturate, From, To, W>,
+             {blocks_of_rows(row_tiles[tile], x.rows() * heads), row_tiles[tile].threads}, stream, arguments);
+    });
   }
-}
-
-/// The same of heads of `scale.columns()` values, an even number, which are then turned as rotary() does.
-/// What is between the two steps stays in f32. cos and sin: [tokens, width], for rows of as many tokens again
-/// and again. For kernels of one's own: models call the two ops, because the op table rounds a norm's result
-/// to Activation and the watch hook reports it, and this has neither. What it would save them is a write and
-/// a read of q and k, some 25 KB of a FLUX block's token, next to 230 MFLOP.
-template <class Types, class From, class W>
-void rms_norm_rotary(DeviceView<const From> x, DeviceView<const W> scale, f32 eps, DeviceView<const f32> cos,
-                     DeviceView<const f32> sin, DeviceView<typename Types::result> out,
-                     Stream stream = current_stream()) {
-  static_assert(!is_narrow<Types>, "rms_norm_rotary keeps f32 between its steps.");
-  detail::rms_norm<Types, detail::AfterNorm::rotate>("rms_norm_rotary", x, scale, eps, cos, sin, out, stream);
 }
 
 }  // namespace precast::gpu
