@@ -247,12 +247,12 @@ TEST_CASE("the end of a training step runs in the context that it is given", "[c
                                                    .square = square.view(),
                                                    .stored = stored.view()}};
     simt::wait_for_device();  // of these, which lie in the current context: no function may come back to it
-    train::clear(context..., mean.view());
-    train::clear(context..., square.view());
-    const GradientSums sums = train::unscale<f32>(context..., gradients, scaler);
-    train::scale_gradients<f32>(context..., gradients, 0.3f);
-    train::round_in_place<bf16>(context..., gradient.view());
-    train::adamw_step<f32, bf16>(context..., all, AdamWOptions{}, 1);
+    train::clear(mean.view(), context...);
+    train::clear(square.view(), context...);
+    const GradientSums sums = train::unscale<f32>(gradients, scaler, context...);
+    train::scale_gradients<f32>(gradients, 0.3f, context...);
+    train::round_in_place<bf16>(gradient.view(), context...);
+    train::adamw_step<f32, bf16>(all, AdamWOptions{}, 1, context...);
     simt::wait_for_device();
     return std::pair(to_host(stored), sums.squares);
   };
