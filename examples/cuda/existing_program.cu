@@ -130,10 +130,10 @@ void attend(const Value* q, const Value* k, const Value* v, Value* out, Stream s
   const gpu::Context context{stream};
   // One width of heads and never a bias: one kernel is compiled, where P alone would have them all.
   attention_into<P, HeadWidths<width>, WithoutBias>(
-      context, heads_at<DeviceSpace>(q, {batch, queries, heads, width}),
+      heads_at<DeviceSpace>(q, {batch, queries, heads, width}),
       heads_at<DeviceSpace>(k, {batch, keys, kv_heads, width}),
       heads_at<DeviceSpace>(v, {batch, keys, kv_heads, width}), {},
-      heads_at<DeviceSpace>(out, {batch, queries, heads, width}));
+      heads_at<DeviceSpace>(out, {batch, queries, heads, width}), context);
 }
 
 // Whether it is right.

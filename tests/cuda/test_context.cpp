@@ -18,6 +18,7 @@
 #include <precast/ops/linear.hpp>
 #include <precast/ops/matmul.hpp>
 #include <precast/ops/norm_gradient.hpp>
+#include <precast/ops/rotary_table.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/ops/timestep_embedding.hpp>
@@ -51,7 +52,7 @@ class Counting : public gpu::MemoryResource {
 };
 
 /// `op(context)` on a stream of its own gives the bits of `op()`, takes all of its memory from the context,
-/// on its stream, and gives it back there.
+/// on its stream, and gives it back there. So does `op()` where the context is the current one.
 template <class Op>
 void check_in_context(Op&& op, int least_blocks) {
   const auto expected = to_host(op());
@@ -64,6 +65,10 @@ void check_in_context(Op&& op, int least_blocks) {
     CHECK(same_bits(with_context(context, [&] { return to_host(result); }), expected));
   }
   CHECK(memory.blocks == 0);
+  {
+    const auto result = with_context(context, [&] { return op(); });
+    CHECK(memory.blocks == 1);
+  }
   CHECK(memory.only_on(context.stream));
   CHECK_NOTHROW(simt::wait_for_device());
 }
@@ -102,15 +107,24 @@ TEMPLATE_TEST_CASE("attention runs in the context that it is given", "[context]"
   const auto q = there(random_tensor<bf16>({1, 5, 16}, 1)), k = there(random_tensor<bf16>({1, 7, 16}, 2)),
              v = there(random_tensor<bf16>({1, 7, 16}, 3));
   check_in_context(
-      [&](const auto&... context) { return attention<TestType>(context..., q, k, v, {.heads = 2}); },
+      [&](const auto&... context) { return attention<TestType>(q, k, v, {.heads = 2}, context...); },
       TestType::flash ? 1 : 2);
 }
 
 TEST_CASE("products run in the context that they are given", "[context]") {
   const auto a = there(random_tensor<bf16>({3, 16}, 1)), b = there(random_tensor<bf16>({16, 8}, 2)),
              turned = there(random_tensor<bf16>({8, 16}, 3));
-  check_in_context([&](const auto&... context) { return matmul<Bf16>(context..., a, b); }, 2);
-  check_in_context([&](const auto&... context) { return matmul_transposed<Bf16>(context..., a, turned); }, 1);
+  check_in_context([&](const auto&... context) { return matmul<Bf16>(a, b, context...); }, 2);
+  check_in_context([&](const auto&... context) { return matmul_transposed<Bf16>(a, turned, context...); }, 1);
+}
+
+TEST_CASE("tables of rotary angles are made in the context that they are given", "[context]") {
+  const std::vector<std::int64_t> axes{4, 2};
+  const std::vector<f32> ids{0, 0, 1, 2, 3, 1};
+  check_in_context([&](const auto&... context) { return rotary_table(axes, 1e4, ids, context...).sin; }, 2);
+  const auto frequencies = rotary_frequencies(6, 1e4);
+  check_in_context(
+      [&](const auto&... context) { return rotary_table_of_halves(frequencies, ids, 1, context...).sin; }, 2);
 }
 
 TEST_CASE("ops in a context wait there for tensors that were uploaded on another stream", "[context]") {
@@ -123,23 +137,23 @@ TEST_CASE("ops in a context wait there for tensors that were uploaded on another
     CHECK_NOTHROW(op(context, inputs..., to));
     simt::wait_for_device();  // before the inputs end
   };
-  check([](const auto& c, const auto& x, View<f32> to) { combine_into(c, x, {.divisor = 2}, to); }, fresh());
-  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { combine_into(c, x, y, {}, to); },
+  check([](const auto& c, const auto& x, View<f32> to) { combine_into(x, {.divisor = 2}, to, c); }, fresh());
+  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { combine_into(x, y, {}, to, c); },
         fresh(), fresh());
-  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { guide_into(c, x, y, 2, to); },
+  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { guide_into(x, y, 2, to, c); },
         fresh(), fresh());
   check([](const auto& c, const auto& x, const auto& y,
-           View<f32> to) { rescale_guidance_into(c, x, y, 0.5f, to); },
+           View<f32> to) { rescale_guidance_into(x, y, 0.5f, to, c); },
         fresh(), fresh());
-  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { euler_step_into(c, x, y, 2, to); },
+  check([](const auto& c, const auto& x, const auto& y, View<f32> to) { euler_step_into(x, y, 2, to, c); },
         fresh(), fresh());
   check(
       [](const auto& c, const auto& x, const auto& y, const auto& z, const auto& mask, View<f32> to) {
-        repaint_into(c, x, y, z, mask, {0.5f, 0.25f}, to);
+        repaint_into(x, y, z, mask, {0.5f, 0.25f}, to, c);
       },
       fresh(), fresh(), fresh(), fresh());
   check(
-      [](const auto& c, const auto& times, View<f32> to) { timestep_embedding_into<F32>(c, times, {}, to); },
+      [](const auto& c, const auto& times, View<f32> to) { timestep_embedding_into<F32>(times, {}, to, c); },
       there(random_tensor<f32>({3}, 1)));
 }
 
@@ -156,15 +170,15 @@ TEST_CASE("gradients in a context wait there for what they are added to", "[cont
     CHECK_NOTHROW(simt::wait_for_device());
   };
   const GradientOptions added{.accumulate = true};
-  check([&](const auto& c, auto& out) { embedding_gradient_into<Bf16>(c, dy, ids, added, out); },
+  check([&](const auto& c, auto& out) { embedding_gradient_into<Bf16>(dy, ids, added, out, c); },
         zeros({3, 8}));
-  check([&](const auto& c, auto& out) { linear_weight_gradient_into<Bf16>(c, dy, x, added, out); },
+  check([&](const auto& c, auto& out) { linear_weight_gradient_into<Bf16>(dy, x, added, out, c); },
         zeros({8, 8}));
-  check([&](const auto& c, auto& out) { bias_gradient_into<Bf16>(c, dy, added, out); }, zeros({8}));
+  check([&](const auto& c, auto& out) { bias_gradient_into<Bf16>(dy, added, out, c); }, zeros({8}));
   check(
       [&](const auto& c, auto& dweight, auto& dbias) {
         Tensor<bf16> dx = with_context(c, [&] { return Tensor<bf16>(x.shape()); });
-        layer_norm_gradient_into<Bf16>(c, dy, x, weight, {.accumulate = true}, dx, dweight, dbias);
+        layer_norm_gradient_into<Bf16>(dy, x, weight, {.accumulate = true}, dx, dweight, dbias, c);
       },
       zeros({8}), zeros({8}));
 }
@@ -174,13 +188,13 @@ TEST_CASE("what options and borrowed weights keep is waited for where it is read
   const auto image = there(random_tensor<bf16>({1, 4, 5, 8}, 3));
   simt::wait_for_device();
   const auto bias = there(random_tensor<f32>({2, 5, 7}, 4));
-  CHECK_NOTHROW(attention<Bf16>(Context{simt::make_stream()}, q, k, k, {.heads = 2, .bias = bias}));
+  CHECK_NOTHROW(attention<Bf16>(q, k, k, {.heads = 2, .bias = bias}, Context{simt::make_stream()}));
   const auto weight = there(random_tensor<bf16>({6, 16}, 5));
   const auto borrowed = LinearWeight<Bf16>::borrowed(weight);
-  const auto product = linear<Bf16>(Context{simt::make_stream()}, q, borrowed);
+  const auto product = linear<Bf16>(q, borrowed, {}, Context{simt::make_stream()});
   const auto kernel = there(random_tensor<bf16>({4, 3, 3, 8}, 6));
   const auto of_conv = ConvWeight<Bf16>::borrowed(kernel);
-  CHECK_NOTHROW(conv2d<Bf16>(Context{simt::make_stream()}, image, of_conv));
+  CHECK_NOTHROW(conv2d<Bf16>(image, of_conv, {}, Context{simt::make_stream()}));
   CHECK_NOTHROW(simt::wait_for_device());  // before the inputs end
   CHECK(same_bits(to_host(product), to_host(linear<Bf16>(q, borrowed))));
 }
@@ -189,12 +203,12 @@ TEST_CASE("an op on a stream that is not ordered behind its input is found", "[c
   const Context first{simt::make_stream()}, second{simt::make_stream()};
   const auto a = there(random_tensor<bf16>({3, 16}, 1)), b = there(random_tensor<bf16>({8, 16}, 2));
   const auto next = there(random_tensor<bf16>({4, 8}, 3));
-  const auto product = matmul_transposed<Bf16>(first, a, b);
-  CHECK_THROWS_AS(matmul_transposed<Bf16>(second, product, next), simt::Unordered);
+  const auto product = matmul_transposed<Bf16>(a, b, first);
+  CHECK_THROWS_AS(matmul_transposed<Bf16>(product, next, second), simt::Unordered);
   gpu::Event done;
   done.record(first.stream);
   done.order_before(second.stream);
-  CHECK_NOTHROW(matmul_transposed<Bf16>(second, product, next));
+  CHECK_NOTHROW(matmul_transposed<Bf16>(product, next, second));
   CHECK_NOTHROW(simt::wait_for_device());  // before the inputs end
 }
 
@@ -211,11 +225,11 @@ TEST_CASE("memory that a program's allocator does not give as it should is an er
   const auto x = sent(random_tensor<f32>({3, 16}, 1));
   const std::int64_t before = gpu::memory_use().in_use;
   Careless none(nullptr), between(memory + 128);
-  CHECK_THROWS_AS(softmax<F32>(Context{{}, &none}, x), OutOfMemory);
+  CHECK_THROWS_AS(softmax<F32>(x, Context{{}, &none}), OutOfMemory);
   CHECK(none.back == nullptr);
-  CHECK_THROWS_WITH(softmax<F32>(Context{{}, &between}, x), Catch::Contains("multiple of 256"));
+  CHECK_THROWS_WITH(softmax<F32>(x, Context{{}, &between}), Catch::Contains("multiple of 256"));
   CHECK(between.back == between.given);
-  CHECK_THROWS_WITH(softmax<F32>(Context{{}, nullptr}, x), Catch::Contains("without a MemoryResource"));
+  CHECK_THROWS_WITH(softmax<F32>(x, Context{{}, nullptr}), Catch::Contains("without a MemoryResource"));
   CHECK(gpu::memory_use().in_use == before);
 }
 
@@ -233,12 +247,12 @@ TEST_CASE("the end of a training step runs in the context that it is given", "[c
                                                    .square = square.view(),
                                                    .stored = stored.view()}};
     simt::wait_for_device();  // of these, which lie in the current context: no function may come back to it
-    train::clear(context..., mean.view());
-    train::clear(context..., square.view());
-    const GradientSums sums = train::unscale<f32>(context..., gradients, scaler);
-    train::scale_gradients<f32>(context..., gradients, 0.3f);
-    train::round_in_place<bf16>(context..., gradient.view());
-    train::adamw_step<f32, bf16>(context..., all, AdamWOptions{}, 1);
+    train::clear(mean.view(), context...);
+    train::clear(square.view(), context...);
+    const GradientSums sums = train::unscale<f32>(gradients, scaler, context...);
+    train::scale_gradients<f32>(gradients, 0.3f, context...);
+    train::round_in_place<bf16>(gradient.view(), context...);
+    train::adamw_step<f32, bf16>(all, AdamWOptions{}, 1, context...);
     simt::wait_for_device();
     return std::pair(to_host(stored), sums.squares);
   };

@@ -118,7 +118,7 @@ TEMPLATE_LIST_TEST_CASE("linear of a borrowed weight, and its three gradients", 
     }
     CHECK(outside(forward(), expected.values, expected.bound()) == "");
     Tensor<A> in_context(Shape{c.rows, c.out});
-    linear_into<TestType>(Context{}, sent(x), sent(w), sent(b), in_context.view());
+    linear_into<TestType>(sent(x), sent(w), sent(b), in_context.view(), Context{});
     CHECK(same_bits(in_context, forward()));
     const auto dx = [&] {
       Tensor<A> out(Shape{c.rows, c.in});

@@ -60,11 +60,11 @@ TEST_CASE("a function that a file names is the one that is known as the program 
   const Context& context = current_context();
   const auto silu = wide(activate<P>(x, ActivationFunction::silu));
   CHECK(wide(activate<P, elementwise::Silu>(x)) == silu);
-  CHECK(wide(activate<P, elementwise::Silu>(context, x)) == silu);
+  CHECK(wide(activate<P, elementwise::Silu>(x, context)) == silu);
   CHECK(wide(activate<P, elementwise::GeluTanh>(x)) == wide(activate<P>(x, ActivationFunction::gelu_tanh)));
   const auto gated = wide(gated_product<P>(x, y, ActivationFunction::silu));
   CHECK(wide(gated_product<P, elementwise::Silu>(x, y)) == gated);
-  CHECK(wide(gated_product<P, elementwise::Silu>(context, x, y)) == gated);
+  CHECK(wide(gated_product<P, elementwise::Silu>(x, y, context)) == gated);
   CHECK(gated != silu);
 }
 

@@ -1,6 +1,7 @@
 // Programs name a Context on both backends: on the host there is nothing to choose in it.
 #include <atomic>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -14,6 +15,17 @@
 
 using namespace precast;
 using namespace precast::testing;
+
+namespace {
+
+/// Whether a call with such arguments compiles, as the op's constraints say: an error inside it would be one
+/// here.
+template <class... Arguments, class Op>
+constexpr bool takes(Op) {
+  return std::is_invocable_v<Op, Arguments...>;
+}
+
+}  // namespace
 
 TEMPLATE_TEST_CASE("host: every op takes a context, and writes into a view, and gives the same bits",
                    "[context]", F32, Bf16) {
@@ -42,9 +54,29 @@ TEMPLATE_TEST_CASE("host: every op takes a context, and writes into a view, and 
 TEST_CASE("host: ops take a context and give the same bits", "[context]") {
   const Context context = current_context();
   const auto a = random_tensor<f32>({1, 5, 16}, 1), b = random_tensor<f32>({16, 8}, 2);
-  CHECK(same_bits(attention<F32>(context, a, a, a, {.heads = 2}), attention<F32>(a, a, a, {.heads = 2})));
-  CHECK(same_bits(attention<F32>({}, a, a, a, {.heads = 2}), attention<F32>(a, a, a, {.heads = 2})));
-  CHECK(same_bits(matmul<F32>(context, a, b), matmul<F32>(a, b)));
+  CHECK(same_bits(attention<F32>(a, a, a, {.heads = 2}, context), attention<F32>(a, a, a, {.heads = 2})));
+  CHECK(same_bits(attention<F32>(a, a, a, {.heads = 2}, {}), attention<F32>(a, a, a, {.heads = 2})));
+  CHECK(same_bits(matmul<F32>(a, b, context), matmul<F32>(a, b)));
+}
+
+TEST_CASE("host: whether an op takes an argument is asked without an error inside it", "[context]") {
+  struct NoArray {};
+  using Array = const Tensor<f32>&;
+  using Result = Tensor<f32>&;
+  const auto into = [](auto&&... given) requires requires { softmax_into<F32>(given...); }
+  {};
+  STATIC_REQUIRE(takes<Array, Result>(into));
+  STATIC_REQUIRE(takes<Array, View<f32>, Context>(into));
+  STATIC_REQUIRE_FALSE(takes<Context, Array, Result>(into));  // a context is the last argument
+  STATIC_REQUIRE_FALSE(takes<Context, NoArray, int>(into));
+  STATIC_REQUIRE_FALSE(takes<Array, int>(into));
+  STATIC_REQUIRE_FALSE(takes<Array, Result, int>(into));
+  const auto to_new = [](auto&&... given) requires requires { add<F32>(given...); }
+  {};
+  STATIC_REQUIRE(takes<Array, View<const f32>>(to_new));
+  STATIC_REQUIRE(takes<Array, Array, Context>(to_new));
+  STATIC_REQUIRE_FALSE(takes<Context, Array, Array>(to_new));
+  STATIC_REQUIRE_FALSE(takes<Array, NoArray>(to_new));
 }
 
 TEST_CASE("host: ops of several threads at once give the same bits, and each its own errors", "[context]") {

@@ -54,7 +54,7 @@ void check_attention_choices() {
                     "attention: heads of 64 values were left out by HeadWidths<32, 128>: name 64 there too");
   CHECK_THROWS_AS((attention<P, HeadWidths<64>>(x, x, x, one)), ShapeError);
   CHECK_THROWS_AS((attention_into<P, HeadWidths<128>>(x, x, x, two, out.view())), ShapeError);
-  CHECK_THROWS_AS((attention<P, HeadWidths<128>>(Context{}, x, x, x, two)), ShapeError);
+  CHECK_THROWS_AS((attention<P, HeadWidths<128>>(x, x, x, two, Context{})), ShapeError);
   const Tensor<f32> bias = heads_of_width<f32>(9, 3);
   AttentionOptions biased = two;
   biased.bias = bias.view().reshaped({2, 9, 9});

@@ -1,5 +1,5 @@
 // Every op once: as a function that returns its result, and as one that writes into a view; with or without a
-// Context before the other arguments.
+// Context behind the other arguments.
 #pragma once
 
 #include <cstdint>
@@ -50,120 +50,120 @@ void for_every_op(Check&& check) {
   const ClampOptions clamped{.low = -0.5f, .high = 0.5f};
 
   check(
-      "attention", [&](const auto&... c) { return attention<P>(c..., x, y, y, {.heads = 2}); },
-      [&](auto&& out, const auto&... c) { attention_into<P>(c..., x, y, y, {.heads = 2}, out); });
+      "attention", [&](const auto&... c) { return attention<P>(x, y, y, {.heads = 2}, c...); },
+      [&](auto&& out, const auto&... c) { attention_into<P>(x, y, y, {.heads = 2}, out, c...); });
   check(
-      "linear", [&](const auto&... c) { return linear<P>(c..., x, linear_weight); },
-      [&](auto&& out, const auto&... c) { linear_into<P>(c..., x, linear_weight, out); });
+      "linear", [&](const auto&... c) { return linear<P>(x, linear_weight, {}, c...); },
+      [&](auto&& out, const auto&... c) { linear_into<P>(x, linear_weight, out, c...); });
   const auto of_result = sent(random_tensor<T>({2, 3, 6}, 14));
   const TransposedWeight<P> transposed_weight(linear_weight);
   check(
       "linear_input_gradient",
-      [&](const auto&... c) { return linear_input_gradient<P>(c..., of_result, transposed_weight); },
+      [&](const auto&... c) { return linear_input_gradient<P>(of_result, transposed_weight, c...); },
       [&](auto&& out, const auto&... c) {
-        linear_input_gradient_into<P>(c..., of_result, transposed_weight, out);
+        linear_input_gradient_into<P>(of_result, transposed_weight, out, c...);
       });
   check(
-      "conv2d", [&](const auto&... c) { return conv2d<P>(c..., image, conv_weight); },
-      [&](auto&& out, const auto&... c) { conv2d_into<P>(c..., image, conv_weight, {}, out); });
+      "conv2d", [&](const auto&... c) { return conv2d<P>(image, conv_weight, {}, c...); },
+      [&](auto&& out, const auto&... c) { conv2d_into<P>(image, conv_weight, {}, out, c...); });
   check(
-      "matmul", [&](const auto&... c) { return matmul<P>(c..., x, matrix); },
-      [&](auto&& out, const auto&... c) { matmul_into<P>(c..., x, matrix, out); });
+      "matmul", [&](const auto&... c) { return matmul<P>(x, matrix, c...); },
+      [&](auto&& out, const auto&... c) { matmul_into<P>(x, matrix, out, c...); });
   check(
-      "matmul_transposed", [&](const auto&... c) { return matmul_transposed<P>(c..., x, turned); },
-      [&](auto&& out, const auto&... c) { matmul_transposed_into<P>(c..., x, turned, out); });
+      "matmul_transposed", [&](const auto&... c) { return matmul_transposed<P>(x, turned, c...); },
+      [&](auto&& out, const auto&... c) { matmul_transposed_into<P>(x, turned, out, c...); });
   check(
-      "softmax", [&](const auto&... c) { return softmax<P>(c..., x); },
-      [&](auto&& out, const auto&... c) { softmax_into<P>(c..., x, out); });
+      "softmax", [&](const auto&... c) { return softmax<P>(x, c...); },
+      [&](auto&& out, const auto&... c) { softmax_into<P>(x, out, c...); });
   check(
-      "layer_norm without parameters", [&](const auto&... c) { return layer_norm<P>(c..., x, plain); },
-      [&](auto&& out, const auto&... c) { layer_norm_into<P>(c..., x, plain, out); });
+      "layer_norm without parameters", [&](const auto&... c) { return layer_norm<P>(x, plain, c...); },
+      [&](auto&& out, const auto&... c) { layer_norm_into<P>(x, plain, out, c...); });
   check(
-      "layer_norm", [&](const auto&... c) { return layer_norm<P>(c..., x, weight, bias, plain); },
-      [&](auto&& out, const auto&... c) { layer_norm_into<P>(c..., x, weight, bias, plain, out); });
+      "layer_norm", [&](const auto&... c) { return layer_norm<P>(x, weight, bias, plain, c...); },
+      [&](auto&& out, const auto&... c) { layer_norm_into<P>(x, weight, bias, plain, out, c...); });
   check(
       "layer_norm_modulate",
-      [&](const auto&... c) { return layer_norm_modulate<P>(c..., x, rows, rows, plain); },
-      [&](auto&& out, const auto&... c) { layer_norm_modulate_into<P>(c..., x, rows, rows, plain, out); });
+      [&](const auto&... c) { return layer_norm_modulate<P>(x, rows, rows, plain, c...); },
+      [&](auto&& out, const auto&... c) { layer_norm_modulate_into<P>(x, rows, rows, plain, out, c...); });
   check(
-      "rms_norm", [&](const auto&... c) { return rms_norm<P>(c..., x, weight, plain); },
-      [&](auto&& out, const auto&... c) { rms_norm_into<P>(c..., x, weight, plain, out); });
+      "rms_norm", [&](const auto&... c) { return rms_norm<P>(x, weight, plain, c...); },
+      [&](auto&& out, const auto&... c) { rms_norm_into<P>(x, weight, plain, out, c...); });
   check(
-      "rms_norm_heads", [&](const auto&... c) { return rms_norm_heads<P>(c..., x, weight, plain); },
-      [&](auto&& out, const auto&... c) { rms_norm_heads_into<P>(c..., x, weight, plain, out); });
+      "rms_norm_heads", [&](const auto&... c) { return rms_norm_heads<P>(x, weight, plain, c...); },
+      [&](auto&& out, const auto&... c) { rms_norm_heads_into<P>(x, weight, plain, out, c...); });
   check(
-      "group_norm", [&](const auto&... c) { return group_norm<P>(c..., image, weight, bias, grouped); },
-      [&](auto&& out, const auto&... c) { group_norm_into<P>(c..., image, weight, bias, grouped, out); });
+      "group_norm", [&](const auto&... c) { return group_norm<P>(image, weight, bias, grouped, c...); },
+      [&](auto&& out, const auto&... c) { group_norm_into<P>(image, weight, bias, grouped, out, c...); });
   check(
-      "group_moments", [&](const auto&... c) { return group_moments(c..., image, grouped); },
-      [&](auto&& out, const auto&... c) { group_moments_into(c..., image, grouped, out); });
+      "group_moments", [&](const auto&... c) { return group_moments(image, grouped, c...); },
+      [&](auto&& out, const auto&... c) { group_moments_into(image, grouped, out, c...); });
   const auto moments = group_moments(image, grouped);
   check(
       "group_norm_with",
-      [&](const auto&... c) { return group_norm_with<P>(c..., image, moments, weight, bias, grouped); },
+      [&](const auto&... c) { return group_norm_with<P>(image, moments, weight, bias, grouped, c...); },
       [&](auto&& out, const auto&... c) {
-        group_norm_with_into<P>(c..., image, moments, weight, bias, grouped, out);
+        group_norm_with_into<P>(image, moments, weight, bias, grouped, out, c...);
       });
   check(
-      "activate", [&](const auto&... c) { return activate<P>(c..., x, ActivationFunction::silu); },
-      [&](auto&& out, const auto&... c) { activate_into<P>(c..., x, ActivationFunction::silu, out); });
+      "activate", [&](const auto&... c) { return activate<P>(x, ActivationFunction::silu, c...); },
+      [&](auto&& out, const auto&... c) { activate_into<P>(x, ActivationFunction::silu, out, c...); });
   check(
-      "add", [&](const auto&... c) { return add<P>(c..., x, y); },
-      [&](auto&& out, const auto&... c) { add_into<P>(c..., x, y, out); });
+      "add", [&](const auto&... c) { return add<P>(x, y, c...); },
+      [&](auto&& out, const auto&... c) { add_into<P>(x, y, out, c...); });
   check(
-      "add_per_sample", [&](const auto&... c) { return add_per_sample<P>(c..., x, rows); },
-      [&](auto&& out, const auto&... c) { add_per_sample_into<P>(c..., x, rows, out); });
+      "add_per_sample", [&](const auto&... c) { return add_per_sample<P>(x, rows, c...); },
+      [&](auto&& out, const auto&... c) { add_per_sample_into<P>(x, rows, out, c...); });
   check(
-      "gated_add", [&](const auto&... c) { return gated_add<P>(c..., x, y, rows); },
-      [&](auto&& out, const auto&... c) { gated_add_into<P>(c..., x, y, rows, out); });
+      "gated_add", [&](const auto&... c) { return gated_add<P>(x, y, rows, c...); },
+      [&](auto&& out, const auto&... c) { gated_add_into<P>(x, y, rows, out, c...); });
   check(
       "gated_product",
-      [&](const auto&... c) { return gated_product<P>(c..., x, y, ActivationFunction::silu); },
+      [&](const auto&... c) { return gated_product<P>(x, y, ActivationFunction::silu, c...); },
       [&](auto&& out, const auto&... c) {
-        gated_product_into<P>(c..., x, y, ActivationFunction::silu, out);
+        gated_product_into<P>(x, y, ActivationFunction::silu, out, c...);
       });
   check(
-      "scale_shift", [&](const auto&... c) { return scale_shift<P>(c..., x, scaled); },
-      [&](auto&& out, const auto&... c) { scale_shift_into<P>(c..., x, scaled, out); });
+      "scale_shift", [&](const auto&... c) { return scale_shift<P>(x, scaled, c...); },
+      [&](auto&& out, const auto&... c) { scale_shift_into<P>(x, scaled, out, c...); });
   check(
-      "clamp", [&](const auto&... c) { return clamp<P>(c..., x, clamped); },
-      [&](auto&& out, const auto&... c) { clamp_into<P>(c..., x, clamped, out); });
+      "clamp", [&](const auto&... c) { return clamp<P>(x, clamped, c...); },
+      [&](auto&& out, const auto&... c) { clamp_into<P>(x, clamped, out, c...); });
   check(
-      "rotary", [&](const auto&... c) { return rotary<P>(c..., x, table); },
-      [&](auto&& out, const auto&... c) { rotary_into<P>(c..., x, table, out); });
+      "rotary", [&](const auto&... c) { return rotary<P>(x, table, c...); },
+      [&](auto&& out, const auto&... c) { rotary_into<P>(x, table, out, c...); });
   const RotaryTableOfHalves halves{sent(random_tensor<f32>({3, 4}, 11)),
                                    sent(random_tensor<f32>({3, 4}, 12))};
   check(
-      "rotary of halves", [&](const auto&... c) { return rotary<P>(c..., x, halves); },
-      [&](auto&& out, const auto&... c) { rotary_into<P>(c..., x, halves, out); });
+      "rotary of halves", [&](const auto&... c) { return rotary<P>(x, halves, c...); },
+      [&](auto&& out, const auto&... c) { rotary_into<P>(x, halves, out, c...); });
   const DropoutOptions dropped{.probability = 0.5f, .seed = 3};
   check(
-      "dropout", [&](const auto&... c) { return dropout<P>(c..., x, dropped); },
-      [&](auto&& out, const auto&... c) { dropout_into<P>(c..., x, dropped, out); });
+      "dropout", [&](const auto&... c) { return dropout<P>(x, dropped, c...); },
+      [&](auto&& out, const auto&... c) { dropout_into<P>(x, dropped, out, c...); });
   check(
-      "timestep_embedding", [&](const auto&... c) { return timestep_embedding<P>(c..., times, 6); },
-      [&](auto&& out, const auto&... c) { timestep_embedding_into<P>(c..., times, TimestepWaves{}, out); });
+      "timestep_embedding", [&](const auto&... c) { return timestep_embedding<P>(times, 6, {}, c...); },
+      [&](auto&& out, const auto&... c) { timestep_embedding_into<P>(times, TimestepWaves{}, out, c...); });
   check(
-      "embedding", [&](const auto&... c) { return embedding<P>(c..., turned, ids); },
-      [&](auto&& out, const auto&... c) { embedding_into<P>(c..., turned, ids, out); });
+      "embedding", [&](const auto&... c) { return embedding<P>(turned, ids, c...); },
+      [&](auto&& out, const auto&... c) { embedding_into<P>(turned, ids, out, c...); });
   check(
-      "upsample_nearest", [&](const auto&... c) { return upsample_nearest<P>(c..., image, 2); },
-      [&](auto&& out, const auto&... c) { upsample_nearest_into<P>(c..., image, 2, out); });
+      "upsample_nearest", [&](const auto&... c) { return upsample_nearest<P>(image, 2, c...); },
+      [&](auto&& out, const auto&... c) { upsample_nearest_into<P>(image, 2, out, c...); });
   check(
-      "sum", [&](const auto&... c) { return sum<P>(c..., x, Over::last_axis); },
-      [&](auto&& out, const auto&... c) { sum_into<P>(c..., x, Over::last_axis, out); });
+      "sum", [&](const auto&... c) { return sum<P>(x, Over::last_axis, c...); },
+      [&](auto&& out, const auto&... c) { sum_into<P>(x, Over::last_axis, out, c...); });
   check(
-      "mean", [&](const auto&... c) { return mean<P>(c..., x); },
-      [&](auto&& out, const auto&... c) { mean_into<P>(c..., x, Over::all, out); });
+      "mean", [&](const auto&... c) { return mean<P>(x, Over::all, c...); },
+      [&](auto&& out, const auto&... c) { mean_into<P>(x, Over::all, out, c...); });
   check(
-      "mean_squared_error", [&](const auto&... c) { return mean_squared_error<P>(c..., x, y); },
-      [&](auto&& out, const auto&... c) { mean_squared_error_into<P>(c..., x, y, out); });
+      "mean_squared_error", [&](const auto&... c) { return mean_squared_error<P>(x, y, c...); },
+      [&](auto&& out, const auto&... c) { mean_squared_error_into<P>(x, y, out, c...); });
   check(
-      "cross_entropy", [&](const auto&... c) { return cross_entropy<P>(c..., turned, classes); },
-      [&](auto&& out, const auto&... c) { cross_entropy_into<P>(c..., turned, classes, {}, out); });
+      "cross_entropy", [&](const auto&... c) { return cross_entropy<P>(turned, classes, {}, c...); },
+      [&](auto&& out, const auto&... c) { cross_entropy_into<P>(turned, classes, {}, out, c...); });
   check(
-      "cast", [&](const auto&... c) { return cast<f32>(c..., x); },
-      [&](auto&& out, const auto&... c) { cast_into<f32>(c..., x, out); });
+      "cast", [&](const auto&... c) { return cast<f32>(x, c...); },
+      [&](auto&& out, const auto&... c) { cast_into<f32>(x, out, c...); });
 }
 
 }  // namespace precast::testing

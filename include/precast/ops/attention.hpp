@@ -28,18 +28,22 @@ inline namespace PRECAST_BACKEND {
 /// On CPUs with AVX-512 BF16, bf16 operands that are subnormal count as zero.
 template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
 void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
-                    View<typename precisions<P, Attention>::result> out) {
+                    ResultOf<P, Attention> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto call = detail::attention_call<chosen_attention<Chosen...>>(q, k, v, options);
-  if (out.shape() != call.rows())
-    detail::shapes_do_not_fit("attention", call.rows(), out.shape(),
+  if (result.shape() != call.rows())
+    detail::shapes_do_not_fit("attention", call.rows(), result.shape(),
                               "are the result and what is given for it");
-  detail::require_heads_apart_from("attention", call, out);
-  call.template into<P>(out);
+  detail::require_heads_apart_from("attention", call, result);
+  call.template into<P>(result);
 }
 /// The same into heads by strides.
 template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
 void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
-                    HeadsView<typename precisions<P, Attention>::result> out) {
+                    HeadsView<typename precisions<P, Attention>::result> out,
+                    const Context& context = current_context()) {
+  const ContextScope scope(context);
   using Types = precisions<P, Attention>;
   const auto call = detail::attention_call<chosen_attention<Chosen...>>(q, k, v, options);
   const Shape result{call.problem.batch, call.problem.queries, call.problem.heads, call.problem.width_v};
@@ -57,23 +61,13 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
 
 /// The same into a new tensor [B, Sq, H * Dv].
 template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
-auto attention(const Q& q, const K& k, const V& v, const AttentionOptions& options) {
+auto attention(const Q& q, const K& k, const V& v, const AttentionOptions& options,
+               const Context& context = current_context()) {
+  const ContextScope scope(context);
   const auto call = detail::attention_call<chosen_attention<Chosen...>>(q, k, v, options);
   Tensor<typename precisions<P, Attention>::result> out(call.rows());
   call.template into<P>(out.view());
   return out;
-}
-
-/// All in a context.
-template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V,
-          class Out>
-void attention_into(const Context& context, const Q& q, const K& k, const V& v,
-                    const AttentionOptions& options, Out&& out) {
-  with_context(context, [&] { attention_into<P, Chosen...>(q, k, v, options, out); });
-}
-template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
-auto attention(const Context& context, const Q& q, const K& k, const V& v, const AttentionOptions& options) {
-  return with_context(context, [&] { return attention<P, Chosen...>(q, k, v, options); });
 }
 
 }  // namespace PRECAST_BACKEND

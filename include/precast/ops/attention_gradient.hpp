@@ -40,23 +40,27 @@ inline namespace PRECAST_BACKEND {
 /// attention does.
 template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
 void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
-                                  View<typename precisions<P, Attention>::result> out, View<f32> log_sums) {
+                                  ResultOf<P, Attention> out, PendingView<View<f32>> log_sums,
+                                  const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
+  const auto sums = log_sums.view();
   using Choice = chosen_attention<Chosen...>;
   const auto call = detail::attention_call<Choice>(q, k, v, options);
   const AttentionProblem& problem = call.problem;
-  detail::require_same_shape("attention", call.rows(), out.shape());
-  detail::require_log_sums("attention", problem, log_sums);
-  detail::require_heads_apart_from("attention", call, out);
-  detail::require_heads_apart_from("attention", call, log_sums);
-  detail::require_apart("attention", out, log_sums);
+  detail::require_same_shape("attention", call.rows(), result.shape());
+  detail::require_log_sums("attention", problem, sums);
+  detail::require_heads_apart_from("attention", call, result);
+  detail::require_heads_apart_from("attention", call, sums);
+  detail::require_apart("attention", result, sums);
   using Forward = precisions<P, Attention>;
   detail::run_op_into<Attention, Forward>(
-      "attention", out,
+      "attention", result,
       [&]<class Types>(Types, auto to) {
         // The watch hook runs it once more in f32, for the result alone.
         if constexpr (std::is_same_v<Types, Forward>)
           backend::attention_with_log_sums<Types, gradient_precisions<P, Attention>, P::flash, Choice>(
-              problem, call.q, call.k, call.v, split_heads(to, problem.heads), log_sums);
+              problem, call.q, call.k, call.v, split_heads(to, problem.heads), sums);
         else
           call.template run<P, Types>(split_heads(to, problem.heads));
       },
@@ -77,29 +81,34 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
 template <PolicyType P, AttentionOption... Chosen, ScalarArray DO, AttentionArray Q, AttentionArray K,
           AttentionArray V, ScalarArray O>
 void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v, const O& out,
-                             const View<const f32>& log_sums, const AttentionOptions& options,
-                             View<typename training<P>::gradient> dq, View<typename training<P>::gradient> dk,
-                             View<typename training<P>::gradient> dv) {
+                             PendingView<View<const f32>> log_sums, const AttentionOptions& options,
+                             GradientOf<P> dq, GradientOf<P> dk, GradientOf<P> dv,
+                             const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto q_gradient = dq.view(), k_gradient = dk.view(), v_gradient = dv.view();
+  const auto sums = log_sums.view();
   using Choice = chosen_attention<Chosen...>;
   const auto call = detail::attention_call<Choice>(q, k, v, options);
   const AttentionProblem& problem = call.problem;
   detail::require_same_shape("attention_gradient", call.rows(), dout.shape());
   detail::require_same_shape("attention_gradient", call.rows(), out.shape());
-  detail::require_log_sums("attention_gradient", problem, log_sums);
-  detail::require_same_shape(
-      "attention_gradient", Shape{problem.batch, problem.queries, problem.heads * problem.width}, dq.shape());
-  detail::require_same_shape(
-      "attention_gradient", Shape{problem.batch, problem.keys, problem.heads_kv * problem.width}, dk.shape());
+  detail::require_log_sums("attention_gradient", problem, sums);
+  detail::require_same_shape("attention_gradient",
+                             Shape{problem.batch, problem.queries, problem.heads * problem.width},
+                             q_gradient.shape());
+  detail::require_same_shape("attention_gradient",
+                             Shape{problem.batch, problem.keys, problem.heads_kv * problem.width},
+                             k_gradient.shape());
   detail::require_same_shape("attention_gradient",
                              Shape{problem.batch, problem.keys, problem.heads_kv * problem.width_v},
-                             dv.shape());
+                             v_gradient.shape());
   const auto require_apart = [&](auto gradient) {
     detail::require_heads_apart_from("attention_gradient", call, gradient);
-    detail::require_apart("attention_gradient", gradient, as_view(dout), as_view(out), log_sums);
+    detail::require_apart("attention_gradient", gradient, as_view(dout), as_view(out), sums);
   };
-  require_apart(dq);
-  require_apart(dk);
-  require_apart(dv);
+  require_apart(q_gradient);
+  require_apart(k_gradient);
+  require_apart(v_gradient);
   const auto heads = split_heads(as_view(dout), problem.heads);
   const auto result = split_heads(as_view(out), problem.heads);
   using Forward = typename precisions<P, Attention>::operand;
@@ -107,27 +116,10 @@ void attention_gradient_into(const DO& dout, const Q& q, const K& k, const V& v,
       "attention_gradient",
       [&]<class Types>(Types, auto to_q, auto to_k, auto to_v) {
         backend::attention_gradient<Types, Forward, Choice>(
-            problem, heads, call.q, call.k, call.v, result, log_sums, split_heads(to_q, problem.heads),
+            problem, heads, call.q, call.k, call.v, result, sums, split_heads(to_q, problem.heads),
             split_heads(to_k, problem.heads_kv), split_heads(to_v, problem.heads_kv));
       },
-      dq, dk, dv);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V,
-          class Out, class LogSums>
-void attention_with_log_sums_into(const Context& context, const Q& q, const K& k, const V& v,
-                                  const AttentionOptions& options, Out&& out, LogSums&& log_sums) {
-  with_context(context, [&] { attention_with_log_sums_into<P, Chosen...>(q, k, v, options, out, log_sums); });
-}
-template <PolicyType P, AttentionOption... Chosen, ScalarArray DO, AttentionArray Q, AttentionArray K,
-          AttentionArray V, ScalarArray O, ArrayOf<f32> L, class DQ, class DK, class DV>
-void attention_gradient_into(const Context& context, const DO& dout, const Q& q, const K& k, const V& v,
-                             const O& out, const L& log_sums, const AttentionOptions& options, DQ&& dq,
-                             DK&& dk, DV&& dv) {
-  with_context(context, [&] {
-    attention_gradient_into<P, Chosen...>(dout, q, k, v, out, log_sums, options, dq, dk, dv);
-  });
+      q_gradient, k_gradient, v_gradient);
 }
 
 }  // namespace PRECAST_BACKEND

@@ -16,32 +16,25 @@ inline namespace PRECAST_BACKEND {
 /// where To has none), or with `Saturates` the largest finite number. `out` has x's shape, and is x itself or
 /// apart from it. No policy decides this: To does. Throws ShapeError where the shapes differ.
 template <ScalarDtype To, bool Saturates = false, ScalarArray X>
-void cast_into(const X& x, View<To> out) {
+void cast_into(const X& x, View<To> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::require_same_shape("cast", x.shape(), out.shape());
   detail::require_apart_or_same("cast", out, as_view(x));
   if (!DryRun::active()) backend::convert_values<To, Saturates>(as_view(x), out);
 }
+template <ScalarDtype To, bool Saturates = false, ScalarArray X>
+void cast_into(const X& x, Tensor<To>& out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  cast_into<To, Saturates>(x, out.view());
+}
 
 /// The same into a new tensor.
 template <ScalarDtype To, bool Saturates = false, ScalarArray X>
-Tensor<To> cast(const X& x) {
+Tensor<To> cast(const X& x, const Context& context = current_context()) {
+  const ContextScope scope(context);
   Tensor<To> out(x.shape());
   cast_into<To, Saturates>(x, out.view());
   return out;
-}
-
-/// Both in a context.
-template <ScalarDtype To, bool Saturates = false, ScalarArray X>
-void cast_into(const Context& context, const X& x, View<To> out) {
-  with_context(context, [&] { cast_into<To, Saturates>(x, out); });
-}
-template <ScalarDtype To, bool Saturates = false, ScalarArray X>
-void cast_into(const Context& context, const X& x, Tensor<To>& out) {
-  with_context(context, [&] { cast_into<To, Saturates>(x, out.view()); });
-}
-template <ScalarDtype To, bool Saturates = false, ScalarArray X>
-Tensor<To> cast(const Context& context, const X& x) {
-  return with_context(context, [&] { return cast<To, Saturates>(x); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -223,20 +223,23 @@ inline namespace PRECAST_BACKEND {
 /// in f32, results rounded once. Throws ShapeError where shapes do not fit, or `out` overlaps x or a weight
 /// that is borrowed.
 template <PolicyType P, ScalarArray X>
-void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvOptions& options,
-                 View<typename precisions<P, Conv>::result> out) {
+void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvOptions& options, ResultOf<P, Conv> out,
+                 const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto in = as_view(x);
   const ConvSizes sizes = detail::conv_sizes(in.shape(), weight.kernel(), options);
-  detail::require_same_shape("conv2d", detail::conv_result(sizes, weight.out_channels()), out.shape());
-  detail::require_apart("conv2d", out, in);
-  detail::require_apart_from_weight("conv2d", out, weight.weight());
-  detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, out);
+  detail::require_same_shape("conv2d", detail::conv_result(sizes, weight.out_channels()), result.shape());
+  detail::require_apart("conv2d", result, in);
+  detail::require_apart_from_weight("conv2d", result, weight.weight());
+  detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, result);
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight<P>& weight,
-                                                    const ConvOptions& options = {}) {
+auto conv2d(const X& x, const ConvWeight<P>& weight, const ConvOptions& options = {},
+            const Context& context = current_context()) {
+  const ContextScope scope(context);
   const auto in = as_view(x);
   const ConvSizes sizes = detail::conv_sizes(in.shape(), weight.kernel(), options);
   Tensor<typename precisions<P, Conv>::result> out(detail::conv_result(sizes, weight.out_channels()));
@@ -245,27 +248,17 @@ Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const ConvWeight
 }
 /// A weight that is not packed does not compile, with a sentence: nor does one with its bias beside it.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const W&, const ConvOptions& = {}) {
+Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const W&, const ConvOptions& = {},
+                                                    const Context& = current_context()) {
   static_assert(!ScalarArray<W>,
                 "Precast: conv2d takes its weight as a ConvWeight<P>, which packs a tensor or view once: "
                 "ConvWeight<P>(weight, bias), or ConvWeight<P>::borrowed(weight, bias) of a device's.");
   return Tensor<typename precisions<P, Conv>::result>(x.shape());
 }
 template <PolicyType P, ScalarArray X, ScalarArray W, class Bias>
-auto conv2d(const X& x, const W& weight, const Bias&, const ConvOptions& options = {}) {
+auto conv2d(const X& x, const W& weight, const Bias&, const ConvOptions& options = {},
+            const Context& = current_context()) {
   return conv2d<P>(x, weight, options);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, class Out>
-void conv2d_into(const Context& context, const X& x, const ConvWeight<P>& weight, const ConvOptions& options,
-                 Out&& out) {
-  with_context(context, [&] { conv2d_into<P>(x, weight, options, out); });
-}
-template <PolicyType P, ScalarArray X>
-auto conv2d(const Context& context, const X& x, const ConvWeight<P>& weight,
-            const ConvOptions& options = {}) {
-  return with_context(context, [&] { return conv2d<P>(x, weight, options); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -32,14 +32,9 @@ inline namespace PRECAST_BACKEND {
 /// many columns in both; their shapes may differ otherwise. `out` is x itself or apart from it. Throws
 /// ShapeError where rows or columns differ.
 template <PolicyType P, ScalarArray X>
-void copy_into(const X& x, View<typename precisions<P, Pointwise>::result> out) {
-  detail::copy_view_into<precisions<P, Pointwise>>(as_view(x), out);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto copy_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return copy_into<P>(arguments...); });
+void copy_into(const X& x, ResultOf<P, Pointwise> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::copy_view_into<precisions<P, Pointwise>>(as_view(x), out.view());
 }
 
 }  // namespace PRECAST_BACKEND

@@ -26,35 +26,26 @@ inline namespace PRECAST_BACKEND {
 /// -> [...]; `out` is x itself or apart from it. Throws ShapeError where shapes differ, and InputError for a
 /// probability outside of [0, 1).
 template <PolicyType P, ScalarArray X>
-void dropout_into(const X& x, const DropoutOptions& options,
-                  View<typename precisions<P, Pointwise>::result> out) {
-  detail::require_same_shape("dropout", x.shape(), out.shape());
+void dropout_into(const X& x, const DropoutOptions& options, ResultOf<P, Pointwise> out,
+                  const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
+  detail::require_same_shape("dropout", x.shape(), result.shape());
   if (!(options.probability >= 0 && options.probability < 1))
     throw InputError("dropout: a probability of " + std::to_string(options.probability) +
                      " is not at least 0 and below 1");
-  const bool in_place = detail::require_apart_or_same("dropout", out, as_view(x));
+  const bool in_place = detail::require_apart_or_same("dropout", result, as_view(x));
   detail::run_op_in_place<Pointwise, precisions<P, Pointwise>>(
-      in_place, "dropout", out, [&]<class Types>(Types, auto to) {
+      in_place, "dropout", result, [&]<class Types>(Types, auto to) {
         backend::dropout<Types>(as_view(x), options.probability, options.seed, options.offset, to);
       });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto dropout(const X& x, const DropoutOptions& options) {
-  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
-  dropout_into<P>(x, options, out.view());
-  return out;
-}
-
-/// Both in a context, which stands before their other arguments.
-template <PolicyType P, ScalarArray X, class Out>
-void dropout_into(const Context& context, const X& x, const DropoutOptions& options, Out&& out) {
-  with_context(context, [&] { dropout_into<P>(x, options, out); });
-}
-template <PolicyType P, ScalarArray X>
-auto dropout(const Context& context, const X& x, const DropoutOptions& options) {
-  return with_context(context, [&] { return dropout<P>(x, options); });
+auto dropout(const X& x, const DropoutOptions& options, const Context& context = current_context()) {
+  return detail::into_new<P, Pointwise>(x.shape(), context,
+                                        [&](auto out) { dropout_into<P>(x, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

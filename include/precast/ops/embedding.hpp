@@ -44,9 +44,11 @@ inline namespace PRECAST_BACKEND {
 /// whatever the backend. Throws ShapeError where the table is no matrix, and InputError for an id outside of
 /// [0, V).
 template <PolicyType P, StoredArray T, HostIndices Ids>
-void embedding_into(const T& table, const Ids& ids, View<typename precisions<P, Pointwise>::result> out) {
+void embedding_into(const T& table, const Ids& ids, ResultOf<P, Pointwise> out,
+                    const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids,
-                                                           std::ssize(std::span(ids)), out);
+                                                           std::ssize(std::span(ids)), out.view());
 }
 
 /// The same of ids that lie where this backend's ops read: tokens that a kernel has chosen, or that a
@@ -54,35 +56,23 @@ void embedding_into(const T& table, const Ids& ids, View<typename precisions<P, 
 /// V) makes its row NaN. `out` must not overlap them. Throws ShapeError as the other, and InputError for ids
 /// that are nowhere.
 template <PolicyType P, StoredArray T, IndexInteger Number>
-void embedding_into(const T& table, Indices<Number> ids,
-                    View<typename precisions<P, Pointwise>::result> out) {
-  detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, ids.count, out);
+void embedding_into(const T& table, Indices<Number> ids, ResultOf<P, Pointwise> out,
+                    const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::embedding_of_view_into<precisions<P, Pointwise>>(as_stored_view(table), ids, ids.count, out.view());
 }
 
 /// Both into a new tensor.
 template <PolicyType P, StoredArray T, HostIndices Ids>
-auto embedding(const T& table, const Ids& ids) {
-  Tensor<typename precisions<P, Pointwise>::result> out(
-      Shape{std::ssize(std::span(ids)), table.shape().back()});
-  embedding_into<P>(table, ids, out.view());
-  return out;
+auto embedding(const T& table, const Ids& ids, const Context& context = current_context()) {
+  return detail::into_new<P, Pointwise>(Shape{std::ssize(std::span(ids)), table.shape().back()}, context,
+                                        [&](auto out) { embedding_into<P>(table, ids, out); });
 }
 
 template <PolicyType P, StoredArray T, IndexInteger Number>
-auto embedding(const T& table, Indices<Number> ids) {
-  Tensor<typename precisions<P, Pointwise>::result> out(Shape{ids.count, table.shape().back()});
-  embedding_into<P>(table, ids, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto embedding_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return embedding_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto embedding(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return embedding<P>(arguments...); });
+auto embedding(const T& table, Indices<Number> ids, const Context& context = current_context()) {
+  return detail::into_new<P, Pointwise>(Shape{ids.count, table.shape().back()}, context,
+                                        [&](auto out) { embedding_into<P>(table, ids, out); });
 }
 
 }  // namespace PRECAST_BACKEND

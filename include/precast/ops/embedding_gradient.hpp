@@ -51,28 +51,19 @@ inline namespace PRECAST_BACKEND {
 /// V).
 template <PolicyType P, ScalarArray DY, HostIndices Ids>
 void embedding_gradient_into(const DY& dy, const Ids& ids, const GradientOptions& options,
-                             View<typename training<P>::parameter_gradient> out) {
-  detail::embedding_gradient_of_view_into<P>(as_view(dy), ids, std::ssize(std::span(ids)), options, out);
+                             ParameterGradientOf<P> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::embedding_gradient_of_view_into<P>(as_view(dy), ids, std::ssize(std::span(ids)), options,
+                                             out.view());
 }
 
 /// The same of ids that lie where this backend's ops read. Nobody has looked at them before: a row of dy
 /// whose id is outside of [0, V) is left out, as it is where that is `embedding_without_gradient`.
 template <PolicyType P, ScalarArray DY, IndexInteger Number>
 void embedding_gradient_into(const DY& dy, Indices<Number> ids, const GradientOptions& options,
-                             View<typename training<P>::parameter_gradient> out) {
-  detail::embedding_gradient_of_view_into<P>(as_view(dy), ids, ids.count, options, out);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray DY, HostIndices Ids, class Out>
-void embedding_gradient_into(const Context& context, const DY& dy, const Ids& ids,
-                             const GradientOptions& options, Out&& out) {
-  with_context(context, [&] { embedding_gradient_into<P>(dy, ids, options, out); });
-}
-template <PolicyType P, ScalarArray DY, IndexInteger Number, class Out>
-void embedding_gradient_into(const Context& context, const DY& dy, Indices<Number> ids,
-                             const GradientOptions& options, Out&& out) {
-  with_context(context, [&] { embedding_gradient_into<P>(dy, ids, options, out); });
+                             ParameterGradientOf<P> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::embedding_gradient_of_view_into<P>(as_view(dy), ids, ids.count, options, out.view());
 }
 
 }  // namespace PRECAST_BACKEND

@@ -50,29 +50,18 @@ inline namespace PRECAST_BACKEND {
 /// apart from it, and apart from weight and bias. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void group_norm_into(const X& x, const W& weight, const B& bias, const GroupNormOptions& options,
-                     View<typename precisions<P, Norm>::result> out) {
+                     ResultOf<P, Norm> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::group_norm_of_view_into<precisions<P, Norm>>(as_view(x), as_view(weight), as_view(bias), options,
-                                                       out);
+                                                       out.view());
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
-auto group_norm(const X& x, const W& weight, const B& bias, const GroupNormOptions& options) {
-  Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  group_norm_into<P>(x, weight, bias, options, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B, class Out>
-void group_norm_into(const Context& context, const X& x, const W& weight, const B& bias,
-                     const GroupNormOptions& options, Out&& out) {
-  with_context(context, [&] { group_norm_into<P>(x, weight, bias, options, out); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
-auto group_norm(const Context& context, const X& x, const W& weight, const B& bias,
-                const GroupNormOptions& options) {
-  return with_context(context, [&] { return group_norm<P>(x, weight, bias, options); });
+auto group_norm(const X& x, const W& weight, const B& bias, const GroupNormOptions& options,
+                const Context& context = current_context()) {
+  return detail::into_new<P, Norm>(x.shape(), context,
+                                   [&](auto out) { group_norm_into<P>(x, weight, bias, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

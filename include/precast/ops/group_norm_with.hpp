@@ -62,18 +62,23 @@ inline namespace PRECAST_BACKEND {
 /// first two. The activation is the norm's alone. `out` must not overlap x. Throws ShapeError where shapes or
 /// groups do not fit, and where images have no values to take moments of.
 template <ScalarArray X>
-void group_moments_into(const X& x, const GroupNormOptions& options, View<f32> out) {
+void group_moments_into(const X& x, const GroupNormOptions& options, PendingView<View<f32>> out,
+                        const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const Shape moments = detail::shape_of_moments(x.shape(), options.groups);
-  detail::require_same_shape("group_moments", moments, out.shape());
-  detail::require_rows_apart("group_moments", out);
-  detail::require_apart("group_moments", out, as_view(x));
+  detail::require_same_shape("group_moments", moments, result.shape());
+  detail::require_rows_apart("group_moments", result);
+  detail::require_apart("group_moments", result, as_view(x));
   if (moments[0] > 0 && (!MemoryCounter::active() || !backend::Memory::on_host))
-    backend::group_moments(as_view(x), options.groups, static_cast<f32>(options.eps), out);
+    backend::group_moments(as_view(x), options.groups, static_cast<f32>(options.eps), result);
 }
 
 /// The same into a new tensor.
 template <ScalarArray X>
-Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
+Tensor<f32> group_moments(const X& x, const GroupNormOptions& options,
+                          const Context& context = current_context()) {
+  const ContextScope scope(context);
   Tensor<f32> moments(detail::shape_of_moments(x.shape(), options.groups));
   group_moments_into(x, options, moments.view());
   return moments;
@@ -84,38 +89,19 @@ Tensor<f32> group_moments(const X& x, const GroupNormOptions& options) {
 /// and apart from the others. `eps` is in the moments. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B>
 void group_norm_with_into(const X& x, const M& moments, const W& weight, const B& bias,
-                          const GroupNormOptions& options, View<typename precisions<P, Norm>::result> out) {
+                          const GroupNormOptions& options, ResultOf<P, Norm> out,
+                          const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::group_norm_with_of_view_into<precisions<P, Norm>>(as_view(x), as_view(moments), as_view(weight),
-                                                            as_view(bias), options, out);
+                                                            as_view(bias), options, out.view());
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B>
 auto group_norm_with(const X& x, const M& moments, const W& weight, const B& bias,
-                     const GroupNormOptions& options) {
-  Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  group_norm_with_into<P>(x, moments, weight, bias, options, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <ScalarArray X, class Out>
-void group_moments_into(const Context& context, const X& x, const GroupNormOptions& options, Out&& out) {
-  with_context(context, [&] { group_moments_into(x, options, out); });
-}
-template <ScalarArray X>
-auto group_moments(const Context& context, const X& x, const GroupNormOptions& options) {
-  return with_context(context, [&] { return group_moments(x, options); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B, class Out>
-void group_norm_with_into(const Context& context, const X& x, const M& moments, const W& weight,
-                          const B& bias, const GroupNormOptions& options, Out&& out) {
-  with_context(context, [&] { group_norm_with_into<P>(x, moments, weight, bias, options, out); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B>
-auto group_norm_with(const Context& context, const X& x, const M& moments, const W& weight, const B& bias,
-                     const GroupNormOptions& options) {
-  return with_context(context, [&] { return group_norm_with<P>(x, moments, weight, bias, options); });
+                     const GroupNormOptions& options, const Context& context = current_context()) {
+  return detail::into_new<P, Norm>(
+      x.shape(), context, [&](auto out) { group_norm_with_into<P>(x, moments, weight, bias, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

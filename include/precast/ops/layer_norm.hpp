@@ -42,35 +42,37 @@ inline namespace PRECAST_BACKEND {
 /// eps). x [..., C] -> [..., C] in Activation; `out` is x itself or apart from it. Statistics are in the op
 /// table's dtypes, f32 without Downcast<Norm>. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
-void layer_norm_into(const X& x, const NormOptions& options, View<typename precisions<P, Norm>::result> out) {
+void layer_norm_into(const X& x, const NormOptions& options, ResultOf<P, Norm> out,
+                     const Context& context = current_context()) {
+  const ContextScope scope(context);
   using Types = precisions<P, Norm>;
   detail::layer_norm_of_view_into<Types>("layer_norm", as_view(x), Affine<typename Types::result>{}, options,
-                                         out);
+                                         out.view());
 }
 
 /// Layer normalisation with a weight and a bias, both [C]; `out` is x itself or apart from it, and
 /// apart from both. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void layer_norm_into(const X& x, const W& weight, const B& bias, const NormOptions& options,
-                     View<typename precisions<P, Norm>::result> out) {
+                     ResultOf<P, Norm> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::require_one_per_column("layer_norm", x.shape(), weight.shape());
   detail::require_one_per_column("layer_norm", x.shape(), bias.shape());
   const Affine<value_type_of<W>> affine{as_view(weight), as_view(bias)};
-  detail::layer_norm_of_view_into<precisions<P, Norm>>("layer_norm", as_view(x), affine, options, out);
+  detail::layer_norm_of_view_into<precisions<P, Norm>>("layer_norm", as_view(x), affine, options, out.view());
 }
 
 /// Both into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto layer_norm(const X& x, const NormOptions& options = {}) {
-  Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  layer_norm_into<P>(x, options, out.view());
-  return out;
+auto layer_norm(const X& x, const NormOptions& options = {}, const Context& context = current_context()) {
+  return detail::into_new<P, Norm>(x.shape(), context,
+                                   [&](auto out) { layer_norm_into<P>(x, options, out); });
 }
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
-auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& options = {}) {
-  Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  layer_norm_into<P>(x, weight, bias, options, out.view());
-  return out;
+auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& options = {},
+                const Context& context = current_context()) {
+  return detail::into_new<P, Norm>(x.shape(), context,
+                                   [&](auto out) { layer_norm_into<P>(x, weight, bias, options, out); });
 }
 
 /// Layer normalisation without parameters, then x (1 + scale) + shift with a scale and a shift for each
@@ -79,51 +81,22 @@ auto layer_norm(const X& x, const W& weight, const B& bias, const NormOptions& o
 /// apart from both. Throws ShapeError where they do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray S>
 void layer_norm_modulate_into(const X& x, const M& scale, const S& shift, const NormOptions& options,
-                              View<typename precisions<P, Norm>::result> out) {
+                              ResultOf<P, Norm> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
   const std::int64_t rows_per_sample =
       detail::rows_per_sample("layer_norm_modulate", x.shape(), scale.shape());
   detail::rows_per_sample("layer_norm_modulate", x.shape(), shift.shape());
   const Affine<value_type_of<M>> affine{as_view(scale), as_view(shift), rows_per_sample, true};
   detail::layer_norm_of_view_into<precisions<P, Norm>>("layer_norm_modulate", as_view(x), affine, options,
-                                                       out);
+                                                       out.view());
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray S>
-auto layer_norm_modulate(const X& x, const M& scale, const S& shift, const NormOptions& options = {}) {
-  Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  layer_norm_modulate_into<P>(x, scale, shift, options, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, class Out>
-void layer_norm_into(const Context& context, const X& x, const NormOptions& options, Out&& out) {
-  with_context(context, [&] { layer_norm_into<P>(x, options, out); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B, class Out>
-void layer_norm_into(const Context& context, const X& x, const W& weight, const B& bias,
-                     const NormOptions& options, Out&& out) {
-  with_context(context, [&] { layer_norm_into<P>(x, weight, bias, options, out); });
-}
-template <PolicyType P, ScalarArray X>
-auto layer_norm(const Context& context, const X& x, const NormOptions& options = {}) {
-  return with_context(context, [&] { return layer_norm<P>(x, options); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
-auto layer_norm(const Context& context, const X& x, const W& weight, const B& bias,
-                const NormOptions& options = {}) {
-  return with_context(context, [&] { return layer_norm<P>(x, weight, bias, options); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray S, class Out>
-void layer_norm_modulate_into(const Context& context, const X& x, const M& scale, const S& shift,
-                              const NormOptions& options, Out&& out) {
-  with_context(context, [&] { layer_norm_modulate_into<P>(x, scale, shift, options, out); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray S>
-auto layer_norm_modulate(const Context& context, const X& x, const M& scale, const S& shift,
-                         const NormOptions& options = {}) {
-  return with_context(context, [&] { return layer_norm_modulate<P>(x, scale, shift, options); });
+auto layer_norm_modulate(const X& x, const M& scale, const S& shift, const NormOptions& options = {},
+                         const Context& context = current_context()) {
+  return detail::into_new<P, Norm>(
+      x.shape(), context, [&](auto out) { layer_norm_modulate_into<P>(x, scale, shift, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -159,50 +159,36 @@ inline namespace PRECAST_BACKEND {
 /// or a weight that is borrowed.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
-                 View<typename precisions<P, Matmul>::result> out) {
-  detail::linear_of_view_into<precisions<P, Matmul>>(as_view(x), weight, options, out);
+                 ResultOf<P, Matmul> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::linear_of_view_into<precisions<P, Matmul>>(as_view(x), weight, options, out.view());
 }
 template <PolicyType P, ScalarArray X>
-void linear_into(const X& x, const LinearWeight<P>& weight,
-                 View<typename precisions<P, Matmul>::result> out) {
-  linear_into<P>(x, weight, LinearOptions{}, out);
+void linear_into(const X& x, const LinearWeight<P>& weight, ResultOf<P, Matmul> out,
+                 const Context& context = current_context()) {
+  linear_into<P>(x, weight, LinearOptions{}, out, context);
 }
 
 /// linear_into, with a result of its own.
 template <PolicyType P, ScalarArray X>
-Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const LinearWeight<P>& weight,
-                                                      const LinearOptions& options = {}) {
-  Tensor<typename precisions<P, Matmul>::result> out(x.shape().with_back(weight.out_features()));
-  linear_into<P>(x, weight, options, out);
-  return out;
+auto linear(const X& x, const LinearWeight<P>& weight, const LinearOptions& options = {},
+            const Context& context = current_context()) {
+  return detail::into_new<P, Matmul>(x.shape().with_back(weight.out_features()), context,
+                                     [&](auto out) { linear_into<P>(x, weight, options, out); });
 }
 /// A weight that is not packed does not compile, with a sentence: nor does one with its bias beside it.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const W&, const LinearOptions& = {}) {
+Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const W&, const LinearOptions& = {},
+                                                      const Context& = current_context()) {
   static_assert(!ScalarArray<W>,
                 "Precast: linear takes its weight as a LinearWeight<P>, which packs a tensor or view once: "
                 "LinearWeight<P>(weight, bias), or LinearWeight<P>::borrowed(weight, bias) of a device's.");
   return Tensor<typename precisions<P, Matmul>::result>(x.shape());
 }
 template <PolicyType P, ScalarArray X, ScalarArray W, class Bias>
-auto linear(const X& x, const W& weight, const Bias&, const LinearOptions& options = {}) {
+auto linear(const X& x, const W& weight, const Bias&, const LinearOptions& options = {},
+            const Context& = current_context()) {
   return linear<P>(x, weight, options);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, class Out>
-void linear_into(const Context& context, const X& x, const LinearWeight<P>& weight,
-                 const LinearOptions& options, Out&& out) {
-  with_context(context, [&] { linear_into<P>(x, weight, options, out); });
-}
-template <PolicyType P, ScalarArray X, class Out>
-void linear_into(const Context& context, const X& x, const LinearWeight<P>& weight, Out&& out) {
-  with_context(context, [&] { linear_into<P>(x, weight, out); });
-}
-template <PolicyType P, ScalarArray X>
-auto linear(const Context& context, const X& x, const LinearWeight<P>& weight,
-            const LinearOptions& options = {}) {
-  return with_context(context, [&] { return linear<P>(x, weight, options); });
 }
 
 }  // namespace PRECAST_BACKEND

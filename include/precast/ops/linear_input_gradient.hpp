@@ -13,6 +13,7 @@
 #include <precast/ops/weight_and_bias.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/tensor.hpp>
 
@@ -63,17 +64,19 @@ class TransposedWeight {
 /// sums and results are rounded as linear's. Rows of `out` may lie apart; `out` must not overlap y. Throws
 /// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray Y>
-void linear_input_gradient_into(const Y& y, const TransposedWeight<P>& weight,
-                                View<typename precisions<P, Matmul>::result> out) {
+void linear_input_gradient_into(const Y& y, const TransposedWeight<P>& weight, ResultOf<P, Matmul> out,
+                                const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto in = as_view(y);
   if (in.columns() != weight.out_features())
     throw ShapeError("linear_input_gradient: " + to_string(in.shape()) + " does not have the " +
                      std::to_string(weight.out_features()) + " columns that the layer makes");
   detail::require_same_shape("linear_input_gradient", in.shape().with_back(weight.in_features()),
-                             out.shape());
-  detail::require_apart("linear_input_gradient", out, in);
+                             result.shape());
+  detail::require_apart("linear_input_gradient", result, in);
   detail::run_op_into<Matmul, precisions<P, Matmul>>(
-      "linear_input_gradient", out, [&]<class Types>(Types, auto to) {
+      "linear_input_gradient", result, [&]<class Types>(Types, auto to) {
         using Stored = typename TransposedWeight<P>::Types::storage;
         backend::matmul_transposed<with_storage<Types, Stored>>(in, weight.weight(), Epilogue{}, to);
       });
@@ -81,22 +84,10 @@ void linear_input_gradient_into(const Y& y, const TransposedWeight<P>& weight,
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray Y>
-Tensor<typename precisions<P, Matmul>::result> linear_input_gradient(const Y& y,
-                                                                     const TransposedWeight<P>& weight) {
-  Tensor<typename precisions<P, Matmul>::result> out(as_view(y).shape().with_back(weight.in_features()));
-  linear_input_gradient_into<P>(y, weight, out);
-  return out;
-}
-
-/// Both in a context, which stands before their other arguments.
-template <PolicyType P, ScalarArray Y, class Out>
-void linear_input_gradient_into(const Context& context, const Y& y, const TransposedWeight<P>& weight,
-                                Out&& out) {
-  with_context(context, [&] { linear_input_gradient_into<P>(y, weight, out); });
-}
-template <PolicyType P, ScalarArray Y>
-auto linear_input_gradient(const Context& context, const Y& y, const TransposedWeight<P>& weight) {
-  return with_context(context, [&] { return linear_input_gradient<P>(y, weight); });
+auto linear_input_gradient(const Y& y, const TransposedWeight<P>& weight,
+                           const Context& context = current_context()) {
+  return detail::into_new<P, Matmul>(y.shape().with_back(weight.in_features()), context,
+                                     [&](auto out) { linear_input_gradient_into<P>(y, weight, out); });
 }
 
 }  // namespace PRECAST_BACKEND

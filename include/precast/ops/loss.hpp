@@ -16,21 +16,23 @@ inline namespace PRECAST_BACKEND {
 /// Of none it is NaN. `out` overlaps neither. Throws ShapeError where the shapes differ or `out` has
 /// dimensions.
 template <PolicyType P, ScalarArray X, ScalarArray Y>
-void mean_squared_error_into(const X& x, const Y& y, View<typename precisions<P, Loss>::result> out) {
+void mean_squared_error_into(const X& x, const Y& y, ResultOf<P, Loss> out,
+                             const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   detail::require_same_shape("mean_squared_error", x.shape(), y.shape());
-  detail::require_same_shape("mean_squared_error", Shape{}, out.shape());
-  detail::require_apart("mean_squared_error", out, as_view(x), as_view(y));
-  detail::run_op_into<Loss, precisions<P, Loss>>("mean_squared_error", out, [&](auto types, auto to) {
+  detail::require_same_shape("mean_squared_error", Shape{}, result.shape());
+  detail::require_apart("mean_squared_error", result, as_view(x), as_view(y));
+  detail::run_op_into<Loss, precisions<P, Loss>>("mean_squared_error", result, [&](auto types, auto to) {
     backend::mean_squared_error<decltype(types)>(as_view(x), as_view(y), to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray Y>
-auto mean_squared_error(const X& x, const Y& y) {
-  Tensor<typename precisions<P, Loss>::result> out{Shape{}};
-  mean_squared_error_into<P>(x, y, out.view());
-  return out;
+auto mean_squared_error(const X& x, const Y& y, const Context& context = current_context()) {
+  return detail::into_new<P, Loss>(Shape{}, context,
+                                   [&](auto out) { mean_squared_error_into<P>(x, y, out); });
 }
 
 /// The mean over rows of -log softmax(logits)[target], as a tensor of no dimensions: logits [rows, classes],
@@ -41,43 +43,25 @@ auto mean_squared_error(const X& x, const Y& y) {
 /// among Indices, which nobody has looked at before, makes it NaN.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOptions& options,
-                        View<typename precisions<P, Loss>::result> out) {
+                        ResultOf<P, Loss> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto of_rows =
       detail::targets_of_rows("cross_entropy", logits.shape(), targets, options.ignore_index);
-  detail::require_same_shape("cross_entropy", Shape{}, out.shape());
-  detail::require_apart("cross_entropy", out, as_view(logits));
-  if constexpr (UncheckedIndices<T>) detail::require_apart("cross_entropy", out, targets);
-  detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", out, [&](auto types, auto to) {
+  detail::require_same_shape("cross_entropy", Shape{}, result.shape());
+  detail::require_apart("cross_entropy", result, as_view(logits));
+  if constexpr (UncheckedIndices<T>) detail::require_apart("cross_entropy", result, targets);
+  detail::run_op_into<Loss, precisions<P, Loss>>("cross_entropy", result, [&](auto types, auto to) {
     backend::cross_entropy<decltype(types)>(as_view(logits), of_rows.as_argument(), to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
-auto cross_entropy(const X& logits, const T& targets, const CrossEntropyOptions& options = {}) {
-  Tensor<typename precisions<P, Loss>::result> out{Shape{}};
-  cross_entropy_into<P>(logits, targets, options, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto mean_squared_error_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return mean_squared_error_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto mean_squared_error(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return mean_squared_error<P>(arguments...); });
-}
-template <PolicyType P, ScalarArray X, ClassNumbers T, class Out>
-void cross_entropy_into(const Context& context, const X& logits, const T& targets,
-                        const CrossEntropyOptions& options, Out&& out) {
-  with_context(context, [&] { cross_entropy_into<P>(logits, targets, options, out); });
-}
-template <PolicyType P, ScalarArray X, ClassNumbers T>
-auto cross_entropy(const Context& context, const X& logits, const T& targets,
-                   const CrossEntropyOptions& options = {}) {
-  return with_context(context, [&] { return cross_entropy<P>(logits, targets, options); });
+auto cross_entropy(const X& logits, const T& targets, const CrossEntropyOptions& options = {},
+                   const Context& context = current_context()) {
+  return detail::into_new<P, Loss>(Shape{}, context,
+                                   [&](auto out) { cross_entropy_into<P>(logits, targets, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -19,26 +19,21 @@ inline namespace PRECAST_BACKEND {
 /// makes its row NaN.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
-                                 const CrossEntropyOptions& options,
-                                 View<typename training<P>::gradient> out) {
+                                 const CrossEntropyOptions& options, GradientOf<P> out,
+                                 const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto of_rows =
       detail::targets_of_rows("cross_entropy_gradient", logits.shape(), targets, options.ignore_index);
-  detail::require_same_shape("cross_entropy_gradient", logits.shape(), out.shape());
-  const bool in_place = detail::require_apart_or_same("cross_entropy_gradient", out, as_view(logits));
-  if constexpr (UncheckedIndices<T>) detail::require_apart("cross_entropy_gradient", out, targets);
+  detail::require_same_shape("cross_entropy_gradient", logits.shape(), result.shape());
+  const bool in_place = detail::require_apart_or_same("cross_entropy_gradient", result, as_view(logits));
+  if constexpr (UncheckedIndices<T>) detail::require_apart("cross_entropy_gradient", result, targets);
   detail::run_gradients_in_place<Loss, gradient_precisions<P, Loss>>(
       in_place, "cross_entropy_gradient",
       [&]<class Types>(Types, auto to) {
         backend::cross_entropy_gradient<Types>(as_view(logits), of_rows.as_argument(), dloss, to);
       },
-      out);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, ClassNumbers T, class Out>
-void cross_entropy_gradient_into(const Context& context, f32 dloss, const X& logits, const T& targets,
-                                 const CrossEntropyOptions& options, Out&& out) {
-  with_context(context, [&] { cross_entropy_gradient_into<P>(dloss, logits, targets, options, out); });
+      result);
 }
 
 }  // namespace PRECAST_BACKEND

@@ -41,7 +41,10 @@ inline namespace PRECAST_BACKEND {
 /// takes several times as long as the product of a few rows: a weight is packed once, for linear(). Throws
 /// ShapeError where shapes do not fit, K is 0, or `out` overlaps one of them.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
+void matmul_transposed_into(const A& a, const B& b, ResultOf<P, Matmul> out,
+                            const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto left = as_view(a);
   const auto right = as_view(b);
   if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
@@ -51,64 +54,47 @@ void matmul_transposed_into(const A& a, const B& b, View<typename precisions<P, 
   const auto packed =
       backend::PackedWeight<Right>::template for_one_product<with_storage<precisions<P, Matmul>, Right>>(
           right);
-  detail::require_same_shape("matmul_transposed", left.shape().with_back(right.rows()), out.shape());
-  detail::require_apart("matmul_transposed", out, left, right);
-  detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", out, [&]<class Types>(Types, auto to) {
+  detail::require_same_shape("matmul_transposed", left.shape().with_back(right.rows()), result.shape());
+  detail::require_apart("matmul_transposed", result, left, right);
+  detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", result, [&]<class Types>(Types, auto to) {
     backend::matmul_transposed<with_storage<Types, Right>>(left, packed, Epilogue{}, to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-Tensor<typename precisions<P, Matmul>::result> matmul_transposed(const A& a, const B& b) {
-  Tensor<typename precisions<P, Matmul>::result> out(as_view(a).shape().with_back(as_view(b).rows()));
-  matmul_transposed_into<P>(a, b, out.view());
-  return out;
+auto matmul_transposed(const A& a, const B& b, const Context& context = current_context()) {
+  return detail::into_new<P, Matmul>(a.shape().with_back(b.shape()[0]), context,
+                                     [&](auto out) { matmul_transposed_into<P>(a, b, out); });
 }
 
 /// a b for a [..., M, K] and b [K, N]: [..., M, N], the bits of matmul_transposed with b transposed. The host
 /// reads b as it lies for up to 4 rows, and packs it for more without transposing it; a device transposes it
 /// first. Throws as matmul_transposed.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-void matmul_into(const A& a, const B& b, View<typename precisions<P, Matmul>::result> out) {
+void matmul_into(const A& a, const B& b, ResultOf<P, Matmul> out,
+                 const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto left = as_view(a);
   const auto right = as_view(b);
   // A matrix [K, 0] has no rows that could be counted.
   if (right.shape().rank() != 2 || left.columns() != right.shape()[0] || left.columns() == 0)
     detail::shapes_do_not_fit("matmul", left.shape(), right.shape(),
                               "are not [..., M, K] and [K, N] with a K of 1 or more");
-  detail::require_same_shape("matmul", left.shape().with_back(right.columns()), out.shape());
-  detail::require_apart("matmul", out, left, right);
+  detail::require_same_shape("matmul", left.shape().with_back(right.columns()), result.shape());
+  detail::require_apart("matmul", result, left, right);
   using Right = value_type_of<B>;
-  detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", out, [&]<class Types>(Types, auto to) {
+  detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", result, [&]<class Types>(Types, auto to) {
     backend::matmul<with_storage<Types, Right>>(left, right, to);
   });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-Tensor<typename precisions<P, Matmul>::result> matmul(const A& a, const B& b) {
-  Tensor<typename precisions<P, Matmul>::result> out(as_view(a).shape().with_back(as_view(b).columns()));
-  matmul_into<P>(a, b, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto matmul_transposed_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return matmul_transposed_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto matmul_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return matmul_into<P>(arguments...); });
-}
-template <PolicyType P, ScalarArray A, ScalarArray B>
-auto matmul_transposed(const Context& context, const A& a, const B& b) {
-  return with_context(context, [&] { return matmul_transposed<P>(a, b); });
-}
-template <PolicyType P, ScalarArray A, ScalarArray B>
-auto matmul(const Context& context, const A& a, const B& b) {
-  return with_context(context, [&] { return matmul<P>(a, b); });
+auto matmul(const A& a, const B& b, const Context& context = current_context()) {
+  return detail::into_new<P, Matmul>(a.shape().with_back(b.shape().back()), context,
+                                     [&](auto out) { matmul_into<P>(a, b, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -15,14 +15,17 @@ inline namespace PRECAST_BACKEND {
 /// The gradient of a: dc b^T for dc [..., M, N] and b [K, N]: [..., M, K]; `out` overlaps neither. Throws
 /// ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DC, ScalarArray B>
-void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<P>::gradient> out) {
+void matmul_left_gradient_into(const DC& dc, const B& b, GradientOf<P> out,
+                               const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto left = as_view(dc);
   const auto right = as_view(b);
   if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
     detail::shapes_do_not_fit("matmul_left_gradient", left.shape(), right.shape(),
                               "are not [..., M, N] and [K, N] with an N of 1 or more");
-  detail::require_same_shape("matmul_left_gradient", left.shape().with_back(right.rows()), out.shape());
-  detail::require_apart("matmul_left_gradient", out, left, right);
+  detail::require_same_shape("matmul_left_gradient", left.shape().with_back(right.rows()), result.shape());
+  detail::require_apart("matmul_left_gradient", result, left, right);
   using Stored = value_type_of<B>;
   const auto packed = backend::PackedWeight<Stored>::template for_one_product<
       with_storage<gradient_precisions<P, Matmul>, Stored>>(right);
@@ -31,36 +34,29 @@ void matmul_left_gradient_into(const DC& dc, const B& b, View<typename training<
       [&]<class Types>(Types, auto to) {
         backend::matmul_transposed<with_storage<Types, Stored>>(left, packed, Epilogue{}, to);
       },
-      out);
+      result);
 }
 
 /// The gradient of b: a^T dc, summed over all rows of a [..., M, K] and dc [..., M, N]: [K, N]. It is stored
 /// as gradients between ops are; `out` overlaps neither. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray A, ScalarArray DC>
-void matmul_right_gradient_into(const A& a, const DC& dc, View<typename training<P>::gradient> out) {
+void matmul_right_gradient_into(const A& a, const DC& dc, GradientOf<P> out,
+                                const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto left = as_view(a);
   const auto right = as_view(dc);
   detail::require_as_many_rows("matmul_right_gradient", left.shape(), right.shape());
-  detail::require_same_shape("matmul_right_gradient", Shape{left.columns(), right.columns()}, out.shape());
-  detail::require_apart("matmul_right_gradient", out, left, right);
-  if (out.elements() == 0) return;
+  detail::require_same_shape("matmul_right_gradient", Shape{left.columns(), right.columns()}, result.shape());
+  detail::require_apart("matmul_right_gradient", result, left, right);
+  if (result.elements() == 0) return;
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "matmul_right_gradient",
       [&]<class Types>(Types, auto to) {
         backend::multiply_over_rows<with_storage<Types, value_type_of<DC>>>(left, right, GradientOptions{},
                                                                             to);
       },
-      out);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto matmul_left_gradient_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return matmul_left_gradient_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto matmul_right_gradient_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return matmul_right_gradient_into<P>(arguments...); });
+      result);
 }
 
 }  // namespace PRECAST_BACKEND

@@ -21,11 +21,13 @@ inline namespace PRECAST_BACKEND {
 /// result. In the row of gradient_precisions<P, Norm>. `dx` overlaps neither. Throws ShapeError where shapes
 /// differ.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
-void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& options,
-                              View<typename training<P>::gradient> dx) {
+void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& options, GradientOf<P> dx,
+                              const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto x_gradient = dx.view();
   detail::require_same_shape("layer_norm_gradient", dy.shape(), x.shape());
-  detail::require_same_shape("layer_norm_gradient", x.shape(), dx.shape());
-  detail::require_apart("layer_norm_gradient", dx, as_view(dy), as_view(x));
+  detail::require_same_shape("layer_norm_gradient", x.shape(), x_gradient.shape());
+  detail::require_apart("layer_norm_gradient", x_gradient, as_view(dy), as_view(x));
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "layer_norm_gradient",
       [&]<class Types>(Types, auto to) {
@@ -33,7 +35,7 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& optio
                                             static_cast<f32>(options.eps), GradientOptions{}, to, View<f32>(),
                                             View<f32>());
       },
-      dx);
+      x_gradient);
 }
 
 /// The gradients of layer_norm with a weight and a bias [C]: of its input, and of both parameters, summed
@@ -41,19 +43,21 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& optio
 /// Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
 void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const NormGradientOptions& options,
-                              View<typename training<P>::gradient> dx,
-                              View<typename training<P>::parameter_gradient> dweight,
-                              View<typename training<P>::parameter_gradient> dbias) {
+                              GradientOf<P> dx, ParameterGradientOf<P> dweight, ParameterGradientOf<P> dbias,
+                              const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto x_gradient = dx.view();
+  const auto weight_gradient = dweight.view(), bias_gradient = dbias.view();
   detail::require_same_shape("layer_norm_gradient", dy.shape(), x.shape());
-  detail::require_same_shape("layer_norm_gradient", x.shape(), dx.shape());
-  for (const Shape& parameters : {weight.shape(), dweight.shape(), dbias.shape()})
+  detail::require_same_shape("layer_norm_gradient", x.shape(), x_gradient.shape());
+  for (const Shape& parameters : {weight.shape(), weight_gradient.shape(), bias_gradient.shape()})
     detail::require_one_per_column("layer_norm_gradient", x.shape(), parameters);
   const auto require_apart = [&](auto out) {
     detail::require_apart("layer_norm_gradient", out, as_view(dy), as_view(x), as_view(weight));
   };
-  require_apart(dx);
-  require_apart(dweight);
-  require_apart(dbias);
+  require_apart(x_gradient);
+  require_apart(weight_gradient);
+  require_apart(bias_gradient);
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "layer_norm_gradient",
       [&]<class Types>(Types, auto to, auto to_weight, auto to_bias) {
@@ -61,7 +65,7 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const N
                                             static_cast<f32>(options.eps),
                                             GradientOptions{options.accumulate}, to, to_weight, to_bias);
       },
-      dx, dweight, dbias);
+      x_gradient, weight_gradient, bias_gradient);
 }
 
 /// The gradients of rms_norm, or of rms_norm_heads: of its input x [..., C], and of its weight [D], where D
@@ -69,17 +73,20 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const N
 /// `dweight` [D] holds. Neither overlaps an input. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
 void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const NormGradientOptions& options,
-                            View<typename training<P>::gradient> dx,
-                            View<typename training<P>::parameter_gradient> dweight) {
+                            GradientOf<P> dx, ParameterGradientOf<P> dweight,
+                            const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto x_gradient = dx.view();
+  const auto weight_gradient = dweight.view();
   detail::require_same_shape("rms_norm_gradient", dy.shape(), x.shape());
-  detail::require_same_shape("rms_norm_gradient", x.shape(), dx.shape());
+  detail::require_same_shape("rms_norm_gradient", x.shape(), x_gradient.shape());
   if (x.shape().rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
       x.shape().back() % weight.elements() != 0)
     detail::shapes_do_not_fit("rms_norm_gradient", x.shape(), weight.shape(),
                               "are not [..., heads * D] and [D] with a D of 1 or more");
-  detail::require_same_shape("rms_norm_gradient", weight.shape(), dweight.shape());
-  detail::require_apart("rms_norm_gradient", dx, as_view(dy), as_view(x), as_view(weight));
-  detail::require_apart("rms_norm_gradient", dweight, as_view(dy), as_view(x), as_view(weight));
+  detail::require_same_shape("rms_norm_gradient", weight.shape(), weight_gradient.shape());
+  detail::require_apart("rms_norm_gradient", x_gradient, as_view(dy), as_view(x), as_view(weight));
+  detail::require_apart("rms_norm_gradient", weight_gradient, as_view(dy), as_view(x), as_view(weight));
   detail::run_gradients_into<Norm, gradient_precisions<P, Norm>>(
       "rms_norm_gradient",
       [&]<class Types>(Types, auto to, auto to_weight) {
@@ -87,24 +94,7 @@ void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const Nor
                                           static_cast<f32>(options.eps), GradientOptions{options.accumulate},
                                           to, to_weight);
       },
-      dx, dweight);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray DY, ScalarArray X, class DX>
-void layer_norm_gradient_into(const Context& context, const DY& dy, const X& x, const NormOptions& options,
-                              DX&& dx) {
-  with_context(context, [&] { layer_norm_gradient_into<P>(dy, x, options, dx); });
-}
-template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W, class DX, class DWeight, class DBias>
-void layer_norm_gradient_into(const Context& context, const DY& dy, const X& x, const W& weight,
-                              const NormGradientOptions& options, DX&& dx, DWeight&& dweight, DBias&& dbias) {
-  with_context(context, [&] { layer_norm_gradient_into<P>(dy, x, weight, options, dx, dweight, dbias); });
-}
-template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W, class DX, class DWeight>
-void rms_norm_gradient_into(const Context& context, const DY& dy, const X& x, const W& weight,
-                            const NormGradientOptions& options, DX&& dx, DWeight&& dweight) {
-  with_context(context, [&] { rms_norm_gradient_into<P>(dy, x, weight, options, dx, dweight); });
+      x_gradient, weight_gradient);
 }
 
 }  // namespace PRECAST_BACKEND

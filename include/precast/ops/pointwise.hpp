@@ -50,112 +50,79 @@ inline namespace PRECAST_BACKEND {
 /// has a's shape; it is a itself, or b itself where that has it too, or apart from both. Throws ShapeError
 /// where they do not fit.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-void add_into(const A& a, const B& b, View<typename precisions<P, Pointwise>::result> out) {
+void add_into(const A& a, const B& b, ResultOf<P, Pointwise> out,
+              const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   using Types = precisions<P, Pointwise>;
   if (a.shape() == b.shape())
-    return detail::pointwise_into<Types>("add", out, elementwise::Add{}, as_view(a), as_view(b));
+    return detail::pointwise_into<Types>("add", result, elementwise::Add{}, as_view(a), as_view(b));
   detail::require_end_of_shape("add", a.shape(), b.shape());
-  detail::pointwise_into<Types>("add", out, elementwise::Add{}, as_view(a), RowBroadcast{as_view(b), 1});
+  detail::pointwise_into<Types>("add", result, elementwise::Add{}, as_view(a), RowBroadcast{as_view(b), 1});
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray A, ScalarArray B>
-auto add(const A& a, const B& b) {
-  Tensor<typename precisions<P, Pointwise>::result> out(a.shape());
-  add_into<P>(a, b, out.view());
-  return out;
+auto add(const A& a, const B& b, const Context& context = current_context()) {
+  return detail::into_new<P, Pointwise>(a.shape(), context, [&](auto out) { add_into<P>(a, b, out); });
 }
 
 /// residual + gate x with one gate for each channel of each sample: residual and x [B, S, C], gate [B, C];
 /// or residual and x [S, C], gate [1, C]. `out` has x's shape, is residual or x itself or apart from both,
 /// and is apart from gate. Throws ShapeError where they do not fit.
 template <PolicyType P, ScalarArray R, ScalarArray X, ScalarArray G>
-void gated_add_into(const R& residual, const X& x, const G& gate,
-                    View<typename precisions<P, Pointwise>::result> out) {
+void gated_add_into(const R& residual, const X& x, const G& gate, ResultOf<P, Pointwise> out,
+                    const Context& context = current_context()) {
+  const ContextScope scope(context);
   const Shape& shape = x.shape();
   detail::require_same_shape("gated_add", residual.shape(), shape);
   const std::int64_t rows_per_sample = detail::rows_per_sample("gated_add", shape, gate.shape());
-  detail::pointwise_into<precisions<P, Pointwise>>("gated_add", out, elementwise::GatedAdd{},
+  detail::pointwise_into<precisions<P, Pointwise>>("gated_add", out.view(), elementwise::GatedAdd{},
                                                    as_view(residual), as_view(x),
                                                    RowBroadcast{as_view(gate), rows_per_sample});
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray R, ScalarArray X, ScalarArray G>
-auto gated_add(const R& residual, const X& x, const G& gate) {
-  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
-  gated_add_into<P>(residual, x, gate, out.view());
-  return out;
+auto gated_add(const R& residual, const X& x, const G& gate, const Context& context = current_context()) {
+  return detail::into_new<P, Pointwise>(x.shape(), context,
+                                        [&](auto out) { gated_add_into<P>(residual, x, gate, out); });
 }
 
 /// x factor + offset, of one shape; `out` is x itself or apart from it. Throws ShapeError where the shapes
 /// differ.
 template <PolicyType P, ScalarArray X>
-void scale_shift_into(const X& x, const ScaleShiftOptions& options,
-                      View<typename precisions<P, Pointwise>::result> out) {
+void scale_shift_into(const X& x, const ScaleShiftOptions& options, ResultOf<P, Pointwise> out,
+                      const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::pointwise_into<precisions<P, Pointwise>>(
-      "scale_shift", out, elementwise::ScaleShift{options.factor, options.offset}, as_view(x));
+      "scale_shift", out.view(), elementwise::ScaleShift{options.factor, options.offset}, as_view(x));
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto scale_shift(const X& x, const ScaleShiftOptions& options) {
-  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
-  scale_shift_into<P>(x, options, out.view());
-  return out;
+auto scale_shift(const X& x, const ScaleShiftOptions& options, const Context& context = current_context()) {
+  return detail::into_new<P, Pointwise>(x.shape(), context,
+                                        [&](auto out) { scale_shift_into<P>(x, options, out); });
 }
 
 /// x, no smaller than `low` and no larger than `high`, of one shape; NaN stays. `out` is x itself or
 /// apart from it. Throws ShapeError where the shapes differ, InputError where a bound is NaN.
 template <PolicyType P, ScalarArray X>
-void clamp_into(const X& x, const ClampOptions& options,
-                View<typename precisions<P, Pointwise>::result> out) {
+void clamp_into(const X& x, const ClampOptions& options, ResultOf<P, Pointwise> out,
+                const Context& context = current_context()) {
+  const ContextScope scope(context);
   if (std::isnan(options.low) || std::isnan(options.high))
     throw InputError("clamp: a bound is NaN: give a number, or leave it out");
-  detail::pointwise_into<precisions<P, Pointwise>>("clamp", out,
+  detail::pointwise_into<precisions<P, Pointwise>>("clamp", out.view(),
                                                    elementwise::Clamp{options.low, options.high}, as_view(x));
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto clamp(const X& x, const ClampOptions& options) {
-  Tensor<typename precisions<P, Pointwise>::result> out(x.shape());
-  clamp_into<P>(x, options, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto add_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return add_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto add(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return add<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto gated_add_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return gated_add_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto gated_add(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return gated_add<P>(arguments...); });
-}
-template <PolicyType P, ScalarArray X, class Out>
-void scale_shift_into(const Context& context, const X& x, const ScaleShiftOptions& options, Out&& out) {
-  with_context(context, [&] { scale_shift_into<P>(x, options, out); });
-}
-template <PolicyType P, ScalarArray X>
-auto scale_shift(const Context& context, const X& x, const ScaleShiftOptions& options) {
-  return with_context(context, [&] { return scale_shift<P>(x, options); });
-}
-template <PolicyType P, ScalarArray X, class Out>
-void clamp_into(const Context& context, const X& x, const ClampOptions& options, Out&& out) {
-  with_context(context, [&] { clamp_into<P>(x, options, out); });
-}
-template <PolicyType P, ScalarArray X>
-auto clamp(const Context& context, const X& x, const ClampOptions& options) {
-  return with_context(context, [&] { return clamp<P>(x, options); });
+auto clamp(const X& x, const ClampOptions& options, const Context& context = current_context()) {
+  return detail::into_new<P, Pointwise>(x.shape(), context,
+                                        [&](auto out) { clamp_into<P>(x, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -19,37 +19,42 @@ inline namespace PRECAST_BACKEND {
 /// Downcast<Pointwise>, after each step. `out` is dy or x itself or apart from both. Throws ShapeError where
 /// shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray X>
-void activate_gradient_into(const DY& dy, const X& x, View<typename training<P>::gradient> out) {
+void activate_gradient_into(const DY& dy, const X& x, GradientOf<P> out,
+                            const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   detail::require_same_shape("activate_gradient", dy.shape(), x.shape());
-  detail::require_same_shape("activate_gradient", x.shape(), out.shape());
-  const bool in_place = detail::require_apart_or_same("activate_gradient", out, as_view(dy), as_view(x));
+  detail::require_same_shape("activate_gradient", x.shape(), result.shape());
+  const bool in_place = detail::require_apart_or_same("activate_gradient", result, as_view(dy), as_view(x));
   detail::run_gradients_in_place<Pointwise, gradient_precisions<P, Pointwise>>(
       in_place, "activate_gradient",
       [&]<class Types>(Types, auto to) {
         backend::map_values<Types>(to, elementwise::ActivationGradient<F>{}, as_view(dy), as_view(x));
       },
-      out);
+      result);
 }
 /// The same of a function that is known as the program runs.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
-void activate_gradient_into(const DY& dy, const X& x, ActivationFunction activation,
-                            View<typename training<P>::gradient> out) {
-  elementwise::visit_activation(activation, [&]<class F>(F) { activate_gradient_into<P, F>(dy, x, out); });
+void activate_gradient_into(const DY& dy, const X& x, ActivationFunction activation, GradientOf<P> out,
+                            const Context& context = current_context()) {
+  elementwise::visit_activation(activation,
+                                [&]<class F>(F) { activate_gradient_into<P, F>(dy, x, out, context); });
 }
 
 /// The gradients of gated_product, F(a) b (SwiGLU where F is Silu): da = dy b f'(a) and db = dy f(a), in one
 /// pass. All [...]; da and db are apart from each other, and each is an input itself or apart from all.
 /// Throws ShapeError where shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray A, ScalarArray B>
-void gated_product_gradient_into(const DY& dy, const A& a, const B& b,
-                                 View<typename training<P>::gradient> da,
-                                 View<typename training<P>::gradient> db) {
+void gated_product_gradient_into(const DY& dy, const A& a, const B& b, GradientOf<P> da, GradientOf<P> db,
+                                 const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto a_gradient = da.view(), b_gradient = db.view();
   detail::require_same_shape("gated_product_gradient", dy.shape(), a.shape());
   detail::require_same_shape("gated_product_gradient", a.shape(), b.shape());
-  detail::require_same_shape("gated_product_gradient", a.shape(), da.shape());
-  detail::require_same_shape("gated_product_gradient", b.shape(), db.shape());
+  detail::require_same_shape("gated_product_gradient", a.shape(), a_gradient.shape());
+  detail::require_same_shape("gated_product_gradient", b.shape(), b_gradient.shape());
   bool in_place = false;
-  for (const auto& out : {da, db})
+  for (const auto& out : {a_gradient, b_gradient})
     in_place |=
         detail::require_apart_or_same("gated_product_gradient", out, as_view(dy), as_view(a), as_view(b));
   detail::run_gradients_in_place<Pointwise, gradient_precisions<P, Pointwise>>(
@@ -57,33 +62,15 @@ void gated_product_gradient_into(const DY& dy, const A& a, const B& b,
       [&]<class Types>(Types, auto to_a, auto to_b) {
         backend::gated_product_gradient<Types, F>(as_view(dy), as_view(a), as_view(b), to_a, to_b);
       },
-      da, db);
+      a_gradient, b_gradient);
 }
 /// The same of a function that is known as the program runs.
 template <PolicyType P, ScalarArray DY, ScalarArray A, ScalarArray B>
 void gated_product_gradient_into(const DY& dy, const A& a, const B& b, ActivationFunction activation,
-                                 View<typename training<P>::gradient> da,
-                                 View<typename training<P>::gradient> db) {
-  elementwise::visit_activation(activation,
-                                [&]<class F>(F) { gated_product_gradient_into<P, F>(dy, a, b, da, db); });
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ActivationType F, class... Arguments>
-auto activate_gradient_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return activate_gradient_into<P, F>(arguments...); });
-}
-template <PolicyType P, ActivationType F, class... Arguments>
-auto gated_product_gradient_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return gated_product_gradient_into<P, F>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto activate_gradient_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return activate_gradient_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto gated_product_gradient_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return gated_product_gradient_into<P>(arguments...); });
+                                 GradientOf<P> da, GradientOf<P> db,
+                                 const Context& context = current_context()) {
+  elementwise::visit_activation(
+      activation, [&]<class F>(F) { gated_product_gradient_into<P, F>(dy, a, b, da, db, context); });
 }
 
 }  // namespace PRECAST_BACKEND

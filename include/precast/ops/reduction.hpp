@@ -46,49 +46,32 @@ inline namespace PRECAST_BACKEND {
 /// of sum |x|, whatever the number of values, and its bits are the same for any number of threads. Of no
 /// values it is 0. `out` must not overlap x. Throws ShapeError where it has another shape.
 template <PolicyType P, ScalarArray X>
-void sum_into(const X& x, Over over, View<typename precisions<P, Reduction>::result> out) {
-  detail::reduce_into<P>("sum", x, over, Reduce::sum, out);
+void sum_into(const X& x, Over over, ResultOf<P, Reduction> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::reduce_into<P>("sum", x, over, Reduce::sum, out.view());
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto sum(const X& x, Over over = Over::all) {
-  Tensor<typename precisions<P, Reduction>::result> out(detail::reduced_shape(x.shape(), over));
-  sum_into<P>(x, over, out.view());
-  return out;
+auto sum(const X& x, Over over = Over::all, const Context& context = current_context()) {
+  return detail::into_new<P, Reduction>(detail::reduced_shape(x.shape(), over), context,
+                                        [&](auto out) { sum_into<P>(x, over, out); });
 }
 
 /// The mean of the same values: their sum over their number, rounded once more. Of no values it is NaN. `out`
 /// must not overlap x. Throws ShapeError where it has another shape.
 template <PolicyType P, ScalarArray X>
-void mean_into(const X& x, Over over, View<typename precisions<P, Reduction>::result> out) {
-  detail::reduce_into<P>("mean", x, over, Reduce::mean, out);
+void mean_into(const X& x, Over over, ResultOf<P, Reduction> out,
+               const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::reduce_into<P>("mean", x, over, Reduce::mean, out.view());
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto mean(const X& x, Over over = Over::all) {
-  Tensor<typename precisions<P, Reduction>::result> out(detail::reduced_shape(x.shape(), over));
-  mean_into<P>(x, over, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto sum_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return sum_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto sum(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return sum<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto mean_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return mean_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto mean(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return mean<P>(arguments...); });
+auto mean(const X& x, Over over = Over::all, const Context& context = current_context()) {
+  return detail::into_new<P, Reduction>(detail::reduced_shape(x.shape(), over), context,
+                                        [&](auto out) { mean_into<P>(x, over, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -50,27 +50,17 @@ inline namespace PRECAST_BACKEND {
 /// factor H, and likewise W'; `out` must not overlap x. Throws ShapeError for another rank, a factor below 1
 /// or another size.
 template <PolicyType P, ScalarArray X>
-void upsample_nearest_into(const X& x, std::int64_t factor,
-                           View<typename precisions<P, Pointwise>::result> out) {
-  detail::upsample_view_into<precisions<P, Pointwise>>(as_view(x), factor, out);
+void upsample_nearest_into(const X& x, std::int64_t factor, ResultOf<P, Pointwise> out,
+                           const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::upsample_view_into<precisions<P, Pointwise>>(as_view(x), factor, out.view());
 }
 
 /// The same into a new tensor, of all pixels.
 template <PolicyType P, ScalarArray X>
-auto upsample_nearest(const X& x, std::int64_t factor) {
-  Tensor<typename precisions<P, Pointwise>::result> out(detail::enlarged(x.shape(), factor));
-  upsample_nearest_into<P>(x, factor, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto upsample_nearest_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return upsample_nearest_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto upsample_nearest(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return upsample_nearest<P>(arguments...); });
+auto upsample_nearest(const X& x, std::int64_t factor, const Context& context = current_context()) {
+  return detail::into_new<P, Pointwise>(detail::enlarged(x.shape(), factor), context,
+                                        [&](auto out) { upsample_nearest_into<P>(x, factor, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -38,60 +38,43 @@ inline namespace PRECAST_BACKEND {
 /// weight. x [..., C], weight [C] -> [..., C] in Activation; `out` is x itself or apart from it, and is apart
 /// from weight. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-void rms_norm_into(const X& x, const W& weight, const NormOptions& options,
-                   View<typename precisions<P, Norm>::result> out) {
+void rms_norm_into(const X& x, const W& weight, const NormOptions& options, ResultOf<P, Norm> out,
+                   const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::require_one_per_column("rms_norm", x.shape(), weight.shape());
-  detail::rms_norm_of_view_into<precisions<P, Norm>>("rms_norm", as_view(x), as_view(weight), options, out);
+  detail::rms_norm_of_view_into<precisions<P, Norm>>("rms_norm", as_view(x), as_view(weight), options,
+                                                     out.view());
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm(const X& x, const W& weight, const NormOptions& options = {}) {
-  Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  rms_norm_into<P>(x, weight, options, out.view());
-  return out;
+auto rms_norm(const X& x, const W& weight, const NormOptions& options = {},
+              const Context& context = current_context()) {
+  return detail::into_new<P, Norm>(x.shape(), context,
+                                   [&](auto out) { rms_norm_into<P>(x, weight, options, out); });
 }
 
 /// RMS normalisation of each head of queries or keys: x [..., H * D], weight [D] -> out [..., H * D],
 /// which is x itself or apart from it, and apart from weight. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options,
-                         View<typename precisions<P, Norm>::result> out) {
+void rms_norm_heads_into(const X& x, const W& weight, const NormOptions& options, ResultOf<P, Norm> out,
+                         const Context& context = current_context()) {
+  const ContextScope scope(context);
   const Shape& shape = x.shape();
   if (shape.rank() == 0 || weight.shape().rank() != 1 || weight.elements() == 0 ||
       shape.back() % weight.elements() != 0)
     detail::shapes_do_not_fit("rms_norm_heads", shape, weight.shape(),
                               "are not [..., heads * D] and [D] with a D of 1 or more");
   detail::rms_norm_of_view_into<precisions<P, Norm>>("rms_norm_heads", as_view(x), as_view(weight), options,
-                                                     out);
+                                                     out.view());
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options = {}) {
-  Tensor<typename precisions<P, Norm>::result> out(x.shape());
-  rms_norm_heads_into<P>(x, weight, options, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, ScalarArray W, class Out>
-void rms_norm_into(const Context& context, const X& x, const W& weight, const NormOptions& options,
-                   Out&& out) {
-  with_context(context, [&] { rms_norm_into<P>(x, weight, options, out); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm(const Context& context, const X& x, const W& weight, const NormOptions& options = {}) {
-  return with_context(context, [&] { return rms_norm<P>(x, weight, options); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray W, class Out>
-void rms_norm_heads_into(const Context& context, const X& x, const W& weight, const NormOptions& options,
-                         Out&& out) {
-  with_context(context, [&] { rms_norm_heads_into<P>(x, weight, options, out); });
-}
-template <PolicyType P, ScalarArray X, ScalarArray W>
-auto rms_norm_heads(const Context& context, const X& x, const W& weight, const NormOptions& options = {}) {
-  return with_context(context, [&] { return rms_norm_heads<P>(x, weight, options); });
+auto rms_norm_heads(const X& x, const W& weight, const NormOptions& options = {},
+                    const Context& context = current_context()) {
+  return detail::into_new<P, Norm>(x.shape(), context,
+                                   [&](auto out) { rms_norm_heads_into<P>(x, weight, options, out); });
 }
 
 }  // namespace PRECAST_BACKEND

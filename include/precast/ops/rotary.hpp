@@ -40,27 +40,16 @@ inline namespace PRECAST_BACKEND {
 /// -> [B, S, heads * D] in Activation. The table's type says which values are pairs, neighbours or those of a
 /// head's halves. `out` is x itself or apart from it. Throws ShapeError where they do not fit or D is odd.
 template <PolicyType P, ScalarArray X, RotaryPairs Pairs>
-void rotary_into(const X& x, const RotaryTableOf<Pairs>& table,
-                 View<typename precisions<P, Position>::result> out) {
-  detail::rotary_of_view_into<precisions<P, Position>>(as_view(x), table, out);
+void rotary_into(const X& x, const RotaryTableOf<Pairs>& table, ResultOf<P, Position> out,
+                 const Context& context = current_context()) {
+  const ContextScope scope(context);
+  detail::rotary_of_view_into<precisions<P, Position>>(as_view(x), table, out.view());
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X, RotaryPairs Pairs>
-auto rotary(const X& x, const RotaryTableOf<Pairs>& table) {
-  Tensor<typename precisions<P, Position>::result> out(x.shape());
-  rotary_into<P>(x, table, out.view());
-  return out;
-}
-
-/// Both in a context, which stands before their other arguments.
-template <PolicyType P, ScalarArray X, RotaryPairs Pairs, class Out>
-void rotary_into(const Context& context, const X& x, const RotaryTableOf<Pairs>& table, Out&& out) {
-  with_context(context, [&] { rotary_into<P>(x, table, out); });
-}
-template <PolicyType P, ScalarArray X, RotaryPairs Pairs>
-auto rotary(const Context& context, const X& x, const RotaryTableOf<Pairs>& table) {
-  return with_context(context, [&] { return rotary<P>(x, table); });
+auto rotary(const X& x, const RotaryTableOf<Pairs>& table, const Context& context = current_context()) {
+  return detail::into_new<P, Position>(x.shape(), context, [&](auto out) { rotary_into<P>(x, table, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -17,26 +17,21 @@ inline namespace PRECAST_BACKEND {
 /// either layout: [B, S, heads * D]. `out` is dy itself or apart from it. Throws ShapeError where they do not
 /// fit or D is odd.
 template <PolicyType P, ScalarArray DY, RotaryPairs Pairs>
-void rotary_gradient_into(const DY& dy, const RotaryTableOf<Pairs>& table,
-                          View<typename training<P>::gradient> out) {
+void rotary_gradient_into(const DY& dy, const RotaryTableOf<Pairs>& table, GradientOf<P> out,
+                          const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   detail::require_heads_of("rotary_gradient", dy.shape(), table);
-  detail::require_same_shape("rotary_gradient", dy.shape(), out.shape());
-  const bool in_place = detail::require_apart_or_same("rotary_gradient", out, as_view(dy));
-  detail::require_apart("rotary_gradient", out, table.cos.view(), table.sin.view());
+  detail::require_same_shape("rotary_gradient", dy.shape(), result.shape());
+  const bool in_place = detail::require_apart_or_same("rotary_gradient", result, as_view(dy));
+  detail::require_apart("rotary_gradient", result, table.cos.view(), table.sin.view());
   detail::run_gradients_in_place<Position, gradient_precisions<P, Position>>(
       in_place, "rotary_gradient",
       [&]<class Types>(Types, auto to) {
         backend::rotate<Types>(as_view(dy), table.cos.view(), table.sin.view(),
                                Rotation{.pairs = Pairs, .inverse = true}, to);
       },
-      out);
-}
-
-/// The same in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray DY, RotaryPairs Pairs, class Out>
-void rotary_gradient_into(const Context& context, const DY& dy, const RotaryTableOf<Pairs>& table,
-                          Out&& out) {
-  with_context(context, [&] { rotary_gradient_into<P>(dy, table, out); });
+      result);
 }
 
 }  // namespace PRECAST_BACKEND

@@ -12,6 +12,7 @@
 #include <precast/backend.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/ops/run_op.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/problem/rotation.hpp>
 #include <precast/tensor/arrived.hpp>
 
@@ -34,7 +35,8 @@ using RotaryTableOfHalves = RotaryTableOf<RotaryPairs::halves>;
 /// token's coordinates, axes.size() to a token, axes the values of a head that each coordinate turns, D in
 /// sum. Frequencies are theta^(-2i / axis) in float64, and so are the angles; their cosines and sines are
 /// rounded to f32. Throws ShapeError where ids and axes do not fit or an axis is odd.
-inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta, std::span<const f32> ids) {
+inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta, std::span<const f32> ids,
+                                const Context& context = current_context()) {
   std::int64_t width = 0;
   for (const std::int64_t axis : axes) {
     if (axis < 0 || axis % 2 != 0)
@@ -64,6 +66,7 @@ inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta
       }
     }
   });
+  const ContextScope scope(context);
   return {arrived(std::move(cosines)), arrived(std::move(sines))};
 }
 
@@ -84,7 +87,8 @@ inline std::vector<double> rotary_frequencies(std::int64_t width, double theta) 
 /// at i and at i + D / 2. A model that scales its frequencies for longer contexts gives those; `magnitude` is
 /// what it multiplies queries and keys by as they are turned (Peng et al. 2023, YaRN).
 inline RotaryTableOfHalves rotary_table_of_halves(std::span<const double> frequencies,
-                                                  std::span<const f32> positions, double magnitude = 1) {
+                                                  std::span<const f32> positions, double magnitude = 1,
+                                                  const Context& context = current_context()) {
   const auto tokens = static_cast<std::int64_t>(positions.size()),
              half = static_cast<std::int64_t>(frequencies.size()), width = 2 * half;
   HostTensor<f32> cosines(Shape{tokens, width}), sines(Shape{tokens, width});
@@ -98,12 +102,14 @@ inline RotaryTableOfHalves rotary_table_of_halves(std::span<const double> freque
       }
     }
   });
+  const ContextScope scope(context);
   return {arrived(std::move(cosines)), arrived(std::move(sines))};
 }
 /// Those of rotary_frequencies(width, theta).
 inline RotaryTableOfHalves rotary_table_of_halves(std::int64_t width, double theta,
-                                                  std::span<const f32> positions) {
-  return rotary_table_of_halves(rotary_frequencies(width, theta), positions);
+                                                  std::span<const f32> positions,
+                                                  const Context& context = current_context()) {
+  return rotary_table_of_halves(rotary_frequencies(width, theta), positions, 1, context);
 }
 
 }  // namespace PRECAST_BACKEND

@@ -14,6 +14,20 @@
 #include <precast/policy/gradient_table.hpp>
 #include <precast/problem/gradient_options.hpp>
 
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// A Tensor or a View of the dtype of gradients between ops, or of those of parameters, under a policy.
+template <PolicyType P>
+using GradientOf = PendingView<View<typename training<P>::gradient>>;
+template <PolicyType P>
+using ParameterGradientOf = PendingView<View<typename training<P>::parameter_gradient>>;
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast
+
 namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {

@@ -11,7 +11,9 @@
 #include <precast/memory/memory_counter.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
+#include <precast/problem/context.hpp>
 #include <precast/tensor/owned_tensor.hpp>
+#include <precast/tensor/pending_view.hpp>
 #include <precast/watch/ran_in.hpp>
 
 #if PRECAST_HAS_WATCH
@@ -20,6 +22,18 @@
 #include <precast/backend/convert.hpp>
 #include <precast/ops/report.hpp>
 #endif
+
+namespace precast {
+
+inline namespace PRECAST_BACKEND {
+
+/// A Tensor or a View of the dtype that an op writes under a policy.
+template <PolicyType P, OpClass Op>
+using ResultOf = PendingView<View<typename precisions<P, Op>::result>>;
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace precast
 
 namespace precast::detail {
 
@@ -192,6 +206,15 @@ void run_op_in_place(bool in_place, std::string_view name, View<typename Types::
                      Kernel&& kernel) {
   run_in_place(
       in_place, [&](View<typename Types::result> to) { run_op_into<Op, Types>(name, to, kernel); }, out);
+}
+
+/// A new tensor that `write(view)` has written, both in a context.
+template <PolicyType P, OpClass Op, class Write>
+auto into_new(const Shape& shape, const Context& context, Write&& write) {
+  const ContextScope scope(context);
+  Tensor<typename precisions<P, Op>::result> out(shape);
+  write(out.view());
+  return out;
 }
 
 /// Throws the ShapeError of an op whose operands do not fit: "add: [2, 3] and [2, 4] have different shapes".

@@ -14,30 +14,20 @@ inline namespace PRECAST_BACKEND {
 /// [..., C] -> [..., C]; `out` is x itself or apart from it. A row that holds +inf or NaN, or nothing but
 /// -inf, gives NaN. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarArray X>
-void softmax_into(const X& x, View<typename precisions<P, Softmax>::result> out) {
-  detail::require_same_shape("softmax", x.shape(), out.shape());
-  const bool in_place = detail::require_apart_or_same("softmax", out, as_view(x));
+void softmax_into(const X& x, ResultOf<P, Softmax> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
+  detail::require_same_shape("softmax", x.shape(), result.shape());
+  const bool in_place = detail::require_apart_or_same("softmax", result, as_view(x));
   detail::run_op_in_place<Softmax, precisions<P, Softmax>>(
-      in_place, "softmax", out,
+      in_place, "softmax", result,
       [&](auto types, auto to) { backend::softmax<decltype(types)>(as_view(x), to); });
 }
 
 /// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
-auto softmax(const X& x) {
-  Tensor<typename precisions<P, Softmax>::result> out(x.shape());
-  softmax_into<P>(x, out.view());
-  return out;
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, class... Arguments>
-auto softmax_into(const Context& context, Arguments&&... arguments) {
-  return with_context(context, [&] { return softmax_into<P>(arguments...); });
-}
-template <PolicyType P, class... Arguments>
-auto softmax(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return softmax<P>(arguments...); });
+auto softmax(const X& x, const Context& context = current_context()) {
+  return detail::into_new<P, Softmax>(x.shape(), context, [&](auto out) { softmax_into<P>(x, out); });
 }
 
 }  // namespace PRECAST_BACKEND

@@ -33,34 +33,26 @@ inline namespace PRECAST_BACKEND {
 /// unless `waves` says otherwise; an odd dim ends with a zero. `out` must not overlap times. Throws
 /// ShapeError where dim holds no frequency.
 template <PolicyType P>
-void timestep_embedding_into(const View<const f32>& times, const TimestepWaves& waves,
-                             View<typename precisions<P, Position>::result> out) {
-  detail::require_waves(out.columns(), waves);
-  detail::require_same_shape("timestep_embedding", Shape{times.elements(), out.columns()}, out.shape());
-  detail::require_apart("timestep_embedding", out, times);
-  detail::run_op_into<Position, precisions<P, Position>>("timestep_embedding", out, [&](auto types, auto to) {
-    backend::timestep_embedding<decltype(types)>(times, waves, to);
-  });
+void timestep_embedding_into(PendingView<View<const f32>> times, const TimestepWaves& waves,
+                             ResultOf<P, Position> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto from = times.view();
+  const auto result = out.view();
+  detail::require_waves(result.columns(), waves);
+  detail::require_same_shape("timestep_embedding", Shape{from.elements(), result.columns()}, result.shape());
+  detail::require_apart("timestep_embedding", result, from);
+  detail::run_op_into<Position, precisions<P, Position>>(
+      "timestep_embedding", result,
+      [&](auto types, auto to) { backend::timestep_embedding<decltype(types)>(from, waves, to); });
 }
 
 /// The same into a new tensor of `dim` columns.
 template <PolicyType P>
-auto timestep_embedding(const View<const f32>& times, std::int64_t dim, const TimestepWaves& waves = {}) {
+auto timestep_embedding(PendingView<View<const f32>> times, std::int64_t dim, const TimestepWaves& waves = {},
+                        const Context& context = current_context()) {
   detail::require_waves(dim, waves);
-  Tensor<typename precisions<P, Position>::result> out(Shape{times.elements(), dim});
-  timestep_embedding_into<P>(times, waves, out.view());
-  return out;
-}
-
-/// Both in a context, which stands before their other arguments.
-template <PolicyType P, ArrayOf<f32> T, class Out>
-void timestep_embedding_into(const Context& context, const T& times, const TimestepWaves& waves, Out&& out) {
-  with_context(context, [&] { timestep_embedding_into<P>(times, waves, out); });
-}
-template <PolicyType P, ArrayOf<f32> T>
-auto timestep_embedding(const Context& context, const T& times, std::int64_t dim,
-                        const TimestepWaves& waves = {}) {
-  return with_context(context, [&] { return timestep_embedding<P>(times, dim, waves); });
+  return detail::into_new<P, Position>(Shape{times.shape().elements(), dim}, context,
+                                       [&](auto out) { timestep_embedding_into<P>(times, waves, out); });
 }
 
 }  // namespace PRECAST_BACKEND

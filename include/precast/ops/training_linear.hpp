@@ -23,8 +23,10 @@ inline namespace PRECAST_BACKEND {
 /// none of no values. Rounded as linear's, whatever dtypes w and bias have: a master in f32 is rounded to
 /// operands here, and nowhere else. Throws ShapeError where shapes do not fit, or `out` overlaps one of them.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
-void linear_into(const X& x, const W& weight, const B& bias,
-                 View<typename precisions<P, Matmul>::result> out) {
+void linear_into(const X& x, const W& weight, const B& bias, ResultOf<P, Matmul> out,
+                 const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto in = as_view(x);
   const auto matrix = as_view(weight);
   const auto vector = as_view(bias);
@@ -33,8 +35,8 @@ void linear_into(const X& x, const W& weight, const B& bias,
                               "are not [..., in] and a weight [out, in] with an `in` of 1 or more");
   if (vector.elements() != 0 && vector.shape() != Shape{matrix.rows()})
     detail::shapes_do_not_fit("linear", matrix.shape(), vector.shape(), "are not a weight and its bias");
-  detail::require_same_shape("linear", in.shape().with_back(matrix.rows()), out.shape());
-  detail::require_apart("linear", out, in, matrix, vector);
+  detail::require_same_shape("linear", in.shape().with_back(matrix.rows()), result.shape());
+  detail::require_apart("linear", result, in, matrix, vector);
   using Stored = value_type_of<W>;
   using Row = with_storage<precisions<P, Matmul>, Stored>;
   const auto packed = backend::PackedWeight<Stored>::template for_one_product<Row>(matrix);
@@ -49,34 +51,39 @@ void linear_into(const X& x, const W& weight, const B& bias,
       epilogue.bias = widened.view();
     }
   }
-  detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", out, [&]<class Types>(Types, auto to) {
+  detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", result, [&]<class Types>(Types, auto to) {
     backend::matmul_transposed<with_storage<Types, Stored>>(in, packed, epilogue, to);
   });
 }
 /// The same without a bias.
 template <PolicyType P, ScalarArray X, ScalarArray W>
-void linear_into(const X& x, const W& weight, View<typename precisions<P, Matmul>::result> out) {
-  linear_into<P>(x, weight, View<const f32>(), out);
+void linear_into(const X& x, const W& weight, ResultOf<P, Matmul> out,
+                 const Context& context = current_context()) {
+  linear_into<P>(x, weight, View<const f32>(), out, context);
 }
 
 /// The gradient of a linear layer's input: dy w for dy [..., out_features], the gradient of its result, and w
 /// [out_features, in_features]: [..., in_features]. Operands are rounded as gradient_precisions<P, Matmul>
 /// says, results once. `out` overlaps neither. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray W>
-void linear_input_gradient_into(const DY& dy, const W& weight, View<typename training<P>::gradient> out) {
+void linear_input_gradient_into(const DY& dy, const W& weight, GradientOf<P> out,
+                                const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto left = as_view(dy);
   const auto right = as_view(weight);
   if (right.shape().rank() != 2 || left.columns() != right.rows() || left.columns() == 0)
     detail::shapes_do_not_fit("linear_input_gradient", left.shape(), right.shape(),
                               "are not [..., out] and a weight [out, in] with an `out` of 1 or more");
-  detail::require_same_shape("linear_input_gradient", left.shape().with_back(right.columns()), out.shape());
-  detail::require_apart("linear_input_gradient", out, left, right);
+  detail::require_same_shape("linear_input_gradient", left.shape().with_back(right.columns()),
+                             result.shape());
+  detail::require_apart("linear_input_gradient", result, left, right);
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "linear_input_gradient",
       [&]<class Types>(Types, auto to) {
         backend::multiply<with_storage<Types, value_type_of<W>>>(left, right, to);
       },
-      out);
+      result);
 }
 
 /// The gradient of a linear layer's weight: dy^T x for dy [..., out_features] and x [..., in_features], the
@@ -85,55 +92,41 @@ void linear_input_gradient_into(const DY& dy, const W& weight, View<typename tra
 /// fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions& options,
-                                 View<typename training<P>::parameter_gradient> out) {
+                                 ParameterGradientOf<P> out, const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
   const auto left = as_view(dy);
   const auto right = as_view(x);
   detail::require_as_many_rows("linear_weight_gradient", left.shape(), right.shape());
-  detail::require_same_shape("linear_weight_gradient", Shape{left.columns(), right.columns()}, out.shape());
-  detail::require_apart("linear_weight_gradient", out, left, right);
-  if (out.elements() == 0) return;
+  detail::require_same_shape("linear_weight_gradient", Shape{left.columns(), right.columns()},
+                             result.shape());
+  detail::require_apart("linear_weight_gradient", result, left, right);
+  if (result.elements() == 0) return;
   detail::run_gradients_into<Matmul, parameter_gradient_precisions<P, Matmul>>(
       "linear_weight_gradient",
       [&]<class Types>(Types, auto to) {
         backend::multiply_over_rows<with_storage<Types, value_type_of<X>>>(left, right, options, to);
       },
-      out);
+      result);
 }
 
 /// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of what add() repeats, of
 /// any shape that dy's ends with: dy [B, S, C] into [S, C]. Or added to what `out` holds. In one order for
 /// any number of threads. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY>
-void bias_gradient_into(const DY& dy, const GradientOptions& options,
-                        View<typename training<P>::parameter_gradient> out) {
-  const Shape &all = dy.shape(), &one = out.shape();
+void bias_gradient_into(const DY& dy, const GradientOptions& options, ParameterGradientOf<P> out,
+                        const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
+  const Shape &all = dy.shape(), &one = result.shape();
   bool fits = one.rank() > 0 && one.rank() <= all.rank();
   for (std::size_t i = 0; fits && i < one.rank(); ++i) fits = one[i] == all[all.rank() - one.rank() + i];
   if (!fits)
     detail::shapes_do_not_fit("bias_gradient", all, one, "do not fit: the second is the end of the first");
-  detail::require_apart("bias_gradient", out, as_view(dy));
+  detail::require_apart("bias_gradient", result, as_view(dy));
   detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
       "bias_gradient",
-      [&]<class Types>(Types, auto to) { backend::sum_of_rows<Types>(as_view(dy), options, to); }, out);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <PolicyType P, ScalarArray X, class... Rest>
-void linear_into(const Context& context, const X& x, Rest&&... rest) {
-  with_context(context, [&] { linear_into<P>(x, rest...); });
-}
-template <PolicyType P, ScalarArray DY, ScalarArray W, class Out>
-void linear_input_gradient_into(const Context& context, const DY& dy, const W& weight, Out&& out) {
-  with_context(context, [&] { linear_input_gradient_into<P>(dy, weight, out); });
-}
-template <PolicyType P, ScalarArray DY, ScalarArray X, class Out>
-void linear_weight_gradient_into(const Context& context, const DY& dy, const X& x,
-                                 const GradientOptions& options, Out&& out) {
-  with_context(context, [&] { linear_weight_gradient_into<P>(dy, x, options, out); });
-}
-template <PolicyType P, ScalarArray DY, class Out>
-void bias_gradient_into(const Context& context, const DY& dy, const GradientOptions& options, Out&& out) {
-  with_context(context, [&] { bias_gradient_into<P>(dy, options, out); });
+      [&]<class Types>(Types, auto to) { backend::sum_of_rows<Types>(as_view(dy), options, to); }, result);
 }
 
 }  // namespace PRECAST_BACKEND

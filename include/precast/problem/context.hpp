@@ -1,16 +1,17 @@
 // Where ops run, on this translation unit's backend; how an op takes a Context, and a kernel its stream.
 //
-// An op is written once, for the current context. The overload that takes one first passes all else on:
+// An op takes one last, the current one unless the caller says otherwise, and begins with its scope:
 //
-//   template <PolicyType P, class... Arguments>
-//   auto softmax(const Context& context, const Arguments&... arguments) {
-//     return with_context(context, [&] { return softmax<P>(arguments...); });
+//   template <PolicyType P, ScalarArray X>
+//   void softmax_into(const X& x, ResultOf<P, Softmax> out, const Context& context = current_context()) {
+//     const ContextScope scope(context);
+//     const auto result = out.view();
+//     ...
 //   }
 //
-// One that writes into a view takes `Arguments&&...`, since what it is given to write into may be a tensor.
-// An op whose options may be written in braces (attention, norms, gradients) spells its parameters out, and
-// takes what it writes into as `Out&&`. Tensors become views inside with_context: in the stream that then
-// waits for what was uploaded to them.
+// Tensors become views behind it: in the stream that then waits for what was uploaded to them. That is why
+// what an op writes into is a PendingView (ResultOf, GradientOf), as is each view that it names the dtype of.
+// What only calls another op passes the context on.
 #pragma once
 
 #include <precast/backend.hpp>
@@ -30,6 +31,7 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 using backend::Context;
+using backend::ContextScope;
 using backend::current_context;
 using backend::with_context;
 

@@ -11,6 +11,11 @@ struct Context {};
 
 inline Context current_context() { return {}; }
 
+/// Nothing changes.
+struct ContextScope {
+  explicit ContextScope(const Context&) {}
+};
+
 /// What `ops()` gives.
 template <class Ops>
 decltype(auto) with_context(const Context&, Ops&& ops) {

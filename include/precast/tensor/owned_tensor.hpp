@@ -88,8 +88,11 @@ class Tensor {
   operator ViewIn<T, space>() & { return view(); }            // NOLINT(google-explicit-constructor)
   operator ViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
 
-  /// The same view for who reads it later, in whichever context (pending_view.hpp).
-  PendingView<ViewIn<const T, space>, Memory> pending() const {
+  /// The same views for who takes them later, in whichever context (pending_view.hpp).
+  PendingView<ViewIn<T, space>, Memory> pending() & {
+    return {{reinterpret_cast<T*>(buffer_.address()), shape_}, buffer_.upload()};
+  }
+  PendingView<ViewIn<const T, space>, Memory> pending() const& {
     return {{reinterpret_cast<const T*>(buffer_.address()), shape_}, buffer_.upload()};
   }
 

@@ -1,29 +1,37 @@
-// PendingView: a view of what may still be on its way to a device, for who takes it now and reads it later.
+// PendingView: a view of what may still be on its way to a device, for who takes it now and reads or writes
+// it later.
 #pragma once
 
 #include <concepts>
+#include <type_traits>
+#include <utility>
 
 #include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/shape.hpp>
 
 namespace precast {
 
-/// What options and borrowed weights keep. A Tensor's or a BlockMatrix's own view() makes the stream that is
-/// current there wait for their upload; of this it is the stream in which view() is called. A view is kept as
-/// it is: whoever made it has waited. What it views must outlive it.
+/// What ops write into, and what options and borrowed weights keep. A Tensor's or a BlockMatrix's own view()
+/// makes the stream that is current there wait for their upload; of this it is the stream in which view() is
+/// called. A view is kept as it is: whoever made it has waited. What it views must outlive it.
 template <class V, class Memory = backend::Memory>
 class PendingView {
  public:
   PendingView() = default;
   PendingView(const V& view, const typename Memory::Upload& upload) : view_(view), upload_(upload) {}
   template <std::convertible_to<V> Array>
-  PendingView(const Array& array) {  // NOLINT(google-explicit-constructor)
-    // Of the other memory it is not: there the view's own sentence says what to do.
-    if constexpr (requires { requires std::same_as<typename Array::memory_type, Memory>; }) {
-      const auto pending = array.pending();
+  PendingView(Array&& array) {  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
+    // What it cannot view (the other memory, const, ending here) meets the view's own sentence.
+    if constexpr (requires {
+                    requires std::same_as<typename std::remove_cvref_t<Array>::memory_type, Memory>;
+                    requires std::convertible_to<
+                        decltype(std::forward<Array>(array).pending().place().data()),
+                        decltype(view_.data())>;
+                  }) {
+      const auto pending = std::forward<Array>(array).pending();
       *this = {pending.place(), pending.upload()};
     } else {
-      view_ = array;
+      view_ = std::forward<Array>(array);
     }
   }
 

@@ -39,7 +39,9 @@ void require_no_gaps(const char* function, std::span<const View<T>> gradients) {
 /// which say whether the step is left out, and which the run prints. Throws ShapeError for arrays with gaps;
 /// then no gradient has changed.
 template <ScalarDtype T>
-GradientSums unscale(std::span<const View<T>> gradients, const GradScaler& scaler) {
+GradientSums unscale(std::span<const View<T>> gradients, const GradScaler& scaler,
+                     const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::require_no_gaps("unscale", gradients);
   return backend::unscale_gradients<T>(gradients, scaler.inverse());
 }
@@ -47,7 +49,9 @@ GradientSums unscale(std::span<const View<T>> gradients, const GradScaler& scale
 /// Multiplies the gradients of all parameters by a factor, rounded to their dtype. Throws ShapeError for
 /// arrays with gaps; then no gradient has changed.
 template <ScalarDtype T>
-void scale_gradients(std::span<const View<T>> gradients, f32 factor) {
+void scale_gradients(std::span<const View<T>> gradients, f32 factor,
+                     const Context& context = current_context()) {
+  const ContextScope scope(context);
   detail::require_no_gaps("scale_gradients", gradients);
   backend::scale_gradients<T>(gradients, factor);
 }
@@ -58,7 +62,8 @@ void scale_gradients(std::span<const View<T>> gradients, f32 factor) {
 /// another step and for options out of the range that PyTorch allows; then no parameter has changed.
 template <ScalarDtype T, ScalarDtype Stored>
 void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWOptions& options,
-                std::int64_t step) {
+                std::int64_t step, const Context& context = current_context()) {
+  const ContextScope scope(context);
   const AdamWStep<T> of_value(options, step);
   constexpr bool one_copy = std::is_same_v<T, Stored>;
   for (const AdamWArrays<T, Stored>& one : parameters) {
@@ -81,36 +86,16 @@ void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWO
 
 /// Rounds an array without gaps to another dtype, and keeps it in its own.
 template <ScalarDtype Rounded, ScalarDtype T>
-void round_in_place(View<T> values) {
+void round_in_place(View<T> values, const Context& context = current_context()) {
+  const ContextScope scope(context);
   backend::round_in_place<Rounded, T>(values);
 }
 
 /// Zeros in an array without gaps.
 template <ScalarDtype T>
-void clear(View<T> values) {
+void clear(View<T> values, const Context& context = current_context()) {
+  const ContextScope scope(context);
   backend::clear_values<T>(values);
-}
-
-/// Each in a context, which stands before its other arguments.
-template <ScalarDtype T, class... Arguments>
-GradientSums unscale(const Context& context, const Arguments&... arguments) {
-  return with_context(context, [&] { return unscale<T>(arguments...); });
-}
-template <ScalarDtype T, class... Arguments>
-void scale_gradients(const Context& context, const Arguments&... arguments) {
-  with_context(context, [&] { scale_gradients<T>(arguments...); });
-}
-template <ScalarDtype T, ScalarDtype Stored, class... Arguments>
-void adamw_step(const Context& context, const Arguments&... arguments) {
-  with_context(context, [&] { adamw_step<T, Stored>(arguments...); });
-}
-template <ScalarDtype Rounded, ScalarDtype T>
-void round_in_place(const Context& context, View<T> values) {
-  with_context(context, [&] { round_in_place<Rounded>(values); });
-}
-template <ScalarDtype T>
-void clear(const Context& context, View<T> values) {
-  with_context(context, [&] { clear(values); });
 }
 
 }  // namespace PRECAST_BACKEND

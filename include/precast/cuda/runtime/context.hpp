@@ -73,7 +73,7 @@ inline MemoryResource& device_pool() {
 }
 
 /// Where ops run. `Context{stream}` takes memory from the device's pool, `Context{stream, &resource}` from a
-/// program's allocator. Any op takes one as its first argument; without one, ops run in the thread's current
+/// program's allocator. Any op takes one as its last argument; without one, ops run in the thread's current
 /// one. Results remember it: their memory goes back to the resource in the order of the stream, whoever lets
 /// go of them, and to_host waits for the stream. Ops of another stream wait for uploads alone, and
 /// what they read must be there until they are done. Both must outlive the results, unless the context has
@@ -101,20 +101,24 @@ inline Stream current_stream() { return current_context().stream; }
 /// uploads know theirs by its handle.
 class ContextScope {
  public:
-  explicit ContextScope(Context context) {
+  explicit ContextScope(const Context& context) : changes_(&context != &current_context()) {
+    if (!changes_) return;  // an op that was given none
     if (!context.memory)
       throw InputError("a Context without a MemoryResource: leave it out, and memory is the device's pool's");
 #if !PRECAST_CUDA_IS_EMULATED
     if (context.stream == cudaStreamPerThread)
       throw InputError("a Context of cudaStreamPerThread: give ops an OwnStream in each thread instead");
 #endif
-    before_ = std::exchange(detail::context_of_thread(), std::move(context));
+    before_ = std::exchange(detail::context_of_thread(), context);
   }
-  ~ContextScope() { detail::context_of_thread() = std::move(before_); }
+  ~ContextScope() {
+    if (changes_) detail::context_of_thread() = std::move(before_);
+  }
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
 
  private:
+  bool changes_;
   Context before_;
 };
 
