@@ -8,6 +8,7 @@
 #include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_additions.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/pointwise/map_values.hpp>
@@ -61,15 +62,15 @@ inline bool start_product(const ProductLibrary& library, ProductRequest product,
 /// rounded; of narrower results our tiled kernel does them in the same pass.
 template <class Types, class X>
 bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
-                         const Epilogue& epilogue, const DeviceView<const typename Types::result>& residual,
-                         const DeviceView<typename Types::result>& out, const OperandScales& scales,
-                         Stream stream) {
+                         const Epilogue& epilogue, const ProductAdditions<typename Types::result>& additions,
+                         const DeviceView<typename Types::result>& out, Stream stream) {
   using Multiplied = ExactTypes<Types, X>;
   if constexpr (library_has_dtypes<Multiplied>) {
     using Operand = typename Multiplied::operand;
     using Result = typename Types::result;
     using Storage = typename Types::storage;
     const auto& library = library_in_use<ProductLibrary>();
+    const auto& [residual, scales] = additions;
     const bool has_residual = residual.data() != nullptr, has_bias = epilogue.bias.elements() != 0,
                activates = epilogue.activate != ActivationFunction::none,
                gelu = epilogue.activate == ActivationFunction::gelu_tanh &&

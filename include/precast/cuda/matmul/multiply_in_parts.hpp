@@ -12,6 +12,7 @@
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_additions.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
@@ -55,14 +56,15 @@ struct PartOfValue {
 /// in a pass of their own.
 template <class Types, class X>
 bool multiply_in_parts(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
-                       const Epilogue& epilogue, const DeviceView<const typename Types::result>& residual,
+                       const Epilogue& epilogue, const ProductAdditions<typename Types::result>& additions,
                        const DeviceView<typename Types::result>& out, Stream stream) {
   if constexpr (multiplies_in_parts<Types, X>) {
     using Features = LibraryOperands<bf16, typename Types::storage>;
     const auto& library = library_in_use<ProductLibrary>();
+    const auto& [residual, scales] = additions;
     const bool activates = epilogue.activate != ActivationFunction::none,
                has_residual = residual.data() != nullptr;
-    if (!library.has_code || x.columns() == 0 || (activates && has_residual)) return false;
+    if (!library.has_code || x.columns() == 0 || scales.any() || (activates && has_residual)) return false;
     if (!lies_for_library(out) || !rows_begin_on_16_bytes(epilogue.bias) ||
         (has_residual && !lies_for_library(residual)) ||
         (Features::in_place && !lies_for_library(weight.view())))
