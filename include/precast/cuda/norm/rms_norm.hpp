@@ -22,12 +22,11 @@ namespace detail {
 
 template <class From, class To, class W>
 struct RmsNormArguments {
-  GlobalPointer<const From> x;
-  GlobalPointer<To> out;
+  DeviceRows<const From> x;
+  DeviceRows<To> out;
   GlobalPointer<const W> scale;
-  GlobalPointer<const f32> cos, sin;  ///< of rotations
+  DeviceRows<const f32> cos, sin;  ///< of rotations
   bool aligned;
-  std::int64_t x_stride, out_stride, cos_stride, sin_stride;
   std::int64_t rows, width;
   Divisor heads, tokens;
   f32 eps;
@@ -44,7 +43,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
   const DividedIndex head = a.heads.divide(place.row);
   const std::int64_t r = head.quotient;
   const std::int64_t offset = planted<"first head for all">(head.rest, std::int64_t{0}) * a.width;
-  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride + offset, exists ? a.width : 0, place.lane,
+  const Row<row_tiles[Tile], Count, From> row(a.x.row(r) + offset, exists ? a.width : 0, place.lane,
                                               a.aligned);
   const f32 squares = row.template sum<struct Squares>([](f32 x) { return x * x; });
   const f32 inverse = 1.0f / square_root(squares / static_cast<f32>(a.width) + a.eps);
@@ -56,9 +55,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) y[i] = x[i] * inverse * scale[i];
     if constexpr (Rotates)
-      y = rotated(y, load_run<Count>(a.cos + token * a.cos_stride + first, present, a.aligned),
-                  load_run<Count>(a.sin + token * a.sin_stride + first, present, a.aligned));
-    store_rounded<Saturates>(a.out + r * a.out_stride + offset + first, y, present, a.aligned);
+      y = rotated(y, load_run<Count>(a.cos.row(token) + first, present, a.aligned),
+                  load_run<Count>(a.sin.row(token) + first, present, a.aligned));
+    store_rounded<Saturates>(a.out.row(r) + offset + first, y, present, a.aligned);
   });
 }
 
@@ -77,21 +76,17 @@ void rms_norm(const char* name, DeviceView<const From> x, DeviceView<const W> sc
   const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
                        (heads == 1 || width % count == 0) && rows_are_aligned<of_scale>(scale) &&
                        rows_are_aligned<of_table>(cos) && rows_are_aligned<of_table>(sin);
-  const RmsNormArguments<From, To, W> arguments{pointer_to(x),
-                                                pointer_to(out),
-                                                pointer_to(scale),
-                                                pointer_to(cos),
-                                                pointer_to(sin),
-                                                aligned,
-                                                x.row_stride(),
-                                                out.row_stride(),
-                                                cos.row_stride(),
-                                                sin.row_stride(),
-                                                x.rows(),
-                                                width,
-                                                heads,
-                                                cos.rows(),
-                                                eps};
+  const RmsNormArguments<From, To, W> arguments{.x = x,
+                                                .out = out,
+                                                .scale = pointer_to(scale),
+                                                .cos = cos,
+                                                .sin = sin,
+                                                .aligned = aligned,
+                                                .rows = x.rows(),
+                                                .width = width,
+                                                .heads = heads,
+                                                .tokens = cos.rows(),
+                                                .eps = eps};
   visit_row_tile(width, count, [&](auto tile) {
     launch(name, rms_norm_kernel<tile, count, after == AfterNorm::rotate, Types::saturate, From, To, W>,
            {blocks_of_rows(row_tiles[tile], x.rows() * heads), row_tiles[tile].threads}, stream, arguments);
