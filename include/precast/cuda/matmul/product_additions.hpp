@@ -7,8 +7,8 @@
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/memory.hpp>
-#include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/matmul/product_epilogue.hpp>
+#include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/problem/epilogue.hpp>
