@@ -1,12 +1,15 @@
 // The product that the device multiplies fastest: the ceiling of all others.
 #pragma once
 
+#include <utility>
+
 #include <benchmark/benchmark.h>
 #include <common/random_tensor.hpp>
 #include <cuda/measure.hpp>
 #include <cuda/suite.hpp>
 
 #include <precast/cuda/matmul/cublaslt.hpp>
+#include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/runtime/stream.hpp>
@@ -40,13 +43,10 @@ class LargestProduct {
                  .rows = shape.rows,
                  .features = shape.out,
                  .columns = shape.in,
-                 .x = x_.data(),
-                 .x_stride = shape.in,
-                 .weight = weight_.data(),
-                 .weight_stride = shape.in,
-                 .out = out_.data(),
-                 .out_stride = shape.out} {
-    if (!library_.has_code || !library_.has_code(product_))
+                 .x = gpu::product_matrix(std::as_const(x_).view()),
+                 .weight = gpu::product_matrix(std::as_const(weight_).view()),
+                 .out = gpu::product_matrix(out_.view())} {
+    if (!library_.takes(product_))
       throw Error("cuBLASLt, whose largest product is the mark, was not found or does not multiply " +
                   std::string(dtype_traits<Operand>::name) + ": name its folder in LD_LIBRARY_PATH");
   }

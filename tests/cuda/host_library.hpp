@@ -66,12 +66,15 @@ struct HostLibrary {
                                std::to_string(told) + " bytes, and it is to " + std::to_string(there));
     };
     const std::int64_t operand = bytes_of(p.operand), result = bytes_of(p.result);
-    check("x", p.alignment.x, alignment(p.x, p.x_transposed ? p.columns : p.rows, p.x_stride * operand));
-    check("the weight", p.alignment.weight,
-          alignment(p.weight, p.weight_transposed ? p.columns : p.features, p.weight_stride * operand));
-    check("the result", p.alignment.out, alignment(p.out, p.rows, p.out_stride * result));
+    check("x", p.x.rows.alignment,
+          alignment(p.x.data, p.x_transposed ? p.columns : p.rows, p.x.rows.stride * operand));
+    check("the weight", p.weight.rows.alignment,
+          alignment(p.weight.data, p.weight_transposed ? p.columns : p.features,
+                    p.weight.rows.stride * operand));
+    check("the result", p.out.rows.alignment, alignment(p.out.data, p.rows, p.out.rows.stride * result));
     if (p.has_residual)
-      check("the residual", p.alignment.residual, alignment(p.residual, p.rows, p.residual_stride * result));
+      check("the residual", p.residual.rows.alignment,
+            alignment(p.residual.data, p.rows, p.residual.rows.stride * result));
     if (p.has_bias) check("the bias", 16, alignment(p.bias, 1, 0));
   }
 
@@ -98,21 +101,22 @@ struct HostLibrary {
   void multiply(const gpu::ProductRequest& p, gpu::Stream stream) const {
     const simt::StreamWork work("the library's product", stream);
     if (p.workspace_bytes) work.writes(p.workspace, p.workspace_bytes);
-    for (const void* operand : {p.x, p.weight, p.bias, p.residual})
+    for (const void* operand : {p.x.data, p.weight.data, p.bias, p.residual.data})
       if (operand) work.reads(operand, 1);
-    work.writes(p.out, 1);
+    work.writes(p.out.data, 1);
+    const std::int64_t x_stride = p.x.rows.stride, weight_stride = p.weight.rows.stride;
     for (std::int64_t r = 0; r < p.rows; ++r)
       for (std::int64_t f = 0; f < p.features; ++f) {
         double sum = 0;
         for (std::int64_t k = 0; k < p.columns; ++k)
-          sum += value(p.operand, p.x, p.x_transposed ? k * p.x_stride + r : r * p.x_stride + k) *
-                 value(p.operand, p.weight,
-                       p.weight_transposed ? k * p.weight_stride + f : f * p.weight_stride + k);
+          sum += value(p.operand, p.x.data, p.x_transposed ? k * x_stride + r : r * x_stride + k) *
+                 value(p.operand, p.weight.data,
+                       p.weight_transposed ? k * weight_stride + f : f * weight_stride + k);
         if (p.has_bias) sum += value(p.result, p.bias, f);
         if (p.gelu_tanh)
           sum /= 1 + std::exp(-2 * std::sqrt(2 / std::acos(-1.0)) * (sum + 0.044715 * sum * sum * sum));
-        if (p.has_residual) sum += value(p.result, p.residual, r * p.residual_stride + f);
-        store(p.result, p.out, r * p.out_stride + f, sum);
+        if (p.has_residual) sum += value(p.result, p.residual.data, r * p.residual.rows.stride + f);
+        store(p.result, p.out.data, r * p.out.rows.stride + f, sum);
       }
   }
 };

@@ -61,7 +61,7 @@ HostTensor<typename Types::result> tiled_product(const HostTensor<X>& x, const H
   const Epilogue epilogue{on_device(wide_bias), activate};
   gpu::launch_with_tile<Types, gpu::FixedTile<tile>>(
       "matmul", gpu::matrix_rows(on_device(x)), gpu::matrix_rows(on_device(weight)),
-      gpu::product_epilogue<Types::saturate>(epilogue, View<const T>{}, on_device(out)), gpu::Stream{});
+      gpu::product_epilogue<Types::saturate>(epilogue, on_device(out)), gpu::Stream{});
   return out;
 }
 

@@ -111,12 +111,12 @@ TEMPLATE_TEST_CASE("cuda: the library is told of rows that begin off the multipl
     const auto values = [](std::size_t count, std::size_t bytes) {
       return static_cast<std::uint32_t>(count * bytes);
     };
-    const gpu::ProductAlignment& told = host.multiplied[0].alignment;
-    CHECK(told.x == (x_is_copied ? 16 : values(first ? 1 : 2, sizeof(Operand))));
-    CHECK(told.weight == (weight_is_copied ? 16 : values(first ? 1 : 2, sizeof(S))));
-    CHECK(told.out == (first ? values(1, sizeof(T)) : 16));
-    CHECK(told.residual == values(2, sizeof(T)));
-    if (in_parts) CHECK(host.multiplied[1].alignment.residual == told.out);
+    const gpu::ProductRequest& told = host.multiplied[0];
+    CHECK(told.x.rows.alignment == (x_is_copied ? 16 : values(first ? 1 : 2, sizeof(Operand))));
+    CHECK(told.weight.rows.alignment == (weight_is_copied ? 16 : values(first ? 1 : 2, sizeof(S))));
+    CHECK(told.out.rows.alignment == (first ? values(1, sizeof(T)) : 16));
+    CHECK(told.residual.rows.alignment == values(2, sizeof(T)));
+    if (in_parts) CHECK(host.multiplied[1].residual.rows == told.out.rows);
   }
 }
 
@@ -369,22 +369,32 @@ TEST_CASE("cuda: the library is not asked for rows that lie over each other", "[
     gpu::matmul_transposed<Types, bf16>(on_device(weight), on_device(weights), Epilogue{}, on_device(out));
   }
   CHECK(host.multiplied.empty());
+  // Copies lie apart.
+  using Rounded = precisions<Policy<Storage<f32>, Compute<tf32>>, Matmul>;
+  const auto wide = random_integers<f32>({1, 224}, 1), x = random_integers<f32>({40, 64}, 2);
+  const HostView<const f32> windows(wide.data(), Shape{20, 64}, 8);
+  HostTensor<f32> apart({20, 64}), out({40, 20});
+  for (std::int64_t r = 0; r < 20; ++r) std::ranges::copy(windows.row(r), apart.view().row(r).begin());
+  gpu::matmul_transposed<Rounded, f32>(on_device(x), on_device(windows), Epilogue{}, on_device(out));
+  CHECK(expected_products<Rounded>(x, apart, HostTensor<f32>()).inexact(out) == "");
+  CHECK(host.multiplied.size() == 1);
 }
 
 #if __has_include(<cublasLt.h>)
 TEST_CASE("cuda: products that differ in more than their memory have plans of their own", "[library]") {
   using Request = gpu::ProductRequest;
   const f32 scale = 1;
+  const gpu::RowLayout rows{.stride = 64, .alignment = 16};
   const Request product{.operand = gpu::LibraryDtype::bf16,
                         .result = gpu::LibraryDtype::bf16,
                         .rows = 64,
                         .features = 64,
                         .columns = 64,
-                        .x_stride = 64,
-                        .weight_stride = 64,
-                        .out_stride = 64,
+                        .x = {nullptr, rows},
+                        .weight = {nullptr, rows},
+                        .out = {nullptr, rows},
                         .has_residual = true,
-                        .residual_stride = 64};
+                        .residual = {nullptr, rows}};
   const auto differs = [&](auto change) {
     Request other = product;
     change(other);
@@ -392,43 +402,52 @@ TEST_CASE("cuda: products that differ in more than their memory have plans of th
   };
   CHECK(differs([](Request& p) { p.operand = gpu::LibraryDtype::f16; }));
   CHECK(differs([](Request& p) { p.result = gpu::LibraryDtype::f32; }));
-  for (std::int64_t Request::*const size :
-       {&Request::rows, &Request::features, &Request::columns, &Request::x_stride, &Request::weight_stride,
-        &Request::out_stride, &Request::residual_stride})
+  for (std::int64_t Request::*const size : {&Request::rows, &Request::features, &Request::columns})
     CHECK(differs([&](Request& p) { p.*size = 72; }));
-  for (std::uint32_t gpu::ProductAlignment::*const matrix :
-       {&gpu::ProductAlignment::x, &gpu::ProductAlignment::weight, &gpu::ProductAlignment::out,
-        &gpu::ProductAlignment::residual})
-    CHECK(differs([&](Request& p) { p.alignment.*matrix = 2; }));
+  for (const gpu::RowLayout other : {gpu::RowLayout{.stride = 72, .alignment = 16}, {64, 2}}) {
+    CHECK(differs([&](Request& p) { p.x.rows = other; }));
+    CHECK(differs([&](Request& p) { p.weight.rows = other; }));
+    CHECK(differs([&](Request& p) { p.out.rows = other; }));
+    CHECK(differs([&](Request& p) { p.residual.rows = other; }));
+  }
   for (bool Request::*const property : {&Request::x_transposed, &Request::weight_transposed,
                                         &Request::has_bias, &Request::has_residual, &Request::gelu_tanh})
     CHECK(differs([&](Request& p) { p.*property = !(p.*property); }));
   CHECK(differs([&](Request& p) { p.scales.x = &scale; }));
   CHECK(differs([&](Request& p) { p.scales.weight = &scale; }));
-  CHECK_FALSE(differs([&](Request& p) { p.x = p.weight = &scale; }));
+  CHECK_FALSE(differs([&](Request& p) { p.x.data = p.weight.data = &scale; }));
 }
 
 TEST_CASE("cuda: cuBLASLt is not asked for fp8 off the multiples of 16 bytes", "[library]") {
   using Request = gpu::ProductRequest;
   const auto takes = [](gpu::LibraryDtype operand, auto change) {
-    Request product{
-        .operand = operand, .result = gpu::LibraryDtype::bf16, .rows = 20, .features = 64, .columns = 64};
+    const gpu::RowLayout rows{.stride = 64, .alignment = 16};
+    Request product{.operand = operand,
+                    .result = gpu::LibraryDtype::bf16,
+                    .rows = 20,
+                    .features = 64,
+                    .columns = 64,
+                    .x = {nullptr, rows},
+                    .weight = {nullptr, rows},
+                    .out = {nullptr, rows},
+                    .residual = {nullptr, rows}};
     change(product);
     return gpu::cublaslt_takes(product);
   };
   constexpr auto fp8 = gpu::LibraryDtype::fp8_e4m3, bf16 = gpu::LibraryDtype::bf16;
   CHECK(takes(fp8, [](Request&) {}));
   // There is no residual, whose alignment then says nothing.
-  CHECK(takes(fp8, [](Request& p) { p.alignment.residual = 2; }));
+  CHECK(takes(fp8, [](Request& p) { p.residual.rows.alignment = 2; }));
   const auto refused = [&](auto change) { return takes(bf16, change) && !takes(fp8, change); };
   CHECK(refused([](Request& p) { p.features = 72; }));
   CHECK(refused([](Request& p) { p.columns = 72; }));
-  CHECK(refused([](Request& p) { p.alignment.x = 8; }));
-  CHECK(refused([](Request& p) { p.alignment.weight = 8; }));
-  CHECK(refused([](Request& p) { p.alignment.out = 8; }));
+  CHECK(refused([](Request& p) { p.x.rows.alignment = 8; }));
+  CHECK(refused([](Request& p) { p.weight.rows.alignment = 8; }));
+  CHECK(refused([](Request& p) { p.out.rows.alignment = 8; }));
+  CHECK(refused([](Request& p) { p.x.rows = {.stride = 64}; }));  // no alignment is promised
   CHECK(refused([](Request& p) {
     p.has_residual = true;
-    p.alignment.residual = 2;
+    p.residual.rows.alignment = 2;
   }));
   CHECK(refused([](Request& p) {
     p.result = gpu::LibraryDtype::f32;

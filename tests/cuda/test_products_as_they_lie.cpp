@@ -1,5 +1,6 @@
 // Products of gradients by the library, which reads both sides as they lie.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -131,7 +132,7 @@ TEMPLATE_TEST_CASE("cuda: the library multiplies gradients' sides as they lie", 
   }
   CHECK(host.multiplied[1].x_transposed);
   CHECK_FALSE(host.multiplied[1].has_residual);
-  CHECK(host.multiplied[2].residual == host.multiplied[2].out);
+  CHECK(host.multiplied[2].residual.data == host.multiplied[2].out.data);
   // A result is rounded once, to what it is stored as.
   for (const gpu::ProductRequest& product : host.multiplied)
     CHECK(product.result == gpu::library_dtype<typename Types::result>());
@@ -191,21 +192,22 @@ TEMPLATE_TEST_CASE("cuda: the products of a vocabulary off the multiples of 8 ar
     host.multiplied.clear();
     CHECK(same_bits(run(host.library()), run(gpu::ProductLibrary{})));
     REQUIRE(host.multiplied.size() == 1);
-    return host.multiplied[0].alignment;
+    const gpu::ProductRequest& product = host.multiplied[0];
+    return std::array{product.x.rows.alignment, product.weight.rows.alignment, product.out.rows.alignment};
   };
   constexpr std::uint32_t odd = sizeof(T);
   const auto logits = told({rows, vocabulary}, [&](const DeviceView<T>& out) {
     gpu::matmul_transposed<Types, T>(on_device(x), on_device(weight), Epilogue{}, out, gpu::Stream{});
   });
-  CHECK(logits == gpu::ProductAlignment{.out = odd, .residual = logits.residual});
+  CHECK(logits == std::array<std::uint32_t, 3>{16, 16, odd});
   const auto dx = told({rows, width}, [&](const DeviceView<T>& out) {
     gpu::multiply<Types, T, T>(on_device(dy), on_device(weight), out, gpu::Stream{});
   });
-  CHECK(dx == gpu::ProductAlignment{.x = odd});
+  CHECK(dx == std::array<std::uint32_t, 3>{odd, 16, 16});
   const auto dw = told({vocabulary, width}, [&](const DeviceView<T>& out) {
     gpu::multiply_over_rows<Types, T, T>(on_device(dy), on_device(x), {}, out, gpu::Stream{});
   });
-  CHECK(dw == gpu::ProductAlignment{.x = odd});
+  CHECK(dw == std::array<std::uint32_t, 3>{odd, 16, 16});
 }
 
 TEST_CASE("cuda: a gradient of no rows, and of a library without code, is ours", "[library][gradients]") {
@@ -233,8 +235,8 @@ TEST_CASE("cuda: the library is not given one row of a stride that is shorter th
                                              gpu::Stream{});
   CHECK(same_bits(out, expected));
   for (const gpu::ProductRequest& product : host.multiplied) {
-    CHECK(product.x_stride >= (product.x_transposed ? product.rows : product.columns));
-    CHECK(product.weight_stride >= (product.weight_transposed ? product.features : product.columns));
+    CHECK(product.x.rows.stride >= (product.x_transposed ? product.rows : product.columns));
+    CHECK(product.weight.rows.stride >= (product.weight_transposed ? product.features : product.columns));
   }
 }
 

@@ -37,8 +37,7 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
   const auto rows = implicit_im2col(x, sizes);
   auto features = stored_rows(weight.view());
   if (x.elements() == 0) features.columns = 0;  // all patches lie in the padding: nothing is read
-  const auto store =
-      product_epilogue<Types::saturate>(epilogue, DeviceView<const typename Types::result>{}, out);
+  const auto store = product_epilogue<Types::saturate>(epilogue, out);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     launch_tiled_product<ProductTypes<Multiplied>>("conv", rows, features, store, stream);
   else

@@ -21,6 +21,17 @@ GlobalPointer<T> pointer_to(const DeviceView<T>& view) {
          before;
 }
 
+/// A view's rows, as kernels get them.
+template <class T>
+struct DeviceRows {
+  GlobalPointer<T> data;
+  std::int64_t stride;
+
+  DeviceRows(const DeviceView<T>& view)  // NOLINT(google-explicit-constructor)
+      : data(pointer_to(view)), stride(view.row_stride()) {}
+  PRECAST_DEVICE GlobalPointer<T> row(std::int64_t index) const { return data + index * stride; }
+};
+
 namespace detail {
 template <class... T>
 constexpr int widest_bytes() {

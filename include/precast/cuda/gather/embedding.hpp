@@ -50,13 +50,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
 /// A table in blocks: a thread decodes a value, rounds it and stores it. Right, and simple.
 template <bool Saturates, BlockDtype From, class To, class Numbers>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(256, 1)
-    embedding_of_blocks(GlobalPointer<To> out, std::int64_t row_stride, std::int64_t rows,
-                        BlockRows<From> table, Numbers numbers) {
+    embedding_of_blocks(DeviceRows<To> out, std::int64_t rows, BlockRows<From> table, Numbers numbers) {
   const int column = block_index().x * 256 + thread_index();
   if (column >= table.columns) return;
   for (std::int64_t row = block_index().y; row < rows; row += grid_size().y) {
     const auto number = numbers.of_row(row);
-    out[row * row_stride + column] = round_to<To, Saturates>(
+    out.row(row)[column] = round_to<To, Saturates>(
         numbers.is_valid(number) ? table.value(table.row(number), column) : quiet_nan);
   }
 }
@@ -83,8 +82,8 @@ void look_up(const BlockViewIn<const From, DeviceSpace>& table, const Numbers& n
   const auto rows_of_table = stored_rows(table);
   const auto rows_at_once = static_cast<int>(min_of<std::int64_t>(out.rows(), 65535));
   launch("embedding_of_blocks", embedding_of_blocks<Types::saturate, From, typename Types::result, Numbers>,
-         {{(rows_of_table.columns + 255) / 256, rows_at_once, 1}, 256}, stream, pointer_to(out),
-         out.row_stride(), out.rows(), rows_of_table, numbers);
+         {{(rows_of_table.columns + 255) / 256, rows_at_once, 1}, 256}, stream,
+         DeviceRows<typename Types::result>(out), out.rows(), rows_of_table, numbers);
 }
 
 template <class Types, class Table>

@@ -35,10 +35,10 @@ inline constexpr int embedding_gradient_rows = 8;
 
 template <class DY, class To>
 struct EmbeddingGradientArguments {
-  GlobalPointer<const DY> dy;
-  GlobalPointer<To> out;
+  DeviceRows<const DY> dy;
+  DeviceRows<To> out;
   GlobalPointer<const std::uint64_t> keys;  ///< sorted
-  std::int64_t count, dy_stride, out_stride, columns;
+  std::int64_t count, columns;
   std::int32_t no_row;  ///< the number of what is none of the table's
   bool accumulate;
 };
@@ -81,14 +81,13 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
     }
     f32 terms[at_once];
     PRECAST_UNROLL
-    for (int j = 0; j < at_once; ++j)
-      terms[j] = rows[j] < 0 ? 0.0f : to_f32(a.dy[rows[j] * a.dy_stride + column]);
+    for (int j = 0; j < at_once; ++j) terms[j] = rows[j] < 0 ? 0.0f : to_f32(a.dy.row(rows[j])[column]);
     PRECAST_UNROLL
     for (int j = 0; j < at_once; ++j)
       if (rows[j] >= 0) sum = planted<"accumulate ignored">(narrow_add<Types>(sum, terms[j]), sum + terms[j]);
     more = rows[at_once - 1] >= 0;
   }
-  const GlobalPointer<To> place = a.out + number * a.out_stride + column;
+  const GlobalPointer<To> place = a.out.row(number) + column;
   *place = round_to<To, Types::saturate>(
       planted<"gradient not added">(a.accumulate, false) ? to_f32(To{*place}) + sum : sum);
 }
@@ -96,11 +95,10 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
 // Bytes moved: each value written once.
 template <class To>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
-    clear_rows_kernel(GlobalPointer<To> out, std::int64_t rows, std::int64_t stride, std::int64_t columns) {
+    clear_rows_kernel(DeviceRows<To> out, std::int64_t rows, std::int64_t columns) {
   const std::int64_t column = std::int64_t{block_index().x} * embedding_gradient_threads + thread_index();
   if (column >= columns) return;
-  for (std::int64_t row = block_index().y; row < rows; row += grid_size().y)
-    out[row * stride + column] = To{};
+  for (std::int64_t row = block_index().y; row < rows; row += grid_size().y) out.row(row)[column] = To{};
 }
 
 /// The gradient of a table, of so many rows by numbers on the device.
@@ -115,7 +113,7 @@ void add_rows_by_number(const DeviceView<const DY>& dy, IndicesIn<Number, Device
   if (!options.accumulate)
     launch("clear_rows", clear_rows_kernel<To>,
            {{across, static_cast<int>(min_of<std::int64_t>(out.rows(), 1024)), 1}, threads}, stream,
-           pointer_to(out), out.rows(), out.row_stride(), columns);
+           DeviceRows<To>(out), out.rows(), columns);
   if (ids.count == 0) return;
   const auto no_row = static_cast<std::int32_t>(out.rows());
   const std::size_t bytes = static_cast<std::size_t>(ids.count) * sizeof(std::uint64_t);
@@ -129,9 +127,13 @@ void add_rows_by_number(const DeviceView<const DY>& dy, IndicesIn<Number, Device
   sort_by_number(keys, in_order, ids.count, std::bit_width(static_cast<std::uint64_t>(out.rows())), stream);
   launch("embedding_gradient", embedding_gradient_kernel<Types, DY>,
          {{grid_blocks(ids.count), across, 1}, threads}, stream,
-         EmbeddingGradientArguments<DY, To>{
-             pointer_to(dy), pointer_to(out), global_pointer<const std::uint64_t>(in_order, ids.count),
-             ids.count, dy.row_stride(), out.row_stride(), columns, no_row, options.accumulate});
+         EmbeddingGradientArguments<DY, To>{.dy = dy,
+                                            .out = out,
+                                            .keys = global_pointer<const std::uint64_t>(in_order, ids.count),
+                                            .count = ids.count,
+                                            .columns = columns,
+                                            .no_row = no_row,
+                                            .accumulate = options.accumulate});
 }
 
 }  // namespace detail

@@ -25,8 +25,7 @@ struct Enlargement {
 // writes all of its copies. `in` describes the rows, columns and plan of what is read.
 template <int Count, bool Saturates, class From, class To>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
-    upsample_nearest_kernel(MapOutput<const From> in, GlobalPointer<To> out, std::int64_t out_stride,
-                            Enlargement sizes) {
+    upsample_nearest_kernel(MapOutput<const From> in, DeviceRows<To> out, Enlargement sizes) {
   const MapPlace<Count> place = map_place<Count>(in);
   const auto [line, pixel] = divide_index(place.row, sizes.in_width);
   const auto [image, line_of_image] = divide_index(line, sizes.in_height);
@@ -47,8 +46,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
     for (int i = 0; i < Count; ++i) y.set(i, Cast<To, Saturates>{}(x[i]));
     for (std::int64_t row = top; row < bottom; ++row)
       for (std::int64_t to = left; to < right; ++to)
-        store_run(out + ((image * sizes.out_height + row) * sizes.out_width + to) * out_stride + column, y,
-                  present, place.aligned);
+        store_run(out.row((image * sizes.out_height + row) * sizes.out_width + to) + column, y, present,
+                  place.aligned);
   }
 }
 
@@ -70,8 +69,7 @@ void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<
                                             plan_map(x.rows(), x.columns(), count),
                                             rows_are_aligned<count>(x) && rows_are_aligned<count>(out)};
   launch("upsample_nearest", detail::upsample_nearest_kernel<count, Types::saturate, From, To>,
-         {{grid_blocks(input.plan.blocks), 1, 1}, map_tile.threads}, stream, input, pointer_to(out),
-         out.row_stride(),
+         {{grid_blocks(input.plan.blocks), 1, 1}, map_tile.threads}, stream, input, DeviceRows<To>(out),
          detail::Enlargement{factor, x.shape()[1], x.shape()[2], out.shape()[1], out.shape()[2]});
 }
 

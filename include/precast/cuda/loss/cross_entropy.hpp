@@ -27,8 +27,8 @@ namespace detail {
 
 template <class From>
 struct CrossEntropyArguments {
-  GlobalPointer<const From> x;
-  std::int64_t stride, rows, columns;
+  DeviceRows<const From> x;
+  std::int64_t rows, columns;
   bool aligned;
   GlobalPointer<f32> losses;
 };
@@ -43,7 +43,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
   const bool exists = place.row < a.rows;
   const std::int32_t target = exists ? targets.of_row(place.row) : no_target;
   const bool counts = planted<"ignored row counts">(target != no_target, exists);
-  const GlobalPointer<const From> from = a.x + place.row * a.stride;
+  const GlobalPointer<const From> from = a.x.row(place.row);
   const Row<row_tiles[Tile], Count, From> row(from, counts ? a.columns : 0, place.lane, a.aligned);
   const f32 largest = planted<"largest not subtracted">(row.template largest<struct LargestLogit>(), 0.0f);
   const f32 sum = row.template sum<struct LogitTerms>([largest](f32 x) { return Steps::term(x, largest); });
@@ -62,7 +62,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
     if (thread_index() == 0) a.losses[row] = 0;
     return;
   }
-  const GlobalPointer<const From> x = a.x + row * a.stride;
+  const GlobalPointer<const From> x = a.x.row(row);
   const f32 largest = largest_in_block<narrow_partial_sums, struct NarrowLargestLogit>(
       a.columns, [&](std::int64_t i) { return to_f32(x[i]); });
   const f32 sum = narrow_block_sum<Types, struct NarrowLogitTerms>(a.columns, [&](std::int64_t i) {
@@ -104,9 +104,11 @@ void losses_of_rows(const DeviceView<const From>& logits, const Targets& targets
                     const DeviceView<f32>& losses, Stream stream) {
   constexpr int count = values_at_once<From>;
   const std::int64_t rows = losses.elements(), columns = logits.columns();
-  const CrossEntropyArguments<From> arguments{
-      pointer_to(logits), logits.row_stride(), rows, columns, rows_are_aligned<count>(logits),
-      pointer_to(losses)};
+  const CrossEntropyArguments<From> arguments{.x = logits,
+                                              .rows = rows,
+                                              .columns = columns,
+                                              .aligned = rows_are_aligned<count>(logits),
+                                              .losses = pointer_to(losses)};
   if constexpr (is_narrow<Types>)
     launch("narrow_cross_entropy", narrow_cross_entropy_kernel<Types, From, Targets>,
            {{grid_blocks(rows), 1, 1}, narrow_partial_sums}, stream, arguments, targets);

@@ -26,9 +26,9 @@ namespace detail {
 
 template <class From, class To, class RowCount>
 struct CrossEntropyGradientArguments {
-  GlobalPointer<const From> x;
-  GlobalPointer<To> out;
-  std::int64_t x_stride, out_stride, columns;
+  DeviceRows<const From> x;
+  DeviceRows<To> out;
+  std::int64_t columns;
   f32 dloss;
   RowCount kept;
 };
@@ -43,8 +43,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
   using Steps = CrossEntropyGradientSteps<typename Types::inside>;
   const std::int64_t row = block_index().x;
   const std::int32_t target = targets.of_row(row);
-  const GlobalPointer<const From> x = a.x + row * a.x_stride;
-  const GlobalPointer<To> out = a.out + row * a.out_stride;
+  const GlobalPointer<const From> x = a.x.row(row);
+  const GlobalPointer<To> out = a.out.row(row);
   if (planted<"ignored row counts">(target == no_target, false)) {
     for (std::int64_t i = thread_index(); i < a.columns; i += narrow_partial_sums) out[i] = To{};
     return;
@@ -71,8 +71,7 @@ void gradients_of_rows(const DeviceView<const From>& logits, const Targets& targ
   launch("cross_entropy_gradient", cross_entropy_gradient_kernel<Types, From, Targets, RowCount>,
          {{grid_blocks(out.rows()), 1, 1}, narrow_partial_sums}, stream,
          CrossEntropyGradientArguments<From, typename Types::result, RowCount>{
-             pointer_to(logits), pointer_to(out), logits.row_stride(), out.row_stride(), out.columns(), dloss,
-             kept},
+             .x = logits, .out = out, .columns = out.columns(), .dloss = dloss, .kept = kept},
          targets);
 }
 

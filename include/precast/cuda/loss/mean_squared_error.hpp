@@ -22,9 +22,8 @@ namespace detail {
 
 template <class X, class Y>
 struct SquaredErrorArguments {
-  GlobalPointer<const X> x;
-  GlobalPointer<const Y> y;
-  std::int64_t x_stride, y_stride;
+  DeviceRows<const X> x;
+  DeviceRows<const Y> y;
   bool aligned;
   RowPieces cut;
   GlobalPointer<f32> sums;
@@ -37,10 +36,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
   constexpr RowTile tile = row_tiles[Tile];
   const RowPlace place = row_place<tile>();
   const PiecePlace piece = piece_place(a.cut, place);
-  const Row<tile, Count, X> row(a.x + piece.row * a.x_stride + piece.first, piece.columns, place.lane,
-                                a.aligned);
+  const Row<tile, Count, X> row(a.x.row(piece.row) + piece.first, piece.columns, place.lane, a.aligned);
   const GlobalPointer<const Y> others =
-      a.y + planted<"first row for all">(piece.row, std::int64_t{0}) * a.y_stride + piece.first;
+      a.y.row(planted<"first row for all">(piece.row, std::int64_t{0})) + piece.first;
   f32 sum = 0;
   row.for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
     const auto y = load_f32<Count>(others + first, present, a.aligned);
@@ -93,13 +91,11 @@ void mean_squared_error(DeviceView<const X> x, DeviceView<const Y> y, DeviceView
     const StreamScope scope(stream);  // of the sums of pieces
     Tensor<f32, Memory> sums(Shape{cut.count()});
     const detail::SquaredErrorArguments<X, Y> arguments{
-        pointer_to(a),
-        pointer_to(b),
-        a.row_stride(),
-        b.row_stride(),
-        rows_are_aligned<count>(a) && rows_are_aligned<count>(b),
-        cut,
-        pointer_to(sums.view())};
+        .x = a,
+        .y = b,
+        .aligned = rows_are_aligned<count>(a) && rows_are_aligned<count>(b),
+        .cut = cut,
+        .sums = pointer_to(sums.view())};
     detail::for_tile_of_pieces(cut, count, [&](auto tile, const LaunchShape& shape) {
       launch("squared_error", detail::squared_error_kernel<tile, count, X, Y>, shape, stream, arguments);
     });

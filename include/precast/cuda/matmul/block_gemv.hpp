@@ -25,7 +25,7 @@
 
 namespace precast::gpu {
 
-/// Rows of blocks as bytes, which are brought 16 at a time wherever a row begins.
+/// Rows of blocks as bytes, which are loaded 16 at a time wherever a row begins.
 struct BlockBytes {
   GlobalPointer<const unsigned char> data;
   std::int64_t bytes, rows;
@@ -42,7 +42,7 @@ struct BlockGemv {
 
 /// Starts to load 16 bytes from byte `at` of the weight on, a multiple of 16; zeros after its end. They are
 /// there after cp_async_wait and a barrier.
-PRECAST_DEVICE void bring_bytes(const BlockBytes& from, std::int64_t at, SharedPointer<unsigned char> to) {
+PRECAST_DEVICE void load_16_bytes(const BlockBytes& from, std::int64_t at, SharedPointer<unsigned char> to) {
   const std::int64_t left = from.bytes - at;
   const int present = left >= 16 ? 16 : planted<"bytes past the end">(static_cast<int>(left), 16);
   if (from.wide) {
@@ -94,7 +94,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
       const std::int64_t begin = slab_begin(f, slab);
       const int before = before_slab(begin);
       if (first_byte < before + blocks * int{sizeof(Format)})
-        bring_bytes(weight, begin - before + first_byte, to + (f * Slab::shared_bytes + first_byte));
+        load_16_bytes(weight, begin - before + first_byte, to + (f * Slab::shared_bytes + first_byte));
     }
   };
 

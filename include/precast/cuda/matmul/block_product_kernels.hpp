@@ -51,7 +51,7 @@ void multiply_blocks(const BlockProductRequest& product, Stream stream) {
   const auto start = [&]<class T>(T*) {
     const DeviceView<T> out(static_cast<T*>(product.out), Shape{product.rows, product.features},
                             product.out_stride);
-    return epilogue_into_any(product.epilogue, out);
+    return product_epilogue(product.epilogue, results_of_any(out), out);
   };
   const auto store = product.result == LibraryDtype::bf16  ? start(static_cast<bf16*>(nullptr))
                      : product.result == LibraryDtype::f16 ? start(static_cast<f16*>(nullptr))

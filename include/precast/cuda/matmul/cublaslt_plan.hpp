@@ -19,30 +19,27 @@ inline constexpr std::uint64_t cublaslt_workspace_bytes = std::uint64_t{32} << 2
 /// What a plan depends on: all but the pointers.
 struct CublasLtShape {
   LibraryDtype operand, result;
-  std::int64_t rows, features, columns, x_stride, weight_stride, out_stride, residual_stride;
-  ProductAlignment alignment;
-  bool x_transposed, weight_transposed, bias, residual, gelu_tanh, x_scale, weight_scale;
+  std::int64_t rows, features, columns;
+  RowLayout x, weight, out, residual;
+  bool x_transposed, weight_transposed, has_bias, has_residual, gelu_tanh, x_scale, weight_scale;
   auto operator<=>(const CublasLtShape&) const = default;  // no friend: nvcc 12.0 fails on it
 };
 
 /// Of a product without a residual, the result is in its place.
 inline CublasLtShape shape_of(const ProductRequest& product) {
-  ProductAlignment alignment = product.alignment;
-  if (!product.has_residual) alignment.residual = alignment.out;
   return {.operand = product.operand,
           .result = product.result,
           .rows = product.rows,
           .features = product.features,
           .columns = product.columns,
-          .x_stride = product.x_stride,
-          .weight_stride = product.weight_stride,
-          .out_stride = product.out_stride,
-          .residual_stride = product.has_residual ? product.residual_stride : product.out_stride,
-          .alignment = alignment,
+          .x = product.x.rows,
+          .weight = product.weight.rows,
+          .out = product.out.rows,
+          .residual = product.has_residual ? product.residual.rows : product.out.rows,
           .x_transposed = product.x_transposed,
           .weight_transposed = product.weight_transposed,
-          .bias = product.has_bias,
-          .residual = product.has_residual,
+          .has_bias = product.has_bias,
+          .has_residual = product.has_residual,
           .gelu_tanh = product.gelu_tanh,
           .x_scale = product.scales.x != nullptr,
           .weight_scale = product.scales.weight != nullptr};
@@ -51,9 +48,11 @@ inline CublasLtShape shape_of(const ProductRequest& product) {
 /// Whether cuBLASLt may be asked for a product. Its fp8 takes sizes and matrices on multiples of 16 bytes,
 /// and a bias of 16 bits.
 inline bool cublaslt_takes(const ProductRequest& product) {
+  const CublasLtShape shape = shape_of(product);
+  const auto aligned = [](const RowLayout& rows) { return rows.alignment == 16; };
   return product.operand != LibraryDtype::fp8_e4m3 ||
-         (product.columns % 16 == 0 && product.features % 16 == 0 &&
-          shape_of(product).alignment == ProductAlignment{} &&
+         (product.columns % 16 == 0 && product.features % 16 == 0 && aligned(shape.x) &&
+          aligned(shape.weight) && aligned(shape.out) && aligned(shape.residual) &&
           !(product.has_bias && product.result == LibraryDtype::f32));
 }
 
@@ -90,18 +89,18 @@ class CublasLtPlan {
     operation_.reset(operation);
     set(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{shape.weight_transposed ? CUBLAS_OP_N : CUBLAS_OP_T});
     set(CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{shape.x_transposed ? CUBLAS_OP_T : CUBLAS_OP_N});
-    const std::uint32_t epilogue = shape.gelu_tanh
-                                       ? (shape.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
-                                       : (shape.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
+    const std::uint32_t epilogue =
+        shape.gelu_tanh ? (shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
+                        : (shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
     // The result's dtype; fp8 products, which take no bias in f32, never come here with one.
-    if (shape.bias)
+    if (shape.has_bias)
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(cuda_dtype(shape.result)));
 
     // The choice depends on whether these are set and on the alignment of their values, which it does not
     // read. A bias is on a multiple of 16 bytes (ProductRequest).
     const std::uintptr_t aligned = 16;
-    if (shape.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
+    if (shape.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
     if (shape.weight_scale) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned);
     if (shape.x_scale) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned);
 
@@ -109,10 +108,10 @@ class CublasLtPlan {
       return layout(cuda_dtype(shape.operand), transposed ? rows : shape.columns,
                     transposed ? shape.columns : rows, stride, doing);
     };
-    weight_ = operand(shape.features, shape.weight_stride, shape.weight_transposed);
-    x_ = operand(shape.rows, shape.x_stride, shape.x_transposed);
-    out_ = layout(cuda_dtype(shape.result), shape.features, shape.rows, shape.out_stride, doing);
-    residual_ = layout(cuda_dtype(shape.result), shape.features, shape.rows, shape.residual_stride, doing);
+    weight_ = operand(shape.features, shape.weight.stride, shape.weight_transposed);
+    x_ = operand(shape.rows, shape.x.stride, shape.x_transposed);
+    out_ = layout(cuda_dtype(shape.result), shape.features, shape.rows, shape.out.stride, doing);
+    residual_ = layout(cuda_dtype(shape.result), shape.features, shape.rows, shape.residual.stride, doing);
 
     cublasLtMatmulPreference_t preference = nullptr;
     library.check(call.create_preference(&preference), doing);
@@ -122,10 +121,10 @@ class CublasLtPlan {
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, cublaslt_workspace_bytes);
     // It assumes 256 where it is not told, and leaves out what needs more than it is told.
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.alignment.weight);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.alignment.x);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.alignment.residual);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.alignment.out);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.weight.alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.x.alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.residual.alignment);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.out.alignment);
     // Sums that are split over columns are added in f32 and in a fixed order; the other schemes round them to
     // the result's dtype in between.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
@@ -149,11 +148,11 @@ class CublasLtPlan {
     if (product.scales.weight) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, product.scales.weight);
     if (product.scales.x) set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, product.scales.x);
     const f32 one = 1, of_residual = product.has_residual ? 1.0f : 0.0f;
-    const void* const residual = product.has_residual ? product.residual : product.out;
+    const void* const residual = product.has_residual ? product.residual.data : product.out.data;
     exists_ = accepted(library.functions().multiply(
-                           handle, operation_.get(), &one, product.weight, weight_.get(), product.x, x_.get(),
-                           &of_residual, residual, residual_.get(), product.out, out_.get(), &algorithm_,
-                           product.workspace, product.workspace_bytes, stream),
+                           handle, operation_.get(), &one, product.weight.data, weight_.get(), product.x.data,
+                           x_.get(), &of_residual, residual, residual_.get(), product.out.data, out_.get(),
+                           &algorithm_, product.workspace, product.workspace_bytes, stream),
                        "multiply");
     return exists_;
   }

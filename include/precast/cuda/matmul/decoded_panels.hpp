@@ -124,9 +124,9 @@ bool multiply_decoded_panels(const BlockProductRequest& product, std::int64_t in
              DecodedPanel<Format, Operand>{weight, first, count, pointer_to(rows), rows.row_stride()});
       const auto features = PackedWeight<Operand>::borrowed(
           DeviceView<const Operand>(rows.columns_between(0, product.columns)));
-      if (!multiply_by_library<Types>(
-              x, features, detail::epilogue_of_features<Result>(product.epilogue, first, count),
-              DeviceView<const Result>(), out.columns_between(first, count), OperandScales{}, stream))
+      if (!multiply_by_library<Types>(x, features,
+                                      detail::epilogue_of_features<Result>(product.epilogue, first, count),
+                                      {}, out.columns_between(first, count), stream))
         return false;
     }
     return true;

@@ -11,6 +11,7 @@
 #include <precast/cuda/runtime/device_memory.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
 
@@ -35,19 +36,19 @@ void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOp
   detail::map_arrays("round_values", AsLibraryOperand<Operand>{}, to, stream, from);
 }
 
-/// Whether a library takes rows where they lie: each begins where the one before it has ended. Views from
-/// elsewhere may show one row many times; cuBLASLt refuses a stride shorter than a row even of a single one.
+/// Whether a library takes a view's rows where they lie, as ProductLibrary::takes has it.
 template <class T>
 bool lies_for_library(const DeviceView<T>& view) {
   return view.rows() == 0 || view.row_stride() >= view.columns();
 }
 
-/// The alignment of a view's rows, as ProductAlignment has it.
+/// A view as a library is told of it.
 template <class T>
-std::uint32_t row_alignment(const DeviceView<T>& view) {
+auto product_matrix(const DeviceView<T>& view) {
   std::uint64_t multiples = 16 | reinterpret_cast<std::uintptr_t>(view.data());
   if (view.rows() > 1) multiples |= static_cast<std::uint64_t>(view.row_stride()) * sizeof(T);
-  return std::uint32_t{1} << std::countr_zero(multiples);
+  return ProductMatrix<std::conditional_t<std::is_const_v<T>, const void, void>>{
+      view.data(), {view.row_stride(), std::uint32_t{1} << std::countr_zero(multiples)}};
 }
 
 /// A matrix as operands of a library: the values themselves where they are that already, else a rounded copy,
@@ -57,13 +58,10 @@ class LibraryOperands {
  public:
   using Value = LibraryOperand<Operand>;
   static constexpr bool in_place = std::is_same_v<From, Operand>;
-  /// Values from one row to the next, for every row of a copy to begin on a multiple of 16 bytes.
-  static std::int64_t row_stride(const DeviceView<const From>& from) {
-    constexpr std::int64_t step = 16 / sizeof(Value);
-    return in_place ? from.row_stride() : ceil_divide(from.columns(), step) * step;
-  }
-  static std::uint32_t alignment(const DeviceView<const From>& from) {
-    return in_place ? row_alignment(from) : 16;
+  /// What matrix() will be, but for the memory of a copy, each row of which begins on a multiple of 16 bytes.
+  static ProductMatrix<const void> described(const DeviceView<const From>& from) {
+    if (in_place) return product_matrix(from);
+    return {.rows = {.stride = rounded_up(from.columns(), 16 / sizeof(Value)), .alignment = 16}};
   }
 
   LibraryOperands(const DeviceView<const From>& from, Stream stream) {
@@ -71,7 +69,7 @@ class LibraryOperands {
       view_ = from;
     } else {
       const StreamScope scope(stream);  // of the memory
-      copy_ = Tensor<Value, DeviceMemory>(Shape{from.rows(), row_stride(from)});
+      copy_ = Tensor<Value, DeviceMemory>(Shape{from.rows(), described(from).rows.stride});
       const DeviceView<Value> rounded = copy_.view().columns_between(0, from.columns());
       round_values<Operand>(from, rounded, stream);
       view_ = rounded;
@@ -79,6 +77,7 @@ class LibraryOperands {
   }
 
   const DeviceView<const Value>& view() const { return view_; }
+  ProductMatrix<const void> matrix() const { return product_matrix(view_); }
 
  private:
   Tensor<Value, DeviceMemory> copy_;

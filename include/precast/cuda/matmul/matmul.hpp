@@ -10,6 +10,7 @@
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/multiply_in_parts.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_additions.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/matmul/rounded_product.hpp>
 #include <precast/cuda/matmul/skinny_gemm.hpp>
@@ -25,26 +26,19 @@
 
 namespace precast::gpu {
 
-/// What a product takes besides x, weight and epilogue.
-template <ScalarDtype Result>
-struct ProductAdditions {
-  DeviceView<const Result>
-      residual{};  ///< added to the activated sums, before they are rounded; may be `out` itself
-  OperandScales scales{};
-};
+namespace detail {
 
-/// out = activate(scales * x weight^T + bias) + residual, rounded once: `matmul_transposed`, with additions.
-template <class Types, class X>
-void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, DeviceView<const X> x,
-                            const PackedWeight<typename Types::storage>& weight, const Epilogue& epilogue,
-                            DeviceView<typename Types::result> out, Stream stream = current_stream()) {
+/// Which kernel multiplies. Additions: none, or ProductAdditions.
+template <class Types, class X, class... Additions>
+void multiply_transposed(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
+                         const Epilogue& epilogue, const DeviceView<typename Types::result>& out,
+                         Stream stream, const Additions&... additions) {
   if (out.elements() == 0) return;
   checked_columns(out.columns());
-  using Kernels = ProductTypes<ExactTypes<Types, X>>;
-  const auto& [residual, scales] = additions;
   const auto rows = matrix_rows(x);
   const auto features = stored_rows(weight.view());
-  const auto store = product_epilogue<Types::saturate>(epilogue, residual, out, scales);
+  const auto store = product_epilogue<Types::saturate>(epilogue, out, additions...);
+  using Kernels = ProductTypes<ExactTypes<Types, X>, typename decltype(store)::result>;
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
     launch_rounded_product<Kernels>(rows, features, store, stream);
   } else {
@@ -54,20 +48,14 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
       else if constexpr (blocks_of_one_size<typename Types::storage>)  // others come in no slabs of blocks
         return launch_block_gemv<Kernels>(rows, features, store, stream);
     }
-    if (!scales.any() && multiply_in_parts<Types>(x, weight, epilogue, residual, out, stream)) return;
-    if (multiply_by_library<Types>(x, weight, epilogue, residual, out, scales, stream)) return;
+    const ProductAdditions<typename Types::result> added{additions...};
+    if (multiply_in_parts<Types>(x, weight, epilogue, added, out, stream)) return;
+    if (multiply_by_library<Types>(x, weight, epilogue, added, out, stream)) return;
     launch_tiled_product<Kernels>("matmul", rows, features, store, stream);
   }
 }
 
-/// The same with a weight that lies in the memory of the device already.
-template <class Types, class X>
-void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, DeviceView<const X> x,
-                            DeviceStoredView<const typename Types::storage> weight, const Epilogue& epilogue,
-                            DeviceView<typename Types::result> out, Stream stream = current_stream()) {
-  matmul_transposed_with<Types, X>(additions, x, PackedWeight<typename Types::storage>::borrowed(weight),
-                                   epilogue, out, stream);
-}
+}  // namespace detail
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
@@ -88,15 +76,23 @@ void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types:
       if (out.elements() != 0) multiply_by_blocks<Types>(x, *blocks, epilogue, out, stream);
       return;
     }
-  matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
+  detail::multiply_transposed<Types>(x, weight, epilogue, out, stream);
 }
 /// The same with a weight that lies in the memory of the device already.
 template <class Types, class X>
 void matmul_transposed(DeviceView<const X> x, DeviceStoredView<const typename Types::storage> weight,
                        const Epilogue& epilogue, DeviceView<typename Types::result> out,
                        Stream stream = current_stream()) {
-  watch::ran_in<Types>();
-  matmul_transposed_with<Types, X>({}, x, weight, epilogue, out, stream);
+  matmul_transposed<Types>(x, PackedWeight<typename Types::storage>::borrowed(weight), epilogue, out, stream);
+}
+/// The same with additions: out = activate(scales * x weight^T + bias) + residual, rounded once. For kernels
+/// of one's own: no op has any.
+template <class Types, class X>
+void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, DeviceView<const X> x,
+                            DeviceStoredView<const typename Types::storage> weight, const Epilogue& epilogue,
+                            DeviceView<typename Types::result> out, Stream stream = current_stream()) {
+  detail::multiply_transposed<Types>(x, PackedWeight<typename Types::storage>::borrowed(weight), epilogue,
+                                     out, stream, additions);
 }
 
 /// out [M, N] = a [M, K] b [K, N]: matmul_transposed with b transposed, which costs what it takes to read and

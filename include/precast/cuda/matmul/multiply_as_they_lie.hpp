@@ -33,33 +33,24 @@ bool multiply_as_they_lie(const DeviceView<const A>& a, LeftSide side, const Dev
     using Left = LibraryOperands<Operand, A>;
     using Right = LibraryOperands<Operand, B>;
     const auto& library = library_in_use<ProductLibrary>();
-    if (!library.has_code || b.rows() == 0) return false;
-    if ((Left::in_place && !lies_for_library(a)) || (Right::in_place && !lies_for_library(b)) ||
-        !lies_for_library(out))
-      return false;
+    if (b.rows() == 0) return false;
     ProductRequest product{.operand = library_dtype<Operand>(),
                            .result = library_dtype<typename Types::result>(),
                            .rows = out.rows(),
                            .features = out.columns(),
                            .columns = b.rows(),
-                           .x_stride = Left::row_stride(a),
-                           .weight_stride = Right::row_stride(b),
+                           .x = Left::described(a),
+                           .weight = Right::described(b),
                            .x_transposed = side == LeftSide::transposed,
                            .weight_transposed = true,
-                           .out = out.data(),
-                           .out_stride = out.row_stride(),
-                           .has_residual = options.accumulate,
-                           .residual = options.accumulate ? out.data() : nullptr,
-                           .residual_stride = out.row_stride(),
-                           .alignment = {.x = Left::alignment(a),
-                                         .weight = Right::alignment(b),
-                                         .out = row_alignment(out),
-                                         .residual = row_alignment(out)}};
-    if (!library.has_code(product)) return false;
+                           .out = product_matrix(out),
+                           .has_residual = options.accumulate};
+    if (options.accumulate) product.residual = product_matrix(DeviceView<const typename Types::result>(out));
+    if (!library.takes(product)) return false;
     const Left left(a, stream);
     const Right right(b, stream);
-    product.x = left.view().data();
-    product.weight = right.view().data();
+    product.x = left.matrix();
+    product.weight = right.matrix();
     return start_product(library, product, stream);
   } else {
     return false;

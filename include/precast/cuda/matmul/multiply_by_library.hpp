@@ -8,6 +8,7 @@
 #include <precast/cuda/matmul/cublaslt.hpp>
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_additions.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/pointwise/map_values.hpp>
@@ -61,61 +62,49 @@ inline bool start_product(const ProductLibrary& library, ProductRequest product,
 /// rounded; of narrower results our tiled kernel does them in the same pass.
 template <class Types, class X>
 bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
-                         const Epilogue& epilogue, const DeviceView<const typename Types::result>& residual,
-                         const DeviceView<typename Types::result>& out, const OperandScales& scales,
-                         Stream stream) {
+                         const Epilogue& epilogue, const ProductAdditions<typename Types::result>& additions,
+                         const DeviceView<typename Types::result>& out, Stream stream) {
   using Multiplied = ExactTypes<Types, X>;
   if constexpr (library_has_dtypes<Multiplied>) {
     using Operand = typename Multiplied::operand;
     using Result = typename Types::result;
     using Storage = typename Types::storage;
     const auto& library = library_in_use<ProductLibrary>();
+    const auto& [residual, scales] = additions;
     const bool has_residual = residual.data() != nullptr, has_bias = epilogue.bias.elements() != 0,
                activates = epilogue.activate != ActivationFunction::none,
                gelu = epilogue.activate == ActivationFunction::gelu_tanh &&
                       !(std::is_same_v<typename Types::operand, f32> && std::is_same_v<Result, f32>);
-    if (!library.has_code || x.columns() == 0) return false;
+    if (x.columns() == 0) return false;
     if (!library_takes_weight<Multiplied> && out.rows() < least_rows_of_rounded_weight) return false;
     if (!library_takes_bias<Multiplied> && has_bias) return false;
     if (scales.any() && !std::is_same_v<Operand, fp8_e4m3>) return false;
     if (activates && (has_residual || (!gelu && !std::is_same_v<Result, f32>))) return false;
-    if ((library_takes_weight<Multiplied> && !lies_for_library(weight.view())) || !lies_for_library(out) ||
-        (has_residual && !lies_for_library(residual)))
-      return false;
     const Result* const held_bias = epilogue.narrow_bias.template as<Result>();
     if (LibraryOperands<Result, f32>::in_place && !rows_begin_on_16_bytes(epilogue.bias)) return false;
-    if (LibraryOperands<Operand, X>::in_place && !lies_for_library(x)) return false;
     const DeviceView<const Storage> held_weight = operands_held<Multiplied>(weight);
     const bool weight_is_held = held_weight.elements() != 0;
-    ProductRequest product{
-        .operand = library_dtype<Operand>(),
-        .result = library_dtype<Result>(),
-        .rows = out.rows(),
-        .features = out.columns(),
-        .columns = x.columns(),
-        .x_stride = LibraryOperands<Operand, X>::row_stride(x),
-        .weight_stride = weight_is_held ? held_weight.row_stride()
-                                        : LibraryOperands<Operand, Storage>::row_stride(weight.view()),
-        .out = out.data(),
-        .out_stride = out.row_stride(),
-        .has_bias = has_bias,
-        .has_residual = has_residual,
-        .residual = residual.data(),
-        .residual_stride = residual.row_stride(),
-        .alignment = {.x = LibraryOperands<Operand, X>::alignment(x),
-                      .weight = weight_is_held ? row_alignment(held_weight)
-                                               : LibraryOperands<Operand, Storage>::alignment(weight.view()),
-                      .out = row_alignment(out),
-                      .residual = row_alignment(residual)},
-        .gelu_tanh = gelu,
-        .scales = scales};
-    if (!library.has_code(product)) return false;
+    ProductRequest product{.operand = library_dtype<Operand>(),
+                           .result = library_dtype<Result>(),
+                           .rows = out.rows(),
+                           .features = out.columns(),
+                           .columns = x.columns(),
+                           .x = LibraryOperands<Operand, X>::described(x),
+                           .weight = weight_is_held
+                                         ? product_matrix(held_weight)
+                                         : LibraryOperands<Operand, Storage>::described(weight.view()),
+                           .out = product_matrix(out),
+                           .has_bias = has_bias,
+                           .has_residual = has_residual,
+                           .residual = product_matrix(residual),
+                           .gelu_tanh = gelu,
+                           .scales = scales};
+    if (!library.takes(product)) return false;
     const LibraryOperands<Operand, X> rows(x, stream);
-    product.x = rows.view().data();
+    product.x = rows.matrix();
     // What no layer holds in the form that the library takes is converted for this product.
     std::optional<LibraryOperands<Operand, Storage>> features;
-    if (!weight_is_held) features.emplace(weight.view(), stream);
-    product.weight = features ? static_cast<const void*>(features->view().data()) : held_weight.data();
+    if (!weight_is_held) product.weight = features.emplace(weight.view(), stream).matrix();
     std::optional<LibraryOperands<Result, f32>> bias;
     if (product.has_bias && !held_bias) bias.emplace(epilogue.bias, stream);
     product.bias = bias ? bias->view().data() : held_bias;

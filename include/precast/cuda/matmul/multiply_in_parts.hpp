@@ -12,6 +12,7 @@
 #include <precast/cuda/matmul/library_operands.hpp>
 #include <precast/cuda/matmul/multiply_by_library.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
+#include <precast/cuda/matmul/product_additions.hpp>
 #include <precast/cuda/matmul/product_request.hpp>
 #include <precast/cuda/pointwise/map_kernel.hpp>
 #include <precast/cuda/runtime/device_memory.hpp>
@@ -55,53 +56,44 @@ struct PartOfValue {
 /// in a pass of their own.
 template <class Types, class X>
 bool multiply_in_parts(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
-                       const Epilogue& epilogue, const DeviceView<const typename Types::result>& residual,
+                       const Epilogue& epilogue, const ProductAdditions<typename Types::result>& additions,
                        const DeviceView<typename Types::result>& out, Stream stream) {
   if constexpr (multiplies_in_parts<Types, X>) {
     using Features = LibraryOperands<bf16, typename Types::storage>;
     const auto& library = library_in_use<ProductLibrary>();
+    const auto& [residual, scales] = additions;
     const bool activates = epilogue.activate != ActivationFunction::none,
                has_residual = residual.data() != nullptr;
-    if (!library.has_code || x.columns() == 0 || (activates && has_residual)) return false;
-    if (!lies_for_library(out) || !rows_begin_on_16_bytes(epilogue.bias) ||
-        (has_residual && !lies_for_library(residual)) ||
-        (Features::in_place && !lies_for_library(weight.view())))
-      return false;
+    if (x.columns() == 0 || scales.any() || (activates && has_residual)) return false;
+    if (!rows_begin_on_16_bytes(epilogue.bias)) return false;
     // The smallest part first: nothing of it is lost to a larger sum. The others are added to what is there.
     ProductRequest products[3]{{.operand = LibraryDtype::bf16,
                                 .result = LibraryDtype::f32,
                                 .rows = out.rows(),
                                 .features = out.columns(),
                                 .columns = x.columns(),
-                                .x_stride = LibraryOperands<bf16, X>::row_stride(x),
-                                .weight_stride = Features::row_stride(weight.view()),
-                                .out = out.data(),
-                                .out_stride = out.row_stride(),
+                                .x = LibraryOperands<bf16, X>::described(x),
+                                .weight = Features::described(weight.view()),
+                                .out = product_matrix(out),
                                 .has_residual = has_residual,
-                                .residual = residual.data(),
-                                .residual_stride = residual.row_stride(),
-                                .alignment = {.weight = Features::alignment(weight.view()),
-                                              .out = row_alignment(out),
-                                              .residual = row_alignment(residual)}}};
+                                .residual = product_matrix(residual)}};
     products[1] = products[0];
     products[1].has_residual = true;
-    products[1].residual = out.data();
-    products[1].residual_stride = out.row_stride();
-    products[1].alignment.residual = products[1].alignment.out;
+    products[1].residual = product_matrix(DeviceView<const f32>(out));
     products[2] = products[1];
     products[2].has_bias = epilogue.bias.elements() != 0;
     products[2].bias = epilogue.bias.data();
     for (const ProductRequest& product : products)
-      if (!library.has_code(product)) return false;
+      if (!library.takes(product)) return false;
     const Features features(weight.view(), stream);
     const StreamScope scope(stream);  // of the memory of a part
-    Tensor<bf16, DeviceMemory> memory(Shape{x.rows(), products[0].x_stride});
+    Tensor<bf16, DeviceMemory> memory(Shape{x.rows(), products[0].x.rows.stride});
     const DeviceView<bf16> part = memory.view().columns_between(0, x.columns());
     const auto add_part = [&]<int number>(std::integral_constant<int, number>) {
       detail::map_arrays("part_of_rows", PartOfValue<number>{}, part, stream, x);
       ProductRequest& product = products[2 - number];
-      product.x = part.data();
-      product.weight = features.view().data();
+      product.x = product_matrix(DeviceView<const bf16>(part));
+      product.weight = features.matrix();
       return start_product(library, product, stream);
     };
     if (!add_part(std::integral_constant<int, 2>{})) return false;

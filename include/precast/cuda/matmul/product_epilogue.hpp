@@ -1,5 +1,4 @@
-// ProductEpilogue: what follows a sum of products: bias, activation, a residual, the one rounding, and the
-// store.
+// ProductEpilogue: what follows a sum of products: bias, activation, the one rounding, and the store.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,6 @@
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
 #include <precast/cuda/device/thread.hpp>
-#include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/matmul/warp_product.hpp>
 #include <precast/cuda/tile/matrix_rows.hpp>
 #include <precast/problem/elementwise.hpp>
@@ -19,18 +17,37 @@
 
 namespace precast::gpu {
 
-/// result = activate(scales * sum + bias) + residual, in f32, rounded to Result once.
+/// Where results go that are rounded to Result; AnyResult and WithAdditions stand for results of other kinds.
+template <class Result, bool Saturates>
+struct ProductResults {
+  GlobalPointer<Result> data;
+  std::int64_t row_stride;
+  bool wide;  ///< whether rows can be written 16 bytes at a time
+
+  /// A sum as a bias is added to it.
+  PRECAST_DEVICE f32 scaled(f32 sum) const { return sum; }
+  PRECAST_DEVICE void store(std::int64_t row, int feature, f32 value) const {
+    data[row * row_stride + feature] =
+        round_to<Result, Saturates>(with_planted_dtype<"result ignored">(value));
+  }
+  /// The first `present` of eight, from a multiple of eight on.
+  PRECAST_DEVICE void store(std::int64_t row, int first_feature, const Run<f32, 8>& values,
+                            int present) const {
+    store_rounded<Saturates>(data + (row * row_stride + first_feature), values, present, wide);
+  }
+};
+
+/// result = activate(sum + bias), in f32, rounded once.
 template <class Result, bool Saturates>
 struct ProductEpilogue {
-  GlobalPointer<Result> out;
+  using result = Result;
+
+  ProductResults<Result, Saturates> results;
   GlobalPointer<const f32> bias;
-  GlobalPointer<const Result> residual;
-  GlobalPointer<const f32> x_scale, weight_scale;
-  std::int64_t rows, row_stride, residual_stride;
+  std::int64_t rows;
   int features;
   ActivationFunction activate;
-  bool has_bias, has_residual, has_x_scale, has_weight_scale;
-  bool wide;  ///< whether rows of results, and of the residual, can be read and written 16 bytes at a time
+  bool has_bias;
 
   PRECAST_DEVICE f32 bias_of(int feature) const {
     return has_bias && feature < features ? bias[planted<"bias of another feature">(feature, feature / 2)]
@@ -38,32 +55,24 @@ struct ProductEpilogue {
   }
 
   /// What becomes of a sum, before the one rounding.
-  PRECAST_DEVICE f32 finished(f32 sum, f32 bias_value, f32 residual_value) const {
-    if (has_x_scale) sum *= x_scale[0];
-    if (has_weight_scale) sum *= weight_scale[0];
-    const f32 value = elementwise::activated(activate, sum + bias_value);
-    return has_residual ? value + residual_value : value;
+  PRECAST_DEVICE f32 finished(f32 sum, f32 bias_value) const {
+    return elementwise::activated(activate, results.scaled(sum) + bias_value);
   }
 
   /// One result.
   PRECAST_DEVICE void store(std::int64_t row, int feature, f32 sum) const {
     if (row >= rows || feature >= features) return;
-    const f32 rest = has_residual ? to_f32(residual[row * residual_stride + feature]) : 0.0f;
-    out[row * row_stride + feature] = round_to<Result, Saturates>(
-        with_planted_dtype<"result ignored">(finished(sum, bias_of(feature), rest)));
+    results.store(row, feature, finished(sum, bias_of(feature)));
   }
 
   /// Eight results of a row; first_feature is a multiple of eight.
   PRECAST_DEVICE void store(std::int64_t row, int first_feature, const EightAccumulators& sums,
                             const f32 (&biases)[8]) const {
     if (row >= rows || first_feature >= features) return;
-    const int present = features - first_feature;
-    Run<f32, 8> results{};
-    if (has_residual)
-      results = load_f32<8>(residual + (row * residual_stride + first_feature), present, wide);
+    Run<f32, 8> values;
     PRECAST_UNROLL
-    for (int i = 0; i < 8; ++i) results[i] = finished(sums.values[i], biases[i], results[i]);
-    store_rounded<Saturates>(out + (row * row_stride + first_feature), results, present, wide);
+    for (int i = 0; i < 8; ++i) values[i] = finished(sums.values[i], biases[i]);
+    results.store(row, first_feature, values, features - first_feature);
   }
 };
 
@@ -87,28 +96,26 @@ PRECAST_DEVICE void store_sums_of_lanes(const f32 (&sums)[Features][Rows], int f
   store.store(lane_index() % Rows, first_feature + feature, mine);
 }
 
-/// A residual without data is none.
 template <bool Saturates, ScalarDtype Result>
+ProductResults<Result, Saturates> product_results(const DeviceView<Result>& out) {
+  return {pointer_to(out), out.row_stride(), rows_begin_on_16_bytes(out)};
+}
+
+/// Of as many results as there are places in `out`.
+template <class Result, bool Saturates, ScalarDtype T>
 ProductEpilogue<Result, Saturates> product_epilogue(const Epilogue& epilogue,
-                                                    const DeviceView<const Result>& residual,
-                                                    const DeviceView<Result>& out,
-                                                    const OperandScales& scales = {}) {
-  const bool has_residual = residual.data() != nullptr;
-  return {.out = pointer_to(out),
+                                                    const ProductResults<Result, Saturates>& results,
+                                                    const DeviceView<T>& out) {
+  return {.results = results,
           .bias = global_pointer(epilogue.bias.data(), epilogue.bias.elements()),
-          .residual = pointer_to(residual),
-          .x_scale = global_pointer(scales.x, 1),
-          .weight_scale = global_pointer(scales.weight, 1),
           .rows = out.rows(),
-          .row_stride = out.row_stride(),
-          .residual_stride = residual.row_stride(),
           .features = static_cast<int>(out.columns()),
           .activate = epilogue.activate,
-          .has_bias = epilogue.bias.elements() != 0,
-          .has_residual = has_residual,
-          .has_x_scale = scales.x != nullptr,
-          .has_weight_scale = scales.weight != nullptr,
-          .wide = rows_begin_on_16_bytes(out) && (!has_residual || rows_begin_on_16_bytes(residual))};
+          .has_bias = epilogue.bias.elements() != 0};
+}
+template <bool Saturates, ScalarDtype Result>
+ProductEpilogue<Result, Saturates> product_epilogue(const Epilogue& epilogue, const DeviceView<Result>& out) {
+  return product_epilogue(epilogue, product_results<Saturates>(out), out);
 }
 
 }  // namespace precast::gpu

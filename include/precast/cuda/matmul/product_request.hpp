@@ -8,17 +8,34 @@
 #include <functional>
 
 #include <precast/cuda/matmul/library_dtypes.hpp>
-#include <precast/cuda/matmul/operand_scales.hpp>
 #include <precast/cuda/runtime/stream.hpp>
 #include <precast/dtype/scalar.hpp>
 
 namespace precast::gpu {
 
-/// The alignment of each matrix in bytes: the largest power of two, 16 at most, on whose multiples all of its
-/// rows begin.
-struct ProductAlignment {
-  std::uint32_t x = 16, weight = 16, out = 16, residual = 16;
-  auto operator<=>(const ProductAlignment&) const = default;  // no friend: nvcc 12.0 fails on it
+/// How the rows of a matrix lie. The alignment, in bytes, is the largest power of two, 16 at most, on whose
+/// multiples all of them begin.
+struct RowLayout {
+  std::int64_t stride = 0;
+  std::uint32_t alignment = 1;
+  auto operator<=>(const RowLayout&) const = default;  // no friend: nvcc 12.0 fails on it
+};
+
+/// A matrix in the device's memory. Void: void, or const void.
+template <class Void>
+struct ProductMatrix {
+  Void* data = nullptr;
+  RowLayout rows{};
+};
+
+/// One factor for all of x and one for all of a weight, each an f32 in device memory (null: 1): the sum of
+/// products is multiplied by both, before a bias is added. fp8 tensors are stored divided by theirs
+/// (Micikevicius et al. 2022).
+struct OperandScales {
+  const f32* x = nullptr;
+  const f32* weight = nullptr;
+
+  bool any() const { return x || weight; }
 };
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias) + residual, sums in
@@ -28,19 +45,13 @@ struct ProductAlignment {
 struct ProductRequest {
   LibraryDtype operand{}, result{};
   std::int64_t rows = 0, features = 0, columns = 0;
-  const void* x = nullptr;
-  std::int64_t x_stride = 0;
-  const void* weight = nullptr;
-  std::int64_t weight_stride = 0;
+  ProductMatrix<const void> x{}, weight{};
   bool x_transposed = false, weight_transposed = false;  ///< never of fp8
-  void* out = nullptr;
-  std::int64_t out_stride = 0;
+  ProductMatrix<void> out{};
   bool has_bias = false, has_residual = false;
-  const void* bias = nullptr;      ///< [features] of `result`, on a multiple of 16 bytes
-  const void* residual = nullptr;  ///< of `result`
-  std::int64_t residual_stride = 0;
-  ProductAlignment alignment{};
-  bool gelu_tanh = false;  ///< never with a residual
+  const void* bias = nullptr;            ///< [features] of `result`, on a multiple of 16 bytes
+  ProductMatrix<const void> residual{};  ///< of `result`
+  bool gelu_tanh = false;                ///< never with a residual
   OperandScales scales{};
   void* workspace = nullptr;  ///< as many bytes as the library asks for:
   std::size_t workspace_bytes = 0;
@@ -48,14 +59,24 @@ struct ProductRequest {
 
 /// A library of products: a value, cheap to copy. Without functions it has no code for anything.
 struct ProductLibrary {
-  /// Whether nothing is known against a product of these sizes, strides, alignments and dtypes, whose
-  /// pointers are not set yet.
+  /// Whether nothing is known against a product of these sizes, layouts and dtypes, whose pointers are not
+  /// set yet.
   std::function<bool(const ProductRequest&)> has_code;
   /// Starts the product on a stream; false, and nothing has happened, where it turns out to have no code for
   /// it.
   std::function<bool(const ProductRequest&, Stream)> multiply;
   /// What it works in: memory of the stream, the same for each product.
   std::size_t workspace_bytes = 0;
+
+  /// Whether it may be asked for a product, and has code for it. It takes rows where they lie: each begins
+  /// where the one before it has ended. Views from elsewhere may show one row many times; cuBLASLt refuses a
+  /// stride shorter than a row even of a single one.
+  bool takes(const ProductRequest& p) const {
+    return has_code && p.x.rows.stride >= (p.x_transposed ? p.rows : p.columns) &&
+           p.weight.rows.stride >= (p.weight_transposed ? p.features : p.columns) &&
+           p.out.rows.stride >= p.features && (!p.has_residual || p.residual.rows.stride >= p.features) &&
+           has_code(p);
+  }
 };
 
 }  // namespace precast::gpu

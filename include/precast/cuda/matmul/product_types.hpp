@@ -21,7 +21,7 @@ using ExactTypes =
 
 /// The dtypes of a product. Nothing is kept inside of one, so that rows of the op table which differ in that
 /// alone share its kernels.
-template <class Types>
-using ProductTypes = with_storage<Types, typename Types::storage>;
+template <class Types, class Result = typename Types::result>
+using ProductTypes = with_storage<Types, typename Types::storage, Result>;
 
 }  // namespace precast::gpu

@@ -90,8 +90,7 @@ PRECAST_DEVICE ChannelFactors<Count> channel_factors(const GroupNormInput<From, 
 // caches.
 template <int Count, bool Saturates, class Activation, class From, class To, class W>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(PixelPlan::threads, PixelPlan::least_blocks)
-    group_norm_kernel(GlobalPointer<To> out, std::int64_t out_stride, GroupNormInput<From, W> in,
-                      PixelPlan plan) {
+    group_norm_kernel(DeviceRows<To> out, GroupNormInput<From, W> in, PixelPlan plan) {
   const auto [image, in_image] = plan.threads_of_image.divide(
       static_cast<std::int64_t>(block_index().x) * PixelPlan::threads + thread_index());
   if (image >= plan.batch) return;
@@ -116,7 +115,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(PixelPlan::threads, PixelPlan::least_b
       PRECAST_UNROLL
       for (int c = 0; c < Count; ++c)
         y[c] = Activation{}(multiply_then_add(y[c] - factors.mean[c], factors.factor[c], factors.shift[c]));
-      store_rounded<Saturates>(out + row[i] * out_stride + column, y, values[i], in.aligned);
+      store_rounded<Saturates>(out.row(row[i]) + column, y, values[i], in.aligned);
     }
   }
 }
@@ -148,18 +147,18 @@ void group_norm_with(DeviceView<const From> x, DeviceView<const f32> results, De
   const std::int64_t batch = x.shape()[0], groups = results.rows() / batch;
   const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
                        rows_are_aligned<of_parameters>(scale) && rows_are_aligned<of_parameters>(shift);
-  const GroupNormInput<From, W> input{map_input(x),
-                                      group_results(results),
-                                      pointer_to(scale),
-                                      pointer_to(shift),
-                                      x.columns() / groups,
-                                      groups,
-                                      aligned};
+  const GroupNormInput<From, W> input{.x = map_input(x),
+                                      .moments = group_results(results),
+                                      .scale = pointer_to(scale),
+                                      .shift = pointer_to(shift),
+                                      .width = x.columns() / groups,
+                                      .groups = groups,
+                                      .aligned = aligned};
   const auto plan = PixelPlan::of(batch, x.shape()[1] * x.shape()[2], x.columns(), count, least_threads);
   elementwise::visit_activation(activation, [&](auto function) {
     launch("group_norm", group_norm_kernel<count, Types::saturate, decltype(function), From, To, W>,
-           {{grid_blocks(plan.blocks()), 1, 1}, PixelPlan::threads}, stream, pointer_to(out),
-           out.row_stride(), input, plan);
+           {{grid_blocks(plan.blocks()), 1, 1}, PixelPlan::threads}, stream, DeviceRows<To>(out), input,
+           plan);
   });
 }
 

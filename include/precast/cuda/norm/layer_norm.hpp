@@ -36,8 +36,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
   const RowPlace place = row_place<row_tiles[Tile]>();
   const std::int64_t r = place.row;
   const bool exists = r < a.rows;
-  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, exists ? a.columns : 0, place.lane,
-                                              a.aligned);
+  const Row<row_tiles[Tile], Count, From> row(a.x.row(r), exists ? a.columns : 0, place.lane, a.aligned);
   const auto n = static_cast<f32>(a.columns);
   // The mean is mean + rest: rounded to f32 alone it would shift every deviation from a large mean.
   const f32 mean = row.template sum<struct Mean>([](f32 x) { return x; }) / n;
@@ -57,13 +56,13 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) y[i] = ((x[i] - mean) - rest) * inverse;
     if (a.scales) {
-      auto scale = load_f32<Count>(a.scale + parameters * a.scale_stride + first, present, a.aligned);
+      auto scale = load_f32<Count>(a.scale.row(parameters) + first, present, a.aligned);
       if (a.one_plus) {
         PRECAST_UNROLL
         for (int i = 0; i < Count; ++i) scale[i] = 1.0f + scale[i];
       }
       if (a.shifts) {
-        const auto shift = load_f32<Count>(a.shift + parameters * a.shift_stride + first, present, a.aligned);
+        const auto shift = load_f32<Count>(a.shift.row(parameters) + first, present, a.aligned);
         PRECAST_UNROLL
         for (int i = 0; i < Count; ++i) y[i] = multiply_then_add(y[i], scale[i], shift[i]);
       } else {
@@ -71,7 +70,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
         for (int i = 0; i < Count; ++i) y[i] *= scale[i];
       }
     }
-    store_rounded<Saturates>(a.out + r * a.out_stride + first, y, present, a.aligned);
+    store_rounded<Saturates>(a.out.row(r) + first, y, present, a.aligned);
   });
 }
 

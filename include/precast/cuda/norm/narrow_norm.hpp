@@ -45,7 +45,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
   const auto n = static_cast<f32>(count);
   const auto value = [&](std::int64_t i) {
     const auto [pixel, column] = divide_index(i, a.width);
-    return to_f32(a.x[(first_row + pixel) * a.x_stride + first_column + column]);
+    return to_f32(a.x.row(first_row + pixel)[first_column + column]);
   };
   f32 mean = 0;
   if constexpr (Centred) {
@@ -65,13 +65,12 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
     const std::int64_t parameter = a.columns_have_parameters ? first_column + column : column;
     f32 y = Steps::normalised(deviation(i), inverse);
     if (a.scales) {
-      const f32 scale = to_f32(a.scale[batch * a.scale_stride + parameter]);
+      const f32 scale = to_f32(a.scale.row(batch)[parameter]);
       y = math::rounded_product(y, a.one_plus ? 1.0f + scale : scale);
     }
-    if (a.shifts) y += to_f32(a.shift[batch * a.shift_stride + parameter]);
-    a.out[(first_row + pixel) * a.out_stride + first_column + column] =
-        round_to<typename Types::result, Types::saturate>(
-            with_planted_dtype<"result ignored">(narrow_activation<Types, Activation>(y)));
+    if (a.shifts) y += to_f32(a.shift.row(batch)[parameter]);
+    a.out.row(first_row + pixel)[first_column + column] = round_to<typename Types::result, Types::saturate>(
+        with_planted_dtype<"result ignored">(narrow_activation<Types, Activation>(y)));
   }
 }
 

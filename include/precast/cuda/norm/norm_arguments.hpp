@@ -12,11 +12,10 @@ namespace precast::gpu::detail {
 
 template <class From, class To, class W>
 struct NormArguments {
-  GlobalPointer<const From> x;
-  GlobalPointer<To> out;
-  GlobalPointer<const W> scale, shift;
+  DeviceRows<const From> x;
+  DeviceRows<To> out;
+  DeviceRows<const W> scale, shift;
   bool scales, shifts, one_plus;
-  std::int64_t x_stride, out_stride, scale_stride, shift_stride;
   Divisor rows_per_batch;  ///< 0: one row of parameters for all
   f32 eps;
 };
@@ -25,17 +24,13 @@ template <class From, class To, class W>
 NormArguments<From, To, W> norm_arguments(const DeviceView<const From>& x,
                                           const AffineIn<W, DeviceSpace>& affine, f32 eps,
                                           const DeviceView<To>& out) {
-  return {.x = pointer_to(x),
-          .out = pointer_to(out),
-          .scale = pointer_to(affine.scale),
-          .shift = pointer_to(affine.shift),
+  return {.x = x,
+          .out = out,
+          .scale = affine.scale,
+          .shift = affine.shift,
           .scales = affine.scale.data() != nullptr,
           .shifts = affine.shift.data() != nullptr,
           .one_plus = affine.one_plus,
-          .x_stride = x.row_stride(),
-          .out_stride = out.row_stride(),
-          .scale_stride = affine.scale.row_stride(),
-          .shift_stride = affine.shift.row_stride(),
           .rows_per_batch = affine.rows_per_batch,
           .eps = eps};
 }

@@ -37,12 +37,11 @@ struct Normaliser {
 
 template <class DY, class X, class W, class To>
 struct NormGradientArguments {
-  GlobalPointer<const DY> dy;
-  GlobalPointer<const X> x;
+  DeviceRows<const DY> dy;
+  DeviceRows<const X> x;
   GlobalPointer<const W> weight;
-  GlobalPointer<To> dx;
+  DeviceRows<To> dx;
   GlobalPointer<f32> kept;  ///< three for each run
-  std::int64_t dy_stride, x_stride, dx_stride;
   std::int64_t runs_of_row, width;
   f32 eps;
   bool has_weight;
@@ -91,8 +90,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
   // A layer norm's run is its row.
   std::int64_t offset = 0;
   if constexpr (!Centred) offset = planted<"first run of the row">(part, std::int64_t{0}) * a.width;
-  const GlobalPointer<const X> x = a.x + row * a.x_stride + offset;
-  const GlobalPointer<const DY> dy = a.dy + row * a.dy_stride + offset;
+  const GlobalPointer<const X> x = a.x.row(row) + offset;
+  const GlobalPointer<const DY> dy = a.dy.row(row) + offset;
   const auto kept = [](f32 value) { return planted<"inside ignored">(rounded_to<Inside>(value), value); };
   const Normaliser by =
       normaliser_of<Types, Centred>(a.width, a.eps, [&](std::int64_t i) { return to_f32(x[i]); });
@@ -110,7 +109,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
                              a.width, [&](std::int64_t i) { return kept(g(i) * normalised(i)); }) /
                          n);
   for (std::int64_t i = thread_index(); i < a.width; i += narrow_partial_sums)
-    a.dx[row * a.dx_stride + offset + i] = round_to<typename Types::result, Types::saturate>(
+    a.dx.row(row)[offset + i] = round_to<typename Types::result, Types::saturate>(
         by.inverse * kept(kept(g(i) - mean) - kept(normalised(i) * along)));
   if (thread_index() == 0) {
     a.kept[3 * run] = by.mean;
@@ -122,21 +121,21 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
 /// What row r adds to the gradient of a weight, and behind them to that of a bias.
 template <class Types, bool Centred, class DY, class X>
 struct ParameterTerm {
-  GlobalPointer<const DY> dy;
-  GlobalPointer<const X> x;
+  DeviceRows<const DY> dy;
+  DeviceRows<const X> x;
   GlobalPointer<const f32> kept;
-  std::int64_t dy_stride, x_stride, runs_of_row, width;
+  std::int64_t runs_of_row, width;
 
   PRECAST_DEVICE f32 operator()(std::int64_t run, std::int64_t column) const {
     const auto [row, part] = divide_index(run, runs_of_row);
     const bool of_bias = column >= width;
     const std::int64_t at = part * width + (of_bias ? column - width : column);
-    const f32 gradient = to_f32(dy[row * dy_stride + at]);
+    const f32 gradient = to_f32(dy.row(row)[at]);
     if (of_bias) return gradient;
     const Normaliser by{kept[3 * run], kept[3 * run + 1], kept[3 * run + 2]};
     return rounded_to<typename Types::inside>(
-        gradient * planted<"gradient not normalised">(
-                       by.template of<Types, Centred>(to_f32(x[row * x_stride + at])), 1.0f));
+        gradient *
+        planted<"gradient not normalised">(by.template of<Types, Centred>(to_f32(x.row(row)[at])), 1.0f));
   }
 };
 
@@ -154,14 +153,21 @@ void norm_gradient(const char* name, DeviceView<const DY> dy, DeviceView<const X
   Tensor<f32, DeviceMemory> kept(Shape{max_of<std::int64_t>(runs, 1), 3});
   launch(name, norm_gradient_kernel<Types, centred, DY, X, W>,
          {{grid_blocks(runs), 1, 1}, narrow_partial_sums}, stream,
-         NormGradientArguments<DY, X, W, typename Types::result>{
-             pointer_to(dy), pointer_to(x), pointer_to(weight), pointer_to(dx), pointer_to(kept.view()),
-             dy.row_stride(), x.row_stride(), dx.row_stride(), runs_of_row, width, eps,
-             weight.data() != nullptr});
+         NormGradientArguments<DY, X, W, typename Types::result>{.dy = dy,
+                                                                 .x = x,
+                                                                 .weight = pointer_to(weight),
+                                                                 .dx = dx,
+                                                                 .kept = pointer_to(kept.view()),
+                                                                 .runs_of_row = runs_of_row,
+                                                                 .width = width,
+                                                                 .eps = eps,
+                                                                 .has_weight = weight.data() != nullptr});
   sum_columns<Types>("sums_of_norm_gradients",
-                     ParameterTerm<Types, centred, DY, X>{
-                         pointer_to(dy), pointer_to(x), pointer_to(std::as_const(kept).view()),
-                         dy.row_stride(), x.row_stride(), runs_of_row, width},
+                     ParameterTerm<Types, centred, DY, X>{.dy = dy,
+                                                          .x = x,
+                                                          .kept = pointer_to(std::as_const(kept).view()),
+                                                          .runs_of_row = runs_of_row,
+                                                          .width = width},
                      runs, dweight.elements() + dbias.elements(),
                      TotalsOutput<G>::of(dweight, dbias, accumulate), stream);
 }

@@ -21,11 +21,10 @@ namespace detail {
 
 template <class From, class To, class W>
 struct RmsNormArguments {
-  GlobalPointer<const From> x;
-  GlobalPointer<To> out;
+  DeviceRows<const From> x;
+  DeviceRows<To> out;
   GlobalPointer<const W> scale;
   bool aligned;
-  std::int64_t x_stride, out_stride;
   std::int64_t rows, width;
   Divisor heads;
   f32 eps;
@@ -42,7 +41,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
   const DividedIndex head = a.heads.divide(place.row);
   const std::int64_t r = head.quotient;
   const std::int64_t offset = planted<"first head for all">(head.rest, std::int64_t{0}) * a.width;
-  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride + offset, exists ? a.width : 0, place.lane,
+  const Row<row_tiles[Tile], Count, From> row(a.x.row(r) + offset, exists ? a.width : 0, place.lane,
                                               a.aligned);
   const f32 squares = row.template sum<struct Squares>([](f32 x) { return x * x; });
   const f32 inverse = 1.0f / square_root(squares / static_cast<f32>(a.width) + a.eps);
@@ -51,7 +50,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
     Run<f32, Count> y;
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) y[i] = x[i] * inverse * scale[i];
-    store_rounded<Saturates>(a.out + r * a.out_stride + offset + first, y, present, a.aligned);
+    store_rounded<Saturates>(a.out.row(r) + offset + first, y, present, a.aligned);
   });
 }
 
@@ -77,16 +76,14 @@ void rms_norm(DeviceView<const From> x, DeviceView<const W> scale, f32 eps,
     const std::int64_t width = scale.columns(), heads = x.columns() / width;
     const bool aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out) &&
                          (heads == 1 || width % count == 0) && rows_are_aligned<of_scale>(scale);
-    const detail::RmsNormArguments<From, To, W> arguments{pointer_to(x),
-                                                          pointer_to(out),
-                                                          pointer_to(scale),
-                                                          aligned,
-                                                          x.row_stride(),
-                                                          out.row_stride(),
-                                                          x.rows(),
-                                                          width,
-                                                          heads,
-                                                          eps};
+    const detail::RmsNormArguments<From, To, W> arguments{.x = x,
+                                                          .out = out,
+                                                          .scale = pointer_to(scale),
+                                                          .aligned = aligned,
+                                                          .rows = x.rows(),
+                                                          .width = width,
+                                                          .heads = heads,
+                                                          .eps = eps};
     visit_row_tile(width, count, [&](auto tile) {
       launch("rms_norm", detail::rms_norm_kernel<tile, count, Types::saturate, From, To, W>,
              {blocks_of_rows(row_tiles[tile], x.rows() * heads), row_tiles[tile].threads}, stream, arguments);

@@ -18,8 +18,7 @@ namespace detail {
 // Bytes moved: each value of three arrays read once, and of two written once: the minimum.
 template <class Types, int Count, class F, class DY, class A, class B>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
-    gated_product_gradient_kernel(MapOutput<typename Types::result> da,
-                                  GlobalPointer<typename Types::result> db, std::int64_t db_stride,
+    gated_product_gradient_kernel(MapOutput<typename Types::result> da, DeviceRows<typename Types::result> db,
                                   MapInput<DY> dy, MapInput<A> a, MapInput<B> b) {
   using To = typename Types::result;
   using Inside = typename Types::inside;
@@ -43,7 +42,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
     }
     store_run(da.data + place.row * da.row_stride + place.column(run), da_run, place.present(run),
               place.aligned);
-    store_run(db + place.row * db_stride + place.column(run), db_run, place.present(run), place.aligned);
+    store_run(db.row(place.row) + place.column(run), db_run, place.present(run), place.aligned);
   }
 }
 
@@ -74,8 +73,8 @@ void gated_product_gradient(DeviceView<const DY> dy, DeviceView<const A> a, Devi
                                      plan_map(rows.rows(), rows.columns(), count),
                                      aligned};
   launch("gated_product_gradient", detail::gated_product_gradient_kernel<Types, count, F, DY, A, B>,
-         {{grid_blocks(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, pointer_to(others),
-         others.row_stride(), detail::map_input(in_dy), detail::map_input(in_a), detail::map_input(in_b));
+         {{grid_blocks(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, DeviceRows<To>(others),
+         detail::map_input(in_dy), detail::map_input(in_a), detail::map_input(in_b));
 }
 
 }  // namespace precast::gpu

@@ -19,8 +19,8 @@ namespace detail {
 template <class From>
 struct RotaryInput {
   MapInput<From> x;
-  GlobalPointer<const f32> cos, sin;
-  std::int64_t cos_stride, sin_stride, width;
+  DeviceRows<const f32> cos, sin;
+  std::int64_t width;
   Divisor heads, tokens;
 };
 
@@ -35,8 +35,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
   const std::int64_t token = in.tokens.divide(row).rest;
   const auto loads =
       runs_of_row<Count, const From>(in.x.data + in.x.row_offset(row) + head * in.width, place);
-  const auto cosines = runs_of_row<Count, const f32>(in.cos + token * in.cos_stride, place);
-  const auto sines = runs_of_row<Count, const f32>(in.sin + token * in.sin_stride, place);
+  const auto cosines = runs_of_row<Count, const f32>(in.cos.row(token), place);
+  const auto sines = runs_of_row<Count, const f32>(in.sin.row(token), place);
   PRECAST_UNROLL
   for (int run = 0; run < map_tile.runs; ++run) {
     const int present = place.present(run);
@@ -68,9 +68,12 @@ void rotary(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<cons
   const detail::MapOutput<To> output{
       pointer_to(out), out.row_stride(), x.rows() * heads, width, plan_map(x.rows() * heads, width, count),
       aligned};
-  const detail::RotaryInput<From> input{
-      detail::map_input(x), pointer_to(cos), pointer_to(sin), cos.row_stride(),
-      sin.row_stride(),     width,           heads,           cos.rows()};
+  const detail::RotaryInput<From> input{.x = detail::map_input(x),
+                                        .cos = cos,
+                                        .sin = sin,
+                                        .width = width,
+                                        .heads = heads,
+                                        .tokens = cos.rows()};
   launch("rotary", detail::rotary_kernel<count, Types::saturate, From, To>,
          {{grid_blocks(output.plan.blocks), 1, 1}, map_tile.threads}, stream, output, input);
 }

@@ -21,10 +21,9 @@ namespace detail {
 
 template <class From, class To>
 struct RotationArguments {
-  GlobalPointer<const From> x;
-  GlobalPointer<To> out;
-  GlobalPointer<const f32> cos, sin;
-  std::int64_t x_stride, out_stride, cos_stride, sin_stride;
+  DeviceRows<const From> x;
+  DeviceRows<To> out;
+  DeviceRows<const f32> cos, sin;
   std::int64_t pairs, width;  ///< `pairs` of all rows
   Divisor pairs_of_head, heads, tokens;
   Rotation rotation;
@@ -42,14 +41,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rotation_threads, 1) rotate_kernel(Rot
   const auto [row, head] = a.heads.divide(head_of_row);
   const std::int64_t token = planted<"position of the row">(a.tokens.divide(row).rest, std::int64_t{0});
   const std::int64_t first = a.rotation.first(pair), second = first + a.rotation.apart(a.width);
-  const std::int64_t in = row * a.x_stride + head * a.width, to = row * a.out_stride + head * a.width;
+  const GlobalPointer<const From> in = a.x.row(row) + head * a.width;
+  const GlobalPointer<To> to = a.out.row(row) + head * a.width;
+  const GlobalPointer<const f32> cos = a.cos.row(token), sin = a.sin.row(token);
   const f32 sign = planted<"never turned back">(a.rotation.inverse, false) ? -1.0f : 1.0f;
-  const f32 u = to_f32(a.x[in + first]), v = to_f32(a.x[in + second]);
-  const f32 up = sign * a.sin[token * a.sin_stride + first],
-            down = sign * a.sin[token * a.sin_stride + second];
-  const f32 c = a.cos[token * a.cos_stride + first], d = a.cos[token * a.cos_stride + second];
-  a.out[to + first] = round_to<To, Saturates>(multiply_then_add(u, c, -math::rounded_product(v, up)));
-  a.out[to + second] = round_to<To, Saturates>(multiply_then_add(v, d, math::rounded_product(u, down)));
+  const f32 u = to_f32(in[first]), v = to_f32(in[second]);
+  const f32 up = sign * sin[first], down = sign * sin[second], c = cos[first], d = cos[second];
+  to[first] = round_to<To, Saturates>(multiply_then_add(u, c, -math::rounded_product(v, up)));
+  to[second] = round_to<To, Saturates>(multiply_then_add(v, d, math::rounded_product(u, down)));
 }
 
 }  // namespace detail
@@ -63,12 +62,19 @@ void rotate(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<cons
   using To = typename Types::result;
   if (out.elements() == 0) return;
   const std::int64_t width = cos.columns(), heads = x.columns() / width, pairs = x.elements() / 2;
-  launch(
-      "rotate", detail::rotate_kernel<Types::saturate, From, To>,
-      {{grid_blocks(ceil_divide(pairs, detail::rotation_threads)), 1, 1}, detail::rotation_threads}, stream,
-      detail::RotationArguments<From, To>{
-          pointer_to(x), pointer_to(out), pointer_to(cos), pointer_to(sin), x.row_stride(), out.row_stride(),
-          cos.row_stride(), sin.row_stride(), pairs, width, width / 2, heads, cos.rows(), rotation});
+  launch("rotate", detail::rotate_kernel<Types::saturate, From, To>,
+         {{grid_blocks(ceil_divide(pairs, detail::rotation_threads)), 1, 1}, detail::rotation_threads},
+         stream,
+         detail::RotationArguments<From, To>{.x = x,
+                                             .out = out,
+                                             .cos = cos,
+                                             .sin = sin,
+                                             .pairs = pairs,
+                                             .width = width,
+                                             .pairs_of_head = width / 2,
+                                             .heads = heads,
+                                             .tokens = cos.rows(),
+                                             .rotation = rotation});
 }
 
 }  // namespace precast::gpu

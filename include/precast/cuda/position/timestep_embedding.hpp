@@ -21,15 +21,14 @@ namespace detail {
 // moved: a time read once, by all threads together, and each value written once, the minimum.
 template <bool Saturates, class To>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(128, 1)
-    timestep_embedding_kernel(GlobalPointer<const f32> times, std::int64_t times_of_row,
-                              std::int64_t times_stride, GlobalPointer<To> out, std::int64_t out_stride,
+    timestep_embedding_kernel(DeviceRows<const f32> times, std::int64_t times_of_row, DeviceRows<To> out,
                               std::int64_t columns, TimestepWaves waves) {
   const int row = block_index().x;
   const std::int64_t half = columns / 2, frequencies = half - waves.frequency_shift;
   const std::int64_t cosines = waves.cosines_first ? 0 : half, sines = half - cosines;
-  const GlobalPointer<To> to = out + row * out_stride;
+  const GlobalPointer<To> to = out.row(row);
   const DividedIndex place = divide_index(row, times_of_row);
-  const f32 time = times[place.quotient * times_stride + place.rest];
+  const f32 time = times.row(place.quotient)[place.rest];
   for (std::int64_t i = thread_index(); i < half; i += threads_in_block()) {
     // Each step is rounded to f32, as on the host.
     const f32 exponent =
@@ -52,8 +51,8 @@ void timestep_embedding(DeviceView<const f32> times, const TimestepWaves& waves,
   static_assert(computes_in_f32<Types>, "Position embeddings are computed in f32.");
   if (out.elements() == 0) return;
   launch("timestep_embedding", detail::timestep_embedding_kernel<Types::saturate, typename Types::result>,
-         {{grid_blocks(times.elements()), 1, 1}, 128}, stream, pointer_to(times), times.columns(),
-         times.row_stride(), pointer_to(out), out.row_stride(), out.columns(), waves);
+         {{grid_blocks(times.elements()), 1, 1}, 128}, stream, DeviceRows<const f32>(times), times.columns(),
+         DeviceRows<typename Types::result>(out), out.columns(), waves);
 }
 
 }  // namespace precast::gpu

@@ -15,12 +15,11 @@ namespace detail {
 /// The value of each repetition that belongs to a place of what is repeated.
 template <class DY>
 struct RepeatedValue {
-  GlobalPointer<const DY> dy;
-  std::int64_t stride, columns, repeated;
+  DeviceRows<const DY> dy;
+  std::int64_t columns, repeated;
   PRECAST_DEVICE f32 operator()(std::int64_t r, std::int64_t place) const {
     const auto [row, column] = divide_index(place, columns);
-    return to_f32(
-        dy[(r * planted<"rows of one repetition">(repeated, std::int64_t{1}) + row) * stride + column]);
+    return to_f32(dy.row(r * planted<"rows of one repetition">(repeated, std::int64_t{1}) + row)[column]);
   }
 };
 
@@ -33,7 +32,7 @@ void sum_of_rows(DeviceView<const DY> dy, const GradientOptions& options,
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   detail::sum_columns<Types>(
-      "sum_of_rows", detail::RepeatedValue<DY>{pointer_to(dy), dy.row_stride(), dy.columns(), out.rows()},
+      "sum_of_rows", detail::RepeatedValue<DY>{.dy = dy, .columns = dy.columns(), .repeated = out.rows()},
       dy.rows() / out.rows(), out.elements(),
       detail::TotalsOutput<typename Types::result>::of(out, out, options.accumulate), stream);
 }

@@ -75,11 +75,10 @@ struct SumOutput {
 // bytes.
 template <int Tile, int Count, bool Saturates, class From, class To>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
-    sum_kernel(GlobalPointer<const From> x, std::int64_t stride, bool aligned, RowPieces cut,
-               SumOutput<To> out) {
+    sum_kernel(DeviceRows<const From> x, bool aligned, RowPieces cut, SumOutput<To> out) {
   const RowPlace place = row_place<row_tiles[Tile]>();
   const PiecePlace piece = piece_place(cut, place);
-  const Row<row_tiles[Tile], Count, From> row(x + piece.row * stride + piece.first, piece.columns, place.lane,
+  const Row<row_tiles[Tile], Count, From> row(x.row(piece.row) + piece.first, piece.columns, place.lane,
                                               aligned);
   const f32 sum = row.template sum<struct Summed>([](f32 value) { return value; });
   if (piece.exists && place.lane == 0)
@@ -97,8 +96,8 @@ void sum_rows(DeviceView<const From> x, std::int64_t rows, f32 divisor, DeviceVi
                                                     f32 by) {
     const SumOutput<Sum> output{pointer_to(sums), sums.columns(), sums.row_stride(), by};
     for_tile_of_pieces(cut, count, [&](auto tile, const LaunchShape& shape) {
-      launch("sum", sum_kernel<tile, count, saturates, From, Sum>, shape, stream, pointer_to(x),
-             x.row_stride(), rows_are_aligned<count>(x), cut, output);
+      launch("sum", sum_kernel<tile, count, saturates, From, Sum>, shape, stream, DeviceRows<const From>(x),
+             rows_are_aligned<count>(x), cut, output);
     });
   };
   if (cut.pieces == 1) return start(std::bool_constant<Saturates>{}, out, divisor);

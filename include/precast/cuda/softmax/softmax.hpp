@@ -21,10 +21,10 @@ namespace detail {
 
 template <class From, class To>
 struct SoftmaxArguments {
-  GlobalPointer<const From> x;
-  GlobalPointer<To> out;
+  DeviceRows<const From> x;
+  DeviceRows<To> out;
   bool aligned;
-  std::int64_t x_stride, out_stride, rows, columns;
+  std::int64_t rows, columns;
 };
 
 // Bytes moved: each value read once and written once, the minimum, up to 8192 columns (f32 result); longer
@@ -34,8 +34,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
     softmax_kernel(SoftmaxArguments<From, To> a) {
   const RowPlace place = row_place<row_tiles[Tile]>();
   const std::int64_t r = place.row;
-  const Row<row_tiles[Tile], Count, From> row(a.x + r * a.x_stride, r < a.rows ? a.columns : 0, place.lane,
-                                              a.aligned);
+  const Row<row_tiles[Tile], Count, From> row(a.x.row(r), r < a.rows ? a.columns : 0, place.lane, a.aligned);
   const f32 largest = planted<"largest not subtracted">(row.template largest<struct Largest>(), 0.0f);
   const auto term = [largest](f32 x) { return exponential(x - largest); };
   const f32 inverse = 1.0f / row.template sum<struct Terms>(term);
@@ -43,18 +42,17 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
     Run<f32, Count> y;
     PRECAST_UNROLL
     for (int i = 0; i < Count; ++i) y[i] = term(x[i]) * inverse;
-    store_rounded<Saturates>(a.out + r * a.out_stride + first, y, present, a.aligned);
+    store_rounded<Saturates>(a.out.row(r) + first, y, present, a.aligned);
   });
 }
 
 // Bytes moved: each value read three times and written once.
 template <class Types, class From>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
-    narrow_softmax_kernel(GlobalPointer<const From> x, std::int64_t x_stride,
-                          GlobalPointer<typename Types::result> out, std::int64_t out_stride,
+    narrow_softmax_kernel(DeviceRows<const From> x, DeviceRows<typename Types::result> out,
                           std::int64_t columns) {
   const std::int64_t row = block_index().x;
-  const auto value = [&](std::int64_t i) { return to_f32(x[row * x_stride + i]); };
+  const auto value = [&](std::int64_t i) { return to_f32(x.row(row)[i]); };
   const f32 largest = largest_in_block<narrow_partial_sums, struct NarrowLargest>(columns, value);
   const auto term = [&](std::int64_t i) {
     const f32 difference = value(i) - largest;
@@ -63,15 +61,15 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
   };
   const f32 sum = narrow_block_sum<Types, struct NarrowTerms>(columns, term);
   for (std::int64_t i = thread_index(); i < columns; i += narrow_partial_sums)
-    out[row * out_stride + i] = round_to<typename Types::result, Types::saturate>(
+    out.row(row)[i] = round_to<typename Types::result, Types::saturate>(
         with_planted_dtype<"result ignored">(term(i) / sum));
 }
 
 template <class Types, class From>
 void narrow_softmax(DeviceView<const From> x, DeviceView<typename Types::result> out, Stream stream) {
   launch("narrow_softmax", narrow_softmax_kernel<Types, From>,
-         {{grid_blocks(x.rows()), 1, 1}, narrow_partial_sums}, stream, pointer_to(x), x.row_stride(),
-         pointer_to(out), out.row_stride(), x.columns());
+         {{grid_blocks(x.rows()), 1, 1}, narrow_partial_sums}, stream, DeviceRows<const From>(x),
+         DeviceRows<typename Types::result>(out), x.columns());
 }
 
 }  // namespace detail
@@ -88,9 +86,11 @@ void softmax(DeviceView<const From> x, DeviceView<typename Types::result> out, S
     using To = typename Types::result;
     constexpr int count = values_at_once<From, To>;
     const detail::SoftmaxArguments<From, To> arguments{
-        pointer_to(x),  pointer_to(out),  rows_are_aligned<count>(x) && rows_are_aligned<count>(out),
-        x.row_stride(), out.row_stride(), x.rows(),
-        x.columns()};
+        .x = x,
+        .out = out,
+        .aligned = rows_are_aligned<count>(x) && rows_are_aligned<count>(out),
+        .rows = x.rows(),
+        .columns = x.columns()};
     visit_row_tile(x.columns(), count, [&](auto tile) {
       launch("softmax", detail::softmax_kernel<tile, count, Types::saturate, From, To>,
              {blocks_of_rows(row_tiles[tile], x.rows()), row_tiles[tile].threads}, stream, arguments);
