@@ -23,7 +23,7 @@ AttendedRow attended(int width, double value) {
   const Tensor<T> query = tensor_of<T>(numbers).reshaped(shape), key = tensor_of<T>(numbers).reshaped(shape);
   const std::vector<double> ones(static_cast<std::size_t>(width), 1);
   const Tensor<T> values = tensor_of<T>(ones).reshaped(shape);
-  const auto out = attention<P>(query, key, values, {.scale = 1.0f});
+  const auto out = attention<P>(query, key, values, {.heads = 1, .scale = 1.0f});
   return {to_string(choice_of<P>()), std::string(dtype_name<typename precisions<P, Attention>::inside>()),
           to_double(out.values()[0])};
 }

@@ -121,7 +121,7 @@ class TrainedModelTemplate final : public TrainedModel {
     for (const View<Gradient>& gradient : gradients()) backend::count_exponents<Gradient>(gradient, all);
     return all;
   }
-  void step(const train::AdamWOptions& options, std::int64_t step) override {
+  void step(const AdamWOptions& options, std::int64_t step) override {
     std::vector<AdamWArrays<Master, typename Parameter::Storage>> all;
     for (Parameter& parameter : parameters_) all.push_back(parameter.arrays());
     train::adamw_step<Master, typename Parameter::Storage>(all, options, step);

@@ -15,9 +15,9 @@
 
 #include <precast/cluster/message_memory.hpp>
 #include <precast/dtype/dtype.hpp>
+#include <precast/problem/adamw_step.hpp>
 #include <precast/problem/exponent_histogram.hpp>
 #include <precast/tensor/shape.hpp>
-#include <precast/train/adamw.hpp>
 #include <precast/train/grad_scaler.hpp>
 
 namespace precast::language_model {
@@ -63,7 +63,7 @@ class TrainedModel {
   virtual void scale_gradients(f32 factor) = 0;
   virtual GradientHistogram histogram() = 0;
   /// AdamW's step number `step`, counted from 1.
-  virtual void step(const train::AdamWOptions& options, std::int64_t step) = 0;
+  virtual void step(const AdamWOptions& options, std::int64_t step) = 0;
 
   /// What the optimiser keeps, in the order of the parameters.
   virtual std::vector<StateTensor> state() = 0;

@@ -34,7 +34,7 @@ void TrainingOptions::check() const {
   const auto require = [](bool holds, const std::string& rule) {
     if (!holds) throw InputError("training: " + rule);
   };
-  train::check(adamw);
+  adamw.check();
   require(steps >= 1, "the number of steps must be at least 1");
   require(warmup >= 0 && warmup <= steps, "the warm-up must be from 0 to the number of steps");
   require(!clip || (*clip > 0 && std::isfinite(*clip)), "the largest norm of gradients must be above 0");
@@ -125,7 +125,7 @@ StepFacts Trainer::step(const Batches& batches, const std::function<void()>& bef
   if (options_.clip) model_->scale_gradients(train::clip_factor(gradients.norm, *options_.clip));
   facts.skipped = scaler_.enabled() && gradients.non_finite > 0;
   if (!facts.skipped) {
-    train::AdamWOptions adamw = options_.adamw;
+    AdamWOptions adamw = options_.adamw;
     adamw.lr = facts.lr;
     model_->step(adamw, ++optimiser_steps_);
   }

@@ -16,7 +16,7 @@
 #include <precast/cluster/gradient_exchange.hpp>
 #include <precast/io/safetensors.hpp>
 #include <precast/memory/kept_memory.hpp>
-#include <precast/train/adamw.hpp>
+#include <precast/problem/adamw_step.hpp>
 #include <precast/train/grad_scaler.hpp>
 #include <precast/train/schedule.hpp>
 
@@ -25,7 +25,7 @@ namespace precast::language_model {
 struct TrainingOptions {
   std::string policy = "f32";
   std::int64_t steps = 200;
-  train::AdamWOptions adamw{};
+  AdamWOptions adamw{};
   std::optional<double> clip{};  ///< the most that the norm of all gradients may be
   std::int64_t warmup = 0;
   train::Schedule schedule = train::Schedule::constant;

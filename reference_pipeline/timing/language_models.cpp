@@ -51,7 +51,7 @@ std::vector<std::int32_t> random_windows(const LanguageModelConfig& config, cons
   return tokens;
 }
 
-constexpr train::AdamWOptions optimizer_options{};
+constexpr AdamWOptions optimizer_options{};
 
 }  // namespace
 

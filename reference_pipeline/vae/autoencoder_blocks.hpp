@@ -107,7 +107,7 @@ class PixelAttention {
     const Tensor<Activation> query = watch::scoped("to_q", [&] { return query_(normed); });
     const Tensor<Activation> key = watch::scoped("to_k", [&] { return key_(normed); });
     const Tensor<Activation> value = watch::scoped("to_v", [&] { return value_(normed); });
-    const Tensor<Activation> attended = attention<P>(query, key, value, AttentionOptions{});
+    const Tensor<Activation> attended = attention<P>(query, key, value, AttentionOptions{.heads = 1});
     const Tensor<Activation> projected =
         watch::scoped("to_out.0", [&] { return out_(attended); }).reshaped(x.shape());
     return add<P>(x, projected);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -14,7 +15,7 @@
 #include <precast/ops/sampler.hpp>
 #include <precast/policy/policy.hpp>
 #include <precast/tensor/tensor.hpp>
-#include <precast/train/adamw.hpp>
+#include <precast/train/optimiser.hpp>
 
 using namespace precast;
 using F32 = Policy<Storage<f32>>;
@@ -67,8 +68,13 @@ TEST_CASE("AdamW's step rounds its products") {
   const auto gradient = values_of(Shape{count}, 6);
   const auto was_mean = mean.clone(), was_square = square.clone();
   const AdamWOptions options;
-  train::adamw_step<f32>(parameter.values(), gradient.values(), mean.values(), square.values(), options, 3,
-                         true);
+  const AdamWArrays<f32, f32> arrays{.master = parameter.view(),
+                                     .gradient = gradient.view(),
+                                     .mean = mean.view(),
+                                     .square = square.view(),
+                                     .stored = {},
+                                     .decays = true};
+  train::adamw_step<f32, f32>(std::span(&arrays, 1), options, 3);
   const auto weight1 = static_cast<f32>(1 - options.beta1), beta2 = static_cast<f32>(options.beta2),
              rest2 = static_cast<f32>(1 - options.beta2);
   std::int64_t other_means = 0, other_squares = 0;

@@ -235,8 +235,8 @@ TEMPLATE_TEST_CASE("heads without a column have gradients", "[attention]", F32, 
     Tensor<A> out(dy.shape()), dq = sent(filled<A>(q.shape(), 7)), dk = sent(filled<A>(k.shape(), 7)),
                                dv = sent(filled<A>(v.shape(), 7));
     Tensor<f32> log_sums(Shape{1, 1, 3});
-    attention_with_log_sums_into<TestType>(q, k, v, {}, out, log_sums);
-    attention_gradient_into<TestType>(dy, q, k, v, out, log_sums, {}, dq, dk, dv);
+    attention_with_log_sums_into<TestType>(q, k, v, {.heads = 1}, out, log_sums);
+    attention_gradient_into<TestType>(dy, q, k, v, out, log_sums, {.heads = 1}, dq, dk, dv);
     check(wide(log_sums), wide(dq), wide(dk), wide(dv));
   };
   // Each of four keys has a quarter of each of three queries.
@@ -337,7 +337,7 @@ TEMPLATE_TEST_CASE("gradients of attention follow scores of any size", "[attenti
   const auto q = random_tensor<A>({1, queries, width}, 1, 1e5),
              k = random_tensor<A>({1, keys, width}, 2, 1e5), v = random_tensor<A>({1, keys, width}, 3),
              dy = random_tensor<A>({1, queries, width}, 4);
-  const AttentionInTraining<TestType> found(q, k, v, dy, {});
+  const AttentionInTraining<TestType> found(q, k, v, dy, {.heads = 1});
   const Doubles wide_q = wide(q), wide_k = wide(k), wide_dy = wide(dy);
   Doubles expected(static_cast<std::size_t>(keys * width));
   for (std::size_t i = 0; i < static_cast<std::size_t>(queries); ++i) {
@@ -365,7 +365,7 @@ TEMPLATE_TEST_CASE("gradients of attention follow a mask of large numbers", "[at
   constexpr f32 sizes[] = {-1e10f, -1e30f, -3.3e38f};
   for (std::int64_t i = 0; i < bias.elements(); ++i) bias.data()[i] = sizes[i / keys % 3];
   const Tensor<f32> added = sent(bias);
-  AttentionOptions options;
+  AttentionOptions options{.heads = 1};
   options.bias = added.view();
   const AttentionInTraining<TestType> found(q, k, v, dy, options);
   const Doubles wide_k = wide(k);
@@ -393,7 +393,8 @@ TEMPLATE_TEST_CASE("gradients of attention follow equal scores of any size", "[a
     for (const double sign : {1.0, -1.0}) {
       CAPTURE(size, sign);
       const AttentionInTraining<TestType> found(filled<A>({1, queries, width}, size),
-                                                filled<A>({1, keys, width}, sign * size), v, dy, {});
+                                                filled<A>({1, keys, width}, sign * size), v, dy,
+                                                {.heads = 1});
       Doubles expected_k(wide(v).size());
       for (std::size_t i = 0; i < expected.dscores.size(); ++i)
         for (std::size_t d = 0; d < columns; ++d)
@@ -409,7 +410,7 @@ TEMPLATE_TEST_CASE("gradients of attention follow equal scores of any size", "[a
 TEST_CASE("plain attention in f16 has gradients that overflow, and flash has not", "[attention]") {
   // Gradients of weights of 2e5, which f16 does not hold: dy v.
   const auto q = filled<f16>({1, 2, 4}, 0), v = filled<f16>({1, 2, 4}, 200), dy = filled<f16>({1, 2, 4}, 250);
-  const AttentionOptions options;
+  const AttentionOptions options{.heads = 1};
   Tensor<f16> out(q.shape()), dq(q.shape()), dk(q.shape()), dv(q.shape());
   Tensor<f32> log_sums(Shape{1, 1, 2});
   attention_with_log_sums_into<F16>(sent(q), sent(q), sent(v), options, out, log_sums);

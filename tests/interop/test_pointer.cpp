@@ -116,7 +116,7 @@ TEST_CASE("heads are made of views", "[interop]") {
   CHECK(constant.data() == values.data());
   CHECK_THROWS_WITH(
       split_heads(rows, 4),
-      Catch::Contains("4 heads do not divide [2, 4, 15]: what attention's options give as heads"));
+      Catch::Contains("4 heads do not divide [2, 4, 15]: name in attention's options the heads"));
   CHECK_THROWS_AS(split_heads(rows, 0), ShapeError);
   CHECK_THROWS_AS(split_heads(four, 1), ShapeError);
   CHECK_THROWS_AS(rows_of_heads(rows), ShapeError);

@@ -31,7 +31,7 @@ Tensor<typename P::activation> attention_of(const AttentionCase& c, const Attent
   options.causal = c.causal;
   if (c.biased) options.bias = bias;
   if (c.layout == Layout::joined) return attention<P>(sent(in.q), sent(in.k), sent(in.v), options);
-  options.heads = 1;  // views of heads have their own
+  options.heads = 0;  // views of heads have their own
   options.heads_kv.reset();
   const HeadsInLayout q({c.batch, c.queries, c.heads, c.width}, c.layout, 8),
       k({c.batch, c.keys, c.kv_heads(), c.width}, c.layout, 8),
@@ -248,7 +248,8 @@ TEMPLATE_LIST_TEST_CASE(
   const AttentionInputs<f16> in = large_scores();
   // 1e5 is an operand only where those are f32.
   const Tensor<f32> large = sent(filled<f32>(in.v.shape(), 1e5));
-  for (const double value : wide(attention<TestType>(sent(in.q), sent(in.k), large, AttentionOptions{})))
+  for (const double value :
+       wide(attention<TestType>(sent(in.q), sent(in.k), large, AttentionOptions{.heads = 1})))
     CHECK(value == (TestType::saturate ? 65504 : HUGE_VAL));
 }
 
@@ -267,11 +268,12 @@ TEMPLATE_LIST_TEST_CASE(
   const auto near = [&](double value, double expected) {
     return std::fabs(value - expected) <= roundoff * expected;
   };
-  for (const double value : wide(attention<TestType>(queries, ones, large, AttentionOptions{})))
+  for (const double value : wide(attention<TestType>(queries, ones, large, AttentionOptions{.heads = 1})))
     CHECK((TestType::saturate ? near(value, most) : value == HUGE_VAL));
-  for (const double value : wide(attention<TestType>(large_queries, ones, ones, AttentionOptions{})))
+  for (const double value :
+       wide(attention<TestType>(large_queries, ones, ones, AttentionOptions{.heads = 1})))
     CHECK((TestType::saturate ? near(value, 1) : std::isnan(value)));
-  for (const double value : wide(attention<TestType>(queries, large, ones, AttentionOptions{})))
+  for (const double value : wide(attention<TestType>(queries, large, ones, AttentionOptions{.heads = 1})))
     CHECK((TestType::saturate ? near(value, 1) : std::isnan(value)));
 }
 
@@ -284,6 +286,7 @@ TEMPLATE_LIST_TEST_CASE("attention takes queries, keys and values of three dtype
     for (std::int64_t i = 0; i < x.elements(); ++i) wider.data()[i] = convert<f32>(x.data()[i]);
     return sent(wider);
   };
-  const auto mixed = attention<TestType>(widened(in.q), sent(in.k), widened(in.v), AttentionOptions{});
+  const auto mixed =
+      attention<TestType>(widened(in.q), sent(in.k), widened(in.v), AttentionOptions{.heads = 1});
   CHECK(same_bits(mixed, attention_of<TestType>(c, in)));
 }

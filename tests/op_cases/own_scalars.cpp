@@ -75,9 +75,9 @@ struct Inputs {
 TEMPLATE_TEST_CASE("masked keys are as if they were not there where scores have no infinity", "[attention]",
                    E2m3, E7m8, E7m8Saturate) {
   const Inputs in;
-  const auto seen = attention<TestType>(sent(in.q), sent(in.k), sent(in.v), AttentionOptions{});
+  const auto seen = attention<TestType>(sent(in.q), sent(in.k), sent(in.v), AttentionOptions{.heads = 1});
   const Tensor<f32> mask = sent(odd_keys_hidden());
-  AttentionOptions masked;
+  AttentionOptions masked{.heads = 1};
   masked.bias = mask.view();
   for (const f32 hidden_key : {2.0f, -2.0f, std::numeric_limits<f32>::quiet_NaN()})
     CHECK(same_bits(attention<TestType>(sent(in.q), sent(with_hidden_rows(in.k, hidden_key)),
@@ -107,9 +107,9 @@ TEMPLATE_TEST_CASE("masked keys have no gradient where scores have no infinity",
     return found;
   };
   const Tensor<f32> mask = sent(odd_keys_hidden());
-  AttentionOptions masked;
+  AttentionOptions masked{.heads = 1};
   masked.bias = mask.view();
-  const Gradients seen = gradients(in.k, in.v, {}),
+  const Gradients seen = gradients(in.k, in.v, {.heads = 1}),
                   found = gradients(with_hidden_rows(in.k, 2), with_hidden_rows(in.v, 7), masked);
   CHECK(same_bits(found.dq, seen.dq));
   const auto expected = [](const Tensor<f32>& rows) { return with_hidden_rows(to_host(rows), 0); };

@@ -14,6 +14,7 @@
 #include <precast/ops/cast.hpp>
 #include <precast/ops/conv.hpp>
 #include <precast/ops/embedding.hpp>
+#include <precast/ops/group_norm_with.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/ops/loss.hpp>
 #include <precast/ops/matmul.hpp>
@@ -42,7 +43,7 @@ LinearWeight<P> ones(std::int64_t out, std::int64_t in) {
 
 TEST_CASE("attention names the shapes that do not fit", "[attention]") {
   const Tensor<f32> q(Shape{1, 4, 6}), k(Shape{1, 5, 6}), other(Shape{1, 5, 8}), bias(Shape{2, 4, 4});
-  AttentionOptions options;
+  AttentionOptions options{.heads = 1};
   CHECK_THROWS_WITH(attention<F32>(q, other, other, options), Catch::Contains("[1, 4, 6] and [1, 5, 8]"));
   const Tensor<f32> longer(Shape{1, 6, 6}), more(Shape{2, 5, 6});
   CHECK_THROWS_WITH(attention<F32>(q, k, longer, options), Catch::Contains("[1, 5, 6] and [1, 6, 6]"));
@@ -53,8 +54,11 @@ TEST_CASE("attention names the shapes that do not fit", "[attention]") {
                     Catch::Contains("[1, 4, 6] and [1, 4, 5]"));
   options.heads = 4;
   CHECK_THROWS_WITH(attention<F32>(q, k, k, options), Catch::Contains("4 heads"));
-  options.heads = 0;
-  CHECK_THROWS_AS(attention<F32>(q, k, k, options), ShapeError);
+  // Left out, they are not one.
+  CHECK_THROWS_WITH(
+      attention<F32>(q, k, k, {}),
+      "heads: 0 heads do not divide [1, 4, 6]: name in attention's options the heads of rows, or "
+      "heads_kv of keys and values, that divide the last size");
   options.heads = 2;
   options.bias = bias;
   CHECK_THROWS_WITH(attention<F32>(q, k, k, options), Catch::Contains("[2, 4, 5] and [2, 4, 4]"));
@@ -74,7 +78,8 @@ TEST_CASE("attention names the heads that do not fit", "[attention]") {
   attention_into<F32>(queries, values, values, {}, heads_of_rows(out.view()));
   // A HeadsView counts its own heads; rows are divided by the options'.
   const Tensor<f32> rows(Shape{1, 5, 6});
-  CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {}), Catch::Contains("[1, 4, 6, 2] and [1, 5, 6]"));
+  CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {.heads = 1}),
+                    Catch::Contains("[1, 4, 6, 2] and [1, 5, 6]"));
   CHECK(attention<F32>(queries, rows, rows, {.heads = 6, .heads_kv = 3}).shape() == Shape{1, 4, 12});
   CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {.heads_kv = 4}),
                     Catch::Contains("4 heads do not divide [1, 5, 6]"));
@@ -215,7 +220,13 @@ TEST_CASE("norms name the shapes that do not fit", "[norm]") {
   const Tensor<f32> image(Shape{1, 2, 2, 4});
   CHECK_THROWS_WITH(group_norm<F32>(image, four, four, {.groups = 3, .eps = 1e-5}),
                     Catch::Contains("3 groups"));
-  CHECK_THROWS_AS(group_norm<F32>(image, four, four, {.groups = 0, .eps = 1e-5}), ShapeError);
+  // Left out, they are not one.
+  CHECK_THROWS_WITH(
+      group_norm<F32>(image, four, four, {}),
+      "group_norm: 0 groups do not divide the channels of [1, 2, 2, 4]: name in its options groups that do");
+  CHECK_THROWS_WITH(group_moments(image, {}), Catch::StartsWith("group_moments: 0 groups"));
+  CHECK_THROWS_WITH(group_norm_with<F32>(image, group_moments(image, {.groups = 1}), four, four, {}),
+                    Catch::StartsWith("group_norm_with: 0 groups"));
 }
 
 TEST_CASE("pointwise ops name the shapes that do not fit", "[pointwise]") {

@@ -110,7 +110,7 @@ TEMPLATE_TEST_CASE("every op reports the op table's dtypes", "[watched_ops]", pr
     rotary<P>(x, table);
     timestep_embedding<P>(Tensor<f32>(Shape{1}, std::vector<f32>{3}), 8);
     softmax<P>(x);
-    attention<P>(x, x, x, {});
+    attention<P>(x, x, x, {.heads = 1});
     sum<P>(x);
     mean<P>(x, Over::last_axis);
     mean_squared_error<P>(x, x);
@@ -209,7 +209,7 @@ TEST_CASE("a score that overflows f16 is reported with its size and with what f3
   Recorder recorder;
   {
     const watch::Watching watching(recorder);
-    attention<F16>(q, k, v, {});
+    attention<F16>(q, k, v, {.heads = 1});
   }
   REQUIRE(recorder.ops.size() == 1);
   CHECK(recorder.ops[0].nans == 64);
@@ -218,7 +218,7 @@ TEST_CASE("a score that overflows f16 is reported with its size and with what f3
   CHECK(recorder.found[0].index == 0);
   CHECK(std::isnan(recorder.found[0].value));
   CHECK(recorder.found[0].value_in_f32 ==
-        wide(attention<Policy<Storage<f16>, Upcast<Attention>, Activation<f32>>>(q, k, v, {}))[0]);
+        wide(attention<Policy<Storage<f16>, Upcast<Attention>, Activation<f32>>>(q, k, v, {.heads = 1}))[0]);
   double largest = 0;
   const auto wq = wide(q), wk = wide(k);
   for (std::size_t i = 0; i < 4; ++i)

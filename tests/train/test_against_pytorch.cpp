@@ -13,8 +13,8 @@
 #include <support/golden.hpp>
 
 #include <precast/host/runtime/parallel.hpp>
+#include <precast/ops/cast.hpp>
 #include <precast/tensor/tensor.hpp>
-#include <precast/train/adamw.hpp>
 #include <precast/train/clip.hpp>
 #include <precast/train/grad_scaler.hpp>
 #include <precast/train/optimiser.hpp>
@@ -26,33 +26,56 @@ using testing::Golden;
 
 namespace {
 
+HostTensor<f32> filled(const Shape& shape, f32 value) {
+  HostTensor<f32> tensor(shape);
+  std::ranges::fill(tensor.values(), value);
+  return tensor;
+}
+
+/// A parameter in T, and what AdamW keeps of it.
 template <ScalarDtype T>
-std::vector<T> in(const HostTensor<f32>& values) {
-  std::vector<T> result;
-  for (const f32 value : values.values()) result.push_back(convert<T>(value));
-  return result;
+struct Stepped {
+  HostTensor<T> master;
+  HostTensor<T> mean = cast<T>(filled(master.shape(), 0)), square = mean.clone();
+
+  void step(const HostTensor<T>& gradient, const AdamWOptions& options, std::int64_t step, bool decays) {
+    const AdamWArrays<T, T> arrays{.master = master.view(),
+                                   .gradient = gradient.view(),
+                                   .mean = mean.view(),
+                                   .square = square.view(),
+                                   .stored = {},
+                                   .decays = decays};
+    adamw_step<T, T>(std::span(&arrays, 1), options, step);
+  }
+};
+
+/// One value in T, which was `start`, after AdamW's first step.
+template <ScalarDtype T>
+f32 first_step(f32 start, f32 gradient, const AdamWOptions& options) {
+  Stepped<T> one{cast<T>(filled(Shape{1}, start))};
+  one.step(cast<T>(filled(Shape{1}, gradient)), options, 1, false);
+  return convert<f32>(one.master.values()[0]);
 }
 
 /// The parameter after each of the golden file's steps, one after the other.
 template <ScalarDtype T>
-std::vector<T> stepped(const Golden& golden, const std::string& name, bool decays = true) {
-  std::vector<T> parameter = in<T>(golden.tensor(name + ".start"));
-  const std::vector<T> gradients = in<T>(golden.tensor(name + ".gradients"));
-  std::vector<T> mean(parameter.size(), convert<T>(0.0f)), square = mean, all;
+std::vector<f32> stepped(const Golden& golden, const std::string& name, bool decays = true) {
+  Stepped<T> parameter{cast<T>(golden.tensor(name + ".start"))};
+  const HostTensor<f32> gradients = golden.tensor(name + ".gradients");
   const AdamWOptions options{.lr = 3e-3, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3, .weight_decay = 0.1};
-  for (std::size_t step = 0; step * parameter.size() < gradients.size(); ++step) {
-    const auto gradient = std::span(gradients).subspan(step * parameter.size(), parameter.size());
-    adamw_step<T>(parameter, gradient, mean, square, options, static_cast<std::int64_t>(step) + 1, decays);
-    all.insert(all.end(), parameter.begin(), parameter.end());
+  std::vector<f32> all;
+  for (std::int64_t step = 0; step < gradients.rows(); ++step) {
+    const HostTensor<T> gradient = cast<T>(gradients.view().rows_between(step, 1));
+    parameter.step(gradient, options, step + 1, decays);
+    for (const T value : parameter.master.values()) all.push_back(convert<f32>(value));
   }
   return all;
 }
 
-template <ScalarDtype T>
-std::vector<f32> widened(const std::vector<T>& values) {
-  std::vector<f32> result;
-  for (const T value : values) result.push_back(convert<f32>(value));
-  return result;
+/// Of one array of gradients, which it changes.
+GradientSums unscaled(HostTensor<f32>& gradients, const GradScaler& scaler) {
+  const View<f32> all = gradients.view();
+  return unscale<f32>(std::span(&all, 1), scaler);
 }
 
 }  // namespace
@@ -63,8 +86,7 @@ TEST_CASE("AdamW has the bits of PyTorch's steps in f32, and rounds an f16 model
   const HostTensor<f32> in_f32 = golden.tensor("f32.values"), in_f16 = golden.tensor("f16.values");
   CHECK(in_f32.elements() == 6 * 37);
   CHECK(stepped<f32>(golden, "f32") == std::vector<f32>(in_f32.values().begin(), in_f32.values().end()));
-  CHECK(widened(stepped<f16>(golden, "f16")) ==
-        std::vector<f32>(in_f16.values().begin(), in_f16.values().end()));
+  CHECK(stepped<f16>(golden, "f16") == std::vector<f32>(in_f16.values().begin(), in_f16.values().end()));
 }
 
 TEST_CASE("the weight decay applies to what is told to decay", "[adamw]") {
@@ -73,27 +95,18 @@ TEST_CASE("the weight decay applies to what is told to decay", "[adamw]") {
 }
 
 TEST_CASE("AdamW in f16 with a small eps divides by zero as PyTorch's does", "[adamw]") {
-  std::vector<f16> parameter{convert<f16>(1.0f)}, mean{convert<f16>(0.0f)}, square = mean;
-  const std::vector<f16> gradient{convert<f16>(1e-3f)};  // its square times 0.001 is 0 in f16, and so is eps
-  adamw_step<f16>(parameter, gradient, mean, square, {}, 1, false);
-  CHECK(!std::isfinite(convert<f32>(parameter[0])));
+  // The square of the gradient times 0.001 is 0 in f16, and so is eps.
+  CHECK(!std::isfinite(first_step<f16>(1, 1e-3f, {})));
 }
 
 TEST_CASE("AdamW in f16 adds an eps that is rounded to f16, as PyTorch's does", "[adamw]") {
-  std::vector<f16> parameter{convert<f16>(0.0f)}, mean = parameter, square = parameter;
-  const std::vector<f16> gradient{convert<f16>(1206.0f / 32768)};
-  adamw_step<f16>(parameter, gradient, mean, square, {.lr = 1, .beta1 = 0.5, .beta2 = 0.75, .eps = 0.1}, 1,
-                  false);
   // torch.optim.AdamW's; with the eps of f32 it is the f16 after it.
-  CHECK(convert<f32>(parameter[0]) == -0.269287109375f);
+  CHECK(first_step<f16>(0, 1206.0f / 32768, {.lr = 1, .beta1 = 0.5, .beta2 = 0.75, .eps = 0.1}) ==
+        -0.269287109375f);
 }
 
 TEST_CASE("AdamW refuses arrays of a parameter that it cannot step, and changes none", "[adamw]") {
-  const auto all_of = [](double value) {
-    HostTensor<f32> tensor(Shape{4, 6});
-    std::ranges::fill(tensor.values(), static_cast<f32>(value));
-    return tensor;
-  };
+  const auto all_of = [](f32 value) { return filled(Shape{4, 6}, value); };
   HostTensor<f32> master = all_of(1), gradient = all_of(1), mean = all_of(0), square = all_of(0);
   HostTensor<bf16> stored(Shape{4, 6});
   const auto step = [&]<class Stored>(View<const f32> of_gradient, View<Stored> read) {
@@ -133,32 +146,42 @@ TEST_CASE("gradients of which one has gaps are refused, and none is changed", "[
 TEST_CASE("AdamW's bits do not depend on the number of threads", "[adamw]") {
   const auto run = [](int threads) {
     host::set_threads(threads);
-    std::vector<f32> parameter(100'000), mean(parameter.size()), square(parameter.size()),
-        gradient(parameter.size());
-    for (std::size_t i = 0; i < parameter.size(); ++i) {
-      parameter[i] = std::sin(static_cast<f32>(i));
-      gradient[i] = std::cos(static_cast<f32>(i) * 0.7f);
+    Stepped<f32> parameter{HostTensor<f32>(Shape{100'000})};
+    HostTensor<f32> gradient(parameter.master.shape());
+    for (std::size_t i = 0; i < 100'000; ++i) {
+      parameter.master.values()[i] = std::sin(static_cast<f32>(i));
+      gradient.values()[i] = std::cos(static_cast<f32>(i) * 0.7f);
     }
-    adamw_step<f32>(parameter, gradient, mean, square, {}, 1, true);
-    parameter.push_back(static_cast<f32>(sum_of_squares<f32>(parameter)));
-    return parameter;
+    const double squares = unscaled(gradient, GradScaler({.init_scale = 1024})).squares;
+    parameter.step(gradient, {}, 1, true);
+    const auto values = parameter.master.values();
+    return std::pair(std::vector<f32>(values.begin(), values.end()), squares);
   };
   const auto one = run(1);
   CHECK(one == run(2));
 }
 
-TEST_CASE("options out of range are refused", "[adamw]") {
-  CHECK_THROWS_AS(check({.lr = -1}), InputError);
-  CHECK_THROWS_AS(check({.lr = NAN}), InputError);
-  CHECK_THROWS_AS(check({.beta1 = 1}), InputError);
-  CHECK_THROWS_AS(check({.eps = -1e-8}), InputError);
+TEST_CASE("AdamW refuses options out of range, and changes nothing", "[adamw]") {
+  Stepped<f32> parameter{filled(Shape{3}, 1)};
+  const HostTensor<f32> gradient = filled(Shape{3}, 1);
+  const auto step = [&](const AdamWOptions& options, std::int64_t number = 1) {
+    parameter.step(gradient, options, number, true);
+  };
+  CHECK_THROWS_WITH(step({.lr = -1}), "AdamW: the learning rate must be 0 or more");
+  CHECK_THROWS_AS(step({.lr = NAN}), InputError);
+  CHECK_THROWS_WITH(step({.beta1 = 1}), "AdamW: the first beta must be from 0 to below 1");
+  CHECK_THROWS_AS(step({.beta2 = -0.1}), InputError);
+  CHECK_THROWS_AS(step({.eps = -1e-8}), InputError);
+  CHECK_THROWS_AS(step({.weight_decay = -1}), InputError);
+  CHECK_THROWS_WITH(step({}, 0), "AdamW: steps are counted from 1, and 0 is none");
+  CHECK(std::ranges::count(parameter.master.values(), 1.0f) == 3);
+}
+
+TEST_CASE("options of loss scaling out of range are refused", "[grad_scaler]") {
   CHECK_THROWS_AS(GradScaler({.init_scale = 0}), InputError);
   CHECK_THROWS_AS(GradScaler({.growth_factor = 1}), InputError);
   CHECK_THROWS_AS(GradScaler({.backoff_factor = 1}), InputError);
   CHECK_THROWS_AS(GradScaler({.growth_interval = 0}), InputError);
-  std::vector<f32> two(2), three(3);
-  CHECK_THROWS_AS(adamw_step<f32>(two, three, two, two, {}, 1, true), ShapeError);
-  CHECK_THROWS_AS(adamw_step<f32>(two, two, two, two, {}, 0, true), InputError);
 }
 
 TEST_CASE("the scale grows and backs off as PyTorch's", "[grad_scaler]") {
@@ -166,8 +189,9 @@ TEST_CASE("the scale grows and backs off as PyTorch's", "[grad_scaler]") {
   const std::vector<double> history = golden.doubles("scaler");
   GradScaler scaler({.init_scale = 1024, .growth_factor = 3, .backoff_factor = 0.3, .growth_interval = 3});
   for (std::size_t i = 0; i < history.size(); i += 3) {
-    std::vector<f32> gradients{1.0f, history[i] != 0 ? std::numeric_limits<f32>::infinity() : 2.0f};
-    const std::int64_t found = scaler.unscale<f32>(gradients);
+    HostTensor<f32> gradients = filled(Shape{2}, 1);
+    if (history[i] != 0) gradients.values()[1] = std::numeric_limits<f32>::infinity();
+    const std::int64_t found = unscaled(gradients, scaler).non_finite;
     CHECK(found == static_cast<std::int64_t>(history[i]));
     scaler.update(found > 0);
     CHECK(static_cast<double>(scaler.scale()) == history[i + 1]);
@@ -181,9 +205,10 @@ TEST_CASE("a scale stays where growing would make it inf, and a scaler that is o
   scaler.update(false);
   CHECK(scaler.scale() == 0x1p127f);
   GradScaler off({.enabled = false});
-  std::vector<f32> gradients{3.0f, std::nanf("")};
-  CHECK(off.unscale<f32>(gradients) == 1);
-  CHECK(gradients[0] == 3.0f);
+  HostTensor<f32> gradients = filled(Shape{2}, 3);
+  gradients.values()[1] = std::nanf("");
+  CHECK(unscaled(gradients, off).non_finite == 1);
+  CHECK(gradients.values()[0] == 3.0f);
   off.update(true);
   CHECK(off.scale() == 1.0f);
 }
@@ -211,17 +236,17 @@ TEST_CASE("the factor of clipping is 1 at the most, has PyTorch's 1e-6, and NaN 
 TEST_CASE("clipping by the global norm is PyTorch's", "[clip]") {
   const Golden golden("training");
   for (const auto& [name, most] : {std::pair("clip.above", 0.5), std::pair("clip.below", 1000.0)}) {
-    const HostTensor<f32> given = golden.tensor("clip.gradients");
-    std::vector<f32> gradients(given.values().begin(), given.values().end());
-    const double norm = std::sqrt(sum_of_squares<f32>(gradients));
+    HostTensor<f32> gradients = golden.tensor("clip.gradients");
+    const View<f32> all = gradients.view();
+    const double norm = std::sqrt(unscaled(gradients, GradScaler()).squares);
     // PyTorch's norms are f32: of at most 15 squares, of which the root halves the roundings, and of two
     // norms.
     constexpr double roundings = 12 * 0x1p-24;
     CHECK(norm == Approx(golden.tensor(std::string(name) + ".norm").values()[0]).epsilon(roundings));
-    scale_gradients<f32>(gradients, clip_factor(norm, most));
+    scale_gradients<f32>(std::span(&all, 1), clip_factor(norm, most));
     const HostTensor<f32> expected = golden.tensor(std::string(name) + ".gradients");
-    for (std::size_t i = 0; i < gradients.size(); ++i)
-      CHECK(gradients[i] == Approx(expected.values()[i]).epsilon(roundings + 4 * 0x1p-24));
+    for (std::size_t i = 0; i < gradients.values().size(); ++i)
+      CHECK(gradients.values()[i] == Approx(expected.values()[i]).epsilon(roundings + 4 * 0x1p-24));
   }
 }
 

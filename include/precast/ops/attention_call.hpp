@@ -23,7 +23,7 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 struct AttentionOptions {
-  std::int64_t heads = 1;                  ///< of operands [B, S, H * D]; a HeadsView has its own
+  std::int64_t heads = 0;                  ///< of [B, S, H * D], needed there; a HeadsView has its own
   std::optional<std::int64_t> heads_kv{};  ///< of keys and values [B, S, Hkv * D]; else as many as `heads`
   std::optional<f32> scale{};              ///< what scores are multiplied by; else 1 / sqrt(D)
   bool causal = false;                     ///< query i sees keys 0 to i only

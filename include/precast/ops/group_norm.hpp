@@ -28,10 +28,7 @@ void group_norm_of_view_into(X x, W weight, std::type_identity_t<W> bias, const 
   const std::int64_t groups = options.groups;
   require_one_per_column("group_norm", shape, weight.shape());
   require_one_per_column("group_norm", shape, bias.shape());
-  if (shape.rank() != 4) throw ShapeError("group_norm: " + to_string(shape) + " is not [B, H, W, C]");
-  if (groups < 1 || shape.back() % groups != 0)
-    throw ShapeError("group_norm: " + std::to_string(groups) + " groups do not divide the channels of " +
-                     to_string(shape));
+  require_groups("group_norm", shape, groups);
   require_same_shape("group_norm", shape, out.shape());
   const bool in_place = require_apart_or_same("group_norm", out, x);
   require_apart("group_norm", out, weight, bias);

@@ -21,17 +21,15 @@ namespace precast {
 
 namespace detail {
 
+inline namespace PRECAST_BACKEND {
+
 /// [B * groups, 4] for images [B, H, W, C]. Throws ShapeError where they or the groups do not fit.
 inline Shape shape_of_moments(const Shape& shape, std::int64_t groups) {
-  if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0)
-    throw ShapeError("group_moments: " + to_string(shape) + " is not [B, H, W, C] with channels for " +
-                     std::to_string(groups) + " groups");
+  require_groups("group_moments", shape, groups);
   if (shape[0] > 0 && shape.elements() == 0)
     throw ShapeError("group_moments: images of " + to_string(shape) + " have no values");
   return group_moments_shape(shape[0], groups);
 }
-
-inline namespace PRECAST_BACKEND {
 
 /// group_norm_with_into, of views.
 template <class Row, class X, class M, class W>
@@ -40,11 +38,10 @@ void group_norm_with_of_view_into(X x, M moments, W weight, std::type_identity_t
   const Shape& shape = x.shape();
   require_one_per_column("group_norm_with", shape, weight.shape());
   require_one_per_column("group_norm_with", shape, bias.shape());
-  const std::int64_t groups = options.groups;
-  if (shape.rank() != 4 || groups < 1 || shape.back() % groups != 0 ||
-      moments.shape() != group_moments_shape(shape[0], groups))
+  require_groups("group_norm_with", shape, options.groups);
+  if (moments.shape() != group_moments_shape(shape[0], options.groups))
     shapes_do_not_fit("group_norm_with", shape, moments.shape(),
-                      "are not [B, H, W, C] and [B * " + std::to_string(groups) + ", 4]");
+                      "are not [B, H, W, C] and [B * " + std::to_string(options.groups) + ", 4]");
   require_same_shape("group_norm_with", shape, out.shape());
   const bool in_place = require_apart_or_same("group_norm_with", out, x);
   require_apart("group_norm_with", out, moments, weight, bias);

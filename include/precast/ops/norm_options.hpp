@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include <precast/backend.hpp>
+#include <precast/error.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/activate.hpp>
 #include <precast/tensor/shape.hpp>
@@ -21,6 +23,15 @@ inline void require_one_per_column(std::string_view op, const Shape& x, const Sh
     shapes_do_not_fit(op, x, parameters, "do not fit: one parameter for each value of the last dimension");
 }
 
+/// Throws unless x is [B, H, W, C] with C a multiple of its groups.
+inline void require_groups(std::string_view op, const Shape& x, std::int64_t groups) {
+  if (x.rank() != 4) throw ShapeError(std::string(op) + ": " + to_string(x) + " is not [B, H, W, C]");
+  if (groups < 1 || x.back() % groups != 0)
+    throw ShapeError(std::string(op) + ": " + std::to_string(groups) +
+                     " groups do not divide the channels of " + to_string(x) +
+                     ": name in its options groups that do");
+}
+
 }  // namespace PRECAST_BACKEND
 
 }  // namespace detail
@@ -30,7 +41,7 @@ struct NormOptions {
 };
 
 struct GroupNormOptions {
-  std::int64_t groups = 1;  ///< of neighbouring channels
+  std::int64_t groups = 0;  ///< of neighbouring channels: always named
   double eps = 1e-5;        ///< added to the variance
   ActivationFunction activation = ActivationFunction::none;
 };

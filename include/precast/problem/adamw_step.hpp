@@ -4,10 +4,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/host_device.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/error.hpp>
 #include <precast/problem/math.hpp>
 
 namespace precast {
@@ -18,6 +20,18 @@ struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weight_decay = 1e-2;
+
+  /// Throws InputError where an option is out of the range that PyTorch allows.
+  void check() const {
+    const auto require = [](bool holds, const std::string& rule) {
+      if (!holds) throw InputError("AdamW: " + rule);
+    };
+    require(lr >= 0 && std::isfinite(lr), "the learning rate must be 0 or more");
+    require(beta1 >= 0 && beta1 < 1, "the first beta must be from 0 to below 1");
+    require(beta2 >= 0 && beta2 < 1, "the second beta must be from 0 to below 1");
+    require(eps >= 0 && std::isfinite(eps), "eps must be 0 or more");
+    require(weight_decay >= 0 && std::isfinite(weight_decay), "the weight decay must be 0 or more");
+  }
 };
 
 /// A parameter's value, and the moving means of its gradients and of their squares. The means are values of
@@ -35,6 +49,7 @@ struct AdamWStep {
   f32 decay, weight1, beta2, rest2, root_of_correction2, eps, step_size;
   bool decays;  ///< where a parameter has weight decay
 
+  /// Step number `step`, counted from 1. Throws InputError for another, and for options out of their range.
   AdamWStep(const AdamWOptions& options, std::int64_t step)
       : decay(static_cast<f32>(1 - options.lr * options.weight_decay)),
         weight1(static_cast<f32>(1 - options.beta1)),
@@ -44,7 +59,11 @@ struct AdamWStep {
             static_cast<f32>(std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step))))),
         eps(rounded_to<T>(static_cast<f32>(options.eps))),
         step_size(static_cast<f32>(-(options.lr / (1 - std::pow(options.beta1, static_cast<double>(step)))))),
-        decays(options.weight_decay != 0) {}
+        decays(options.weight_decay != 0) {
+    options.check();
+    if (step < 1)
+      throw InputError("AdamW: steps are counted from 1, and " + std::to_string(step) + " is none");
+  }
 
   PRECAST_HOST_DEVICE AdamWValues operator()(const AdamWValues& at, f32 gradient,
                                              bool parameter_decays) const {

@@ -114,7 +114,7 @@ HeadsViewIn<T, Space> split_heads(const ViewIn<T, Space>& view, std::int64_t hea
   if (heads < 1 || shape[2] % heads != 0)
     throw ShapeError(
         "heads: " + std::to_string(heads) + " heads do not divide " + to_string(shape) +
-        ": what attention's options give as heads, or as heads_kv for keys and values, divides the "
+        ": name in attention's options the heads of rows, or heads_kv of keys and values, that divide the "
         "last size");
   const std::int64_t width = shape[2] / heads;
   return {view.data(),

@@ -3,12 +3,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
-#include <precast/host/optimiser/optimiser_values.hpp>
 
 namespace precast::train {
 
@@ -64,13 +62,6 @@ class GradScaler {
 
   /// What gradients are multiplied by to divide them by the scale: its rounded reciprocal.
   f32 inverse() const { return static_cast<f32>(1.0 / static_cast<double>(scale())); }
-
-  /// Divides gradients by the scale, as multiplication by its rounded reciprocal. Returns how many values
-  /// were inf or NaN before.
-  template <ScalarDtype T>
-  std::int64_t unscale(std::span<T> gradients) const {
-    return host::unscale_values(gradients, inverse());
-  }
 
   /// Ends a step: `found_non_finite` says whether any gradient was inf or NaN, and the step was left out.
   void update(bool found_non_finite) {

@@ -55,11 +55,11 @@ void scale_gradients(std::span<const View<T>> gradients, f32 factor) {
 /// Step number `step`, counted from 1, of AdamW on all parameters: masters and means are in T, and what ops
 /// read of a parameter is rounded anew; where that is in T too they read the master, and `stored` is left
 /// out. Throws ShapeError where the arrays of one are not of one size, or have gaps, and InputError for
-/// another step; then no parameter has changed.
+/// another step and for options out of the range that PyTorch allows; then no parameter has changed.
 template <ScalarDtype T, ScalarDtype Stored>
 void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWOptions& options,
                 std::int64_t step) {
-  if (step < 1) throw InputError("AdamW: steps are counted from 1, and " + std::to_string(step) + " is none");
+  const AdamWStep<T> of_value(options, step);
   constexpr bool one_copy = std::is_same_v<T, Stored>;
   for (const AdamWArrays<T, Stored>& one : parameters) {
     const std::int64_t count = one.master.elements();
@@ -76,7 +76,7 @@ void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWO
           one.square.contiguous() && one.stored.contiguous()))
       refuse("an array with gaps between its rows");
   }
-  backend::adamw<T, Stored>(parameters, AdamWStep<T>(options, step));
+  backend::adamw<T, Stored>(parameters, of_value);
 }
 
 /// Rounds an array without gaps to another dtype, and keeps it in its own.
