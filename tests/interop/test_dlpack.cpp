@@ -46,7 +46,19 @@ struct Versioned {
 };
 static_assert(interop::VersionedDlpack<Versioned> && !interop::VersionedDlpack<DLManagedTensor>);
 
+/// A dtype of a program's own, of which DLPack knows.
+struct e3m4 {
+  std::uint8_t bits = 0;
+};
+
 }  // namespace
+
+template <>
+struct precast::dtype_traits<e3m4> {
+  static constexpr std::string_view name = "e3m4";
+  static constexpr int values_per_block = 1, bytes_per_block = 1, dlpack_code = 7;
+  static constexpr FloatFormat format{3, 4, Specials::infinity_and_nan};
+};
 
 TEST_CASE("a DLPack tensor is a view of its memory", "[interop]") {
   Foreign plain({2, 3, 4});
@@ -106,6 +118,39 @@ TEST_CASE("a DLPack tensor that is not what a view says is refused with the reas
   transposed.tensor.shape = nullptr;
   CHECK_THROWS_WITH((interop::dlpack_view<f32, HostSpace>(transposed.tensor)),
                     Catch::Contains("2 dimensions has no shape"));
+}
+
+TEST_CASE("a dtype of a program's own has the DLPack code that its traits say", "[interop]") {
+  Foreign given({3, 4});
+  CHECK_THROWS_WITH((interop::dlpack_view<e3m4, HostSpace>(given.tensor)),
+                    Catch::Contains("e3m4, which has code 7, 8 bits"));
+  given.tensor.dtype = {7, 8, 1};
+  CHECK(interop::dlpack_view<e3m4, HostSpace>(given.tensor).shape() == Shape{3, 4});
+}
+
+TEST_CASE("a DLPack tensor of integers is their numbers", "[interop]") {
+  std::vector<std::int64_t> numbers{7, 8, 9, 10, 11, 12};
+  Foreign given({2, 3}, {3, 1});
+  given.tensor.data = numbers.data();
+  CHECK_THROWS_WITH((interop::dlpack_view<const std::int64_t, HostSpace>(given.tensor)),
+                    Catch::Contains("int64, which has code 0, 64 bits"));
+  given.tensor.dtype = {kDLInt, 64, 1};
+  given.tensor.byte_offset = sizeof(std::int64_t);
+  given.shape[0] = 1;
+  const IndicesIn<std::int64_t, HostSpace> indices =
+      interop::dlpack_view<const std::int64_t, HostSpace>(given.tensor);
+  CHECK(indices.data == numbers.data() + 1);
+  CHECK(indices.count == 3);
+  CHECK_THROWS_AS((interop::dlpack_view<std::int32_t, HostSpace>(given.tensor)), InputError);
+  Versioned managed;
+  managed.flags = 1;
+  managed.dl_tensor = given.tensor;
+  CHECK(interop::dlpack_view<const std::int64_t, HostSpace>(managed).data == indices.data);
+  given.tensor.byte_offset = 0;
+  given.shape = {3, 2};
+  given.strides = {1, 3};
+  CHECK_THROWS_WITH((interop::dlpack_view<std::int64_t, HostSpace>(given.tensor)),
+                    Catch::Contains("strides [1, 3] of [3, 2]") && Catch::Contains("one after another"));
 }
 
 TEST_CASE("a DLPack tensor with a version is a view, to be written where it may be", "[interop]") {

@@ -78,11 +78,17 @@ TEST_CASE("attention names the heads that do not fit", "[attention]") {
   attention_into<F32>(queries, values, values, {}, heads_of_rows(out.view()));
   // A HeadsView counts its own heads; rows are divided by the options'.
   const Tensor<f32> rows(Shape{1, 5, 6});
-  CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {.heads = 1}),
+  CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {.heads_kv = 1}),
                     Catch::Contains("[1, 4, 6, 2] and [1, 5, 6]"));
   CHECK(attention<F32>(queries, rows, rows, {.heads = 6, .heads_kv = 3}).shape() == Shape{1, 4, 12});
   CHECK_THROWS_WITH(attention<F32>(queries, rows, rows, {.heads_kv = 4}),
                     Catch::Contains("4 heads do not divide [1, 5, 6]"));
+  CHECK_THROWS_WITH(attention<F32>(queries, values, values, {.heads = 3}),
+                    "attention: [1, 4, 6, 2] has 6 heads, and the options name 3: leave them out, since a "
+                    "HeadsView has its own");
+  CHECK_THROWS_WITH(attention<F32>(queries, values, values, {.heads_kv = 6}),
+                    Catch::Contains("[1, 5, 3, 2] has 3 heads"));
+  CHECK(attention<F32>(queries, values, values, {.heads = 6}).shape() == Shape{1, 4, 12});
 }
 
 TEST_CASE("results whose rows overlap are refused, and inputs are not", "[attention][pointwise][cast]") {

@@ -80,7 +80,7 @@ static_assert(!Policy<Storage<f16>, Downcast<Norm>>::upcasts<Norm>);
 static_assert(!Policy<Storage<f16>, Downcast<Norm>>::downcasts<Softmax>);
 
 static_assert(PolicyType<presets::Fast>);
-static_assert(!PolicyType<f32> && !PolicyType<Storage<f32>>);
+static_assert(!PolicyType<f32> && !PolicyType<const f32&>);
 
 // Presets are what design.md calls them.
 static_assert(same<presets::Quality, Policy<Storage<f32>>>);

@@ -16,8 +16,8 @@ namespace precast {
 ///  scalars);
 ///  - for a scalar: `format`, its FloatFormat. A scalar type other than float keeps its code in a member
 ///  `bits`. It may have `between_ops`, the dtype that products of such operands leave by default (its own
-///  where it says nothing), `safetensors_name`, if files hold it, and `operands_only`, true where it is never
-///  stored;
+///  where it says nothing), `safetensors_name`, if files hold it, `dlpack_code`, DLPack's code of it
+///  (interop/dlpack.hpp), and `operands_only`, true where it is never stored;
 ///  - for a block dtype that ops read: `decode(block, first, count, values)` (dtype/decode_run.hpp). The type
 ///  itself is one block as it lies in memory. Where blocks are not all of one size, `blocks_for(count)`.
 template <class T>

@@ -11,12 +11,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include <dlpack/dlpack.h>
 
 #include <precast/interop/pointer.hpp>
+#include <precast/tensor/indices.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast::interop {
@@ -36,18 +38,39 @@ namespace detail {
 inline constexpr std::uint32_t dlpack_major = 1;
 inline constexpr std::uint64_t dlpack_read_only = 1;
 
+/// DLPack's code of a dtype; -1 of one that says none.
+template <class T>
+constexpr int dlpack_code() {
+  if constexpr (requires { dtype_traits<T>::dlpack_code; })
+    return dtype_traits<T>::dlpack_code;
+  else if constexpr (IndexInteger<T>)
+    return kDLInt;
+  else if constexpr (std::is_same_v<T, f32> || std::is_same_v<T, f16>)
+    return kDLFloat;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return kDLBfloat;
+  else if constexpr (std::is_same_v<T, fp8_e4m3>)
+    return 10;  // the codes of fp8 came with DLPack 1.1
+  else
+    return std::is_same_v<T, fp8_e5m2> ? 12 : -1;
+}
+
 template <class T>
 constexpr DLDataType dlpack_dtype() {
   static_assert(!std::is_same_v<T, tf32>, "DLPack: it has no tf32, which is a format of operands only.");
-  // The codes of fp8 came with DLPack 1.1.
-  constexpr int float_code = kDLFloat, bfloat_code = kDLBfloat, e4m3fn_code = 10, e5m2_code = 12;
-  constexpr int code = std::is_same_v<T, bf16>       ? bfloat_code
-                       : std::is_same_v<T, fp8_e4m3> ? e4m3fn_code
-                       : std::is_same_v<T, fp8_e5m2> ? e5m2_code
-                                                     : float_code;
-  static_assert(code != float_code || std::is_same_v<T, f32> || std::is_same_v<T, f16>,
-                "DLPack: say here which code this dtype has.");
+  constexpr int code = dlpack_code<T>();
+  static_assert(code >= 0 || std::is_same_v<T, tf32>,
+                "DLPack: nothing says which code this dtype has: give dtype_traits<T> a static constexpr int "
+                "dlpack_code, which is one of DLPack's DLDataTypeCode.");
   return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * sizeof(T)), 1};
+}
+
+template <class T>
+constexpr std::string_view name_of_values() {
+  if constexpr (IndexInteger<T>)
+    return sizeof(T) == 4 ? "int32" : "int64";
+  else
+    return dtype_traits<T>::name;
 }
 
 template <class Space>
@@ -66,7 +89,7 @@ T* dlpack_data(const DLTensor& tensor, const Shape& shape, int device) {
   if (is.code != wanted.code || is.bits != wanted.bits || is.lanes != 1)
     throw InputError("DLPack: values of type code " + std::to_string(is.code) + ", " +
                      std::to_string(is.bits) + " bits and " + std::to_string(is.lanes) + " lanes are not " +
-                     std::string(dtype_traits<std::remove_const_t<T>>::name) + ", which has code " +
+                     std::string(name_of_values<std::remove_const_t<T>>()) + ", which has code " +
                      std::to_string(wanted.code) + ", " + std::to_string(wanted.bits) + " bits and 1 lane");
   constexpr bool on_host = std::is_same_v<Space, HostSpace>;
   if (!reaches<Space>(tensor.device.device_type))
@@ -78,7 +101,8 @@ T* dlpack_data(const DLTensor& tensor, const Shape& shape, int device) {
                      ": the argument after the tensor says which device ops run on");
   T* const first =
       tensor.data ? reinterpret_cast<T*>(static_cast<std::byte*>(tensor.data) + tensor.byte_offset) : nullptr;
-  return checked_values("DLPack", first, shape);
+  check_pointer("DLPack", first, shape);
+  return first;
 }
 
 inline Shape dlpack_shape(const DLTensor& tensor) {
@@ -135,10 +159,25 @@ HeadsViewIn<T, Space> dlpack_heads(const DLTensor& tensor, int device = 0) {
   T* const data = detail::dlpack_data<T, Space>(tensor, shape, device);
   return heads_at<Space>(data, shape, detail::dlpack_strides(tensor, shape));
 }
-/// Both of a DLManagedTensorVersioned. Throw InputError too where its version is not 1, and where it is only
+/// Numbers of tokens or classes, std::int32_t or std::int64_t, of a tensor of any shape. Throws InputError as
+/// for a view, and ShapeError where they do not lie one after another.
+template <class T, class Space = BackendSpace>
+  requires IndexInteger<std::remove_const_t<T>> IndicesIn<std::remove_const_t<T>, Space> dlpack_view(
+      const DLTensor& tensor, int device = 0) {
+    const Shape shape = detail::dlpack_shape(tensor);
+    const T* const data = detail::dlpack_data<T, Space>(tensor, shape, device);
+    const Strides strides = detail::dlpack_strides(tensor, shape);
+    const auto side_by_side = detail::row_major_strides(shape);
+    for (std::size_t i = 0; i < shape.rank(); ++i)
+      if (shape[i] > 1 && strides[i] != side_by_side[i] && shape.elements() > 0)
+        throw ShapeError("DLPack: strides " + to_string(strides) + " of " + to_string(shape) +
+                         " are not those of numbers one after another: copy them side by side");
+    return {data, shape.elements()};
+  }
+/// All of a DLManagedTensorVersioned. Throw InputError too where its version is not 1, and where it is only
 /// to be read and `T` is not const.
 template <class T, class Space = BackendSpace, VersionedDlpack Managed>
-ViewIn<T, Space> dlpack_view(const Managed& managed, int device = 0) {
+auto dlpack_view(const Managed& managed, int device = 0) {
   return dlpack_view<T, Space>(detail::dlpack_tensor<T>(managed), device);
 }
 template <class T, class Space = BackendSpace, VersionedDlpack Managed>

@@ -43,16 +43,21 @@ inline std::string to_string(const Strides& strides) {
 
 namespace detail {
 
-/// The same pointer, to values of Precast's dtype. Throws InputError where it is null and there are values,
-/// and where these would not lie at a multiple of their size.
-template <ForeignScalar T>
-dtype_of_foreign<T>* checked_values(std::string_view what, T* data, const Shape& shape) {
+/// Throws InputError where the pointer is null and there are values, and where these would not lie at a
+/// multiple of their size.
+template <class T>
+void check_pointer(std::string_view what, const T* data, const Shape& shape) {
   if (shape.elements() > 0 && !data)
     throw InputError(std::string(what) + ": values of shape " + to_string(shape) +
                      " have no memory: their pointer is null");
   if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) != 0)
     throw InputError(std::string(what) + ": values of shape " + to_string(shape) +
                      " do not lie at a multiple of their size of " + std::to_string(sizeof(T)) + " bytes");
+}
+/// The same pointer, to values of Precast's dtype.
+template <ForeignScalar T>
+dtype_of_foreign<T>* checked_values(std::string_view what, T* data, const Shape& shape) {
+  check_pointer(what, data, shape);
   return as_dtype(data);
 }
 

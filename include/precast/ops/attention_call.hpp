@@ -77,10 +77,12 @@ struct AttentionCall {
 template <class Choice, AttentionArray QueryArray, AttentionArray KeyArray, AttentionArray ValueArray>
 auto attention_call(const QueryArray& queries, const KeyArray& keys, const ValueArray& values,
                     const AttentionOptions& options) {
-  const std::int64_t given_kv = options.heads_kv.value_or(options.heads);
+  const auto heads_kv = [&]<class A>(const A&) {
+    return options.heads_kv.value_or(is_heads_view<A> ? 0 : options.heads);
+  };
   const auto [q, q_shape] = attention_operand(queries, options.heads);
-  const auto [k, k_shape] = attention_operand(keys, given_kv);
-  const auto [v, v_shape] = attention_operand(values, given_kv);
+  const auto [k, k_shape] = attention_operand(keys, heads_kv(keys));
+  const auto [v, v_shape] = attention_operand(values, heads_kv(values));
   if (q.batch() != k.batch() || q.width() != k.width())
     shapes_do_not_fit("attention", q_shape, k_shape, "are not queries and keys of one batch and width");
   if (k.batch() != v.batch() || k.rows() != v.rows() || k.heads() != v.heads())

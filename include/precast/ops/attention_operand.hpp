@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include <precast/backend.hpp>
@@ -37,10 +38,16 @@ template <ScalarArray A>
 AttentionOperand<typename A::value_type> attention_operand(const A& rows, std::int64_t heads) {
   return {split_heads(as_view(rows), heads), rows.shape()};
 }
+/// Throws it where other heads are given (not 0) than the view has.
 template <class T, class Space>
-AttentionOperand<std::remove_const_t<T>> attention_operand(const HeadsViewIn<T, Space>& view, std::int64_t) {
+AttentionOperand<std::remove_const_t<T>> attention_operand(const HeadsViewIn<T, Space>& view,
+                                                           std::int64_t heads) {
   static_assert(std::is_same_v<Space, BackendSpace>,
                 "Precast: attention works in the other memory: give it heads of its own backend's.");
+  if (heads != 0 && heads != view.heads())
+    throw ShapeError("attention: " + to_string(view.shape()) + " has " + std::to_string(view.heads()) +
+                     " heads, and the options name " + std::to_string(heads) +
+                     ": leave them out, since a HeadsView has its own");
   if constexpr (std::is_same_v<Space, BackendSpace>)
     return {view, view.shape()};
   else

@@ -83,25 +83,25 @@ template <class T>
 inline constexpr bool is_resting = Dtype<T> && !OperandsOnly<T>;
 
 // Overload look-up over inherited options: each pick is one overload resolution, however many options there
-// are.
+// are. What is picked is wrapped: the type that a function returns loses const, where that is of no class.
 template <class... Options>
 struct OptionSet : Options... {};
 template <class Default, class T>
-T pick_storage(const Storage<T>*);
+std::type_identity<T> pick_storage(const Storage<T>*);
 template <class Default>
-Default pick_storage(...);
+std::type_identity<Default> pick_storage(...);
 template <class Default, class T>
-T pick_compute(const Compute<T>*);
+std::type_identity<T> pick_compute(const Compute<T>*);
 template <class Default>
-Default pick_compute(...);
+std::type_identity<Default> pick_compute(...);
 template <class Default, class T>
-T pick_accumulate(const Accumulate<T>*);
+std::type_identity<T> pick_accumulate(const Accumulate<T>*);
 template <class Default>
-Default pick_accumulate(...);
+std::type_identity<Default> pick_accumulate(...);
 template <class Default, class T>
-T pick_activation(const Activation<T>*);
+std::type_identity<T> pick_activation(const Activation<T>*);
 template <class Default>
-Default pick_activation(...);
+std::type_identity<Default> pick_activation(...);
 template <class... Ops>
 std::integral_constant<std::uint32_t, (0u | ... | AllOpClasses::bit<Ops>)> pick_upcast(const Upcast<Ops...>*);
 std::integral_constant<std::uint32_t, 0> pick_upcast(...);

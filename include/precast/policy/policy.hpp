@@ -212,11 +212,11 @@ consteval auto canonical() {
   if constexpr (known_once<Options...>()) {
     using Set = OptionSet<Options...>;
     constexpr const Set* set = nullptr;
-    using S = decltype(pick_storage<NoStorage>(set));
+    using S = typename decltype(pick_storage<NoStorage>(set))::type;
     using UsualCompute = std::conditional_t<BlockDtype<S>, bf16, S>;
-    using C = decltype(pick_compute<UsualCompute>(set));
-    using A = decltype(pick_accumulate<f32>(set));
-    using R = decltype(pick_activation<activation_for<C>>(set));
+    using C = typename decltype(pick_compute<UsualCompute>(set))::type;
+    using A = typename decltype(pick_accumulate<f32>(set))::type;
+    using R = typename decltype(pick_activation<activation_for<C>>(set))::type;
     constexpr bool flash = times_given<OptionKind::flash, Options...> == 1;
     constexpr bool sums_given = times_given<OptionKind::accumulate, Options...> == 1;
     constexpr std::uint32_t up = decltype(pick_upcast(set))::value,
@@ -229,7 +229,7 @@ consteval auto canonical() {
         if constexpr (up == 0 && down == 0) {
           return P{};
         } else if constexpr (casts_change<P, Uncast>(AllOpClasses{})) {
-          using UsualActivation = decltype(pick_activation<activation_for<UsualCompute>>(set));
+          using UsualActivation = typename decltype(pick_activation<activation_for<UsualCompute>>(set))::type;
           using InUsual = CanonicalPolicy<S, UsualCompute, A, UsualActivation, up, down, flash, saturates>;
           using SummedAsUsual = CanonicalPolicy<S, C, f32, R, up, down, flash, saturates>;
           if constexpr (formats_change<P, InUsual, SummedAsUsual>()) return P{};
@@ -249,6 +249,22 @@ using Policy = decltype(detail::canonical<Options...>());
 namespace detail {
 template <class S, class C, class A, class R, std::uint32_t U, std::uint32_t D, bool F, bool O>
 inline constexpr bool is_canonical_policy<CanonicalPolicy<S, C, A, R, U, D, F, O>> = true;
+
+// What is nearly one would else be "no matching function".
+template <class T>
+consteval bool refused_policy() {
+  constexpr bool option = option_kind<T> != OptionKind::unknown;
+  static_assert(!option,
+                "Policy: this is an option, where a policy is needed: write Policy<Storage<T>, ...>.");
+  static_assert(option,
+                "Policy: this type of a policy is const or a reference, as decltype says of a constant: "
+                "write std::remove_cvref_t<decltype(policy)>.");
+  return false;
+}
+template <class T>
+  requires(option_kind<T> != OptionKind::unknown ||
+           (!std::is_same_v<T, std::remove_cvref_t<T>> && is_canonical_policy<std::remove_cvref_t<T>>))
+inline constexpr bool is_canonical_policy<T> = refused_policy<T>();
 }  // namespace detail
 
 }  // namespace precast

@@ -20,6 +20,13 @@
 #include <precast/memory/memory.hpp>
 #endif
 
+// clang++ warns of a view that outlives what owns its values.
+#if __has_cpp_attribute(clang::lifetimebound)
+#define PRECAST_LIFETIMEBOUND [[clang::lifetimebound]]
+#else
+#define PRECAST_LIFETIMEBOUND
+#endif
+
 namespace precast {
 
 template <class V, class Memory>
@@ -78,15 +85,20 @@ class Tensor {
   std::int64_t columns() const { return shape_.back(); }
   std::int64_t rows() const { return view().rows(); }
   /// The values, where the host can reach them.
-  std::span<T> values() requires Memory::on_host { return {data(), static_cast<std::size_t>(elements())}; }
-  std::span<const T> values() const requires Memory::on_host {
+  std::span<T> values() & PRECAST_LIFETIMEBOUND requires Memory::on_host {
+    return {data(), static_cast<std::size_t>(elements())};
+  }
+  std::span<const T> values() const& PRECAST_LIFETIMEBOUND requires Memory::on_host {
     return {data(), static_cast<std::size_t>(elements())};
   }
 
-  ViewIn<T, space> view() { return {data(), shape_}; }
-  ViewIn<const T, space> view() const { return {data(), shape_}; }
-  operator ViewIn<T, space>() & { return view(); }            // NOLINT(google-explicit-constructor)
-  operator ViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
+  // Of a tensor that ends with the expression they can only be read.
+  ViewIn<T, space> view() & PRECAST_LIFETIMEBOUND { return {data(), shape_}; }
+  ViewIn<const T, space> view() const& PRECAST_LIFETIMEBOUND { return {data(), shape_}; }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator ViewIn<T, space>() & PRECAST_LIFETIMEBOUND { return view(); }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator ViewIn<const T, space>() const& PRECAST_LIFETIMEBOUND { return view(); }
 
   /// The same views for who takes them later, in whichever context (pending_view.hpp).
   PendingView<ViewIn<T, space>, Memory> pending() & {

@@ -55,10 +55,13 @@ class BlockMatrix {
   std::int64_t elements() const { return shape_.elements(); }
   std::int64_t bytes() const { return view().bytes(); }
 
-  BlockViewIn<T, space> view() { return {data(), shape_}; }
-  BlockViewIn<const T, space> view() const { return {data(), shape_}; }
-  operator BlockViewIn<T, space>() & { return view(); }            // NOLINT(google-explicit-constructor)
-  operator BlockViewIn<const T, space>() const { return view(); }  // NOLINT(google-explicit-constructor)
+  // Of a matrix that ends with the expression they can only be read.
+  BlockViewIn<T, space> view() & PRECAST_LIFETIMEBOUND { return {data(), shape_}; }
+  BlockViewIn<const T, space> view() const& PRECAST_LIFETIMEBOUND { return {data(), shape_}; }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator BlockViewIn<T, space>() & PRECAST_LIFETIMEBOUND { return view(); }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator BlockViewIn<const T, space>() const& PRECAST_LIFETIMEBOUND { return view(); }
   /// The same view for who reads it later, in whichever context (pending_view.hpp).
   PendingView<BlockViewIn<const T, space>, Memory> pending() const {
     return {view_of(reinterpret_cast<const T*>(buffer_.address())), buffer_.upload()};

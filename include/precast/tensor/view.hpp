@@ -97,7 +97,9 @@ class ViewIn {
   template <detail::ReadOnlyFormOf<T> ReadOnly>
   ViewIn(const ViewIn<ReadOnly, space>&) {  // NOLINT(google-explicit-constructor)
     static_assert(!detail::ReadOnlyFormOf<ReadOnly, T>,
-                  "Precast: what an op writes is a view of values that can be written, not of const ones.");
+                  "Precast: what an op writes is a view of values that can be written, not of const ones. "
+                  "(The view() of a tensor that ends with the expression is of const ones: give the tensor a "
+                  "name.)");
   }
   template <detail::ConstTensorOf<T, space> ReadOnly>
   ViewIn(ReadOnly&&) {  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
