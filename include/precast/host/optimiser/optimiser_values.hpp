@@ -1,17 +1,24 @@
 // An optimiser's step on the values of one parameter, in an order that no number of threads changes.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/rows/convert.hpp>
 #include <precast/host/runtime/for_each_chunk.hpp>
+#include <precast/host/simd/rounded_lanes.hpp>
+#include <precast/host/simd/square_root.hpp>
 #include <precast/problem/adamw_step.hpp>
 
 namespace precast::host {
@@ -61,18 +68,53 @@ namespace detail {
 
 PRECAST_EXACT_ARITHMETIC_BEGIN
 
-/// AdamW's step on values [first, end) of one parameter.
+#if !defined(__CUDACC__)  // which takes no vectors where the device's code is too
+/// What AdamW does to a register of values that is more than an operator.
 template <ScalarDtype T>
-[[gnu::noinline]] void adamw_chunk(std::span<T> parameter, std::span<const T> gradient, std::span<T> mean,
-                                   std::span<T> square, const AdamWStep<T>& step, bool decays,
-                                   std::size_t first, std::size_t end) {
-  for (std::size_t i = first; i < end; ++i) {
-    const AdamWValues next =
-        step({convert_value<f32>(parameter[i]), convert_value<f32>(mean[i]), convert_value<f32>(square[i])},
-             convert_value<f32>(gradient[i]), decays);
-    parameter[i] = convert_value<T>(next.parameter);
-    mean[i] = convert_value<T>(next.mean);
-    square[i] = convert_value<T>(next.square);
+struct AdamWOnRegister {
+  template <class Other>
+  [[gnu::always_inline]] static FloatsInRegister product(const FloatsInRegister& a, const Other& b) {
+    return a * b;
+  }
+  [[gnu::always_inline]] static FloatsInRegister rounded(const FloatsInRegister& numbers) {
+    FloatsInRegister result = numbers;
+    if constexpr (vectors_round_to<T>)
+      result = rounded_register<T>(numbers);
+    else if constexpr (!std::is_same_v<T, f32>)
+      for (int i = 0; i < static_cast<int>(values_in_register); ++i) result[i] = rounded_to<T>(numbers[i]);
+    return result;
+  }
+  [[gnu::always_inline]] static FloatsInRegister root(const FloatsInRegister& numbers) {
+    return square_root(numbers);
+  }
+};
+#endif
+
+/// AdamW's step on `count` values, as f32. The step by value: what it holds must not be read again after each
+/// store.
+template <ScalarDtype T>
+[[gnu::noinline]] void adamw_on_f32(f32* parameter, const f32* gradient, f32* mean, f32* square,
+                                    std::size_t count, AdamWStep<T> step, bool decays) {
+  std::size_t i = 0;
+#if !defined(__CUDACC__)
+  for (; i + values_in_register <= count; i += values_in_register) {
+    AdamWValues<FloatsInRegister> at;
+    FloatsInRegister of_gradient;
+    std::memcpy(&at.parameter, parameter + i, sizeof at.parameter);
+    std::memcpy(&at.mean, mean + i, sizeof at.mean);
+    std::memcpy(&at.square, square + i, sizeof at.square);
+    std::memcpy(&of_gradient, gradient + i, sizeof of_gradient);
+    at = step.template operator()<AdamWOnRegister<T>>(at, of_gradient, decays);
+    std::memcpy(parameter + i, &at.parameter, sizeof at.parameter);
+    std::memcpy(mean + i, &at.mean, sizeof at.mean);
+    std::memcpy(square + i, &at.square, sizeof at.square);
+  }
+#endif
+  for (; i < count; ++i) {
+    const AdamWValues next = step(AdamWValues<>{parameter[i], mean[i], square[i]}, gradient[i], decays);
+    parameter[i] = next.parameter;
+    mean[i] = next.mean;
+    square[i] = next.square;
   }
 }
 
@@ -85,7 +127,22 @@ template <ScalarDtype T>
 void adamw_values(std::span<T> parameter, std::span<const T> gradient, std::span<T> mean, std::span<T> square,
                   const AdamWStep<T>& step, bool decays) {
   for_each_chunk(parameter.size(), [&](std::size_t, std::size_t first, std::size_t end) {
-    detail::adamw_chunk(parameter, gradient, mean, square, step, decays, first, end);
+    std::array<std::array<f32, 512>, 4> scratch;
+    for (; first < end; first += scratch[0].size()) {
+      const std::size_t count = std::min(scratch[0].size(), end - first);
+      const auto opened = [&](std::span<T> values, std::size_t place) {
+        const std::span<T> some = values.subspan(first, count);
+        const std::span<f32> wide = row_to_compute(some, scratch[place].data());
+        convert_row<f32>(std::span<const T>(some), wide);
+        return wide;
+      };
+      const auto p = opened(parameter, 0), m = opened(mean, 1), s = opened(square, 2);
+      detail::adamw_on_f32<T>(p.data(), row_in_f32(gradient.subspan(first, count), scratch[3].data()).data(),
+                              m.data(), s.data(), count, step, decays);
+      store_row<false>(std::span<const f32>(p), parameter.subspan(first, count));
+      store_row<false>(std::span<const f32>(m), mean.subspan(first, count));
+      store_row<false>(std::span<const f32>(s), square.subspan(first, count));
+    }
   });
 }
 
