@@ -23,12 +23,42 @@
 
 namespace precast::host {
 
+namespace detail {
+
+/// Calls `body(piece)` with values as f32, piece by piece.
+template <ScalarDtype T, class Body>
+void for_each_piece(std::span<const T> values, Body&& body) {
+  std::array<f32, 512> scratch;
+  for (std::size_t i = 0; i < values.size(); i += scratch.size())
+    body(row_in_f32(values.subspan(i, std::min(scratch.size(), values.size() - i)), scratch.data()));
+}
+
+/// Values as f32 that are changed and stored by store_row: themselves where they are f32.
+template <ScalarDtype T>
+std::span<f32> opened_row(std::span<T> row, f32* scratch) {
+  const std::span<f32> wide = row_to_compute(row, scratch);
+  convert_row<f32>(std::span<const T>(row), wide);
+  return wide;
+}
+
+template <ScalarDtype T>
+void scale_chunk(std::span<T> values, f32 factor) {
+  std::array<f32, 512> scratch;
+  for (std::size_t i = 0; i < values.size(); i += scratch.size()) {
+    const std::span<T> some = values.subspan(i, std::min(scratch.size(), values.size() - i));
+    const std::span<f32> wide = opened_row(some, scratch.data());
+    for (f32& value : wide) value *= factor;
+    store_row<false>(std::span<const f32>(wide), some);
+  }
+}
+
+}  // namespace detail
+
 /// Multiplies values by a factor, rounded to their dtype.
 template <ScalarDtype T>
 void scale_values(std::span<T> values, f32 factor) {
   for_each_chunk(values.size(), [&](std::size_t, std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i)
-      values[i] = convert_value<T>(convert_value<f32>(values[i]) * factor);
+    detail::scale_chunk(values.subspan(first, end - first), factor);
   });
 }
 
@@ -37,27 +67,39 @@ template <ScalarDtype T>
 std::int64_t unscale_values(std::span<T> values, f32 inverse) {
   std::atomic<std::int64_t> non_finite{0};
   for_each_chunk(values.size(), [&](std::size_t, std::size_t first, std::size_t end) {
+    const std::span<T> chunk = values.subspan(first, end - first);
     std::int64_t found = 0;
-    for (std::size_t i = first; i < end; ++i) found += !std::isfinite(convert_value<f32>(values[i]));
-    if (inverse != 1.0f)
-      for (std::size_t i = first; i < end; ++i)
-        values[i] = convert_value<T>(convert_value<f32>(values[i]) * inverse);
+    detail::for_each_piece(std::span<const T>(chunk), [&](std::span<const f32> piece) {
+      for (const f32 value : piece) found += !std::isfinite(value);
+    });
+    if (inverse != 1.0f) detail::scale_chunk(chunk, inverse);
     non_finite.fetch_add(found, std::memory_order_relaxed);
   });
   return non_finite.load();
 }
 
-/// The sum of the squares of values, in f64.
+/// The sum of the squares of values, in f64. Of a chunk's values every 32nd is added to one of 32 sums, which
+/// do not wait for each other, and these by halves.
 template <ScalarDtype T>
 double sum_of_squares(std::span<const T> values) {
   std::vector<double> sums(chunks_of(values.size()));
   for_each_chunk(values.size(), [&](std::size_t chunk, std::size_t first, std::size_t end) {
-    double sum = 0;
-    for (std::size_t i = first; i < end; ++i) {
-      const double value = convert_value<f32>(values[i]);
-      sum += value * value;
-    }
-    sums[chunk] = sum;
+    constexpr std::size_t lanes = 32;
+    std::array<double, lanes> parts{};
+    detail::for_each_piece(values.subspan(first, end - first), [&](std::span<const f32> piece) {
+      const auto add = [&](std::size_t i, std::size_t count) {
+        for (std::size_t lane = 0; lane < count; ++lane) {
+          const double value = piece[i + lane];
+          parts[lane] += value * value;
+        }
+      };
+      std::size_t i = 0;
+      for (; i + lanes <= piece.size(); i += lanes) add(i, lanes);
+      add(i, piece.size() - i);
+    });
+    for (std::size_t half = lanes / 2; half > 0; half /= 2)
+      for (std::size_t lane = 0; lane < half; ++lane) parts[lane] += parts[lane + half];
+    sums[chunk] = parts[0];
   });
   double all = 0;
   for (const double sum : sums) all += sum;
@@ -130,18 +172,15 @@ void adamw_values(std::span<T> parameter, std::span<const T> gradient, std::span
     std::array<std::array<f32, 512>, 4> scratch;
     for (; first < end; first += scratch[0].size()) {
       const std::size_t count = std::min(scratch[0].size(), end - first);
-      const auto opened = [&](std::span<T> values, std::size_t place) {
-        const std::span<T> some = values.subspan(first, count);
-        const std::span<f32> wide = row_to_compute(some, scratch[place].data());
-        convert_row<f32>(std::span<const T>(some), wide);
-        return wide;
-      };
-      const auto p = opened(parameter, 0), m = opened(mean, 1), s = opened(square, 2);
-      detail::adamw_on_f32<T>(p.data(), row_in_f32(gradient.subspan(first, count), scratch[3].data()).data(),
-                              m.data(), s.data(), count, step, decays);
-      store_row<false>(std::span<const f32>(p), parameter.subspan(first, count));
-      store_row<false>(std::span<const f32>(m), mean.subspan(first, count));
-      store_row<false>(std::span<const f32>(s), square.subspan(first, count));
+      const auto some = [&](const auto& values) { return values.subspan(first, count); };
+      const std::span<f32> p = detail::opened_row(some(parameter), scratch[0].data()),
+                           m = detail::opened_row(some(mean), scratch[1].data()),
+                           s = detail::opened_row(some(square), scratch[2].data());
+      const std::span<const f32> g = row_in_f32(some(gradient), scratch[3].data());
+      detail::adamw_on_f32<T>(p.data(), g.data(), m.data(), s.data(), count, step, decays);
+      store_row<false>(std::span<const f32>(p), some(parameter));
+      store_row<false>(std::span<const f32>(m), some(mean));
+      store_row<false>(std::span<const f32>(s), some(square));
     }
   });
 }

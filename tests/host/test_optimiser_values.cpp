@@ -1,4 +1,5 @@
-// AdamW's step on registers of values, against the step on one value.
+// An optimiser's step on registers of values, against the step on one value, and sums over pieces of
+// gradients.
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
@@ -80,4 +81,23 @@ TEST_CASE("AdamW's square roots set no errno, for which a compiler would take th
   host::adamw_values<f32>(parameter, gradient, mean, square, AdamWStep<f32>({}, 1), true);
   CHECK(errno == 0);
   CHECK(std::isnan(parameter[0]));
+}
+
+TEMPLATE_TEST_CASE("gradients are unscaled, counted and their squares summed to the last value", "", f32, f16,
+                   bf16) {
+  for (const std::size_t count : {0u, 1u, 31u, 33u, 511u, 513u, 16384u, 16385u, 40007u}) {
+    std::vector<TestType> values(count);
+    double expected = 0;  // of whole numbers, which every order sums exactly
+    for (std::size_t i = 0; i < count; ++i) {
+      const f32 value = static_cast<f32>(i * 7919 % 17) - 8.0f;
+      values[i] = convert_value<TestType>(2 * value);
+      expected += value * value;
+    }
+    CHECK(host::unscale_values<TestType>(values, 0.5f) == 0);
+    CHECK(host::sum_of_squares(std::span<const TestType>(values)) == expected);
+    if (count == 0) continue;
+    values[count - 1] = convert_value<TestType>(std::numeric_limits<f32>::infinity());
+    values[0] = convert_value<TestType>(std::numeric_limits<f32>::quiet_NaN());
+    CHECK(host::unscale_values<TestType>(values, 1.0f) == (count == 1 ? 1 : 2));
+  }
 }
