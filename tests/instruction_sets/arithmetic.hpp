@@ -30,6 +30,10 @@ inline __m512 maskz_scalef_ps(__mmask16 mask, __m512 a, __m512 b) {
     return std::ldexp(x[i], static_cast<int>(std::clamp(std::floor(y[i]), -1000.0f, 1000.0f)));
   });
 }
+inline __m512 maskz_sqrt_ps(__mmask16 mask, __m512 a) {
+  return each<F32>(mask,
+                   [&, x = F32(a)](int i) { return x[i] < 0 ? NAN : std::sqrt(x[i]); });  // without errno
+}
 inline __mmask16 fpclass_ps_mask(__m512 a, int classes) {
   return mask_where([&, codes = I32(std::bit_cast<__m512i>(a))](int i) {
     const std::uint32_t code = codes[i], exponent = code >> 23 & 0xff, mantissa = code & 0x7fffff;

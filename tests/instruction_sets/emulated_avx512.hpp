@@ -52,6 +52,7 @@
 #define _mm512_maskz_permutexvar_epi8 precast::testing::avx512::maskz_permutexvar_epi8
 #define _mm512_maskz_permutexvar_ps precast::testing::avx512::maskz_permutexvar_ps
 #define _mm512_maskz_scalef_ps precast::testing::avx512::maskz_scalef_ps
+#define _mm512_maskz_sqrt_ps precast::testing::avx512::maskz_sqrt_ps
 #define _mm512_mul_ps precast::testing::avx512::mul_ps
 #define _mm512_permutex2var_epi16 precast::testing::avx512::permutex2var_epi16
 #define _mm512_permutex2var_epi32 precast::testing::avx512::permutex2var_epi32

@@ -76,6 +76,7 @@ TEST_CASE("emulated AVX-512 classifies, compares and rounds as the instructions 
   CHECK(values<Floats>(_mm512_mask_max_ps(x, 0xffff, x, zero))[0] == 0);
   CHECK(std::isnan(values<Floats>(_mm512_mask_max_ps(x, 0xffff, zero, x))[0]));
   CHECK(values<Floats>(_mm512_maskz_scalef_ps(0xffff, _mm512_set1_ps(3), _mm512_set1_ps(-1.5f)))[7] == 0.75f);
+  CHECK(values<Floats>(_mm512_maskz_sqrt_ps(0xffff, _mm512_set1_ps(6.25f)))[7] == 2.5f);
   // Bit by bit, the table's row of a, b and c: 0xca is b where a has a one, else c.
   CHECK(values<Words>(_mm512_ternarylogic_epi32(_mm512_set1_epi32(0x0f), _mm512_set1_epi32(0x55),
                                                 _mm512_set1_epi32(0x33), 0xca))[0] == 0x35);

@@ -35,9 +35,18 @@ struct AdamWOptions {
 };
 
 /// A parameter's value, and the moving means of its gradients and of their squares. The means are values of
-/// the optimiser's dtype; the parameter is still to be rounded to it.
+/// the optimiser's dtype; the parameter is still to be rounded to it. Of a register of them, Number is that.
+template <class Number = f32>
 struct AdamWValues {
-  f32 parameter, mean, square;
+  Number parameter, mean, square;
+};
+
+/// What AdamW does to single values that is more than an operator.
+template <ScalarDtype T>
+struct AdamWOnOne {
+  static PRECAST_HOST_DEVICE f32 rounded(f32 x) { return rounded_to<T>(x); }
+  static PRECAST_HOST_DEVICE f32 product(f32 a, f32 b) { return math::rounded_product(a, b); }
+  static PRECAST_HOST_DEVICE f32 root(f32 x) { return std::sqrt(x); }
 };
 
 /// One value's step, with f32 inside: each of PyTorch's operations is one rounding to T, which is nothing
@@ -65,18 +74,19 @@ struct AdamWStep {
       throw InputError("AdamW: steps are counted from 1, and " + std::to_string(step) + " is none");
   }
 
-  PRECAST_HOST_DEVICE AdamWValues operator()(const AdamWValues& at, f32 gradient,
-                                             bool parameter_decays) const {
-    using math::rounded_product;
-    const f32 value =
-        select(parameter_decays, rounded_to<T>(rounded_product(at.parameter, decay)), at.parameter);
-    const f32 change = gradient - at.mean;
-    const f32 average = rounded_to<T>(select(weight1 < 0.5f, at.mean + rounded_product(weight1, change),
-                                             gradient - rounded_product(change, 1.0f - weight1)));
-    const f32 second = rounded_to<T>(rounded_to<T>(rounded_product(at.square, beta2)) +
-                                     rounded_product(rest2 * gradient, gradient));
-    const f32 denominator =
-        rounded_to<T>(rounded_to<T>(rounded_to<T>(std::sqrt(second)) / root_of_correction2) + eps);
+  template <class On = AdamWOnOne<T>, class Number = f32>
+  PRECAST_HOST_DEVICE AdamWValues<Number> operator()(const AdamWValues<Number>& at, const Number& gradient,
+                                                     bool parameter_decays) const {
+    Number value = at.parameter;
+    if (parameter_decays) value = On::rounded(On::product(value, decay));
+    const Number change = gradient - at.mean;
+    const Number average =
+        On::rounded(weight1 < 0.5f ? Number(at.mean + On::product(change, weight1))
+                                   : Number(gradient - On::product(change, 1.0f - weight1)));
+    const Number second =
+        On::rounded(On::rounded(On::product(at.square, beta2)) + On::product(rest2 * gradient, gradient));
+    const Number denominator =
+        On::rounded(On::rounded(On::rounded(On::root(second)) / root_of_correction2) + eps);
     return {value + step_size * average / denominator, average, second};
   }
 };

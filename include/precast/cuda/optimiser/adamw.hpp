@@ -41,7 +41,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(optimiser_threads, 1)
     const Run<f32, count> gradient = load_f32<count>(of.gradient + first, present, aligned);
     PRECAST_UNROLL
     for (int i = 0; i < count; ++i) {
-      const AdamWValues next = step({master[i], mean[i], square[i]}, gradient[i], decays && step.decays);
+      const AdamWValues next =
+          step(AdamWValues<>{master[i], mean[i], square[i]}, gradient[i], decays && step.decays);
       master[i] = rounded<T>(next.parameter);
       mean[i] = next.mean;
       square[i] = next.square;
