@@ -1,30 +1,36 @@
+#include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include <casting/cast_source.hpp>
 #include <casting/type_names.hpp>
+#include <weights/changed_copy.hpp>
+#include <weights/renamed_source.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/io/message.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/nn/parameters.hpp>
 
 namespace precast::casting {
 
-std::vector<f32> values_of(const nn::ParameterSource& source, const families::BlockParameter& parameter) {
-  std::vector<f32> values(static_cast<std::size_t>(parameter.shape.elements()));
-  const nn::ParameterPath place(source, parameter.name);
-  const nn::Parameter found = place.find(parameter.shape);
+namespace {
+
+/// The values of a parameter that was found in a source.
+std::vector<f32> values_found(const nn::ParameterSource& source, const nn::Parameter& found) {
+  std::vector<f32> values(static_cast<std::size_t>(found.shape.elements()));
   if (const formats::StoredFormat* const blocks = formats::format_named(found.dtype.name);
       blocks && !blocks->scalar) {
     blocks->decode(found.bytes, values);
-    return values;
+    source.taken(found.bytes.size());
+  } else {
+    nn::read_values<f32>(nn::ParameterPath(source, found.name), found, 0, std::span(values));
   }
-  nn::read_values<f32>(place, found, 0, std::span(values));
   return values;
 }
-
-namespace {
 
 /// Whether what lies in a dtype is in the type already: rows under scales also where they all have one, which
 /// convert moves as they are.
@@ -46,45 +52,71 @@ DtypeInfo counted(const DtypeInfo& dtype, const families::BlockParameter& parame
   return fitting && fitting->name == dtype.name ? *fitting : dtype;
 }
 
-}  // namespace
-
-std::vector<f32>& CastSource::take(const families::BlockParameter& parameter,
-                                   const nn::ParameterSource& source) {
-  auto& [shape, values] = cast_[parameter.name];
-  shape = parameter.shape;
-  values = values_of(source, parameter);
-  return values;
-}
-
-DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::string_view type) {
+/// What a parameter is cast to where `type` is asked for; nothing where none fits.
+std::optional<DtypeInfo> cast_type(std::string_view type, const Shape& shape) {
   const auto wanted = find_type(type);
   if (!wanted)
     throw InputError("'" + io::printable(type) + "' is no format of this build: it has " + type_list());
-  const auto fitting = fitting_type(*wanted, parameter.shape);
+  return fitting_type(*wanted, shape);
+}
+
+/// A parameter of a source as it lies in that type.
+nn::Parameter encoded(const nn::ParameterSource& source, const nn::Parameter& found, const DtypeInfo& type) {
+  const formats::StoredFormat& format = *formats::format_named(type.name);
+  const std::int64_t count = found.shape.elements();
+  std::vector<f32> values;
+  const DryHold as_f32(count * std::int64_t{sizeof(f32)});
+  if (DryRun::active())
+    source.taken(found.bytes.size());
+  else
+    values = values_found(source, found);
+  nn::Parameter cast = found;
+  cast.dtype = type;
+  return weights::with_own_bytes(
+      std::move(cast), static_cast<std::size_t>(count / type.values_per_block * type.bytes_per_block),
+      [&](std::span<std::byte> blocks) {
+        try {
+          format.encode(values, blocks, {});
+        } catch (const InputError& wrong) {
+          throw InputError(source.description() + ": tensor '" + io::printable(found.name) +
+                           "': " + wrong.what());
+        }
+      });
+}
+
+}  // namespace
+
+std::vector<f32> values_of(const nn::ParameterSource& source, const families::BlockParameter& parameter) {
+  return values_found(source, nn::ParameterPath(source, parameter.name).find(parameter.shape));
+}
+
+std::optional<nn::Parameter> cast_as_stored(const nn::ParameterSource& source, const nn::Parameter& found,
+                                            std::string_view type) {
+  const auto fitting = cast_type(type, found.shape);
+  if (!fitting || is_in(*fitting, found.dtype.name)) return std::nullopt;
+  nn::Parameter cast = encoded(source, found, *fitting);
+  return was_added(*fitting) ? weights::decoded(std::move(cast)) : cast;
+}
+
+DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::string_view type) {
+  const auto fitting = cast_type(type, parameter.shape);
   // In its own type it stays, too: not every encoder gives its own blocks back, and products of blocks round
   // otherwise than those of values.
   if (!fitting || is_in(*fitting, parameter.dtype.name)) {
     cast_.erase(parameter.name);
     return fitting ? *fitting : counted(parameter.dtype, parameter);
   }
-  const std::string taken(fitting->name);
-  std::vector<f32>& values = take(parameter, original());
-  const formats::StoredFormat& format = *formats::format_named(taken);
-  // Allocated by operator new, which aligns them for every block.
-  std::vector<std::byte> blocks(values.size() / static_cast<std::size_t>(fitting->values_per_block) *
-                                static_cast<std::size_t>(fitting->bytes_per_block));
-  try {
-    format.encode(values, blocks, {});
-  } catch (const InputError& wrong) {
-    throw InputError(original().description() + ": tensor '" + io::printable(parameter.name) +
-                     "': " + wrong.what());
-  }
-  format.decode(blocks, values);
+  const nn::Parameter blocks =
+      encoded(original(), nn::ParameterPath(original(), parameter.name).find(parameter.shape), *fitting);
+  auto& [shape, values] = cast_[parameter.name];
+  shape = parameter.shape;
+  values.resize(static_cast<std::size_t>(shape.elements()));
+  formats::format_named(fitting->name)->decode(blocks.bytes, values);
   return *fitting;
 }
 
 DtypeInfo CastSource::patch(const families::BlockParameter& parameter, const nn::ParameterSource& other) {
-  take(parameter, other);
+  cast_[parameter.name] = {parameter.shape, values_of(other, parameter)};
   return counted(other.find(parameter.name).dtype, parameter);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,12 @@ namespace precast::casting {
 
 /// The values of a parameter, whatever it is stored as.
 std::vector<f32> values_of(const nn::ParameterSource& source, const families::BlockParameter& parameter);
+
+/// A parameter that was found in `source`, as ops read it from a file that has it in `type`: encoded as
+/// CastSource::cast has it, and, of a format that a program added, decoded. Nothing where it stays as it is.
+/// Tells `source` what was taken. Throws what CastSource::cast does. In a dry run its bytes are counted.
+std::optional<nn::Parameter> cast_as_stored(const nn::ParameterSource& source, const nn::Parameter& found,
+                                            std::string_view type);
 
 /// The parameters of another source, but for those that were cast.
 class CastSource final : public nn::ForwardingSource {
@@ -35,8 +42,6 @@ class CastSource final : public nn::ForwardingSource {
   void taken(std::size_t) const override {}
 
  private:
-  std::vector<f32>& take(const families::BlockParameter& parameter, const nn::ParameterSource& source);
-
   std::map<std::string, std::pair<Shape, std::vector<f32>>, std::less<>> cast_;
 };
 

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <utility>
+
+#include <casting/cast_source.hpp>
 #include <casting/plan_source.hpp>
 
 #include <precast/io/message.hpp>
@@ -8,18 +12,19 @@ namespace precast::casting {
 nn::Parameter PlanSource::find(std::string_view name) const {
   nn::Parameter found = original().find(name);
   const auto planned = plan_.layer_of(name);
-  // In a dry run values cannot be read, and are not: what is loaded has the same size either way.
-  if (!planned || found.shape.rank() < 2 || takes_any_shape() || DryRun::active()) return found;
+  if (!planned || found.shape.rank() < 2 || takes_any_shape()) return found;
   found_.insert(planned->first);
-  if (!cast_ || layer_ != planned->first) {
-    cast_ = std::make_unique<CastSource>(original());
-    layer_ = planned->first;
-  }
-  cast_->cast({std::string(name), found.shape, found.dtype, families::BlockParameterRole::matrix},
-              planned->second);
-  nn::Parameter cast = cast_->find(name);
-  cast.name = found.name;
-  return cast;
+  found.name = name;
+  auto cast = cast_as_stored(original(), found, planned->second);
+  if (!cast) return found;
+  cast_bytes_ += cast->bytes.size();
+  return std::move(*cast);
+}
+
+void PlanSource::taken(std::size_t bytes) const {
+  const std::size_t of_casts = std::min(bytes, cast_bytes_);
+  cast_bytes_ -= of_casts;
+  if (bytes > of_casts) original().taken(bytes - of_casts);
 }
 
 void PlanSource::check_all_found(const std::string& plan_path) const {

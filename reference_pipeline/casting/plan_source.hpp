@@ -1,21 +1,21 @@
-// PlanSource: weights as a plan has them, each planned matrix cast to its format and back as it is loaded.
+// PlanSource: weights as a plan has them, each planned matrix encoded to its format as it is loaded.
 #pragma once
 
-#include <memory>
+#include <cstddef>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
 
-#include <casting/cast_source.hpp>
 #include <casting/plan_file.hpp>
 
 #include <precast/nn/parameter_source.hpp>
 
 namespace precast::casting {
 
-/// The parameters of another source; matrices of a plan's layers are what encoding to the layer's format and
-/// decoding makes of them, in f32. Formats whose blocks do not divide a matrix's rows give way as CastSource
-/// has it. What was cast of one layer is kept until a parameter of another one is asked for.
+/// The parameters of another source; matrices of a plan's layers are encoded to the layer's format, as they
+/// lie in a file that was converted by the plan: modules keep them so where they keep such a file's. Formats
+/// whose blocks do not divide a matrix's rows give way as CastSource has it.
 class PlanSource final : public nn::ForwardingSource {
  public:
   /// Both must outlive this.
@@ -23,6 +23,8 @@ class PlanSource final : public nn::ForwardingSource {
       : ForwardingSource(original), plan_(plan) {}
 
   nn::Parameter find(std::string_view name) const override;
+  /// Passes on what is not of a cast: the bytes that it was made from were taken as it was.
+  void taken(std::size_t bytes) const override;
 
   /// Throws InputError, which names `plan_path` and the first of them, where layers of the plan had no matrix
   /// that was asked for.
@@ -30,8 +32,7 @@ class PlanSource final : public nn::ForwardingSource {
 
  private:
   const Plan& plan_;
-  mutable std::unique_ptr<CastSource> cast_;
-  mutable std::string layer_;  ///< that cast_ is of
+  mutable std::size_t cast_bytes_ = 0;  ///< of casts, that modules have not taken yet
   mutable std::set<std::string, std::less<>> found_;
 };
 

@@ -29,11 +29,6 @@ bool is_held(const DtypeInfo& type, const Shape& tensor) {
   return !in_tiles || tensor[0] % rows_of_mxfp8_tile == 0;
 }
 
-bool was_added(const DtypeInfo& type) {
-  return std::ranges::find(formats::added_formats(), type.name, &CastType::name) !=
-         formats::added_formats().end();
-}
-
 }  // namespace
 
 std::optional<DtypeInfo> find_type(std::string_view name) {
@@ -63,6 +58,11 @@ void require_types(const std::string& where, std::span<const std::string> names)
                         " are not in this build: configure with -DPRECAST_QUANT=\"" +
                         io::joined(missing, ";") +
                         "\" (or a list that holds them, or all, which is the default)");
+}
+
+bool was_added(const DtypeInfo& type) {
+  return std::ranges::find(formats::added_formats(), type.name, &CastType::name) !=
+         formats::added_formats().end();
 }
 
 bool divides(const DtypeInfo& type, std::int64_t values) {

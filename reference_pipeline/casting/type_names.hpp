@@ -42,6 +42,9 @@ bool can_cast_to(std::string_view name,
 /// the option to turn on, where models cannot be cast to one of these.
 void require_types(const std::string& where, std::span<const std::string> names);
 
+/// Whether a program added the format: ops do not read it.
+bool was_added(const DtypeInfo& type);
+
 /// Whether blocks of a type divide rows of so many values; rows that are blocks themselves are always whole.
 bool divides(const DtypeInfo& type, std::int64_t values);
 

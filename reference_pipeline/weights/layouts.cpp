@@ -166,6 +166,18 @@ std::string kind_by_channels(const io::ComponentSource& file, const FoundPart& p
          std::to_string(made);
 }
 
+/// What a header says of a model whose tensors are plain Flux's. Stability's specification of metadata names
+/// the architecture: "Flux.1-kontext-dev".
+std::string kind_by_header(const io::ComponentSource& file) {
+  const io::SafetensorsFile* const first = file.files().front().safetensors();
+  if (!first || !first->metadata().contains("modelspec.architecture")) return {};
+  std::string architecture = first->metadata().at("modelspec.architecture");
+  for (char& c : architecture)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (architecture.find("kontext") == std::string::npos) return {};
+  return "a Flux Kontext model, which edits a picture that it is given";
+}
+
 }  // namespace
 
 std::string_view without_prefix(std::string_view name, Part part) {
@@ -259,7 +271,8 @@ std::string other_model(const io::ComponentSource& file, const std::vector<Found
   if (!transformer) return {};
   if (lacks_pooled_text(file, transformer->prefix)) return "another model with transformer blocks";
   if (!has_any(file, transformer->prefix, pooled_text)) return "a part of a model with transformer blocks";
-  return kind_by_channels(file, *transformer);
+  const std::string kind = kind_by_channels(file, *transformer);
+  return kind.empty() ? kind_by_header(file) : kind;
 }
 
 }  // namespace precast::weights

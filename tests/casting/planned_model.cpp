@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <casting/cast_source.hpp>
 #include <casting/measure.hpp>
 #include <casting/measure_plan.hpp>
 #include <casting/plan_source.hpp>
@@ -12,6 +13,9 @@
 #include <catch2/catch.hpp>
 #include <flux/pipeline.hpp>
 #include <support/golden_requests.hpp>
+
+#include <precast/dtype/blocks/block_formats.hpp>
+#include <precast/memory/dry_run.hpp>
 
 namespace planned_models {
 namespace {
@@ -42,34 +46,56 @@ Plan plan_of(const families::Blocks& blocks, const std::string& type) {
 
 }  // namespace
 
-TEST_CASE("a plan's weights are the casts of its layers' matrices, and all else is as it was", "[casting]") {
+/// Counts what it is told was taken.
+class Counted final : public nn::ForwardingSource {
+ public:
+  explicit Counted(const nn::ParameterSource& source) : ForwardingSource(source) {}
+  void taken(std::size_t bytes) const override { bytes_ += bytes; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  mutable std::size_t bytes_ = 0;
+};
+
+TEST_CASE("a plan's matrices are in their layers' formats, and all else is as it was", "[casting]") {
   const auto blocks = pipeline().load_blocks();
   const families::Block &first = blocks->list()[0], &second = blocks->list()[1];
   Plan plan;
   plan.types = {{first.name, "q4_0"}, {second.name, "f32"}};
-  const PlanSource planned(blocks->source(), plan);
+  const Counted source(blocks->source());
+  const PlanSource planned(source, plan);
   CHECK_THROWS_WITH(planned.check_all_found("p.json"),
                     Catch::StartsWith("p.json: layer '" + first.name + "'") && Catch::Contains("this model"));
   int changed = 0, kept = 0;
   for (const families::Block* block : {&first, &second, &blocks->list()[2]})
     for (const families::BlockParameter& parameter : block->parameters) {
       INFO(parameter.name);
-      const nn::Parameter original = blocks->source().find(parameter.name),
-                          found = planned.find(parameter.name);
+      const nn::Parameter original = blocks->source().find(parameter.name);
+      const std::size_t before = source.bytes();
+      const nn::Parameter found = planned.find(parameter.name);
+      planned.taken(found.bytes.size());
+      CHECK(source.bytes() - before == original.bytes.size());  // of the file, whatever became of them
       REQUIRE(found.shape == original.shape);
-      const bool is_cast = block == &first && parameter.role == BlockParameterRole::matrix;
-      if (is_cast) {
+      const bool is_matrix = parameter.role == BlockParameterRole::matrix;
+      if (block == &first && is_matrix) {
         CastSource alone(blocks->source());
         CHECK(alone.cast(parameter, "q4_0").name == "q4_0");
-        const nn::Parameter expected = alone.find(parameter.name);
-        CHECK(found.dtype == dtype_info<f32>);
-        CHECK(std::ranges::equal(found.bytes, expected.bytes));
-        CHECK_FALSE(std::ranges::equal(found.bytes, original.bytes));
+        CHECK(found.dtype == dtype_info<q4_0>);
+        CHECK(values_of(planned, parameter) == values_of(alone, parameter));
+        CHECK(values_of(planned, parameter) != values_of(blocks->source(), parameter));
         ++changed;
-      } else if (original.dtype == found.dtype) {
-        CHECK(std::ranges::equal(found.bytes, original.bytes));
+      } else {
+        CHECK(found.dtype == (block == &second && is_matrix ? dtype_info<f32> : original.dtype));
+        CHECK(values_of(planned, parameter) == values_of(blocks->source(), parameter));
         ++kept;
       }
+      // What is estimated is what is loaded.
+      const DryRun counting;
+      const nn::Parameter estimated = planned.find(parameter.name);
+      CHECK(estimated.dtype == found.dtype);
+      CHECK(estimated.bytes.size() == found.bytes.size());
+      CHECK(counting.peak() >= (found.owner ? std::ssize(found.bytes) : 0));
+      planned.taken(estimated.bytes.size());
     }
   CHECK(changed >= 10);
   CHECK(kept > changed);

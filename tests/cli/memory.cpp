@@ -103,6 +103,17 @@ TEST_CASE("the estimate is within a tenth of the largest size of the process", "
       check_estimate({"--preset", preset, "--width", side, "--height", side});
 }
 
+TEST_CASE("the estimate is of the formats that a plan has, whatever the file has", "[memory][many_runs]") {
+  // The file's bf16, which policies in f32 keep, becomes narrower, and wider.
+  const program::Scratch scratch;
+  for (const std::string& preset : compiled_presets())
+    for (const char* types : {R"("transformer_blocks": "q8_0", "single_transformer_blocks": "fp8_e4m3")",
+                              R"("transformer_blocks": "f32", "single_transformer_blocks": "f32")"}) {
+      const std::string plan = scratch.file("plan.json", std::string(R"({"types": {)") + types + "}}");
+      check_estimate({"--preset", preset, "--plan", plan});
+    }
+}
+
 TEST_CASE("the estimate counts the picture to start from, the trace, and several pictures",
           "[memory][many_runs]") {
   const program::Scratch scratch;

@@ -288,6 +288,17 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
   CHECK(says(channels(32), "Canny or Depth"));
   CHECK(says(channels(96), "Fill"));
   CHECK(says(channels(20), "takes 20 channels in and gives 16"));
+  // Of those with plain Flux's tensors, by what the header says.
+  const auto announced = [&](const std::string& architecture) {
+    write_tensors(file, bfl, {{"modelspec.architecture", architecture}});
+    return refusal(file, [&] { ComponentWeights(file, Part::transformer); });
+  };
+  for (const char* architecture : {"Flux.1-kontext-dev", "flux-1-Kontext"})
+    CHECK(says(announced(architecture), "is a Flux Kontext model, which edits a picture that it is given"));
+  for (const char* architecture : {"Flux.1-dev", "flux-1-schnell", "Flux.1-krea-dev"}) {
+    write_tensors(file, bfl, {{"modelspec.architecture", architecture}});
+    CHECK_NOTHROW(ComponentWeights(file, Part::transformer));
+  }
   const FileTensor any = bfl.at("img_in.bias");
   CHECK(says(refused({{"model.diffusion_model.joint_blocks.0.x", any}}), "Stable Diffusion 3"));
   CHECK(says(refused({{"model.diffusion_model.input_blocks.0.x", any}}), "Stable Diffusion 1, 2 or XL"));

@@ -60,7 +60,7 @@ complete -c precast -n '__precast_command generate' -l vae-precision -x -a 'f32 
 complete -c precast -n '__precast_command generate' -l text-precision -x -a 'f32 bf16 f16' -d 'Precision of the text encoders alone'
 complete -c precast -n '__precast_command generate' -l clip-precision -x -a 'f32 bf16 f16' -d 'Precision of CLIP alone, of OpenCLIP too'
 complete -c precast -n '__precast_command generate' -l t5-precision -x -a 'f32 bf16 f16' -d 'Precision of T5 alone'
-complete -c precast -n '__precast_command generate' -l plan -r -F -d 'A plan (precast plan): the matrices of each of its layers are cast to the layer s format and back as they'
+complete -c precast -n '__precast_command generate' -l plan -r -F -d 'A plan (precast plan): the matrices of each of its layers are encoded to the layer s format as they'
 complete -c precast -n '__precast_command generate' -l output -s o -r -F -d 'Picture to write: .png, .jpg or .webp'
 complete -c precast -n '__precast_command generate' -l quality -x -d 'Of JPEG and WebP, 1 to 100'
 complete -c precast -n '__precast_command generate' -l latents -r -F -d 'The noise to start from: safetensors with one tensor  latents , packed'

@@ -13,9 +13,8 @@ void add_generate_options(CLI::App& command, GenerateOptions& options) {
   add_component_options(command, options.policy);
   command
       .add_option("--plan", options.plan,
-                  "A plan (precast plan): the matrices of each of its layers are cast to the layer's format "
-                  "and back as "
-                  "they\nare loaded, to see what it does to pictures")
+                  "A plan (precast plan): the matrices of each of its layers are encoded to the layer's "
+                  "format as they\nare loaded, as convert --plan writes them")
       ->type_name("FILE");
   const std::string group = "Files";
   command
