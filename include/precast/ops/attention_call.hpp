@@ -12,7 +12,7 @@
 #include <precast/ops/attention_operand.hpp>
 #include <precast/ops/run_op.hpp>
 #include <precast/problem/attention_choice.hpp>
-#include <precast/tensor/pending_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 
 #if PRECAST_HAS_WATCH
 #include <precast/backend/largest_score.hpp>

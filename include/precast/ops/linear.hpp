@@ -18,7 +18,6 @@
 #include <precast/problem/context.hpp>
 #include <precast/tensor/block_view.hpp>
 #include <precast/tensor/owned_tensor.hpp>
-#include <precast/tensor/pending_view.hpp>
 #include <precast/tensor/tensor.hpp>
 
 namespace precast {

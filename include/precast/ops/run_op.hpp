@@ -13,7 +13,6 @@
 #include <precast/policy/policy.hpp>
 #include <precast/problem/context.hpp>
 #include <precast/tensor/owned_tensor.hpp>
-#include <precast/tensor/pending_view.hpp>
 #include <precast/watch/ran_in.hpp>
 
 #if PRECAST_HAS_WATCH

@@ -1,8 +1,9 @@
 // The class Tensor: an owning, contiguous array of scalars. Moves, never copies behind your back. What copies
-// its values needs tensor/tensor.hpp. And as_view, which lets an op take a tensor or a view of any scalar
-// dtype under one name.
+// its values needs tensor/tensor.hpp. With it PendingView, a view for who takes it now and reads or writes it
+// later, and as_view, which lets an op take a tensor or a view of any scalar dtype under one name.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <type_traits>
@@ -29,8 +30,44 @@
 
 namespace precast {
 
-template <class V, class Memory>
-class PendingView;
+/// What ops write into, and what options and borrowed weights keep. A Tensor's or a BlockMatrix's own view()
+/// makes the stream that is current there wait for their upload; of this it is the stream in which view() is
+/// called. A view is kept as it is: whoever made it has waited. What it views must outlive it.
+template <class V, class Memory = backend::Memory>
+class PendingView {
+ public:
+  PendingView() = default;
+  PendingView(const V& view, const typename Memory::Upload& upload) : view_(view), upload_(upload) {}
+  template <std::convertible_to<V> Array>
+  PendingView(Array&& array) {  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
+    // What it cannot view (the other memory, const, ending here) meets the view's own sentence.
+    if constexpr (requires {
+                    requires std::same_as<typename std::remove_cvref_t<Array>::memory_type, Memory>;
+                    requires std::convertible_to<
+                        decltype(std::forward<Array>(array).pending().place().data()),
+                        decltype(view_.data())>;
+                  }) {
+      const auto pending = std::forward<Array>(array).pending();
+      *this = {pending.place(), pending.upload()};
+    } else {
+      view_ = std::forward<Array>(array);
+    }
+  }
+
+  const Shape& shape() const { return view_.shape(); }
+  /// For work of the current stream: it comes after the upload.
+  V view() const {
+    Memory::wait_for_upload(upload_);
+    return view_;
+  }
+  /// Where it is, for who reads nothing there yet, and what to wait for.
+  const V& place() const { return view_; }
+  const typename Memory::Upload& upload() const { return upload_; }
+
+ private:
+  V view_{};
+  [[no_unique_address]] typename Memory::Upload upload_{};
+};
 
 /// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only: a
 /// copy is written `clone()`, and what was moved from has no elements. It lies in the memory of the backend
@@ -100,7 +137,7 @@ class Tensor {
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator ViewIn<const T, space>() const& PRECAST_LIFETIMEBOUND { return view(); }
 
-  /// The same views for who takes them later, in whichever context (pending_view.hpp).
+  /// The same views for who takes them later, in whichever context.
   PendingView<ViewIn<T, space>, Memory> pending() & {
     return {{reinterpret_cast<T*>(buffer_.address()), shape_}, buffer_.upload()};
   }

@@ -62,7 +62,7 @@ class BlockMatrix {
   operator BlockViewIn<T, space>() & PRECAST_LIFETIMEBOUND { return view(); }
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator BlockViewIn<const T, space>() const& PRECAST_LIFETIMEBOUND { return view(); }
-  /// The same view for who reads it later, in whichever context (pending_view.hpp).
+  /// The same view for who reads it later, in whichever context.
   PendingView<BlockViewIn<const T, space>, Memory> pending() const {
     return {view_of(reinterpret_cast<const T*>(buffer_.address())), buffer_.upload()};
   }

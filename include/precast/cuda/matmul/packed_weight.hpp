@@ -17,7 +17,7 @@
 #include <precast/error.hpp>
 #include <precast/memory/memory.hpp>
 #include <precast/tensor/block_view.hpp>
-#include <precast/tensor/pending_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/stored_matrix.hpp>
 #include <precast/tensor/tensor.hpp>
