@@ -306,6 +306,16 @@ TEST_CASE(
   casting::CastSource cast(source);
   CHECK(cast.cast(matrix, "nf4") == dtype_info<bf16>);
   CHECK(cast.find("layer.weight").dtype == dtype_info<bf16>);
+  // Ops do not read what a program added: a plan's matrices have its values.
+  source.add<bf16>("other.weight", {32, 128}, normal_values(32 * 128));
+  const families::BlockParameter other{
+      "other.weight", {32, 128}, dtype_info<bf16>, families::BlockParameterRole::matrix};
+  cast.cast(other, "nf4");
+  const auto planned = casting::cast_as_stored(source, source.find("other.weight"), "nf4");
+  REQUIRE(planned.has_value());
+  CHECK(planned->dtype == dtype_info<f32>);
+  CHECK(std::ranges::equal(planned->bytes, cast.find("other.weight").bytes));
+  CHECK_FALSE(casting::cast_as_stored(source, source.find("layer.weight"), "nf4").has_value());
   conversion::TypeWishes wishes;
   wishes.type = dtype_info<nf4>;
   const conversion::TensorFacts facts{{"layer.weight"}, {32, 96}, dtype_info<bf16>, true};
