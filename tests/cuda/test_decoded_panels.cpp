@@ -95,7 +95,7 @@ TEST_CASE("panels of blocks are decoded to the operands that the library multipl
           using Types = OpDtypes<Operand, Operand, f32, NoDtype, Result>;
           REQUIRE(gpu::multiply_by_library<Types, Operand>(
               on_device(whole.x), gpu::PackedWeight<Operand>::borrowed(on_device(dense)),
-              whole.epilogue(activate), {}, on_device(whole.out), {}, gpu::Stream{}));
+              whole.epilogue(activate), {}, on_device(whole.out), gpu::Stream{}));
           CHECK(same_bits(run.out, whole.out));
         }
       };
@@ -174,8 +174,8 @@ TEST_CASE("panels are multiplied with rows that begin off the multiples of 16 by
   const auto longer = random_tensor<bf16>({gpu::most_skinny_rows + 1, 40}, 4);
   CHECK(kernels_for(longer.view().columns_between(1, 32), 20) == std::vector<std::string>{"decode_panel"});
   REQUIRE(host.multiplied.size() == 1);
-  CHECK(host.multiplied[0].alignment.x == 2);
-  CHECK(host.multiplied[0].alignment.out == 8);
+  CHECK(host.multiplied[0].x.rows.alignment == 2);
+  CHECK(host.multiplied[0].out.rows.alignment == 8);
 }
 
 TEST_CASE("nothing is decoded for rows that lie over each other, or of no columns", "[library][blocks]") {

@@ -12,7 +12,8 @@
 #define PRECAST_ON_DEVICE 1
 /// A function that a launch starts on every thread of a grid.
 #define PRECAST_KERNEL __global__
-/// Before a kernel's parameter that its threads read where it lies, as the TMA's maps must be.
+/// Before a kernel's constant parameter that its threads read where it lies: the TMA's maps must be, and of
+/// up to 128 bytes nvcc otherwise makes registers, from a kernel's first instruction on.
 #define PRECAST_GRID_CONSTANT __grid_constant__
 /// A function that kernels call.
 #define PRECAST_DEVICE __device__ __forceinline__

@@ -57,7 +57,7 @@ PRECAST_DEVICE void load_16_bytes(const BlockBytes& from, std::int64_t at, Share
 /// blocks once, which is the least; rows are read from the cache once for each warp.
 template <class Types, class X, int Rows>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_tile(Rows).warps, 1)
-    block_gemv(BlockGemv<Types, X> product) {
+    block_gemv(PRECAST_GRID_CONSTANT const BlockGemv<Types, X> product) {
   constexpr BlockGemvTile tile = select_block_gemv_tile(Rows);
   using Operand = typename Types::operand;
   using Format = typename Types::storage;

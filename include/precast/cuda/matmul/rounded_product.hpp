@@ -26,7 +26,7 @@ inline constexpr int rounded_product_threads = 128;
 /// A thread computes one result, column by column, as the host does.
 template <class Types, class Source>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rounded_product_threads, 1)
-    rounded_product(RoundedProduct<Types, Source> product) {
+    rounded_product(PRECAST_GRID_CONSTANT const RoundedProduct<Types, Source> product) {
   using Operand = typename Types::operand;
   const auto& [x, weight, store] = product;
   const std::int64_t index = std::int64_t{block_index().x} * rounded_product_threads + thread_index();

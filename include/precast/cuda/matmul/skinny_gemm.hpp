@@ -29,7 +29,7 @@ struct SkinnyGemm {
 /// are read from the cache once for each warp.
 template <class Types, class X, int Rows>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_tile(Rows).warps, 1)
-    skinny_gemm(SkinnyGemm<Types, X> product) {
+    skinny_gemm(PRECAST_GRID_CONSTANT const SkinnyGemm<Types, X> product) {
   constexpr SkinnyGemmTile tile = select_skinny_gemm_tile(Rows);
   using Operand = typename Types::operand;
   using Weights = MatrixRows<typename Types::storage>;

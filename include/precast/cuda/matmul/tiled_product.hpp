@@ -50,7 +50,7 @@ PRECAST_DEVICE TilePlace tile_place(int block, int tiles_of_rows, int feature_ti
 /// each is read from memory once by each block, and swizzled so that no two lanes wait for a bank.
 template <class Types, class Source, class Selector>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).threads(), 1)
-    tiled_product(TiledProduct<Types, Source> product) {
+    tiled_product(PRECAST_GRID_CONSTANT const TiledProduct<Types, Source> product) {
   constexpr MatmulTile tile = Selector::tile(compiled_architecture);
   using Operand = typename Types::operand;
   using Held = HeldDtype<Operand>;
