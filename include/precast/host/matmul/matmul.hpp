@@ -113,6 +113,15 @@ void skinny_matmul_of_rows(HostView<const X> x, HostView<const typename Types::s
   });
 }
 
+/// The same, in pairs of bf16 where this CPU multiplies them.
+template <class Types, class X>
+void few_rows_times_rows(HostView<const X> x, HostView<const typename Types::storage> b,
+                         HostView<typename Types::result> out) {
+  if constexpr (skinny_in_pairs<Types>)
+    if (columns_at_once_for<Types>() == 2) return skinny_matmul_of_rows<Types, bf16>(x, b, out);
+  skinny_matmul_of_rows<Types, f32>(x, b, out);
+}
+
 }  // namespace detail
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
@@ -143,16 +152,13 @@ void matmul(HostView<const A> a, HostView<const typename Types::storage> b,
             HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  const std::int64_t at_once = columns_at_once_for<Types>();
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
     if (out.rows() <= most_skinny_rows) {
       count_inputs(a);
-      if constexpr (skinny_in_pairs<Types>)
-        if (at_once == 2) return detail::skinny_matmul_of_rows<Types, bf16>(a, b, out);
-      return detail::skinny_matmul_of_rows<Types, f32>(a, b, out);
+      return detail::few_rows_times_rows<Types>(a, b, out);
     }
   using Packed = PackedWeight<typename Types::storage>;
-  matmul_transposed<Types>(a, Packed::of_columns(b, at_once), Epilogue{}, out);
+  matmul_transposed<Types>(a, Packed::of_columns(b, columns_at_once_for<Types>()), Epilogue{}, out);
 }
 
 }  // namespace precast::host

@@ -3,17 +3,21 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>
 
+#include <precast/host/matmul/matmul.hpp>
 #include <precast/host/matmul/operands.hpp>
 #include <precast/host/matmul/panel_product.hpp>
 #include <precast/host/matmul/rounded_sums.hpp>
 #include <precast/host/matmul/row_panels.hpp>
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/rows/column_sums.hpp>
+#include <precast/host/rows/for_each_row.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/problem/gradient_options.hpp>
@@ -92,6 +96,30 @@ void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& 
   });
 }
 
+/// multiply_over_rows of a few rows: for so few products of each sum nothing is packed.
+template <class Types, class A, class B>
+void multiply_over_few_rows(HostView<const A> a, HostView<const B> b, const GradientOptions& options,
+                            HostView<typename Types::result> out) {
+  using Operand = typename Types::operand;
+  const Operands<Operand, Types::saturate, f32, A> left(a);
+  const Operands<Operand, Types::saturate, f32, B> right(b);
+  parallel_for_rows(out.rows(), out.columns(), [&](std::int64_t begin, std::int64_t end) {
+    std::array<f32, 512> sums;
+    for (std::int64_t r = begin; r < end; ++r)
+      for (std::size_t first = 0; first < out.row(r).size(); first += sums.size()) {
+        const auto to = out.row(r).subspan(first, std::min(sums.size(), out.row(r).size() - first));
+        sums.fill(0);
+        for (std::int64_t k = 0; k < a.rows(); ++k) {
+          const f32 factor = left.view().row(k)[static_cast<std::size_t>(r)];
+          const f32* const row = right.view().row(k).data() + first;
+          for (std::size_t i = 0; i < to.size(); ++i) sums[i] = std::fma(factor, row[i], sums[i]);
+        }
+        for (std::size_t i = 0; i < to.size(); ++i)
+          store_gradient<Types::saturate>(to[i], sums[i], options.accumulate);
+      }
+  });
+}
+
 /// Rows of `depth` values that are transposed together: as many blocks as fit 32 MiB. Of a vocabulary all
 /// would take as much memory as the logits.
 template <OneDnnOperand Multiplied>
@@ -108,6 +136,8 @@ template <class Types, class A, class B>
 void multiply(HostView<const A> a, HostView<const B> b, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
+  if constexpr (std::is_same_v<typename Types::accumulate, f32>)
+    if (out.rows() <= most_skinny_rows) return detail::few_rows_times_rows<Types>(a, b, out);
   using Operand = typename Types::operand;
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     const RowPanels<Multiplied> panels = RowPanels<Multiplied>::template of<Operand, Types::saturate>(b);
@@ -130,6 +160,8 @@ void multiply_over_rows(HostView<const A> a, HostView<const B> b, const Gradient
         std::fill(out.row(r).begin(), out.row(r).end(), typename Types::result{});
     return;
   }
+  if constexpr (std::is_same_v<typename Types::accumulate, f32>)
+    if (a.rows() <= most_skinny_rows) return detail::multiply_over_few_rows<Types>(a, b, options, out);
   using Operand = typename Types::operand;
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     const RowPanels<Multiplied> panels = RowPanels<Multiplied>::template of<Operand, Types::saturate>(b);
