@@ -101,7 +101,7 @@ struct OnlineSoftmax {
     // The largest score's weight is not 1 but 2 to what rounding took of its product.
     const f32 rest = is_large_exponent(taken) ? 0.0f : multiply_then_add(largest, exponents, -taken);
     return planted<"largest not in log sum">(math::rounded_product(largest, scale), 0.0f) +
-           (logf(warp_sum<RowLanes>(sums[i])) - rest / log2_of_e);
+           (logf(warp_sum<RowLanes>(sums[i])) - rest * log_of_2);
   }
 
   /// Where the lanes of a row went through its scores apart: agrees on the largest, which sums are relative
