@@ -45,8 +45,7 @@ constexpr auto probe() {
 template <class P>
 struct AttentionInTraining {
   static constexpr std::tuple functions{
-      &backend::attention_with_log_sums<precisions<P, Attention>, gradient_precisions<P, Attention>, P::flash,
-                                        Choice, In<P>, In<P>, In<P>>,
+      &backend::attention_with_log_sums<precisions<P, Attention>, P::flash, Choice, In<P>, In<P>, In<P>>,
       probe<P>(), with_f32_counterpart<Forward, P, precisions<P, Attention>>(),
       with_f32_counterpart<Gradient, P, gradient_precisions<P, Attention>>()};
 };

@@ -25,22 +25,25 @@ inline AttentionProblem problem_of(const AttentionCase& c, const HostTensor<f32>
           c.width, c.value_width(), scale,        c.causal,  added};
 }
 
-/// The kernels of the CUDA backend that a policy takes; without Flash those that store scores.
+/// The kernels of the CUDA backend that a policy takes; without Flash those that store scores. Unless it is
+/// null, `log_sums` gets the logarithms of the sums of rows.
 template <class P, class Q, class K, class V>
 void run_attention(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
                    HeadsView<const V> v, HeadsView<typename P::activation> out,
-                   Architecture architecture = Architecture::sm_80) {
+                   Architecture architecture = Architecture::sm_80,
+                   gpu::GlobalPointer<f32> log_sums = nullptr) {
   using Types = precisions<P, Attention>;
   if constexpr (P::flash)
-    gpu::flash_attention<Types>(problem, q, k, v, out, {}, architecture);
+    gpu::flash_attention<Types>(problem, q, k, v, out, {}, architecture, log_sums);
   else
-    gpu::attention_by_stored_scores<Types>(problem, q, k, v, out, {});
+    gpu::attention_by_stored_scores<Types>(problem, q, k, v, out, {}, log_sums);
 }
 
 /// Into a tensor that is full of NaN before; from and to heads in the case's layout.
 template <class P, class T, class Result = typename P::activation>
 HostTensor<Result> attention_of(const AttentionCase& c, const AttentionInputs<T>& in,
-                                Architecture architecture = Architecture::sm_80) {
+                                Architecture architecture = Architecture::sm_80,
+                                gpu::GlobalPointer<f32> log_sums = nullptr) {
   const HeadsInLayout q({c.batch, c.queries, c.heads, c.width}, c.layout, 8),
       k({c.batch, c.keys, c.kv_heads(), c.width}, c.layout, 8),
       v({c.batch, c.keys, c.kv_heads(), c.value_width()}, c.layout, 8),
@@ -49,7 +52,7 @@ HostTensor<Result> attention_of(const AttentionCase& c, const AttentionInputs<T>
   HostTensor<Result> result(Shape{out.length}), joined(Shape{c.batch, c.queries, c.heads * c.value_width()});
   std::fill(result.values().begin(), result.values().end(), from_double<Result>(std::nan("")));
   run_attention<P>(problem_of(c, in.bias), q.of(queries.data()), k.of(keys.data()), v.of(values.data()),
-                   out.of(result.data()), architecture);
+                   out.of(result.data()), architecture, log_sums);
   out.each([&](std::int64_t here, std::int64_t place) { joined.data()[place] = result.data()[here]; });
   return joined;
 }

@@ -10,7 +10,6 @@
 #include <cuda/attention_gradient_sizes.hpp>
 #include <cuda/check_proof.hpp>
 #include <support/arrays.hpp>
-#include <support/norm_reference.hpp>
 #include <support/on_device.hpp>
 
 #include <precast/cuda/attention/attention_gradient.hpp>
@@ -24,7 +23,7 @@ using namespace precast::testing;
 
 namespace {
 
-// The logarithms of sums from the host for both, so that narrow rows have the same bits.
+// The logarithms of sums from float64 for both, so that narrow rows have the same bits.
 template <class Types>
 bool attention_gradients_agree(const AttentionGradientSizes& s) {
   using Operand = typename Types::operand;
@@ -34,17 +33,14 @@ bool attention_gradients_agree(const AttentionGradientSizes& s) {
              dout = random_tensor<f32>(Shape{s.batch, s.queries, s.heads * s.width_v}, 4, s.of_dout),
              out = random_tensor<f32>(dout.shape(), 5);
   const AttentionProblem problem = s.problem();
-  HostTensor<f32> device_sums(Shape{s.batch, s.heads, s.queries}), host_sums(device_sums.shape());
+  HostTensor<f32> log_sums(Shape{s.batch, s.heads, s.queries});
   const auto heads = [](const HostTensor<f32>& rows, std::int64_t count) {
     return split_heads(rows.view(), count);
   };
   const auto there = [](const HostTensor<f32>& rows, std::int64_t count) {
     return split_heads(on_device(rows), count);
   };
-  gpu::log_sums_of_scores<Types, Operand, EveryAttention, f32, f32>(
-      problem, there(q, s.heads), there(k, s.heads_kv), on_device(device_sums), {});
   // In float64, of operands and scores rounded as the row says.
-  std::vector<double> exact;
   for (std::int64_t b = 0; b < s.batch; ++b)
     for (std::int64_t h = 0; h < s.heads; ++h)
       for (std::int64_t i = 0; i < s.queries; ++i) {
@@ -62,17 +58,17 @@ bool attention_gradients_agree(const AttentionGradientSizes& s) {
           largest = std::max(largest, scores.back());
         }
         for (const double score : scores) sum += std::exp(score - largest);
-        exact.push_back(largest + std::log(sum));
-        host_sums.data()[exact.size() - 1] = static_cast<f32>(exact.back());
+        log_sums.data()[(b * s.heads + h) * s.queries + i] = static_cast<f32>(largest + std::log(sum));
       }
-  if (!outside(device_sums, exact, [&](std::size_t i) {
-         return (norm_roundings + std::abs(exact[i])) * unit<f32>;
-       }).empty())
-    return false;
+  // A coarse one is another's, which the rest makes good to the bit where a row sees one key.
+  HostTensor<f32> given_sums = log_sums.clone();
+  if (s.causal)
+    for (std::int64_t first = 0; first < given_sums.elements(); first += s.queries)
+      given_sums.data()[first] = 1024;
   HostTensor<f32> dq(q.shape()), dk(k.shape()), dv(v.shape());
   gpu::attention_gradient<Types, Operand, EveryAttention, f32, f32, f32, f32>(
       problem, there(dout, s.heads), there(q, s.heads), there(k, s.heads_kv), there(v, s.heads_kv),
-      there(out, s.heads), on_device(std::as_const(host_sums)), split_heads(on_device(dq), s.heads),
+      there(out, s.heads), on_device(std::as_const(given_sums)), split_heads(on_device(dq), s.heads),
       split_heads(on_device(dk), s.heads_kv), split_heads(on_device(dv), s.heads_kv), {});
   // The formulas once more, value by value in the order of the sums.
   const auto kept = [](f32 x) { return rounded_to<typename Types::inside>(x); };
@@ -103,7 +99,7 @@ bool attention_gradients_agree(const AttentionGradientSizes& s) {
             score = add(given(q.values()[at_q + d]), given(k.values()[at_k + d]), score);
           for (std::size_t d = 0; d < static_cast<std::size_t>(s.width_v); ++d)
             product = add(given(dout.values()[at_o + d]), given(v.values()[at_v + d]), product);
-          const f32 log_sum = host_sums.data()[(b * s.heads + h) * s.queries + i];
+          const f32 log_sum = log_sums.data()[(b * s.heads + h) * s.queries + i];
           const f32 weight = kept(math::exp_of_negative(kept(score * s.scale) - log_sum));
           const f32 gradient = given(kept(weight * (kept(product) - delta)));
           for (std::size_t d = 0; d < static_cast<std::size_t>(s.width); ++d) {
@@ -129,7 +125,7 @@ bool attentions_agree() {
   return attention_gradients_agree<Bf16Sums>({1, 1, 1, 130, 131, 1, 2, false, 0.5f}) &&
          attention_gradients_agree<Bf16Sums>({2, 4, 2, 7, 9, 3, 2, true, 100.0f}) &&
          attention_gradients_agree<OpDtypes<f32, f16, f16, f32, f32>>({1, 2, 1, 9, 9, 5, 2, false, 0.5f}) &&
-         attention_gradients_agree<OpDtypes<f32, f32, bf16, f16, f32>>({1, 2, 1, 9, 9, 5, 2, false, 0.3f});
+         attention_gradients_agree<OpDtypes<f32, f32, bf16, f16, f32>>({1, 2, 1, 9, 9, 5, 2, true, 30.3f});
 }
 
 }  // namespace

@@ -8,8 +8,8 @@ using Types = gradient_precisions<Policy<Storage<f32>>, Attention>;
 
 namespace precast::gpu::detail {
 
-template PRECAST_KERNEL void tiled_log_sums_kernel<Types, f32, 32, f32, f32>(
-    const TiledLogSumsArguments<f32, f32>);
+template PRECAST_KERNEL void tiled_rests_kernel<Types, f32, 32, f32, f32>(
+    const TiledRestsArguments<f32, f32>);
 template PRECAST_KERNEL void tiled_gradient_kernel<Types, f32, 32, false, f32, f32, f32, f32>(
     const TiledGradientArguments<f32, f32, f32, f32, f32>);
 

@@ -114,6 +114,7 @@ inline double growth(std::int64_t n) { return 6 * std::sqrt(static_cast<double>(
 template <class Types>
 struct AttentionReference {
   std::vector<double> values, bounds;
+  std::vector<double> log_sums, log_sum_bounds;  ///< of the rows of scores of each head
 
   auto bound() const {
     return [this](std::size_t i) { return bounds[i]; };
@@ -169,6 +170,8 @@ struct AttentionReference {
             score = most == -HUGE_VAL ? 0 : std::exp(score - most);
             sum += score;
           }
+          log_sums.push_back(most == -HUGE_VAL ? most : most + std::log(sum));
+          log_sum_bounds.push_back(off + std::abs(most) * u_inside + (growth(seen) + 8) * unit<f32>);
           for (std::int64_t d = 0; d < wide_v; ++d) {
             double result = 0, length = 0, lost = 0;
             for (std::int64_t j = 0; j < seen; ++j) {

@@ -59,8 +59,8 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
       [&]<class Types>(Types, auto to) {
         // The watch hook runs it once more in f32, for the result alone.
         if constexpr (std::is_same_v<Types, Forward>)
-          backend::attention_with_log_sums<Types, gradient_precisions<P, Attention>, P::flash, Choice>(
-              problem, call.q, call.k, call.v, split_heads(to, problem.heads), sums);
+          backend::attention_with_log_sums<Types, P::flash, Choice>(problem, call.q, call.k, call.v,
+                                                                    split_heads(to, problem.heads), sums);
         else
           call.template run<P, Types>(split_heads(to, problem.heads));
       },

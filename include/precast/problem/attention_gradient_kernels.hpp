@@ -24,7 +24,7 @@ PRECAST_HOST_DEVICE bool is_coarse_log_sum(f32 log_sum) {
 // Choice is what the attention is compiled for (attention_choice.hpp), and the problem one of it.
 namespace precast::PRECAST_KERNELS {
 
-template <class Types, class GradientTypes, bool Flash, class Choice, class Q, class K, class V>
+template <class Types, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, HeadsView<const Q> q, HeadsView<const K> k,
                              HeadsView<const V> v, HeadsView<typename Types::result> out,
                              View<f32> log_sums PRECAST_ON_STREAM);

@@ -12,6 +12,7 @@
 #include <precast/cuda/attention/gradient_tile.hpp>
 #include <precast/cuda/attention/head_width.hpp>
 #include <precast/cuda/attention/plain_attention.hpp>
+#include <precast/cuda/attention/rests_of_log_sums.hpp>
 #include <precast/cuda/attention/tiled_gradient_kernel.hpp>
 #include <precast/cuda/device/access.hpp>
 #include <precast/cuda/device/convert.hpp>
@@ -33,6 +34,8 @@ namespace precast::gpu {
 
 namespace detail {
 
+inline constexpr int gradient_threads = 128;
+
 /// What gradients of scores are made of.
 template <class DO, class V>
 struct GradientOf {
@@ -53,7 +56,7 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
   using Operand = typename Types::operand;
   const auto kept = [](f32 x) { return planted<"inside ignored">(rounded<Inside, Types::saturate>(x), x); };
   if (!of.sees(query, key)) return {};
-  const std::int64_t row = (batch * of.heads + head) * of.queries + query;
+  const std::int64_t row = of.row_of_scores(batch, head, query);
   const f32 log_sum = from.log_sums[row];
   const f32 score = of.template score<Types, ForwardOperand>(batch, head, query, key);
   const f32 weight =
@@ -177,17 +180,20 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
   constexpr int value_bytes = sizeof(HeldDtype<typename Types::operand>);
   return visit_head_width<tiled_gradient_widths, Choice>(max_of(shape.width, shape.width_v), [&](auto known) {
     constexpr GradientTile tile = select_gradient_tile(known(), value_bytes);
+    const auto tiles = [&](bool of_keys, int matrices) -> LaunchShape {
+      const std::int64_t count = std::int64_t{ceil_divide(of_keys ? shape.keys : shape.queries, tile.rows)} *
+                                 (of_keys ? shape.heads_kv : shape.heads) * shape.batch;
+      return {{checked_int(count, "tiles"), 1, 1},
+              tile.threads(),
+              tile.shared_bytes(known(), value_bytes, matrices)};
+    };
     const auto start = [&](auto of_keys) {
-      const std::int64_t tiles =
-          std::int64_t{ceil_divide(of_keys() ? shape.keys : shape.queries, tile.rows)} *
-          (of_keys() ? shape.heads_kv : shape.heads) * shape.batch;
       launch(of_keys() ? "tiled_key_gradient" : "tiled_query_gradient",
              &tiled_gradient_kernel<Types, ForwardOperand, known(), of_keys(), Q, K, V, DO>,
-             {{checked_int(tiles, "tiles"), 1, 1}, tile.threads(), tile.shared_bytes(known(), value_bytes)},
-             stream, given);
+             tiles(of_keys(), 2), stream, given);
     };
-    launch_tiled_log_sums<Types, ForwardOperand, known()>(
-        TiledLogSumsArguments<Q, K>{given.q, given.k, shape, rests, given.log_sums}, stream);
+    launch("tiled_rests", &tiled_rests_kernel<Types, ForwardOperand, known(), Q, K>, tiles(false, 1), stream,
+           TiledRestsArguments<Q, K>{given.q, given.k, shape, given.log_sums, rests});
     start(std::false_type{});
     start(std::true_type{});
   });
@@ -195,19 +201,18 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
 
 }  // namespace detail
 
-/// plain_attention, or flash_attention, and log_sums_of_scores into `log_sums` [B, H, Sq], as GradientTypes
-/// has them.
-template <class Types, class GradientTypes, bool Flash, class Choice, class Q, class K, class V>
+/// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
+/// each row, in f32: -inf where a row sees no key.
+template <class Types, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
                              DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
                              DeviceHeadsView<typename Types::result> out, DeviceView<f32> log_sums,
                              Stream stream) {
-  log_sums_of_scores<GradientTypes, typename Types::operand, Choice>(problem, q, k, log_sums, stream);
-  if (out.elements() == 0) return;
-  if constexpr (Flash)
-    flash_attention<Types, Choice>(problem, q, k, v, out, stream);
+  if constexpr (Flash || needs_no_stored_scores<Types, Q, K, V>)
+    flash_attention<Types, Choice>(problem, q, k, v, out, stream, current_architecture(),
+                                   pointer_to(log_sums));
   else
-    plain_attention<Types, Choice>(problem, q, k, v, out, stream);
+    attention_by_stored_scores<Types>(problem, q, k, v, out, stream, pointer_to(log_sums));
 }
 
 /// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
@@ -251,7 +256,7 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
   // What the choice has leaves nothing to these kernels where tiles take all of it.
   if constexpr (!detail::has_tiled_gradient<Types, ForwardOperand> || detail::leaves_some_to_rows<Choice>) {
     const auto scores = detail::scores_of(problem, q, k);
-    launch("rests_of_log_sums", detail::rests_of_log_sums_kernel<Types, ForwardOperand, Q, K>,
+    launch("rests", detail::rests_kernel<Types, ForwardOperand, Q, K>,
            {{detail::checked_int(rows, "rows"), 1, 1}, threads_per_warp}, stream, scores,
            pointer_to(log_sums), pointer_to(rests.view()));
     const detail::GradientOf<DO, V> from{detail::heads_in(dout), detail::heads_in(v), pointer_to(log_sums),

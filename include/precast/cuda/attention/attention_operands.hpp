@@ -58,6 +58,11 @@ struct AttentionShape {
   PRECAST_DEVICE GlobalPointer<const f32> bias_row(int head, int query) const {
     return bias + (static_cast<std::int64_t>(head) * queries + query) * bias_stride;
   }
+  /// The place of a query of a head among all rows of scores.
+  PRECAST_DEVICE std::int64_t row_of_scores(std::int64_t sample, std::int64_t head,
+                                            std::int64_t query) const {
+    return (sample * heads + head) * queries + query;
+  }
 };
 
 /// The number of values from a view's first to its last.

@@ -1,9 +1,12 @@
 // What the online softmax does to weighted sums of values: rescaled from one tile of keys to the next,
-// divided and stored at the end.
+// divided and stored at the end; and where a gradient needs them to the logarithms of the sums of weights.
 #pragma once
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/online_softmax.hpp>
+#include <precast/cuda/device/memory.hpp>
+#include <precast/cuda/device/side.hpp>
+#include <precast/cuda/device/thread.hpp>
 
 namespace precast::gpu::detail {
 
@@ -30,6 +33,22 @@ PRECAST_DEVICE void store_results(Results& results, const OnlineSoftmax<Rows>& s
     if (query < end)
       store_sums<Saturates>(results, i, of_row, out.first(batch, head) + query * out.stride, shape.width_v,
                             out.aligned);
+  }
+}
+
+/// Stores the logarithms of the sums of e^score of a lane's rows, those of queries before `end`, as `scale`
+/// is left to the exponents of Scores; nothing where there is no place for them.
+template <class Scores, int Rows>
+PRECAST_DEVICE void store_log_sums(const OnlineSoftmax<Rows>& softmax, f32 scale, const AttentionShape& shape,
+                                   GlobalPointer<f32> log_sums, int batch, int head, int first_query,
+                                   int end) {
+  if (!log_sums) return;
+  PRECAST_UNROLL
+  for (int i = 0; i < Rows; ++i) {
+    const f32 log_sum = softmax.template log_sum<Scores::row_lanes>(i, scale);
+    const int query = first_query + Scores::row(i);
+    if (query < planted<"log sums past the end">(end, end + 1) && lane_index() % Scores::row_lanes == 0)
+      log_sums[shape.row_of_scores(batch, head, query)] = log_sum;
   }
 }
 

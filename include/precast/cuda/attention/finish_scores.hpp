@@ -7,9 +7,15 @@
 
 namespace precast::gpu::detail {
 
-/// Scales a lane's scores, adds the bias and applies the causal mask; returns the scale that is left for the
-/// exponent. Scores are scaled there, unless a bias comes between, a scale below 0 turns their order, or one
-/// of 0 makes NaN of those that are masked.
+/// What finish_scores leaves to be multiplied with scores in the exponent: their scale, unless a bias comes
+/// between, a scale below 0 turns their order, or one of 0 makes NaN of those that are masked.
+template <bool Biased>
+PRECAST_DEVICE f32 scale_left(const AttentionShape& shape) {
+  return Biased || shape.scale <= 0 ? 1.0f : shape.scale;
+}
+
+/// Scales a lane's scores where scale_left does not, adds the bias and applies the causal mask; returns the
+/// scale that is left for exponents to base 2.
 template <bool Biased, class Scores>
 PRECAST_DEVICE f32 finish_scores(Scores& scores, const AttentionShape& shape, int head, int first_query,
                                  int key, bool some_are_masked) {

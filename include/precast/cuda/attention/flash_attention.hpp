@@ -47,7 +47,9 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
   const WarpgroupArguments<Result> mapped{map_of<tile.queries()>(arguments.q, shape.heads, shape.batch),
                                           map_of<tile.keys>(arguments.k, shape.heads_kv, shape.batch),
                                           map_of<tile.keys>(arguments.v, shape.heads_kv, shape.batch),
-                                          arguments.out, shape};
+                                          arguments.out,
+                                          shape,
+                                          arguments.log_sums};
   const std::int64_t tiles =
       std::int64_t{ceil_divide(shape.queries, tile.queries())} * shape.heads * shape.batch;
   launch("warpgroup_attention",
@@ -66,12 +68,12 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
 /// result is rounded once. Where operands are f32 and q, k and v have 16 bits, tensor cores make the same
 /// products of these (`ExactOperand`, sums_in_parts.hpp). Keys and values are padded to one width; heads
 /// wider than 256 take the plain kernels, with f32 scores in memory. Kernels are stamped for what `Choice`
-/// has, and the problem must be one of it. `architecture` is the device's. Throws Error where the launch
-/// fails.
+/// has, and the problem must be one of it. `architecture` is the device's. Unless it is null, `log_sums` [B,
+/// H, Sq] gets the logarithm of the sum of e^score of each row. Throws Error where the launch fails.
 template <class Types, class Choice = EveryAttention, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream,
-                     Architecture architecture) {
+                     Architecture architecture, GlobalPointer<f32> log_sums = nullptr) {
   watch::ran_in<Types>();
   using Multiplied = detail::MultipliedHeads<typename Types::operand, Q, K, V>;
   using Operand = typename Multiplied::type;
@@ -79,10 +81,10 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   static_assert(
       std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>,
       "flash_attention: its sums and scores are f32.");
-  if (out.elements() == 0) return;
+  if (out.elements() == 0 && !log_sums) return;
   const detail::FlashArguments<Q, K, V, typename Types::result> arguments{
-      detail::heads_in(q), detail::heads_in(k), detail::heads_in(v), detail::heads_in(out),
-      detail::shape_of(problem)};
+      detail::heads_in(q),   detail::heads_in(k),       detail::heads_in(v),
+      detail::heads_in(out), detail::shape_of(problem), log_sums};
   const auto start = [&]<int width, bool biased>(std::integral_constant<int, width>,
                                                  std::bool_constant<biased>) {
     if constexpr (takes_warpgroups<Operand, Q, K, V>(width))
@@ -96,15 +98,19 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
                                      Types::saturate>(arguments, stream);
     });
   };
-  const bool done = problem.width > 0 &&  // plain attention's products may be of nothing
+  constexpr bool leaves_some =
+      Choice::has_widths(flash_attention_widths.back(), std::numeric_limits<int>::max());
+  // Plain attention's products may be of nothing, and rows without a value have no place that tiles could be
+  // copied from.
+  const bool done = problem.width > 0 && (problem.width_v > 0 || !leaves_some) &&
                     detail::visit_head_width<flash_attention_widths, Choice>(
                         max_of(arguments.shape.width, arguments.shape.width_v), [&](auto width) {
                           if constexpr (Choice::biased)
                             if (arguments.shape.biased) return start(width, std::true_type{});
                           start(width, std::false_type{});
                         });
-  if constexpr (Choice::has_widths(flash_attention_widths.back(), std::numeric_limits<int>::max()))
-    if (!done) attention_by_stored_scores<Types>(problem, q, k, v, out, stream);
+  if constexpr (leaves_some)
+    if (!done) attention_by_stored_scores<Types>(problem, q, k, v, out, stream, log_sums);
 }
 /// The same on the device that is there.
 template <class Types, class Choice, class Q, class K, class V>

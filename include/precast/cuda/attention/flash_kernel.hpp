@@ -27,6 +27,7 @@ struct FlashArguments {
   Heads<const V> v;
   Heads<Result> out;
   AttentionShape shape;
+  GlobalPointer<f32> log_sums;  ///< of all rows of scores; null where nobody needs them
 };
 
 }  // namespace detail
@@ -103,6 +104,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
     Products::results(results, scores, arrived(step + 1));
   }
 
+  store_log_sums<Scores>(softmax, scale_left<Biased>(shape), shape, given.log_sums, batch, head,
+                         first + first_row, end);
   store_results<Saturates, Scores::row_lanes>(results, softmax, factor_of_parts<Operand, WholeWeights>, shape,
                                               given.out, batch, head, first + first_row, end);
 }

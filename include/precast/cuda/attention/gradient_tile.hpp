@@ -1,4 +1,4 @@
-// The tiles of attention's gradients, and of the logarithms of sums that they need.
+// The tiles of attention's gradients, and of the rests of the logarithms of sums.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ struct GradientTile {
   PRECAST_HOST_DEVICE_CONSTEXPR int rows_of_warp() const { return rows / warps; }
   /// Of what rows are multiplied with, `matrices` at a time: keys and values, or queries and gradients of
   /// results.
-  PRECAST_HOST_DEVICE_CONSTEXPR std::size_t shared_bytes(int width, int value_bytes, int matrices = 2) const {
+  PRECAST_HOST_DEVICE_CONSTEXPR std::size_t shared_bytes(int width, int value_bytes, int matrices) const {
     return static_cast<std::size_t>(matrices * (rows + stages * others) * width * value_bytes);
   }
 };

@@ -19,6 +19,9 @@ PRECAST_DEVICE bool is_large_exponent(f32 scaled) {
   return !(scaled <= large && scaled >= -large);
 }
 
+/// What exponents of a row are relative to whose largest score is this one.
+PRECAST_DEVICE f32 base_of_scores(f32 largest) { return largest == -infinity ? 0.0f : largest; }
+
 /// What is left to take off row i's scores times scale for exponents relative to `base`, the largest score:
 /// its product, or nothing where it is large and is taken off the scores.
 template <class Scores>
@@ -67,7 +70,7 @@ struct OnlineSoftmax {
       PRECAST_UNROLL
       for (int j = 0; j < Scores::columns; ++j) best = maximum(best, scores.at(i, j));
       const f32 now = maximum(maxima[i], warp_max<Scores::row_lanes>(best));
-      const f32 base = now == none ? 0.0f : now;
+      const f32 base = base_of_scores(now);
       factors[i] = planted<"softmax rescaling">(correction_of_weights(maxima[i], base, scale), 1.0f);
       maxima[i] = now;
       const f32 left = base_of_exponents(scores, i, scale, base);
@@ -89,11 +92,28 @@ struct OnlineSoftmax {
     return sum == 0 && masked ? 0.0f : reciprocal_fast(sum);
   }
 
-  /// The same where the lanes of a row went through its scores apart, and then agreed on a `base`.
+  /// The logarithm to base e of the sum of e^(scale score) of row i, where exponents had scale log2_of_e:
+  /// that of the largest score's product as it is rounded, and of the sum of weights relative to it.
   template <int RowLanes>
-  PRECAST_DEVICE f32 inverse(int i, bool masked, f32 scale, f32 base) {
-    sums[i] *= correction_of_weights(maxima[i], base, scale);
-    return inverse<RowLanes>(i, masked);
+  PRECAST_DEVICE f32 log_sum(int i, f32 scale) const {
+    const f32 largest = base_of_scores(maxima[i]), exponents = scale * log2_of_e;
+    const f32 taken = math::rounded_product(largest, exponents);
+    // The largest score's weight is not 1 but 2 to what rounding took of its product.
+    const f32 rest = is_large_exponent(taken) ? 0.0f : multiply_then_add(largest, exponents, -taken);
+    return planted<"largest not in log sum">(math::rounded_product(largest, scale), 0.0f) +
+           (logf(warp_sum<RowLanes>(sums[i])) - rest * log_of_2);
+  }
+
+  /// Where the lanes of a row went through its scores apart: agrees on the largest, which sums are relative
+  /// to from then on.
+  template <int RowLanes>
+  PRECAST_DEVICE void agree(f32 scale) {
+    PRECAST_UNROLL
+    for (int i = 0; i < Rows; ++i) {
+      const f32 largest = warp_max<RowLanes>(maxima[i]);
+      sums[i] *= correction_of_weights(maxima[i], base_of_scores(largest), scale);
+      maxima[i] = largest;
+    }
   }
 };
 

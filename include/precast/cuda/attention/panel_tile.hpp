@@ -77,7 +77,8 @@ struct MapStrides {
 /// Whether a map can be made of heads.
 template <class T>
 bool can_be_mapped(const Heads<T>& heads, int number_of_heads, int batch) {
-  return heads.aligned && heads.sequence > 0 && MapStrides(heads, number_of_heads, batch).are_multiples();
+  return heads.aligned && heads.sequence > 0 && heads.width > 0 &&
+         MapStrides(heads, number_of_heads, batch).are_multiples();
 }
 
 /// The map of all heads, from which tiles of Rows rows are brought.

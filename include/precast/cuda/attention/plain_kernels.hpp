@@ -125,16 +125,19 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
       });
 }
 
-/// One warp a row: scores become weights of the inside dtype, in place. Bytes moved: rows are read twice,
-/// since they need not fit a block, and written once.
-template <class Inside>
+/// One warp a row: scores become weights of the inside dtype, in place; and where LogSums says so `log_sums`
+/// gets the logarithms of the sums of e^score of all rows. Bytes moved: rows are read twice, since they need
+/// not fit a block, and written once.
+template <class Inside, bool LogSums>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
-    attention_weights_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> scores) {
+    attention_weights_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> scores,
+                             const GlobalPointer<f32> log_sums) {
   using namespace detail;
   constexpr int count = widest_vector<StoredScore<Inside>>, step = count * threads_per_warp;
   using Chunk = ScoreChunk<count>;
   const int row = block_index().x * plain_warps + warp_index();
-  const int query = QueryTile(shape, scores.first_tile + row / plain_rows).first + row % plain_rows;
+  const QueryTile tile(shape, scores.first_tile + row / plain_rows);
+  const int query = tile.first + row % plain_rows;
   if (query >= shape.queries) return;
   const int seen = shape.keys_seen_by(planted<"causal edge">(query, query + 1));
   const GlobalPointer<StoredScore<Inside>> values = scores.row(0, row);
@@ -153,9 +156,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
     Chunk chunk = load(key);
     softmax.update(chunk, log2_of_e, factor);
   }
-  const f32 largest = warp_max(softmax.maxima[0]);
-  const f32 base = largest == OnlineSoftmax<1>::none ? 0.0f : largest;
-  const f32 inverse = softmax.template inverse<threads_per_warp>(0, shape.masks, log2_of_e, base);
+  softmax.template agree<threads_per_warp>(log2_of_e);
+  const f32 base = base_of_scores(softmax.maxima[0]);
+  const f32 inverse = softmax.template inverse<threads_per_warp>(0, shape.masks);
+  if constexpr (LogSums) {
+    const f32 log_sum = softmax.template log_sum<threads_per_warp>(0, 1.0f);
+    if (lane_index() == 0)
+      log_sums[shape.row_of_scores(tile.batch, planted<"head of a log sum">(tile.head, 0), query)] = log_sum;
+  }
   for (int key = lane_index() * count; key < shape.keys; key += step) {
     Chunk chunk = load(key);
     const f32 left = base_of_exponents(chunk, 0, log2_of_e, base);

@@ -28,13 +28,15 @@ inline std::int64_t query_tiles(const AttentionShape& shape) {
 /// Attention whose scores and weights are stored in the inside dtype (host::plain_attention's contract). q,
 /// k and v are of the problem's sizes. Rounding happens: q, k, v to operand; each score, scaled and
 /// biased in f32, to inside; softmax in f32 from these; each weight to inside, then to operand; the result to
-/// result. Sums of products are Accumulate. Scores take scratch memory of the stream, for at most
-/// `stored_bytes` of queries at once; most samples need no more than the default. Throws OutOfMemory, or
-/// Error where a launch fails.
+/// result. Sums of products are Accumulate. Unless it is null, `log_sums` [B, H, Sq] gets the logarithm of
+/// the sum of e^score of each row. Scores take scratch memory of the stream, for at most `stored_bytes` of
+/// queries at once; most samples need no more than the default. Throws OutOfMemory, or Error where a launch
+/// fails.
 template <class Types, class Q, class K, class V>
 void attention_by_stored_scores(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
                                 DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
                                 DeviceHeadsView<typename Types::result> out, Stream stream,
+                                GlobalPointer<f32> log_sums = nullptr,
                                 std::int64_t stored_bytes = detail::most_stored_bytes) {
   watch::ran_in<Types>();
   using namespace detail;
@@ -43,7 +45,7 @@ void attention_by_stored_scores(const AttentionProblem& problem, DeviceHeadsView
   using Inside = typename Types::inside;
   using Stored = StoredScore<Inside>;
   using Result = typename Types::result;
-  if (out.elements() == 0) return;
+  if (out.elements() == 0 && !log_sums) return;
   const ScoresArguments<Q, K> given{heads_in(q), heads_in(k), shape_of(problem)};
   const auto values = heads_in(v);
   const auto results = heads_in(out);
@@ -67,8 +69,9 @@ void attention_by_stored_scores(const AttentionProblem& problem, DeviceHeadsView
     grid.shared_bytes = PlainProduct<OfScores, Accumulate, false>::shared_bytes;
     launch("attention_scores", &attention_scores_kernel<OfScores, Accumulate, Inside, Types::saturate, Q, K>,
            grid, stream, given, scores);
-    launch("attention_weights", &attention_weights_kernel<Inside>, blocks(plain_rows / plain_warps), stream,
-           shape, scores);
+    launch("attention_weights",
+           log_sums ? &attention_weights_kernel<Inside, true> : &attention_weights_kernel<Inside, false>,
+           blocks(plain_rows / plain_warps), stream, shape, scores, log_sums);
     grid = blocks(ceil_divide(shape.width_v, plain_columns));
     grid.shared_bytes = ValuesProduct<Operand, Accumulate, Inside, V>::shared_bytes;
     launch("attention_values",

@@ -40,7 +40,7 @@ struct TiledGradientArguments {
   /// That of a query, which need not be there.
   PRECAST_DEVICE RowOfScores row_of_scores(int batch, int head, int query) const {
     if (query >= shape.queries) return {};
-    const std::int64_t row = (std::int64_t{batch} * shape.heads + head) * shape.queries + query;
+    const std::int64_t row = shape.row_of_scores(batch, head, query);
     return {log_sums[row], rests[row], deltas[row]};
   }
 };

@@ -24,6 +24,7 @@ struct WarpgroupArguments {
   HeadsMap q, k, v;
   Heads<Result> out;
   AttentionShape shape;
+  GlobalPointer<f32> log_sums;  ///< as FlashArguments has them
 };
 
 /// Buffers that one warp fills and the others empty, in turn.
@@ -157,6 +158,8 @@ PRECAST_DEVICE void consume(const WarpgroupArguments<Result>& given, const Warpg
     ring.release(step + 1);
   }
 
+  store_log_sums<Scores>(softmax, scale_left<Biased>(shape), shape, given.log_sums, block.batch, block.head,
+                         block.first + first_row, block.end);
   store_results<Saturates, Scores::row_lanes>(results, softmax, factor_of_parts<Operand, WholeWeights>, shape,
                                               given.out, block.batch, block.head, block.first + first_row,
                                               block.end);

@@ -12,7 +12,7 @@ namespace precast::gpu {
 
 inline constexpr f32 infinity = std::numeric_limits<f32>::infinity();
 inline constexpr f32 quiet_nan = std::numeric_limits<f32>::quiet_NaN();
-inline constexpr f32 log2_of_e = 1.44269504f;
+inline constexpr f32 log2_of_e = 1.44269504f, log_of_2 = 0.693147181f;
 
 /// By its bits, whatever a compiler assumes of arithmetic.
 PRECAST_DEVICE bool is_finite(f32 x) { return (bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }

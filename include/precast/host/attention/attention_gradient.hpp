@@ -43,7 +43,7 @@ void attention_gradient_of_batches(const AttentionProblem& problem, HostHeadsVie
 
 /// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
 /// each row, in f32: -inf where a row sees no key.
-template <class Types, class GradientTypes, bool Flash, class Choice, class Q, class K, class V>
+template <class Types, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, HostHeadsView<const Q> q,
                              HostHeadsView<const K> k, HostHeadsView<const V> v,
                              HostHeadsView<typename Types::result> out, HostView<f32> log_sums) {

@@ -1,16 +1,20 @@
-// The logarithms of the sums of e^score of each row, in tiles: a block takes a tile of queries through the
-// keys that they see, and keeps the largest score and the sum of each row. The gradients start it once more
-// for what rounding has taken of those logarithms.
+// What rounding took of large logarithms of sums: the logarithm of what a row's weights add up to where they
+// are made of its log_sum. Scores are those of the gradients' kernels, to the bit: the forward may have
+// summed their products in another order, and be as many units away from them.
 #pragma once
 
 #include <cstdint>
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/attention_products.hpp>
+#include <precast/cuda/attention/attention_scores.hpp>
 #include <precast/cuda/attention/gradient_tile.hpp>
+#include <precast/cuda/attention/online_softmax.hpp>
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/device/cp_async.hpp>
+#include <precast/cuda/device/index.hpp>
 #include <precast/cuda/device/math.hpp>
+#include <precast/cuda/device/memory.hpp>
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/device/reduce.hpp>
 #include <precast/cuda/device/side.hpp>
@@ -22,29 +26,50 @@
 
 namespace precast::gpu::detail {
 
+/// The rest of a row whose sum of e^(score - largest) is `sum`; 0 where it matters to none.
+PRECAST_DEVICE f32 rest_of_log_sum(f32 log_sum, f32 largest, f32 sum) {
+  if (!is_coarse_log_sum(log_sum) || sum == 0) return 0.0f;
+  return planted<"log sum not subtracted">(base_of_scores(largest) - log_sum, 0.0f) + logf(sum);
+}
+
+// A warp has a query.
+template <class Types, class ForwardOperand, class Q, class K>
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp, 1)
+    rests_kernel(ScoresOf<Q, K> of, GlobalPointer<const f32> log_sums, GlobalPointer<f32> rests) {
+  const f32 log_sum = log_sums[block_index().x];
+  f32 largest = -infinity, sum = 0;
+  if (is_coarse_log_sum(log_sum)) {
+    const DividedIndex row = divide_index(block_index().x, of.queries);
+    // No bindings: a lambda of clang's captures none.
+    const DividedIndex place = divide_index(row.quotient, of.heads);
+    const auto score = [&](std::int64_t key) {
+      return of.template score<Types, ForwardOperand>(place.quotient, place.rest, row.rest, key);
+    };
+    for (std::int64_t key = lane_index(); key < of.keys; key += threads_per_warp)
+      largest = maximum(largest, score(key));
+    largest = warp_max(largest);
+    for (std::int64_t key = lane_index(); key < of.keys; key += threads_per_warp)
+      sum += math::exp_of_negative(score(key) -
+                                   planted<"largest not subtracted">(base_of_scores(largest), 0.0f));
+    sum = warp_sum(sum);
+  }
+  if (lane_index() == 0) rests[block_index().x] = rest_of_log_sum(log_sum, largest, sum);
+}
+
 template <class Q, class K>
-struct TiledLogSumsArguments {
+struct TiledRestsArguments {
   Heads<const Q> q;
   Heads<const K> k;
   AttentionShape shape;
-  GlobalPointer<f32> log_sums;  ///< of all rows of scores; their rests where `rounded` is given
-  GlobalPointer<const f32> rounded = nullptr;  ///< the log_sums of before
-
-  /// What is kept of a row whose sum of e^(score - largest) is `sum`.
-  PRECAST_DEVICE f32 result(std::int64_t row, f32 largest, f32 sum) const {
-    if (!rounded) return largest == -infinity && sum == 0 ? -infinity : base_of(largest) + logf(sum);
-    const f32 log_sum = rounded[row];
-    if (!is_coarse_log_sum(log_sum) || sum == 0) return 0.0f;
-    return planted<"log sum not subtracted">(base_of(largest) - log_sum, 0.0f) + logf(sum);
-  }
-  PRECAST_DEVICE static f32 base_of(f32 largest) { return largest == -infinity ? 0.0f : largest; }
+  GlobalPointer<const f32> log_sums;  ///< of all rows of scores
+  GlobalPointer<f32> rests;           ///< the same
 };
 
-/// One block a tile of queries. Scores are those of the gradients' kernels, to the bit. Bytes moved: queries
-/// once, and keys once for every 64 queries; rests of a tile without a coarse logarithm read those alone.
+/// One block a tile of queries, which it takes through the keys that they see. Bytes moved: where a tile has
+/// a coarse logarithm queries once, and keys once for every 64 queries; else the logarithms alone.
 template <class Types, class ForwardOperand, int Width, class Q, class K>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
-    tiled_log_sums_kernel(const TiledLogSumsArguments<Q, K> given) {
+    tiled_rests_kernel(const TiledRestsArguments<Q, K> given) {
   using Operand = typename Types::operand;
   using Element = HeldDtype<Operand>;
   constexpr GradientTile tile = select_gradient_tile(Width, sizeof(Element));
@@ -60,16 +85,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
   const int first = (tiles - 1 - block_index().x % tiles) * tile.rows;
   const int last_query = min_of(first + tile.rows, shape.queries) - 1;
   const int steps = ceil_divide(shape.keys_seen_by(last_query), tile.others);
-  const std::int64_t first_of_head = (std::int64_t{batch} * shape.heads + head) * shape.queries;
-  if (given.rounded) {
-    bool coarse = false;  // each warp looks through all rows: they stay or leave together
-    for (int query = first + lane_index(); query <= last_query; query += threads_per_warp)
-      coarse = coarse || is_coarse_log_sum(given.rounded[first_of_head + query]);
-    if (warp_ballot(coarse) == 0) {
-      for (int query = first + thread_index(); query <= last_query; query += threads)
-        given.log_sums[first_of_head + query] = 0.0f;
-      return;
-    }
+  const std::int64_t first_of_head = shape.row_of_scores(batch, head, 0);
+  bool coarse = false;  // each warp looks through all rows: they stay or leave together
+  for (int query = first + lane_index(); query <= last_query; query += threads_per_warp)
+    coarse = coarse || is_coarse_log_sum(given.log_sums[first_of_head + query]);
+  if (warp_ballot(coarse) == 0) {
+    for (int query = first + thread_index(); query <= last_query; query += threads)
+      given.rests[first_of_head + query] = 0.0f;
+    return;
   }
 
   const Queries queries{dynamic_shared<Element>(0, Queries::size)};
@@ -119,7 +142,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
         best = maximum(best, scores.at(i, j));
       }
       const f32 now = maximum(largest[i], warp_max<Scores::row_lanes>(best));
-      const f32 base = planted<"largest not subtracted">(given.base_of(now), 0.0f);
+      const f32 base = planted<"largest not subtracted">(base_of_scores(now), 0.0f);
       f32 sum = sums[i] * planted<"sum not rescaled">(math::exp_of_negative(largest[i] - base), 1.0f);
       PRECAST_UNROLL
       for (int j = 0; j < Scores::columns; ++j) sum += math::exp_of_negative(scores.at(i, j) - base);
@@ -133,7 +156,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
     const f32 sum = warp_sum<Scores::row_lanes>(sums[i]);
     const int query = first + first_row + Scores::row(i);
     if (query <= last_query && lane_index() % Scores::row_lanes == 0)
-      given.log_sums[first_of_head + query] = given.result(first_of_head + query, largest[i], sum);
+      given.rests[first_of_head + query] =
+          rest_of_log_sum(given.log_sums[first_of_head + query], largest[i], sum);
   }
 }
 
