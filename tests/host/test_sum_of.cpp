@@ -1,5 +1,7 @@
 // sum_of: one order of additions, whichever of its functions adds.
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include <catch2/catch.hpp>
@@ -25,6 +27,20 @@ TEST_CASE("sums of few terms have the bits of the order that all sums have", "[s
       check([](std::int64_t) { return -0.0f; });
       check([x, row](std::int64_t i) { return i == row ? -0.0f : x[i] * 1e30f * 1e8f; });
     }
+}
+
+TEST_CASE("a sum adds to 32 lanes in turn, and these by halves", "[sum_of]") {
+  const auto values = random_tensor<f32>({1, 200}, 2);
+  for (std::int64_t count = 0; count <= 200; ++count) {
+    CAPTURE(count);
+    std::array<f32, 32> lanes{};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) lanes[i % 32] += values.values()[i];
+    for (std::size_t half = 16; half > 0; half /= 2)
+      for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+    REQUIRE(std::bit_cast<std::uint32_t>(host::sum_of(count, [&](std::int64_t i) {
+              return values.data()[i];
+            })) == std::bit_cast<std::uint32_t>(lanes[0]));
+  }
 }
 
 TEST_CASE("a sum of no terms is +0", "[sum_of]") {

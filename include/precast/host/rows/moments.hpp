@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include <precast/dtype/dtype.hpp>
 #include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/host/simd/vector_register.hpp>
 #include <precast/problem/group_moments.hpp>
 
 namespace precast::host {
@@ -19,6 +21,32 @@ namespace detail {
 
 /// The terms of a sum that are added side by side.
 inline constexpr std::int64_t sum_lanes = 32;
+
+/// The lanes of a register, four or eight, added by halves.
+template <int Lanes, class Register>
+[[gnu::always_inline]] inline f32 sum_of_register(const Register& lanes) {
+  using Half = typename VectorOf<f32, Lanes / 2>::type;
+  Half sums, others;
+  std::memcpy(&sums, &lanes, sizeof sums);
+  std::memcpy(&others, reinterpret_cast<const char*>(&lanes) + sizeof sums, sizeof others);
+  sums += others;
+  if constexpr (Lanes == 4)
+    return sums[0] + sums[1];
+  else
+    return sum_of_register<Lanes / 2>(sums);
+}
+
+/// sums[lane] + sums[lane + 16], of these those 8 apart, and so on. In registers of eight at most: compilers
+/// that have wider ones may prefer these for the loops that wrote the sums, and a load of two stores waits.
+[[gnu::always_inline]] inline f32 sum_of_lanes_by_halves(const f32 (&sums)[sum_lanes]) {
+  constexpr int in_register = std::min(8, register_bytes / int{sizeof(f32)});
+  using Register = VectorOf<f32, in_register>::type;
+  Register registers[sum_lanes / in_register];
+  std::memcpy(registers, sums, sizeof sums);
+  for (int half = sum_lanes / in_register / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) registers[i] += registers[i + half];
+  return sum_of_register<in_register>(registers[0]);
+}
 
 /// The sum of `term(i)` for i in [first, first + count), pairwise over blocks.
 template <class Term>
@@ -33,9 +61,7 @@ template <class Term>
   for (; i + lanes <= count; i += lanes)
     for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(first + i + lane);
   for (std::int64_t lane = 0; i + lane < count; ++lane) sums[lane] += term(first + i + lane);
-  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
-    for (std::int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-  return sums[0];
+  return sum_of_lanes_by_halves(sums);
 }
 
 /// The same of fewer terms than there are lanes, without those that have none: they would add +0 to what is
