@@ -85,6 +85,20 @@ TEST_CASE("a dry run counts the scratch of gradients") {
   host::set_threads(threads);
 }
 
+TEST_CASE("a dry run counts the sums of blocks that a norm's gradient of many rows has") {
+  constexpr std::int64_t rows = 10'000, columns = 40, partial_sums = 128;
+  const int threads = host::threads();
+  host::set_threads(1);
+  {
+    DryRun dry;
+    const Tensor<f32> dy(Shape{rows, columns}), x(dy.shape()), weight(Shape{columns});
+    Tensor<f32> dx(dy.shape()), dweight(weight.shape());
+    rms_norm_gradient_into<F32>(dy, x, weight, NormGradientOptions{}, dx.view(), dweight.view());
+    CHECK(dry.peak() >= 3 * (rows + partial_sums) * columns * std::int64_t{sizeof(f32)});
+  }
+  host::set_threads(threads);
+}
+
 TEST_CASE("attention and its gradients pack no more batches at once than threads need") {
   constexpr std::int64_t batches = 1 << 17;  // of one key each, in blocks of 16
   const auto taken_by = [](const auto& op) {

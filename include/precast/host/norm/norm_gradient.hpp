@@ -11,6 +11,7 @@
 #include <precast/host/norm/norm.hpp>
 #include <precast/host/rows/column_sums.hpp>
 #include <precast/host/rows/convert.hpp>
+#include <precast/host/rows/for_each_row.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/host/runtime/thread_scratch.hpp>
 #include <precast/policy/op_table.hpp>
@@ -92,38 +93,44 @@ void norm_gradient(HostView<const DY> dy, HostView<const X> x, HostView<const W>
   const std::int64_t of_weight = dweight.elements(), of_bias = dbias.elements();
   const WideRows wide = wide_rows(weight);
   const f32* const scales = wide.rows.data();
-  const std::int64_t runs_of_row = run ? columns / run : 0;
-  scratch_memory<NormGradientScratch>(std::min(x.rows() * runs_of_row, row_partial_sums),
-                                      5 * run * std::int64_t{sizeof(f32)});
-  sum_columns<Types>(
-      x.rows() * runs_of_row, of_weight + of_bias,
-      [&](std::int64_t index, f32* sums) {
-        auto* const scratch = reinterpret_cast<f32*>(
-            thread_scratch<NormGradientScratch>(static_cast<std::size_t>(5 * run) * sizeof(f32)));
-        const auto of_run = [&](const auto& rows) {
-          return rows.row(index / runs_of_row)
-              .subspan(static_cast<std::size_t>(index % runs_of_row * run), static_cast<std::size_t>(run));
-        };
-        const std::span<const f32> in = row_in_f32(of_run(x), scratch),
-                                   in_dy = row_in_f32(of_run(dy), scratch + run);
-        f32 *const normalised = scratch + 2 * run, *const g = scratch + 3 * run;
-        const std::span<f32> computed = row_to_compute(of_run(dx), scratch + 4 * run);
-        const f32* const gradient = in_dy.data();
-        const f32 inverse = normalise<Types, around>(in, eps, normalised);
-        if (of_weight)
-          for (std::int64_t i = 0; i < run; ++i)
-            sums[i] =
-                narrow_add<Types>(sums[i], rounded_to<typename Types::inside>(gradient[i] * normalised[i]));
-        if (of_bias)
-          for (std::int64_t i = 0; i < run; ++i)
-            sums[of_weight + i] = narrow_add<Types>(sums[of_weight + i], gradient[i]);
-        norm_gradient_of_run<Types, around>(run, gradient, normalised, scales, inverse, g, computed.data());
-        store_row<Types::saturate>(std::span<const f32>(computed), of_run(dx));
-      },
-      [&](std::int64_t column, f32 total) {
-        G& place = column < of_weight ? dweight.data()[column] : dbias.data()[column - of_weight];
-        store_gradient<Types::saturate>(place, total, accumulate);
-      });
+  const std::int64_t runs_of_row = run ? columns / run : 0, runs = x.rows() * runs_of_row;
+  const auto add_run = [&](std::int64_t index, f32* sums) {
+    auto* const scratch = reinterpret_cast<f32*>(
+        thread_scratch<NormGradientScratch>(static_cast<std::size_t>(5 * run) * sizeof(f32)));
+    const auto of_run = [&](const auto& rows) {
+      return rows.row(index / runs_of_row)
+          .subspan(static_cast<std::size_t>(index % runs_of_row * run), static_cast<std::size_t>(run));
+    };
+    const std::span<const f32> in = row_in_f32(of_run(x), scratch),
+                               in_dy = row_in_f32(of_run(dy), scratch + run);
+    f32 *const normalised = scratch + 2 * run, *const g = scratch + 3 * run;
+    const std::span<f32> computed = row_to_compute(of_run(dx), scratch + 4 * run);
+    const f32* const gradient = in_dy.data();
+    const f32 inverse = normalise<Types, around>(in, eps, normalised);
+    if (of_weight)
+      for (std::int64_t i = 0; i < run; ++i)
+        sums[i] = narrow_add<Types>(sums[i], rounded_to<typename Types::inside>(gradient[i] * normalised[i]));
+    if (of_bias)
+      for (std::int64_t i = 0; i < run; ++i)
+        sums[of_weight + i] = narrow_add<Types>(sums[of_weight + i], gradient[i]);
+    norm_gradient_of_run<Types, around>(run, gradient, normalised, scales, inverse, g, computed.data());
+    store_row<Types::saturate>(std::span<const f32>(computed), of_run(dx));
+  };
+  const std::int64_t width = of_weight + of_bias;
+  const std::int64_t tasks = width
+                                 ? ceil_divide(std::min(runs, row_partial_sums), partial_sums_of_task(width))
+                                 : ceil_divide(runs, rows_of_task(run));
+  scratch_memory<NormGradientScratch>(tasks, 5 * run * std::int64_t{sizeof(f32)});
+  const auto add_runs = [&](std::int64_t first, std::int64_t count, f32* sums) {
+    for (std::int64_t i = 0; i < count; ++i) add_run(first + i, sums + i * width);
+  };
+  if (!width)
+    return parallel_for_rows(
+        runs, run, [&](std::int64_t first, std::int64_t end) { add_runs(first, end - first, nullptr); });
+  sum_columns<Types>(runs, width, add_runs, [&](std::int64_t column, f32 total) {
+    G& place = column < of_weight ? dweight.data()[column] : dbias.data()[column - of_weight];
+    store_gradient<Types::saturate>(place, total, accumulate);
+  });
 }
 
 }  // namespace detail

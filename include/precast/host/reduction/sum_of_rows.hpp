@@ -1,7 +1,9 @@
 // The gradient of what is added to every row.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -13,6 +15,22 @@
 
 namespace precast::host {
 
+namespace detail {
+
+/// Adds each value of a run to its sum.
+template <class Types, class From>
+void add_values(std::span<const From> values, f32* sums) {
+  std::array<f32, static_cast<std::size_t>(values_per_chunk)> scratch;
+  for (std::size_t first = 0; first < values.size(); first += scratch.size()) {
+    const auto terms =
+        row_in_f32(values.subspan(first, std::min(scratch.size(), values.size() - first)), scratch.data());
+    f32* const to = sums + first;
+    for (std::size_t i = 0; i < terms.size(); ++i) to[i] = narrow_add<Types>(to[i], terms[i]);
+  }
+}
+
+}  // namespace detail
+
 /// out [..., C] = the sum of the rows of dy that follow each other in steps of out's rows.
 template <class Types, class DY>
 void sum_of_rows(HostView<const DY> dy, const GradientOptions& options,
@@ -22,16 +40,14 @@ void sum_of_rows(HostView<const DY> dy, const GradientOptions& options,
   const std::int64_t columns = dy.columns(), repeated = out.rows(), width = out.elements();
   detail::sum_columns<Types>(
       dy.rows() / repeated, width,
-      [&](std::int64_t r, f32* sums) {
-        std::array<f32, static_cast<std::size_t>(values_per_chunk)> scratch;
-        for (std::int64_t row = 0; row < repeated; ++row)
-          for (std::int64_t c = 0; c < columns; c += values_per_chunk) {
-            const auto count = static_cast<std::size_t>(std::min(values_per_chunk, columns - c));
-            const auto values = row_in_f32(
-                dy.row(r * repeated + row).subspan(static_cast<std::size_t>(c), count), scratch.data());
-            f32* const to = sums + row * columns + c;
-            for (std::size_t i = 0; i < count; ++i) to[i] = narrow_add<Types>(to[i], values[i]);
-          }
+      [&](std::int64_t first, std::int64_t count, f32* sums) {
+        first *= repeated, count *= repeated;
+        if (dy.contiguous())
+          detail::add_values<Types>(
+              std::span(dy.data() + first * columns, static_cast<std::size_t>(count * columns)), sums);
+        else
+          for (std::int64_t row = 0; row < count; ++row)
+            detail::add_values<Types>(dy.row(first + row), sums + row * columns);
       },
       [&](std::int64_t place, f32 total) {
         detail::store_gradient<Types::saturate>(detail::value_at(out, place), total, options.accumulate);

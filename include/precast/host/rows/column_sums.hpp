@@ -2,8 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <span>
 
 #include <precast/dtype/convert_value.hpp>
 #include <precast/host/rows/convert.hpp>
@@ -18,44 +19,57 @@ namespace precast::host::detail {
 /// The partial sums that rows are added to: row r to number r mod this many, in order.
 inline constexpr std::int64_t row_partial_sums = narrow_partial_sums;
 
-/// Adds the sums of a block to those of blocks, and begins it anew.
-inline void end_block(f32* sums, f32* of_blocks, std::int64_t width) {
-  for (std::int64_t c = 0; c < width; ++c) of_blocks[c] += sums[c];
-  std::fill_n(sums, width, 0.0f);
+/// How many neighbouring partial sums of `width` columns a task of sum_columns adds rows to: theirs lie side
+/// by side, so a thread reads runs of rows. No bit depends on it: each row has its partial sum.
+inline std::int64_t partial_sums_of_task(std::int64_t width) {
+  const std::int64_t by_threads = ceil_divide(row_partial_sums, std::int64_t{threads()});
+  const std::int64_t in_cache = 4 * values_per_chunk / std::max<std::int64_t>(width, 1);
+  return std::max<std::int64_t>(1, std::min(by_threads, in_cache));
 }
 
-/// Adds row `first` and each that follows it in steps of row_partial_sums to `sums`, column by column as
-/// BlockedSum does.
-template <class AddRow>
-void add_in_blocks(std::int64_t first, std::int64_t rows, std::int64_t width, AddRow&& add_row, f32* sums) {
-  HostTensor<f32> upper(Shape{2, width});
-  std::fill_n(upper.data(), 2 * width, 0.0f);
-  f32 *const blocks = upper.data(), *const blocks_of_blocks = blocks + width;
+/// Adds the sums of a block to those of blocks, and begins it anew.
+inline void end_block(std::span<f32> sums, std::span<f32> of_blocks) {
+  for (std::size_t i = 0; i < sums.size(); ++i) of_blocks[i] += sums[i];
+  std::fill(sums.begin(), sums.end(), 0.0f);
+}
+
+/// Adds `some` neighbouring rows from `first` on, and those that follow in steps of row_partial_sums, to as
+/// many partial sums: plain sums, or as BlockedSum does.
+template <class AddRows>
+void add_to_partial_sums(std::int64_t first, std::int64_t some, std::int64_t rows, std::int64_t width,
+                         bool blocked, AddRows&& add_rows, std::span<f32> sums) {
+  std::fill(sums.begin(), sums.end(), 0.0f);
+  HostTensor<f32> upper(Shape{2, blocked ? some * width : 0});
+  std::fill_n(upper.data(), upper.elements(), 0.0f);
+  const std::span<f32> blocks = upper.view().row(0), blocks_of_blocks = upper.view().row(1);
   std::int64_t terms = 0;
   for (std::int64_t r = first; r < rows; r += row_partial_sums) {
-    add_row(r, sums);
-    if (++terms % terms_of_block) continue;
-    end_block(sums, blocks, width);
-    if (terms % (terms_of_block * terms_of_block) == 0) end_block(blocks, blocks_of_blocks, width);
+    const std::int64_t count = std::min(some, rows - r);
+    add_rows(r, count, sums.data());
+    if (!blocked || ++terms % terms_of_block) continue;
+    const auto ended = static_cast<std::size_t>(count * width);
+    end_block(sums.first(ended), blocks);
+    if (terms % (terms_of_block * terms_of_block) == 0) end_block(blocks.first(ended), blocks_of_blocks);
   }
-  for (std::int64_t c = 0; c < width; ++c) sums[c] = (sums[c] + blocks[c]) + blocks_of_blocks[c];
+  if (blocked)
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = (sums[i] + blocks[i]) + blocks_of_blocks[i];
 }
 
-/// Calls `add_row(r, sums)` for each of `rows` rows, which adds to `width` sums, f32 values that start as
-/// zeros, several rows at the same time to sums of their own; then `store(column, total)` for each of them.
-/// Sums of two rows and totals are rounded to Types::accumulate, as `narrow_add` has it: that the terms are
-/// is up to `add_row`.
-template <class Types, class AddRow, class Store>
-void sum_columns(std::int64_t rows, std::int64_t width, AddRow&& add_row, Store&& store) {
-  const std::int64_t partial = std::min(rows, row_partial_sums);
+/// Calls `add_rows(first, count, sums)` for runs of neighbouring rows of `rows`, each of which adds to
+/// `width` sums of its own, f32 values that start as zeros and lie side by side, several runs at the same
+/// time; then `store(column, total)` for each column. Sums of two rows and totals are rounded to
+/// Types::accumulate, as `narrow_add` has it: that the terms are is up to `add_rows`.
+template <class Types, class AddRows, class Store>
+void sum_columns(std::int64_t rows, std::int64_t width, AddRows&& add_rows, Store&& store) {
+  const std::int64_t partial = std::min(rows, row_partial_sums), at_once = partial_sums_of_task(width),
+                     tasks = ceil_divide(partial, at_once);
   HostTensor<f32> sums(Shape{partial, width});
-  parallel_for(partial, [&](std::int64_t lane) {
-    f32* const own = sums.data() + lane * width;
-    std::fill_n(own, width, 0.0f);
-    if (!is_narrow<Types> && rows >= row_partial_sums * terms_of_block)
-      add_in_blocks(lane, rows, width, add_row, own);
-    else
-      for (std::int64_t r = lane; r < rows; r += row_partial_sums) add_row(r, own);
+  const bool blocked = !is_narrow<Types> && rows >= row_partial_sums * terms_of_block;
+  if (blocked) task_memory(tasks, 2 * at_once * width * std::int64_t{sizeof(f32)});
+  parallel_for(tasks, [&](std::int64_t task) {
+    const std::int64_t first = task * at_once, some = std::min(at_once, partial - first);
+    add_to_partial_sums(first, some, rows, width, blocked, add_rows,
+                        std::span(sums.data() + first * width, static_cast<std::size_t>(some * width)));
   });
   constexpr std::int64_t columns_per_task = 512;
   parallel_for(ceil_divide(width, columns_per_task), [&](std::int64_t task) {
