@@ -46,11 +46,19 @@ PRECAST_DEVICE TilePlace tile_place(int block, int tiles_of_rows, int feature_ti
   return {first + within % group_size, within / group_size};
 }
 
+/// Blocks whose registers a multiprocessor is to have room for: of small tiles by FMA three, for which nvcc
+/// would take a few registers too many.
+template <class Types>
+PRECAST_HOST_DEVICE_CONSTEXPR int blocks_at_once(MatmulTile tile) {
+  return std::is_same_v<MultipliedDtype<typename Types::operand>, f32> && tile.threads() <= 128 ? 3 : 1;
+}
+
 /// A block computes a tile of rows x features sums. While one stage is multiplied the following ones arrive;
 /// each is read from memory once by each block, and swizzled so that no two lanes wait for a bank.
 template <class Types, class Source, class Selector>
-PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).threads(), 1)
-    tiled_product(PRECAST_GRID_CONSTANT const TiledProduct<Types, Source> product) {
+PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).threads(),
+                                          blocks_at_once<Types>(Selector::tile(compiled_architecture)))
+    tiled_product(const TiledProduct<Types, Source> product) {
   constexpr MatmulTile tile = Selector::tile(compiled_architecture);
   using Operand = typename Types::operand;
   using Held = HeldDtype<Operand>;
