@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include <casting/cast_source.hpp>
 #include <casting/type_names.hpp>
+#include <formats/encode_in_range.hpp>
 #include <weights/changed_copy.hpp>
 #include <weights/renamed_source.hpp>
 
@@ -60,8 +62,10 @@ std::optional<DtypeInfo> cast_type(std::string_view type, const Shape& shape) {
   return fitting_type(*wanted, shape);
 }
 
-/// A parameter of a source as it lies in that type.
-nn::Parameter encoded(const nn::ParameterSource& source, const nn::Parameter& found, const DtypeInfo& type) {
+/// A parameter of a source as it lies in that type, by `encode(format, values, bytes)`.
+template <class Encode>
+nn::Parameter encoded(const nn::ParameterSource& source, const nn::Parameter& found, const DtypeInfo& type,
+                      Encode&& encode) {
   const formats::StoredFormat& format = *formats::format_named(type.name);
   const std::int64_t count = found.shape.elements();
   std::vector<f32> values;
@@ -76,7 +80,7 @@ nn::Parameter encoded(const nn::ParameterSource& source, const nn::Parameter& fo
       std::move(cast), static_cast<std::size_t>(count / type.values_per_block * type.bytes_per_block),
       [&](std::span<std::byte> blocks) {
         try {
-          format.encode(values, blocks, {});
+          encode(format, std::span<const f32>(values), blocks);
         } catch (const InputError& wrong) {
           throw InputError(source.description() + ": tensor '" + io::printable(found.name) +
                            "': " + wrong.what());
@@ -94,7 +98,13 @@ std::optional<nn::Parameter> cast_as_stored(const nn::ParameterSource& source, c
                                             std::string_view type) {
   const auto fitting = cast_type(type, found.shape);
   if (!fitting || is_in(*fitting, found.dtype.name)) return std::nullopt;
-  nn::Parameter cast = encoded(source, found, *fitting);
+  nn::Parameter cast = encoded(
+      source, found, *fitting,
+      [](const formats::StoredFormat& format, std::span<const f32> values, std::span<std::byte> blocks) {
+        if (!formats::encode_in_range(format, values, blocks, {}))
+          throw InputError("has values beyond what " + format.name +
+                           " holds: plan another format for its layer");
+      });
   return was_added(*fitting) ? weights::decoded(std::move(cast)) : cast;
 }
 
@@ -106,8 +116,11 @@ DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::strin
     cast_.erase(parameter.name);
     return fitting ? *fitting : counted(parameter.dtype, parameter);
   }
+  // What a format cannot hold is part of what casting to it costs.
   const nn::Parameter blocks =
-      encoded(original(), nn::ParameterPath(original(), parameter.name).find(parameter.shape), *fitting);
+      encoded(original(), nn::ParameterPath(original(), parameter.name).find(parameter.shape), *fitting,
+              [](const formats::StoredFormat& format, std::span<const f32> values,
+                 std::span<std::byte> bytes) { format.encode(values, bytes, {}); });
   auto& [shape, values] = cast_[parameter.name];
   shape = parameter.shape;
   values.resize(static_cast<std::size_t>(shape.elements()));

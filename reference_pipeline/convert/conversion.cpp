@@ -16,6 +16,8 @@
 #include <convert/tensor_role.hpp>
 #include <convert/write_scaled_weight.hpp>
 #include <flux/bfl_names.hpp>
+#include <formats/encode_in_range.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/largest_magnitude.hpp>
@@ -178,7 +180,7 @@ class TensorWriter {
       const std::span<const f32> values = decoded(tensor, first + at, some, rounding);
       const std::span<std::byte> bytes = std::span(encoded_).subspan(
           static_cast<std::size_t>(bytes_of(type, at)), static_cast<std::size_t>(bytes_of(type, some)));
-      if (!conversion::encode(type, values, bytes, work.options))
+      if (!formats::encode_in_range(*formats::format_named(type.name), values, bytes, work.options))
         refuse_too_large(input_, tensor, first + at, values, type);
     });
     file_.write(encoded_);

@@ -10,7 +10,6 @@
 #include <casting/type_names.hpp>
 
 #include <precast/dtype/dtype.hpp>
-#include <precast/quant/encode_options.hpp>
 
 namespace precast::conversion {
 
@@ -22,10 +21,6 @@ constexpr std::int64_t bytes_of(const DtypeInfo& type, std::int64_t values) {
 }
 
 constexpr bool is_block(const DtypeInfo& type) { return type.values_per_block > 1; }
-
-/// The largest magnitude that nvfp4 has without a scale for the whole matrix: its largest code under its
-/// largest scale. Beyond it the encoder gives this one, and far beyond 0.
-inline constexpr f32 largest_nvfp4 = 6.0f * 448.0f;
 
 /// Files have it, and nothing here computes with it.
 inline constexpr DtypeInfo f64_info{"f64", 1, sizeof(double)};
@@ -41,11 +36,5 @@ enum class F64Rounding : std::uint8_t { nearest, odd };
 /// bytes need not be aligned.
 void decode(const DtypeInfo& type, std::span<const std::byte> bytes, std::span<f32> values,
             F64Rounding rounding = F64Rounding::nearest);
-
-/// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned.
-/// Scalars are rounded once. Returns false where a value is beyond what the type can hold: it would come back
-/// infinite, NaN, 0 or, of nvfp4 and of scalars without infinity and NaN, as another one.
-bool encode(const DtypeInfo& type, std::span<const f32> values, std::span<std::byte> bytes,
-            const quant::EncodeOptions& options);
 
 }  // namespace precast::conversion

@@ -7,6 +7,7 @@
 
 #include <convert/scaled_weight.hpp>
 #include <convert/write_scaled_weight.hpp>
+#include <formats/encode_in_range.hpp>
 #include <weights/swizzled_scales.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
@@ -208,7 +209,7 @@ void write_mxfp8(const ScaledMatrix& matrix) {
 /// What all scales of e4m3 are multiplied by: then the largest value's is the largest of them. Nothing below
 /// f32's normal numbers, which would round it.
 f32 scale_of_nvfp4(f32 largest) {
-  return largest == 0 ? 1.0f : std::max(largest / largest_nvfp4, std::numeric_limits<f32>::min());
+  return largest == 0 ? 1.0f : std::max(largest / formats::largest_nvfp4, std::numeric_limits<f32>::min());
 }
 
 /// Whether the input has all of a tensor in nvfp4, whose blocks can be moved as they are.

@@ -64,8 +64,8 @@ std::vector<std::string> StableDiffusionPipeline::notes() const {
   if (parts_->in_effect.vae != parts_->choices.vae)
     notes.push_back(io::shown(parts_->model.folder.component("vae")) +
                     ": force_upcast: the VAE runs in f32, for its f16 overflows");
-  const PolicyChoice denoiser = parts_->in_effect.denoiser.normalised();
-  if (parts_->model.folder.unet.upcast_attention && denoiser.precision != precision_of<f32> &&
+  const PolicyChoice& denoiser = parts_->in_effect.denoiser;
+  if (parts_->model.folder.unet.upcast_attention && denoiser.precision == precision_of<f16> &&
       !denoiser.options.flash && !denoiser.options.upcast_attention)
     notes.push_back(io::shown(parts_->model.folder.component("unet")) +
                     ": upcast_attention: its scores may leave f16; --flash keeps them in f32, as "

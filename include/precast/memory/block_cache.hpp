@@ -13,10 +13,10 @@
 
 namespace precast {
 
-/// Keeps large blocks for the next of their size, as long as the pool holds no more than its tensors ever did
-/// at once, and a mebibyte. A size that is asked for again after its block went back to the system was worth
-/// keeping: from then on there is room for one more. So what changes its sizes as it goes on, as a decoder
-/// does, holds what it uses, and a loop gets nothing from the system after its second round.
+/// Keeps large blocks for the next of their size, as long as the pool holds, when a large one is asked
+/// for, no more than its tensors ever did at once, and a mebibyte. A size that is asked for again after its
+/// block went back was worth keeping: from then on there is room for one more. So what changes its sizes
+/// as it goes on, as a decoder does, holds what it uses, and a loop gets nothing new after its second round.
 class BlockCache {
  public:
   static constexpr std::size_t smallest = std::size_t{1} << 20;

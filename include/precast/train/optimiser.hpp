@@ -1,6 +1,6 @@
 // The end of a step for all parameters of a model at once, on this translation unit's backend: gradients
 // unscaled and measured, clipped, and AdamW. All change the arrays that they are given, in place of writing
-// others: none is an _into.
+// others: none is an _into. Arrays are views, which wait for uploads where they are made: in the context.
 #pragma once
 
 #include <cstdint>

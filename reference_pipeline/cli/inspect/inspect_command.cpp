@@ -160,6 +160,7 @@ Json inspection_json(const Inspection& inspection) {
           {"components", components},
           {"accounting", accounting},
           {"memory", memory},
+          {"problem", inspection.problem.empty() ? Json() : Json(inspection.problem)},
           {"file", inspection.file ? in_json(*inspection.file) : Json()}};
 }
 
@@ -170,6 +171,7 @@ void print_text(const Inspection& inspection, bool all_tensors) {
     if (component.accounting)
       text += "\n" + component.accounting->title + "\n" + aligned(component.accounting->rows, "lrl");
   if (!inspection.memory.empty()) text += "\n" + memory_table(inspection);
+  if (!inspection.problem.empty()) text += "\ncannot be loaded: " + inspection.problem + "\n";
   for (const InspectedComponent& component : inspection.components)
     if (!component.tensors.empty()) text += "\n" + tensor_table(component, all_tensors);
   print(text);

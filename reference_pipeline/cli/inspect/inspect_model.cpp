@@ -194,31 +194,36 @@ void add_memory(Inspection& inspection) {
   inspection.memory_note = complete
                                ? "weights and results of ops at the model's own size, one component at a time"
                                : "the " + denoiser_name(*denoiser->family) + "'s weights alone";
-  std::optional<std::string> sampler;
-  for (const NamedPreset& preset : families::all_presets()) {
-    if (!complete) {
-      inspection.memory.push_back({std::string(preset.name), denoiser_weights(*denoiser, preset.choice)});
-    } else if (families::added_preset(preset.choice)
-                   ? families::has_models(*denoiser->family, families::cpu_backend(), preset.choice)
-                   : path_compiled(preset.choice)) {
-      const auto pipeline = denoiser->family->open(
-          inspection.path, families::ComponentChoices::all(preset.choice), families::cpu_backend());
-      const auto estimate = [&] {
-        inspection.memory.push_back({std::string(preset.name), estimate_of(*pipeline, sampler)});
-      };
-      try {
-        estimate();
-      } catch (const sampling::SamplerNotHere&) {
-        sampler = sampling::sampler_name(sampling::SamplerKind::ddim);
-        inspection.memory_note += ", with ddim, for its own sampler is not here";
-        estimate();
+  try {
+    std::optional<std::string> sampler;
+    for (const NamedPreset& preset : families::all_presets()) {
+      if (!complete) {
+        inspection.memory.push_back({std::string(preset.name), denoiser_weights(*denoiser, preset.choice)});
+      } else if (families::added_preset(preset.choice)
+                     ? families::has_models(*denoiser->family, families::cpu_backend(), preset.choice)
+                     : path_compiled(preset.choice)) {
+        const auto pipeline = denoiser->family->open(
+            inspection.path, families::ComponentChoices::all(preset.choice), families::cpu_backend());
+        const auto estimate = [&] {
+          inspection.memory.push_back({std::string(preset.name), estimate_of(*pipeline, sampler)});
+        };
+        try {
+          estimate();
+        } catch (const sampling::SamplerNotHere&) {
+          sampler = sampling::sampler_name(sampling::SamplerKind::ddim);
+          inspection.memory_note += ", with ddim, for its own sampler is not here";
+          estimate();
+        }
       }
     }
+  } catch (const InputError& wrong) {  // as generate would say it; what is in its files is known all the same
+    inspection.memory.clear();
+    inspection.problem = wrong.what();
   }
 }
 
 Inspection inspect_file(const fs::path& path) {
-  Inspection inspection{path, "file", {}, {}, {}, {}};
+  Inspection inspection{path, "file", {}, {}, {}, {}, {}};
   InspectedComponent component;
   const std::string file_name = path.filename().string();
   component.name = io::printable(path.stem().string());
@@ -251,7 +256,7 @@ Inspection inspect(const fs::path& path) {
     add_memory(inspection);
     return inspection;
   }
-  Inspection inspection{path, "model", {}, {}, {}, {}};
+  Inspection inspection{path, "model", {}, {}, {}, {}, {}};
   for (const std::string& name : component_names())
     if (is_folder(path / name)) inspection.components.push_back(read_folder(path / name, name));
   if (inspection.components.empty()) {

@@ -55,6 +55,7 @@ struct Inspection {
   std::vector<InspectedComponent> components;
   std::vector<PresetMemory> memory;
   std::string memory_note;           ///< what the memory counts
+  std::string problem;               ///< why it cannot be loaded, where that is so
   std::vector<std::string> missing;  ///< components that model_index.json names and that have no folder
   std::optional<FileFacts> file{};   ///< of a file of weights
 };

@@ -1,6 +1,8 @@
-// What rounding took of large logarithms of sums: the logarithm of what a row's weights add up to where they
-// are made of its log_sum. Scores are those of the gradients' kernels, to the bit: the forward may have
-// summed their products in another order, and be as many units away from them.
+// What logarithms of sums lack: the logarithm of what a row's weights add up to where they are made of its
+// log_sum. Scores are those of the gradients' kernels, to the bit. The forward may have summed their products
+// in another order, and be units of its partial sums away from them, which are far larger where products
+// cancel: of rows that go value by value each has its rest. Tiles multiply as the forward does: there it
+// matters to large logarithms alone, which rounding took something of.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +28,9 @@
 
 namespace precast::gpu::detail {
 
-/// The rest of a row whose sum of e^(score - largest) is `sum`; 0 where it matters to none.
+/// The rest of a row whose sum of e^(score - largest) is `sum`; 0 where it has no weights.
 PRECAST_DEVICE f32 rest_of_log_sum(f32 log_sum, f32 largest, f32 sum) {
-  if (!is_coarse_log_sum(log_sum) || sum == 0) return 0.0f;
+  if (!(sum > 0)) return 0.0f;
   return planted<"log sum not subtracted">(base_of_scores(largest) - log_sum, 0.0f) + logf(sum);
 }
 
@@ -38,7 +40,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp, 1)
     rests_kernel(ScoresOf<Q, K> of, GlobalPointer<const f32> log_sums, GlobalPointer<f32> rests) {
   const f32 log_sum = log_sums[block_index().x];
   f32 largest = -infinity, sum = 0;
-  if (is_coarse_log_sum(log_sum)) {
+  if (is_finite(log_sum)) {
     const DividedIndex row = divide_index(block_index().x, of.queries);
     // No bindings: a lambda of clang's captures none.
     const DividedIndex place = divide_index(row.quotient, of.heads);
@@ -155,9 +157,11 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
   for (int i = 0; i < Scores::rows; ++i) {
     const f32 sum = warp_sum<Scores::row_lanes>(sums[i]);
     const int query = first + first_row + Scores::row(i);
-    if (query <= last_query && lane_index() % Scores::row_lanes == 0)
+    if (query <= last_query && lane_index() % Scores::row_lanes == 0) {
+      const f32 log_sum = given.log_sums[first_of_head + query];
       given.rests[first_of_head + query] =
-          rest_of_log_sum(given.log_sums[first_of_head + query], largest[i], sum);
+          is_coarse_log_sum(log_sum) ? rest_of_log_sum(log_sum, largest[i], sum) : 0.0f;
+    }
   }
 }
 

@@ -91,7 +91,8 @@ inline Context& context_of_thread() {
 }
 }  // namespace detail
 
-/// What ops of this thread run in: the device's default stream and its pool until a scope says otherwise.
+/// What ops of this thread run in: the device's default stream and its pool until a scope says otherwise. The
+/// reference follows the thread's scopes: copy it to keep it.
 inline const Context& current_context() { return detail::context_of_thread(); }
 /// Its stream.
 inline Stream current_stream() { return current_context().stream; }

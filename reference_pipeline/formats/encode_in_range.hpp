@@ -1,0 +1,24 @@
+// Encoding of values that a format may not hold.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <formats/stored_format.hpp>
+
+#include <precast/dtype/scalar.hpp>
+#include <precast/quant/encode_options.hpp>
+
+namespace precast::formats {
+
+/// The largest magnitude that nvfp4 has without a scale for the whole matrix: its largest code under its
+/// largest scale. Beyond it the encoder gives this one, and far beyond 0.
+inline constexpr f32 largest_nvfp4 = 6.0f * 448.0f;
+
+/// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned.
+/// Scalars are rounded once. Returns false where a value is beyond what the format can hold: it would come
+/// back infinite, NaN, 0 or, of nvfp4 and of scalars without infinity and NaN, as another one.
+bool encode_in_range(const StoredFormat& format, std::span<const f32> values, std::span<std::byte> bytes,
+                     const quant::EncodeOptions& options);
+
+}  // namespace precast::formats
