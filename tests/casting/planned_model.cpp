@@ -1,7 +1,10 @@
 // Planned models: the matrices of each layer in its format, and the error that a plan predicts against the
-// one that is measured, on the embedded model.
+// one that is measured, on the bundled model.
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <casting/cast_source.hpp>
@@ -100,6 +103,46 @@ TEST_CASE("a plan's matrices are in their layers' formats, and all else is as it
   CHECK(changed >= 10);
   CHECK(kept > changed);
   CHECK_NOTHROW(planned.check_all_found("p.json"));
+}
+
+/// A source but for one parameter, in f32.
+class Replaced final : public nn::ForwardingSource {
+ public:
+  Replaced(const nn::ParameterSource& source, const families::BlockParameter& parameter,
+           std::span<const f32> values)
+      : ForwardingSource(source), parameter_(parameter), values_(values) {}
+  nn::Parameter find(std::string_view name) const override {
+    if (name != parameter_.name) return original().find(name);
+    return {dtype_info<f32>, parameter_.shape, std::as_bytes(values_)};
+  }
+
+ private:
+  const families::BlockParameter& parameter_;
+  std::span<const f32> values_;
+};
+
+TEST_CASE("a plan's matrix that its format cannot hold is refused, as convert refuses it", "[casting]") {
+  const auto blocks = pipeline().load_blocks();
+  const families::Block& block = blocks->list()[0];
+  const auto matrix =
+      std::ranges::find(block.parameters, BlockParameterRole::matrix, &families::BlockParameter::role);
+  REQUIRE(matrix != block.parameters.end());
+  std::vector<f32> values = values_of(blocks->source(), *matrix);
+  values[7] = -1e5f;
+  const Replaced source(blocks->source(), *matrix, values);
+  for (const char* type : {"f16", "fp8_e4m3", "fp8_e5m2", "nvfp4"}) {
+    INFO(type);
+    if (!find_type(type)) continue;
+    Plan plan;
+    plan.types = {{block.name, type}};
+    CHECK_THROWS_WITH(PlanSource(source, plan).find(matrix->name),
+                      Catch::Contains("'" + matrix->name + "'") &&
+                          Catch::Contains("beyond what " + std::string(type) + " holds"));
+    CHECK_NOTHROW(CastSource(source).cast(*matrix, type));  // which measures what that costs
+  }
+  Plan plan;
+  plan.types = {{block.name, "bf16"}};
+  CHECK_NOTHROW(PlanSource(source, plan).find(matrix->name));
 }
 
 TEST_CASE("a plan of one layer measures what that layer's cast costs, to the bit", "[casting]") {

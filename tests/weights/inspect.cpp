@@ -145,3 +145,18 @@ TEST_CASE("inspect: what stands beside the tensors of a file") {
   CHECK(cli::in_json(facts())["metadata"] == expected);
   CHECK_THAT(cli::in_text(facts()), Catch::Contains("  g.shape: [3,-4]\n"));
 }
+
+TEST_CASE("inspect: a folder that cannot be loaded is shown, and why") {
+  const TemporaryFolder place;
+  const auto folder = place.path() / "model";
+  std::filesystem::copy(std::string(PRECAST_SOURCE_DIR) + "/tests/golden/models/dev_f32", folder,
+                        std::filesystem::copy_options::recursive);
+  const auto loadable = cli::inspect(folder);
+  CHECK(loadable.problem.empty());
+  CHECK_FALSE(loadable.memory.empty());
+  std::filesystem::remove(folder / "tokenizer" / "merges.txt");
+  const auto inspection = cli::inspect(folder);
+  CHECK_THAT(inspection.problem, Catch::Contains("merges.txt"));
+  CHECK(inspection.memory.empty());
+  CHECK(inspection.components.size() == loadable.components.size());
+}
