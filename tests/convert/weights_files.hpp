@@ -13,6 +13,7 @@
 
 #include <convert/model_conversion.hpp>
 #include <convert/value_type.hpp>
+#include <formats/registry.hpp>
 #include <support/temporary_folder.hpp>
 
 #include <precast/io/safetensors_writer.hpp>
@@ -40,7 +41,7 @@ inline std::vector<std::byte> encoded(const std::string& type, const std::vector
   const DtypeInfo info = *conversion::find_type(type);
   std::vector<std::byte> bytes(
       static_cast<std::size_t>(conversion::bytes_of(info, static_cast<std::int64_t>(values.size()))));
-  conversion::encode(info, values, bytes, {});
+  formats::format_named(info.name)->encode(values, bytes, {});
   return bytes;
 }
 

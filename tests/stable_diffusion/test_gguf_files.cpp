@@ -9,6 +9,8 @@
 #include <catch2/catch.hpp>
 #include <convert/value_type.hpp>
 #include <families/registry.hpp>
+#include <formats/encode_in_range.hpp>
+#include <formats/registry.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/weight_file.hpp>
 #include <support/golden.hpp>
@@ -92,7 +94,7 @@ FileTensors write_program_gguf(const fs::path& path, const FileTensors& tensors,
     std::vector<f32> values = values_in(tensor);
     std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(stored.type.values_per_block) *
                                  static_cast<std::size_t>(stored.type.bytes_per_block));
-    REQUIRE(conversion::encode(stored.type, values, bytes, {}));
+    REQUIRE(formats::encode_in_range(*formats::format_named(stored.type.name), values, bytes, {}));
     conversion::decode(stored.type, bytes, values);
     writer.write(bytes);
     decoded[name] = file_tensor("F32", tensor.shape, values);
@@ -288,7 +290,7 @@ TEST_CASE("OpenCLIP's projection and biases of three are read out of blocks, as 
     const std::vector<f32> values = values_of(shape.elements());
     std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(type.values_per_block) *
                                  static_cast<std::size_t>(type.bytes_per_block));
-    REQUIRE(conversion::encode(type, values, bytes, {}));
+    REQUIRE(formats::encode_in_range(*formats::format_named(type.name), values, bytes, {}));
     writer.write(bytes);
   }
   writer.commit();
