@@ -16,7 +16,7 @@ namespace precast::flux {
 
 namespace {
 
-using families::ComponentInfo, families::Role, io::with_commas;
+using families::ComponentInfo, families::Role;
 
 constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder},
                                 ComponentInfo{"text_encoder_2", Role::second_text_encoder},
@@ -103,6 +103,7 @@ families::ParameterAccounting described(const Accounting& a) {
            {"parameters", a.parameters()}}};
 }
 
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): final
 class FluxFamily final : public families::Family {
  public:
   std::string_view name() const override { return "Flux"; }

@@ -73,6 +73,7 @@ constexpr std::array<std::string_view, 34> config_keys{"block_out_channels",
                                                        "model_max_length",
                                                        "sample_size"};
 
+// NOLINTNEXTLINE(cppcoreguidelines-virtual-class-destructor): final
 class StableDiffusionFamily final : public families::Family {
  public:
   std::string_view name() const override { return "Stable Diffusion"; }

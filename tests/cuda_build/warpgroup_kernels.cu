@@ -37,7 +37,7 @@ using Picture = decltype(implicit_im2col(DeviceView<const T>(), ConvSizes()));
 
 #define PRECAST_STAMP(Types, Source, size)                                                         \
   template PRECAST_KERNEL void tiled_product<Types, Source, MatmulSelector<MatmulTileSize::size>>( \
-      PRECAST_GRID_CONSTANT const TiledProduct<Types, Source>)
+      const TiledProduct<Types, Source>)
 using Copied = Row<bf16, bf16, bf16>;
 using Decoded = Row<q4_k, f16, f16>;
 using Rounded = Row<f32, bf16, f32>;
