@@ -19,7 +19,8 @@ std::vector<f32> values_of(const nn::ParameterSource& source, const families::Bl
 
 /// A parameter that was found in `source`, as ops read it from a file that has it in `type`: encoded as
 /// CastSource::cast has it, and, of a format that a program added, decoded. Nothing where it stays as it is.
-/// Tells `source` what was taken. Throws what CastSource::cast does. In a dry run its bytes are counted.
+/// Tells `source` what was taken. Throws what CastSource::cast does, and InputError for values beyond what
+/// the type holds. In a dry run its bytes are counted.
 std::optional<nn::Parameter> cast_as_stored(const nn::ParameterSource& source, const nn::Parameter& found,
                                             std::string_view type);
 

@@ -160,7 +160,7 @@ Json inspection_json(const Inspection& inspection) {
           {"components", components},
           {"accounting", accounting},
           {"memory", memory},
-          {"problem", inspection.problem.empty() ? Json() : Json(inspection.problem)},
+          {"problem", text_or_null(inspection.problem)},
           {"file", inspection.file ? in_json(*inspection.file) : Json()}};
 }
 

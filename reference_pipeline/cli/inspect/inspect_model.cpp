@@ -186,7 +186,7 @@ families::MemoryEstimate estimate_of(const families::Pipeline& pipeline,
   }
 }
 
-void add_memory(Inspection& inspection) {
+void add_estimates(Inspection& inspection) {
   const auto denoiser = std::find_if(inspection.components.begin(), inspection.components.end(),
                                      [](const auto& component) { return component.accounting.has_value(); });
   if (denoiser == inspection.components.end()) return;
@@ -194,28 +194,32 @@ void add_memory(Inspection& inspection) {
   inspection.memory_note = complete
                                ? "weights and results of ops at the model's own size, one component at a time"
                                : "the " + denoiser_name(*denoiser->family) + "'s weights alone";
-  try {
-    std::optional<std::string> sampler;
-    for (const NamedPreset& preset : families::all_presets()) {
-      if (!complete) {
-        inspection.memory.push_back({std::string(preset.name), denoiser_weights(*denoiser, preset.choice)});
-      } else if (families::added_preset(preset.choice)
-                     ? families::has_models(*denoiser->family, families::cpu_backend(), preset.choice)
-                     : path_compiled(preset.choice)) {
-        const auto pipeline = denoiser->family->open(
-            inspection.path, families::ComponentChoices::all(preset.choice), families::cpu_backend());
-        const auto estimate = [&] {
-          inspection.memory.push_back({std::string(preset.name), estimate_of(*pipeline, sampler)});
-        };
-        try {
-          estimate();
-        } catch (const sampling::SamplerNotHere&) {
-          sampler = sampling::sampler_name(sampling::SamplerKind::ddim);
-          inspection.memory_note += ", with ddim, for its own sampler is not here";
-          estimate();
-        }
+  std::optional<std::string> sampler;
+  for (const NamedPreset& preset : families::all_presets()) {
+    if (!complete) {
+      inspection.memory.push_back({std::string(preset.name), denoiser_weights(*denoiser, preset.choice)});
+    } else if (families::added_preset(preset.choice)
+                   ? families::has_models(*denoiser->family, families::cpu_backend(), preset.choice)
+                   : path_compiled(preset.choice)) {
+      const auto pipeline = denoiser->family->open(
+          inspection.path, families::ComponentChoices::all(preset.choice), families::cpu_backend());
+      const auto estimate = [&] {
+        inspection.memory.push_back({std::string(preset.name), estimate_of(*pipeline, sampler)});
+      };
+      try {
+        estimate();
+      } catch (const sampling::SamplerNotHere&) {
+        sampler = sampling::sampler_name(sampling::SamplerKind::ddim);
+        inspection.memory_note += ", with ddim, for its own sampler is not here";
+        estimate();
       }
     }
+  }
+}
+
+void add_memory(Inspection& inspection) {
+  try {
+    add_estimates(inspection);
   } catch (const InputError& wrong) {  // as generate would say it; what is in its files is known all the same
     inspection.memory.clear();
     inspection.problem = wrong.what();

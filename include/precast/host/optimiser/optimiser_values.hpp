@@ -16,6 +16,7 @@
 #include <precast/dtype/exact_arithmetic.hpp>
 #include <precast/dtype/scalar.hpp>
 #include <precast/host/rows/convert.hpp>
+#include <precast/host/rows/for_each_piece.hpp>
 #include <precast/host/runtime/for_each_chunk.hpp>
 #include <precast/host/simd/rounded_lanes.hpp>
 #include <precast/host/simd/square_root.hpp>
@@ -24,14 +25,6 @@
 namespace precast::host {
 
 namespace detail {
-
-/// Calls `body(piece)` with values as f32, piece by piece.
-template <ScalarDtype T, class Body>
-void for_each_piece(std::span<const T> values, Body&& body) {
-  std::array<f32, 512> scratch;
-  for (std::size_t i = 0; i < values.size(); i += scratch.size())
-    body(row_in_f32(values.subspan(i, std::min(scratch.size(), values.size() - i)), scratch.data()));
-}
 
 /// Values as f32 that are changed and stored by store_row: themselves where they are f32.
 template <ScalarDtype T>

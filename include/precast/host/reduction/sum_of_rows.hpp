@@ -1,14 +1,13 @@
 // The gradient of what is added to every row.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include <precast/host/reduction/reduction.hpp>
 #include <precast/host/rows/column_sums.hpp>
+#include <precast/host/rows/for_each_piece.hpp>
 #include <precast/problem/gradient_options.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
@@ -20,13 +19,10 @@ namespace detail {
 /// Adds each value of a run to its sum.
 template <class Types, class From>
 void add_values(std::span<const From> values, f32* sums) {
-  std::array<f32, static_cast<std::size_t>(values_per_chunk)> scratch;
-  for (std::size_t first = 0; first < values.size(); first += scratch.size()) {
-    const auto terms =
-        row_in_f32(values.subspan(first, std::min(scratch.size(), values.size() - first)), scratch.data());
-    f32* const to = sums + first;
-    for (std::size_t i = 0; i < terms.size(); ++i) to[i] = narrow_add<Types>(to[i], terms[i]);
-  }
+  for_each_piece(values, [&](std::span<const f32> terms) {
+    for (std::size_t i = 0; i < terms.size(); ++i) sums[i] = narrow_add<Types>(sums[i], terms[i]);
+    sums += terms.size();
+  });
 }
 
 }  // namespace detail
