@@ -91,8 +91,17 @@ class PyTorch:
         return {key: found[key] for key in ("step", "decode", "total")}
 
 
+def read_files(folder):
+    """Reads a model's files, which all programs share: else the first one alone waits for the disk."""
+    for file in folder.rglob("*.safetensors"):
+        with open(file, "rb", buffering=0) as opened:
+            while opened.read(1 << 24):
+                pass
+
+
 def picture(program, way, work, steps, threads):
     """Seconds of a step, of decoding and of all, and the peak, of one run."""
+    read_files(work[0])
     with tempfile.TemporaryDirectory() as scratch:
         command = program.command(*work, steps, threads, str(Path(scratch) / "picture.png")) + program.ways[way]
         printed, seconds, processor_seconds, peak = outcome(command)
