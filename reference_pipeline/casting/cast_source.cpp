@@ -10,7 +10,7 @@
 #include <casting/type_names.hpp>
 #include <formats/encode_in_range.hpp>
 #include <weights/changed_copy.hpp>
-#include <weights/renamed_source.hpp>
+#include <weights/placed_source.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/io/message.hpp>

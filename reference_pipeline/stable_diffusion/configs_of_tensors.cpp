@@ -73,8 +73,7 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
   return config;
 }
 
-weights::Agreement<ComponentWeights> agreement_of(const ComponentWeights& weights,
-                                                  const std::filesystem::path& config) {
+weights::Agreement agreement_of(const ComponentWeights& weights, const std::filesystem::path& config) {
   return {weights, config, "give a file and a folder that are"};
 }
 
@@ -84,7 +83,7 @@ std::int64_t text_layers(const ComponentWeights& weights, Kind kind) {
   constexpr std::int64_t of_openclip = 24;
   const std::int64_t layers = weights.blocks(layers_of_text);
   if (kind != Kind::v2 || layers == of_openclip - 1) return layers;
-  const std::string_view beside[] = {"logit_scale", text::openclip_transposed, text::renamed_projection};
+  const std::string_view beside[] = {"logit_scale", "text_projection", text::renamed_projection};
   const bool whole = layers == of_openclip || std::ranges::any_of(beside, [&](std::string_view name) {
                        return weights.has_stored(name);
                      });

@@ -34,7 +34,7 @@ Files files_in(const std::filesystem::path& file) {
   const auto found = weight_file(io::ComponentSource(file));
   if (!found || !refusal(*found).empty()) ComponentWeights{file, "unet"};  // which says what is wrong
   Files files;
-  for (const FileComponent& part : found->components) files.emplace(part.component, file);
+  for (const FoundComponent& part : found->components) files.emplace(part.component, file);
   return files;
 }
 
@@ -86,7 +86,8 @@ void check_prediction(const ModelFolder& model) {
   const auto given = model.files.find("unet");
   if (given == model.files.end()) return;
   const ComponentWeights unet(given->second, "unet");
-  if (!unet.file() || !unet.file()->predicts_v) return;
+  const std::optional<WeightFile> whole = unet.file();
+  if (!whole || !whole->predicts_v) return;
   if (prediction_of(model) != sampling::PredictionType::v_prediction)
     throw unet.error("has a tensor 'v_pred', so its UNet predicts v, and " +
                      io::shown(model.path / "scheduler" / "scheduler_config.json") +
@@ -122,12 +123,12 @@ ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files f
                          "holds no model_index.json, and no file with a UNet is given: give --model a folder "
                          "that diffusers saved, or such a file");
   const std::filesystem::path file = unet_file->second;
-  const ComponentWeights unet_weights(file, "unet");
-  if (!unet_weights.file())
+  const std::optional<WeightFile> found = ComponentWeights(file, "unet").file();
+  if (!found)
     throw io::file_error(file,
                          "has diffusers' names, and no model_index.json is beside it: give --model the "
                          "folder that it is of");
-  const WeightFile& whole = *unet_weights.file();
+  const WeightFile& whole = *found;
   require_parts(folder, files, file, whole);
   const std::filesystem::path scheduler_file = folder / "scheduler" / "scheduler_config.json";
   ModelFolder model(folder, std::move(files),

@@ -23,9 +23,8 @@ std::vector<std::string> others(const ComponentWeights& weights, IsRead&& is_rea
 
 /// Whether a name has no number behind `stem`, or one of the first `count`.
 bool is_among(std::string_view name, std::string_view stem, std::int64_t count) {
-  constexpr std::int64_t most = 999'999;
-  return !name.starts_with(stem) ||
-         (weights::number_after(name, stem, most) >= 0 && weights::number_after(name, stem, most) < count);
+  const std::int64_t number = weights::number_after(name, stem);
+  return !name.starts_with(stem) || (number >= 0 && number < count);
 }
 
 }  // namespace
@@ -39,8 +38,7 @@ std::vector<std::string> unread_tensors(const ComponentWeights& weights, const U
 std::vector<std::string> unread_tensors(const ComponentWeights& weights, const text::ClipConfig& config) {
   const bool one_more = weights.may_have_one_more();
   return others(weights, [&](std::string_view name) {
-    constexpr std::string_view within = "text_model.";
-    if (name.starts_with(within)) name.remove_prefix(within.size());
+    name = text::without_text_model(name);
     return io::their_rows(text::clip_names, name) &&
            is_among(name, "encoder.layers.", config.num_hidden_layers + one_more);
   });

@@ -18,18 +18,16 @@ struct Place {
   std::string_view prefix, tensor;
 };
 constexpr Place places[] = {
-    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer.",
-     "text_model.final_layer_norm.weight"},
-    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer.", "final_layer_norm.weight"},
+    {"text_encoder", Naming::ours, "cond_stage_model.transformer.", "text_model.final_layer_norm.weight"},
+    {"text_encoder", Naming::ours, "cond_stage_model.transformer.", "final_layer_norm.weight"},
     {"text_encoder", Naming::openclip, "cond_stage_model.model.", "ln_final.weight"},
-    {"text_encoder", Naming::diffusers, "conditioner.embedders.0.transformer.",
+    {"text_encoder", Naming::ours, "conditioner.embedders.0.transformer.",
      "text_model.final_layer_norm.weight"},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model.", "ln_final.weight"},
     // stable-diffusion.cpp, which gives OpenCLIP's parameters the names of transformers.
-    {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer.",
-     "text_model.final_layer_norm.weight"},
-    {"vae", Naming::ldm, "first_stage_model.", "decoder.conv_in.weight"},
-    {"vae", Naming::ldm, "vae.", "decoder.conv_in.weight"},
+    {"text_encoder_2", Naming::ours, "cond_stage_model.1.transformer.", "text_model.final_layer_norm.weight"},
+    {"vae", Naming::original, "first_stage_model.", "decoder.conv_in.weight"},
+    {"vae", Naming::original, "vae.", "decoder.conv_in.weight"},
 };
 
 /// OpenCLIP alone, as Stability's later programs name it: the refiner's, or that of 2.x.
@@ -43,25 +41,25 @@ struct LonePlace {
   std::string_view prefix;
 };
 constexpr LonePlace lone_places[] = {
-    {"vae", Naming::ldm, ""},
-    {"vae", Naming::ldm, "first_stage_model."},
-    {"vae", Naming::ldm, "vae."},
-    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer."},
-    {"text_encoder", Naming::diffusers, "conditioner.embedders.0.transformer."},
-    {"text_encoder", Naming::diffusers, "text_encoders.clip_l.transformer."},
-    {"text_encoder", Naming::diffusers, "text_encoders.clip_l."},
-    {"text_encoder", Naming::diffusers, "clip_l.transformer."},
-    {"text_encoder", Naming::diffusers, "clip_l."},
-    {"text_encoder", Naming::diffusers, "text_encoder."},
+    {"vae", Naming::original, ""},
+    {"vae", Naming::original, "first_stage_model."},
+    {"vae", Naming::original, "vae."},
+    {"text_encoder", Naming::ours, "cond_stage_model.transformer."},
+    {"text_encoder", Naming::ours, "conditioner.embedders.0.transformer."},
+    {"text_encoder", Naming::ours, "text_encoders.clip_l.transformer."},
+    {"text_encoder", Naming::ours, "text_encoders.clip_l."},
+    {"text_encoder", Naming::ours, "clip_l.transformer."},
+    {"text_encoder", Naming::ours, "clip_l."},
+    {"text_encoder", Naming::ours, "text_encoder."},
     {"text_encoder", Naming::openclip, "cond_stage_model.model."},
     {"text_encoder", Naming::openclip, lone_openclip},
     {"text_encoder", Naming::openclip, ""},
-    {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer."},
-    {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g.transformer."},
-    {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g."},
-    {"text_encoder_2", Naming::diffusers, "clip_g.transformer."},
-    {"text_encoder_2", Naming::diffusers, "clip_g."},
-    {"text_encoder_2", Naming::diffusers, "text_encoder_2."},
+    {"text_encoder_2", Naming::ours, "cond_stage_model.1.transformer."},
+    {"text_encoder_2", Naming::ours, "text_encoders.clip_g.transformer."},
+    {"text_encoder_2", Naming::ours, "text_encoders.clip_g."},
+    {"text_encoder_2", Naming::ours, "clip_g.transformer."},
+    {"text_encoder_2", Naming::ours, "clip_g."},
+    {"text_encoder_2", Naming::ours, "text_encoder_2."},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model."},
     {"text_encoder_2", Naming::openclip, lone_openclip},
     {"text_encoder_2", Naming::openclip, ""},
@@ -72,16 +70,9 @@ std::span<const std::string_view> marks_of(Naming naming) {
   static constexpr std::array<std::string_view, 2> transformers{"text_model.final_layer_norm.weight",
                                                                 "final_layer_norm.weight"};
   static constexpr std::array<std::string_view, 1> openclip{"ln_final.weight"},
-      ldm{"decoder.mid.block_1.norm1.weight"};
-  switch (naming) {
-    case Naming::diffusers:
-      return transformers;
-    case Naming::openclip:
-      return openclip;
-    case Naming::ldm:
-      break;
-  }
-  return ldm;
+      original{"decoder.mid.block_1.norm1.weight"};
+  if (naming == Naming::ours) return transformers;
+  return naming == Naming::openclip ? openclip : original;
 }
 
 /// Of the text encoder of 2.x, and so of its prompts.
@@ -103,8 +94,8 @@ std::int64_t context_width(const io::ComponentSource& file) {
 }
 
 Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
-  const FileComponent* second = found.find("text_encoder_2");
-  const FileComponent* first = found.find("text_encoder");
+  const FoundComponent* second = found.find("text_encoder_2");
+  const FoundComponent* first = found.find("text_encoder");
   const std::string& prefix = found.find("unet")->prefix;
   constexpr std::int64_t refiner_context = 1280;
   if (second) return first ? Kind::xl : Kind::xl_refiner;
@@ -144,13 +135,8 @@ std::optional<bool> spread_of_v(const io::ComponentSource& file, const std::stri
 
 }  // namespace
 
-std::string_view in_words(Naming naming) {
-  constexpr std::array<std::string_view, 3> words{"diffusers", "original", "OpenCLIP"};
-  return words[static_cast<std::size_t>(naming)];
-}
-
-const FileComponent* WeightFile::find(std::string_view component) const {
-  const auto found = std::ranges::find(components, component, &FileComponent::component);
+const FoundComponent* WeightFile::find(std::string_view component) const {
+  const auto found = std::ranges::find(components, component, &FoundComponent::component);
   return found == components.end() ? nullptr : &*found;
 }
 
@@ -189,7 +175,7 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
     const io::TensorEntry* first = file.lookup(start + "input_blocks.0.0.weight");
     if (!first || first->shape.rank() < 2 || !file.lookup(start + "time_embed.0.weight")) continue;
     found.in_channels = first->shape[1];
-    found.components.push_back({"unet", Naming::ldm, start});
+    found.components.push_back({"unet", Naming::original, start});
     break;
   }
   if (found.components.empty()) return std::nullopt;
@@ -214,16 +200,16 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
   return found;
 }
 
-std::optional<FileComponent> lone_component(const io::ComponentSource& file, std::string_view component) {
+std::optional<FoundComponent> lone_component(const io::ComponentSource& file, std::string_view component) {
   for (const LonePlace& place : lone_places)
     for (const std::string_view tensor : marks_of(place.naming))
       if (place.component == component && file.lookup(std::string(place.prefix).append(tensor)))
-        return FileComponent{std::string(component), place.naming, std::string(place.prefix)};
+        return FoundComponent{std::string(component), place.naming, std::string(place.prefix)};
   return std::nullopt;
 }
 
-std::vector<FileComponent> lone_text_encoders(const io::ComponentSource& file) {
-  std::vector<FileComponent> found;
+std::vector<FoundComponent> lone_text_encoders(const io::ComponentSource& file) {
+  std::vector<FoundComponent> found;
   for (const std::string_view component : {"text_encoder", "text_encoder_2"})
     if (const auto encoder = lone_component(file, component)) found.push_back(*encoder);
   if (found.size() == 2 && found[0].prefix == found[1].prefix) {
@@ -238,7 +224,7 @@ std::vector<std::string> other_matrices(const io::ComponentSource& file, const W
   std::vector<std::string> names;
   for (const io::TensorEntry* entry : file.tensors()) {
     const std::string_view name = entry->name;
-    const auto holds = [&](const FileComponent& part) { return name.starts_with(part.prefix); };
+    const auto holds = [&](const FoundComponent& part) { return name.starts_with(part.prefix); };
     if (entry->shape.rank() > 1 && !name.starts_with("model_ema.") &&
         std::ranges::none_of(found.components, holds))
       names.push_back(entry->name);

@@ -8,25 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include <weights/layouts.hpp>
+
 #include <precast/io/component_source.hpp>
 
 namespace precast::stable_diffusion {
 
-/// Who named the tensors of a component.
-enum class Naming : std::uint8_t {
-  diffusers,  ///< diffusers and transformers, of any release
-  ldm,        ///< the authors of latent diffusion: UNet and VAE
-  openclip,   ///< OpenCLIP: queries, keys and values are one matrix
-};
-/// "diffusers", "original", "OpenCLIP".
-std::string_view in_words(Naming naming);
-
-/// A component of a model in a file.
-struct FileComponent {
-  std::string component;  ///< its folder in a diffusers model: "unet"
-  Naming naming;
-  std::string prefix;  ///< before the names of its tensors
-};
+using weights::FoundComponent, weights::Naming;
 
 enum class Kind : std::uint8_t { v1, v2, xl, xl_refiner };
 
@@ -40,10 +28,10 @@ struct WeightFile {
   bool has_levels_of_edm = false;  ///< tensors give levels of noise, or statistics of latents, as EDM has
   bool is_video = false;           ///< its blocks look along the frames of a video, too
   bool is_unclip = false;          ///< one of 2.x that takes an embedded picture beside the time
-  std::vector<FileComponent> components;
+  std::vector<FoundComponent> components;
 
   /// The component of that name, or nullptr.
-  const FileComponent* find(std::string_view component) const;
+  const FoundComponent* find(std::string_view component) const;
 };
 
 /// The bias of a UNet in its authors' names by whose spread `seems_to_predict_v` is told.
@@ -59,11 +47,11 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file);
 
 /// Where a component lies in a file or folder that has no UNet in the authors' naming: a VAE or a text
 /// encoder of its own. Nothing where it is a UNet, or where names are diffusers' without a prefix.
-std::optional<FileComponent> lone_component(const io::ComponentSource& file, std::string_view component);
+std::optional<FoundComponent> lone_component(const io::ComponentSource& file, std::string_view component);
 
 /// The text encoders of their own that a file has in such names. Of names that both have it is the one that
 /// is as wide: OpenCLIP's H of 2.x, or its bigG of XL.
-std::vector<FileComponent> lone_text_encoders(const io::ComponentSource& file);
+std::vector<FoundComponent> lone_text_encoders(const io::ComponentSource& file);
 
 /// The names of matrices that are of none of a file's components, as of a LoRA or a ControlNet. What training
 /// left there is not among them: averages of the weights, and schedules of noise, which are no matrices.

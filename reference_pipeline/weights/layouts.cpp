@@ -151,7 +151,7 @@ std::string named_stranger_in(const io::ComponentSource& file) {
 }
 
 /// What a transformer takes in beside its own output, which plain Flux does not: by how many times as wide.
-std::string kind_by_channels(const io::ComponentSource& file, const FoundPart& part) {
+std::string kind_by_channels(const io::ComponentSource& file, const FoundComponent& part) {
   const bool ours = part.naming == Naming::ours;
   const auto* in = file.lookup(part.prefix + (ours ? "x_embedder.weight" : "img_in.weight"));
   const auto* out = file.lookup(part.prefix + (ours ? "proj_out.bias" : "final_layer.linear.bias"));
@@ -214,7 +214,7 @@ Part part_in(std::string_view folder) {
   return *std::ranges::find(all_parts, folder, [](Part part) { return folder_of(part); });
 }
 std::string_view in_words(Naming naming) {
-  constexpr std::array<std::string_view, 3> words{"diffusers", "original", "GGUF"};
+  constexpr std::array<std::string_view, 4> words{"diffusers", "original", "OpenCLIP", "GGUF"};
   return words[static_cast<std::size_t>(naming)];
 }
 
@@ -223,19 +223,19 @@ bool is_importance(const io::TensorFile& file) {
   return type && type->type() == io::GgufValueType::string && type->text() == importance_type;
 }
 
-std::vector<FoundPart> parts_of(const io::ComponentSource& file) {
+std::vector<FoundComponent> parts_of(const io::ComponentSource& file) {
   for (const io::TensorFile& one : file.files())
     if (is_importance(one))
       throw io::file_error(one.path(),
                            "holds the importance of a model's matrices and no weights: it is for convert "
                            "--importance, give the model");
-  std::vector<FoundPart> parts;
+  std::vector<FoundComponent> parts;
   for (const Signature& signature : signatures)
     for (const std::string_view prefix : prefixes_of(signature.part)) {
       if (!file.has_names_beginning(std::string(prefix).append(signature.start))) continue;
       const auto known = find_part(parts, signature.part);
       if (!known) {
-        parts.push_back({signature.part, signature.naming, std::string(prefix)});
+        parts.push_back({std::string(folder_of(signature.part)), signature.naming, std::string(prefix)});
       } else if (known->prefix != prefix || known->naming != signature.naming) {
         const auto shown = [](const std::string& text) {
           return text.empty() ? std::string("no prefix") : "prefix '" + text + "'";
@@ -250,8 +250,8 @@ std::vector<FoundPart> parts_of(const io::ComponentSource& file) {
   return parts;
 }
 
-std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part part) {
-  const auto found = std::ranges::find(parts, part, &FoundPart::part);
+std::optional<FoundComponent> find_part(const std::vector<FoundComponent>& parts, Part part) {
+  const auto found = std::ranges::find(parts, folder_of(part), &FoundComponent::component);
   return found == parts.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -261,7 +261,7 @@ bool is_of_strangers(const io::ComponentSource& file) {
                              [&](std::string_view prefix) { return lacks_pooled_text(file, prefix); });
 }
 
-std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts) {
+std::string other_model(const io::ComponentSource& file, const std::vector<FoundComponent>& parts) {
   const auto transformer = find_part(parts, Part::transformer);
   if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model.")) return {};
   if (const std::string stranger = named_stranger_in(file); !stranger.empty()) return stranger;

@@ -59,10 +59,9 @@ Json metadata_of(const io::TensorFile& file) {
   return metadata;
 }
 
-PartFacts facts_of_part(const io::ComponentSource& file, std::string_view part, std::string_view naming,
-                        const std::string& prefix) {
-  PartFacts facts{std::string(part), std::string(naming), prefix, {}};
-  const weights::WeightTensors tensors(file, prefix);
+PartFacts facts_of_part(const io::ComponentSource& file, const weights::FoundComponent& part) {
+  PartFacts facts{part.component, std::string(in_words(part.naming)), part.prefix, {}};
+  const weights::WeightTensors tensors(file, part.prefix);
   for (const auto& [name, weight] : tensors.all()) {
     // Without a prefix, other parts' tensors are seen too.
     FormatShare& share = facts.formats[weight.format];
@@ -78,8 +77,8 @@ void add_stable_diffusion(FileFacts& facts, const io::ComponentSource& file,
   facts.model = in_words(found);
   if (const std::string why = refusal(found); !why.empty())
     facts.problem = "is " + why + ", which is not read";
-  for (const stable_diffusion::FileComponent& part : found.components)
-    facts.parts.push_back(facts_of_part(file, part.component, in_words(part.naming), part.prefix));
+  for (const weights::FoundComponent& part : found.components)
+    facts.parts.push_back(facts_of_part(file, part));
 }
 
 }  // namespace
@@ -100,16 +99,14 @@ FileFacts facts_of(const io::ComponentSource& file) {
     }
     const auto parts = weights::parts_of(file);
     facts.model = weights::other_model(file, parts);
-    for (const weights::FoundPart& part : parts)
-      facts.parts.push_back(
-          facts_of_part(file, weights::folder_of(part.part), weights::in_words(part.naming), part.prefix));
-    for (const stable_diffusion::FileComponent& part : stable_diffusion::lone_text_encoders(file))
+    for (const weights::FoundComponent& part : parts) facts.parts.push_back(facts_of_part(file, part));
+    for (const weights::FoundComponent& part : stable_diffusion::lone_text_encoders(file))
       if (std::ranges::find(facts.parts, part.component, &PartFacts::part) == facts.parts.end())
-        facts.parts.push_back(facts_of_part(file, part.component, in_words(part.naming), part.prefix));
+        facts.parts.push_back(facts_of_part(file, part));
     const auto transformer = weights::find_part(parts, weights::Part::transformer);
     if (facts.model == weights::lone_unet) {
       facts.model += ", for --transformer beside --model with the folder of its model";
-      facts.parts.push_back(facts_of_part(file, "unet", weights::in_words(weights::Naming::ours), ""));
+      facts.parts.push_back(facts_of_part(file, {"unet", weights::Naming::ours, ""}));
     } else if (!facts.model.empty()) {
       facts.problem = "is " + facts.model + ", which is not read";
     } else if (transformer) {
