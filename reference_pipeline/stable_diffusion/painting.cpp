@@ -197,12 +197,12 @@ Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, c
   const std::int64_t count = families::pictures(result.used);
   const Model& last = refiner && !vae_is_given ? *refiner : model;
   const bool previews = given.preview && given.preview->vae;
-  const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
   std::unique_ptr<vae::Decoder> decoder;
   if (previews) decoder = load_decoder(last, progress, result);
   if (order == Order::one_by_one) {
     const Leg& leg = all.legs.front();
     const auto denoiser = load_denoiser(leg, progress, result);
+    const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
     for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
       denoise(*denoiser, leg, previews ? decoder.get() : nullptr, picture, all, given, progress, result);
       process::give_back_memory();
@@ -221,6 +221,7 @@ Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, c
   }
   process::give_back_memory();
   if (!decoder) decoder = load_decoder(last, progress, result);
+  const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
   for (std::int64_t picture = 0; picture < seen; ++picture)
     decode(last, *decoder, picture, progress, on_picture, result);
   process::give_back_memory();

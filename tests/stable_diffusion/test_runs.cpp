@@ -221,6 +221,22 @@ TEST_CASE("defaults of Stable Diffusion are those of diffusers' pipelines") {
   CHECK_FALSE(defaults("sd15").aesthetic_score.has_value());
 }
 
+TEST_CASE("pictures that are decoded after all steps take no memory during them") {
+  const auto pipeline = open_stable_diffusion("sdxl", choices_in<f32>().front());
+  families::Request request = request_of_case("sdxl_txt2img_own_refined");  // two UNets: in stages
+  const auto of_unet = [&](int batch) {
+    request.batch = batch;
+    const families::MemoryEstimate estimate = pipeline.estimate(request);
+    const auto unet =
+        std::ranges::find(estimate.components, "unet", &families::ComponentMemory::component);
+    REQUIRE(unet != estimate.components.end());
+    return unet->activations;
+  };
+  constexpr int more = 8;
+  const std::int64_t picture_bytes = std::int64_t{3} * *request.width * *request.height;
+  CHECK(of_unet(1 + more) - of_unet(1) < more * picture_bytes);  // they take their latents alone
+}
+
 TEST_CASE("Stable Diffusion's stages are reported in their order, and each comes to its end") {
   const auto pipeline = open_stable_diffusion("sdxl", choices_in<f32>().front());
   std::vector<std::string> order;
