@@ -209,11 +209,11 @@ TEST_CASE("defaults of Stable Diffusion are those of diffusers' pipelines") {
       request.image = request.mask = image::Image{8, 8, std::vector<std::uint8_t>(192)};
     return open_stable_diffusion(folder, choices_in<f32>().front()).with_defaults(request);
   };
-  CHECK(*defaults("sd15").steps == 50);
+  CHECK(defaults("sd15").steps == 50);
   CHECK(*defaults("sd15").guidance == 7.5);
   CHECK(*defaults("sdxl").guidance == 5.0);
   CHECK(*defaults("lcm").guidance == 8.5);
-  CHECK(*defaults("lcm").steps == 4);
+  CHECK(defaults("lcm").steps == 4);
   CHECK(*defaults("lcm").sampler == "lcm");
   CHECK(*defaults("sd15").sampler == "pndm");
   CHECK(*defaults("refiner").aesthetic_score == 6.0);
@@ -227,8 +227,7 @@ TEST_CASE("pictures that are decoded after all steps take no memory during them"
   const auto of_unet = [&](int batch) {
     request.batch = batch;
     const families::MemoryEstimate estimate = pipeline.estimate(request);
-    const auto unet =
-        std::ranges::find(estimate.components, "unet", &families::ComponentMemory::component);
+    const auto unet = std::ranges::find(estimate.components, "unet", &families::ComponentMemory::component);
     REQUIRE(unet != estimate.components.end());
     return unet->activations;
   };
