@@ -88,11 +88,10 @@ std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>
     const std::string_view load = second ? "load OpenCLIP" : "load CLIP",
                            encode = second ? "encode with OpenCLIP" : "encode with CLIP";
     const text::ClipState state = state_of(encoder, clip_skip);
-    const auto start = std::chrono::steady_clock::now();
-    const auto loaded = with_weights({encoder.name, load}, progress, [&](const nn::ParameterSource& source) {
-      return models_of(backend, choice).clip(encoder.config, source);
-    });
-    result.load_seconds += process::seconds_since(start);
+    const auto loaded =
+        with_weights({encoder.name, load}, progress, result, [&](const nn::ParameterSource& source) {
+          return models_of(backend, choice).clip(encoder.config, source);
+        });
     const auto running = std::chrono::steady_clock::now();
     for (std::int64_t i = 0; i < count; ++i) {
       if (progress) progress({encode, i, count});

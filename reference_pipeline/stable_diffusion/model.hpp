@@ -55,10 +55,11 @@ struct Model {
 
   /// Opens a component's weights, and reports each byte that is taken under the stage's name.
   template <class Use>
-  auto with_weights(const families::LoadStage& stage, const families::Reporter& progress, Use&& use) const {
+  auto with_weights(const families::LoadStage& stage, const families::Reporter& progress,
+                    families::Result& result, Use&& use) const {
     const std::filesystem::path path = folder.component(stage.component);
     return families::with_weights(
-        path, stage, progress,
+        path, stage, progress, result,
         [&](io::TakenCallback taken) { return ComponentWeights(path, stage.component, std::move(taken)); },
         std::forward<Use>(use));
   }

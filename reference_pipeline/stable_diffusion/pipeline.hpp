@@ -29,7 +29,7 @@ class StableDiffusionPipeline final : public families::Pipeline {
                             const families::PictureCallback& on_picture = {}) const override;
   families::MemoryEstimate check(const families::Request& request) const override;
   families::MemoryEstimate estimate(const families::Request& request) const override;
-  families::Request with_defaults(const families::Request& request) const override;
+  families::ResolvedRequest with_defaults(const families::Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
   std::vector<families::CutPrompt> cut_prompts(const families::Request& request) const override;
   std::vector<std::string> notes() const override;
@@ -45,6 +45,7 @@ class StableDiffusionPipeline final : public families::Pipeline {
 
  private:
   struct Parts;
+  class Run;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -49,7 +49,7 @@ namespace {
 /// What is going to be compared, checked.
 struct Comparison {
   families::Request request;
-  families::Request used;  ///< with a pipeline's defaults
+  families::ResolvedRequest used;
   families::ModelFiles model;
   families::ChosenDevice device;
   std::vector<PolicyChoice> policies;  ///< that this process runs
@@ -97,9 +97,9 @@ void leave_out_presets_without_models(std::vector<PolicyChoice>& policies, const
 /// Opens the model under each of the policies that are run.
 Comparison checked(const CompareOptions& options) {
   set_threads(options.run.threads);
-  families::Request given = options.run.request();
-  options.start.apply(given);
-  if (given.prompts.size() != 1)
+  families::Request request = options.run.request();
+  options.start.apply(request);
+  if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
   if (options.policies->results().empty()) leave_out_presets_without_models(policies, options);
@@ -110,39 +110,42 @@ Comparison checked(const CompareOptions& options) {
   if (places.empty())
     throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +
                      " policies to run: give no more shards than policies");
-  const auto files = checked_files(options, given.prompts);
-  Comparison all{std::move(given), {}, options.run.files(), {}, {}, {}, {}, {}};
-  families::Request& request = all.request;
-  for (const std::int64_t place : places) all.policies.push_back(policies[static_cast<std::size_t>(place)]);
-  check_inputs_stay(files, all.model);
-  options.start.read(all.request, files);
-  all.device = families::choose_device(options.part.device(options.run.device));
-  const std::string prompt = request.prompts.front(), name = model_name(all.model.model, options.run.model);
-  all.picture = {prompt, name, policy_text(policies.front())};
-  all.picture.given = given_files(all.model);
-  all.picture.from_image = !options.start.image.empty();
-  if (!options.start.mask.empty()) all.picture.given.emplace_back("Mask", given_name(options.start.mask));
-  if (request.refiner)
-    all.picture.given.emplace_back("Refiner", model_name(*request.refiner, options.start.refiner));
-  for (const PolicyChoice& choice : all.policies) {
-    const auto pipeline =
-        families::open(all.model, families::ComponentChoices::all(choice), *all.device.backend);
+  const auto files = checked_files(options, request.prompts);
+  std::vector<PolicyChoice> own;
+  for (const std::int64_t place : places) own.push_back(policies[static_cast<std::size_t>(place)]);
+  families::ModelFiles model = options.run.files();
+  check_inputs_stay(files, model);
+  options.start.read(request, files);
+  const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
+  const auto opened = [&](const PolicyChoice& choice) {
+    auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
     options.run.settle_guidance(*pipeline, request);
     require_used(*pipeline, request);
     pipeline->check(request);
-    if (&choice != &all.policies.front()) continue;
-    all.used = pipeline->with_defaults(request);
-    all.warnings = run_warnings(*pipeline, request);
-    all.picture.guidance_is_distilled = pipeline->family().guidance_is_distilled();
-    if (all.used.sampler)
-      all.picture.sampler = sampling::sampler_title(sampling::sampler_named(*all.used.sampler));
-  }
-  const image::SheetSize size = comparison_sheet_size(prompt, policies, *all.used.width, *all.used.height);
+    return pipeline;
+  };
+  const auto pipeline = opened(own.front());
+  const families::ResolvedRequest used = pipeline->with_defaults(request);
+  std::vector<std::string> warnings = run_warnings(*pipeline, request);
+  for (const PolicyChoice& choice : std::span(own).subspan(1)) opened(choice);
+
+  const std::string prompt = request.prompts.front(), name = model_name(model.model, options.run.model);
+  PictureFacts picture{prompt, name, policy_text(policies.front())};
+  picture.given = given_files(model);
+  picture.from_image = !options.start.image.empty();
+  if (!options.start.mask.empty()) picture.given.emplace_back("Mask", given_name(options.start.mask));
+  if (request.refiner)
+    picture.given.emplace_back("Refiner", model_name(*request.refiner, options.start.refiner));
+  picture.guidance_is_distilled = pipeline->family().guidance_is_distilled();
+  if (used.sampler) picture.sampler = sampling::sampler_title(sampling::sampler_named(*used.sampler));
+  const image::SheetSize size = comparison_sheet_size(prompt, policies, used.width, used.height);
   if (!options.is_part()) check_picture_size("--output", options.output, size.width, size.height);
-  all.part.facts = {prompt,           name,           all.device.name, request.seed, *all.used.width,
-                    *all.used.height, *all.used.steps};
-  for (const PolicyChoice& choice : policies) all.part.policies.push_back(policy_text(choice));
-  return all;
+  ComparisonPart part;
+  part.facts = {prompt, name, device.name, request.seed, used.width, used.height, used.steps};
+  for (const PolicyChoice& choice : policies) part.policies.push_back(policy_text(choice));
+  return {
+      std::move(request), used, std::move(model), device, std::move(own), std::move(part), std::move(picture),
+      std::move(warnings)};
 }
 
 /// Comes after all checks, so that an error is the only line.
@@ -150,7 +153,7 @@ void tell(const CompareOptions& options, const Comparison& comparison) {
   options.run.tell_device(comparison.device);
   tell_warnings(comparison.warnings);
   if (const auto& image = comparison.request.image)
-    tell_fit(options.start.image, *image, *comparison.used.width, *comparison.used.height,
+    tell_fit(options.start.image, *image, comparison.used.width, comparison.used.height,
              comparison.request.fit);
 }
 void tell_quality(const CompareOptions& options) {

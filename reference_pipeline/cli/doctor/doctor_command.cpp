@@ -197,8 +197,8 @@ void doctor(const DoctorOptions& options) {
       families::open(model, families::ComponentChoices::all(choices.front()), *device.backend);
   options.run.settle_guidance(*pipeline, request);
   require_used(*pipeline, request);
-  if (!request.steps) request.steps = std::min(usual_steps, *pipeline->with_defaults(request).steps);
-  const families::Request used = pipeline->with_defaults(request);
+  if (!request.steps) request.steps = std::min(usual_steps, pipeline->with_defaults(request).steps);
+  const families::ResolvedRequest used = pipeline->with_defaults(request);
   try {
     pipeline->check(request);
   } catch (const OutOfMemory&) {
@@ -208,7 +208,7 @@ void doctor(const DoctorOptions& options) {
   report.warnings = run_warnings(*pipeline, request);
   options.run.tell_device(device);
   tell_warnings(report.warnings);
-  if (request.image) tell_fit(options.start.image, *request.image, *used.width, *used.height, request.fit);
+  if (request.image) tell_fit(options.start.image, *request.image, used.width, used.height, request.fit);
   Examiner examiner(model, request, *device.backend);
   examine(examiner, policies, choices);
 
@@ -216,9 +216,9 @@ void doctor(const DoctorOptions& options) {
   report.prompt = request.prompts.front();
   report.device = device.name;
   report.seed = request.seed;
-  report.width = *used.width;
-  report.height = *used.height;
-  report.steps = *used.steps;
+  report.width = used.width;
+  report.height = used.height;
+  report.steps = used.steps;
   report.policies = policies;
   report.recommendation = recommend(policies, machine_of(device));
   if (report.recommendation)

@@ -180,10 +180,11 @@ families::MemoryEstimate checked_estimate(const GenerateOptions& options, const 
 }
 
 /// What is about to run and the memory that it takes, on stderr.
-void tell(const GenerateJob& job, const families::Request& full, const families::MemoryEstimate& estimate) {
+void tell(const GenerateJob& job, const families::ResolvedRequest& full,
+          const families::MemoryEstimate& estimate) {
   const std::size_t pictures = job.files.size();
   notes() << job.model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ")
-          << *full.width << "x" << *full.height << ", " << io::counted(*full.steps, "step") << ", seed "
+          << full.width << "x" << full.height << ", " << io::counted(full.steps, "step") << ", seed "
           << full.seed << ", " << policy_text(job.pipeline.choices()) << " on " << job.device.name
           << "; needs about " << in_bytes(estimate.peak());
   if (const std::int64_t free = machine_of(job.device).free_bytes)
@@ -207,10 +208,10 @@ void generate(const GenerateOptions& options) {
   const auto pipeline =
       families::open(model, policies.components, planned ? planned->backend() : *device.backend);
   const families::MemoryEstimate estimate = checked_estimate(options, *pipeline, request);
-  const families::Request full = pipeline->with_defaults(request);
-  check_picture_size("--output", options.output, *full.width, *full.height);
+  const families::ResolvedRequest full = pipeline->with_defaults(request);
+  check_picture_size("--output", options.output, full.width, full.height);
   if (const auto preview = options.preview.file(options.output))
-    check_picture_size("--preview-output", *preview, *full.width, *full.height);
+    check_picture_size("--preview-output", *preview, full.width, full.height);
 
   const GenerateJob job{options,
                         *pipeline,
@@ -224,7 +225,7 @@ void generate(const GenerateOptions& options) {
   for (const std::string& warning : generate_warnings(options)) warnings.push_back(warning);
   tell_warnings(warnings);
   tell(job, full, estimate);
-  if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
+  if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
   const PictureRun run = run_pipeline(
       *pipeline, request,

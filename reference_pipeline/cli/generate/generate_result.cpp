@@ -43,13 +43,13 @@ Json pictures_json(const GenerateJob& job, const families::Result& result) {
 }
 
 /// The settings that were used, whether given or the model's own.
-Json settings_json(const GenerateJob& job, const families::Request& used) {
+Json settings_json(const GenerateJob& job, const families::ResolvedRequest& used) {
   const GenerateOptions& options = job.options;
-  Json settings{{"steps", value_or_null(used.steps)},
+  Json settings{{"steps", used.steps},
                 {"guidance", value_or_null(used.guidance)},
                 {"max_sequence_length", value_or_null(used.max_sequence_length)},
-                {"width", value_or_null(used.width)},
-                {"height", value_or_null(used.height)},
+                {"width", used.width},
+                {"height", used.height},
                 {"batch", used.batch},
                 {"seed_step", value_or_null(used.seed_step)},
                 {"t5_padding", value_or_null(used.padding)},

@@ -49,17 +49,17 @@ struct RecordOptions {
 
 /// How the samples were made: everything that they depend on.
 std::map<std::string, std::string> facts_of_samples(const RecordOptions& options,
-                                                    const families::Request& full,
+                                                    const families::ResolvedRequest& full,
                                                     const families::ComponentChoices& choices,
                                                     const std::string& model) {
   std::map<std::string, std::string> facts{{"model", model},
                                            {"prompts", io::json_line(Json(full.prompts))},
                                            {"seed", std::to_string(full.seed)},
-                                           {"steps", std::to_string(*full.steps)},
+                                           {"steps", std::to_string(full.steps)},
                                            {"every", std::to_string(options.every_step())},
                                            {"batch", std::to_string(full.batch)},
-                                           {"width", std::to_string(*full.width)},
-                                           {"height", std::to_string(*full.height)},
+                                           {"width", std::to_string(full.width)},
+                                           {"height", std::to_string(full.height)},
                                            {"precision", policy_text(choices)}};
   if (full.seed_step) facts["seed_step"] = std::to_string(*full.seed_step);
   if (full.guidance) facts["guidance"] = shortest(*full.guidance);
@@ -198,11 +198,11 @@ void record(const RecordOptions& options) {
   require_used(*pipeline, request);
   require_used(options.policy, pipeline->family());
   pipeline->check(request);
-  const families::Request full = pipeline->with_defaults(request);
+  const families::ResolvedRequest full = pipeline->with_defaults(request);
   options.run.tell_device(device);
   policies.tell();
   tell_warnings(run_warnings(*pipeline, request));
-  if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
+  if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
   casting::Samples samples{facts_of_samples(options, full, pipeline->choices(), name), {}};
   watch::InputSquares squares;

@@ -18,20 +18,19 @@ bool looks_like_two(const std::string& text) {
 
 }  // namespace
 
-std::string parameters_text(const families::Request& used, const PictureFacts& facts) {
+std::string parameters_text(const families::ResolvedRequest& used, const PictureFacts& facts) {
   std::string line;
   const auto add = [&](const char* key, const std::string& value) {
     line += (line.empty() ? "" : ", ") + std::string(key) + ": " + quoted_value(value);
   };
-  if (used.steps) add("Steps", std::to_string(*used.steps));
+  add("Steps", std::to_string(used.steps));
   if (!facts.sampler.empty()) add("Sampler", facts.sampler);
   // Where the guidance is the model's own, other programs call it distilled, and their own scale CFG.
   if (facts.guidance_is_distilled) add("CFG scale", shortest(used.cfg_scale));
   if (used.guidance)
     add(facts.guidance_is_distilled ? "Distilled CFG Scale" : "CFG scale", shortest(*used.guidance));
   add("Seed", std::to_string(families::picture_seed(used, facts.position)));
-  if (used.width && used.height)
-    add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
+  add("Size", std::to_string(used.width) + "x" + std::to_string(used.height));
   add("Model", facts.model);
   for (const auto& [label, file] : facts.given) add(label.c_str(), file);
   if (facts.from_image) {

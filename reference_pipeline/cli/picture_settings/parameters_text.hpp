@@ -29,7 +29,7 @@ struct PictureFacts {
 /// "PROMPT\nSteps: 20, Sampler: Euler, CFG scale: 1, Distilled CFG Scale: 3.5, Seed: 1, Size: 64x64, Model:
 /// shapes, …": the prompt, then one line of pairs; a value that holds a comma, a colon or a line break is
 /// quoted as JSON, as those programs do.
-std::string parameters_text(const families::Request& used, const PictureFacts& facts);
+std::string parameters_text(const families::ResolvedRequest& used, const PictureFacts& facts);
 
 /// The same text with the quality of JPEG or WebP, where it was written for a file that has none.
 std::string with_quality(std::string parameters, int quality);

@@ -64,7 +64,7 @@ void require_used(const families::Pipeline& pipeline, const families::Request& r
 
 std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request) {
   std::vector<std::string> warnings = pipeline.notes();
-  const families::Request used = pipeline.with_defaults(request);
+  const families::ResolvedRequest used = pipeline.with_defaults(request);
   for (std::string& line : pipeline.doubtful_defaults(request)) warnings.push_back(std::move(line));
   if (request.guidance && !used.guidance)
     warnings.push_back("--guidance " + shortest(*request.guidance) +
