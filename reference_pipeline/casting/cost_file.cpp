@@ -5,7 +5,7 @@
 #include <casting/cost_file.hpp>
 #include <casting/cost_measure.hpp>
 #include <casting/json_fields.hpp>
-#include <casting/type_names.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/json_text.hpp>
@@ -36,7 +36,9 @@ LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const
   for (const auto& [type, numbers] : types->items()) {
     if (type.empty()) throw fields.error("types", "holds a format without a name: give it one");
     const JsonFields of_type(path, where + "type '" + io::printable(type) + "': ", numbers);
-    const auto [entry, is_new] = layer.types.try_emplace(known_name(type));
+    // Formats that this build does not have keep the name that the file gives them.
+    const formats::StoredFormat* const format = formats::format_in_either_case(type);
+    const auto [entry, is_new] = layer.types.try_emplace(format ? format->name : type);
     if (!is_new)
       throw fields.error("types", "holds '" + io::printable(type) +
                                       "' in capital and in small letters: leave one of them out");
@@ -75,7 +77,9 @@ std::optional<double> CostFile::bits_of(const std::string& type) const {
     bits += weight * *found->second.bits;
     parameters += weight;
   }
-  return parameters > 0 ? std::optional(bits / parameters) : bits_of_type(type);
+  if (parameters > 0) return bits / parameters;
+  const formats::StoredFormat* const format = formats::format_named(type);
+  return format ? std::optional(format->bits) : std::nullopt;
 }
 
 std::vector<std::string> CostFile::types() const {

@@ -2,7 +2,7 @@
 
 #include <casting/json_fields.hpp>
 #include <casting/plan_file.hpp>
-#include <casting/type_names.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/json_text.hpp>
@@ -56,11 +56,12 @@ Plan parse_plan(std::string_view text, const std::filesystem::path& path) {
     if (!type.is_string())
       throw fields.error(
           "types", where + "must be the name of a format, not " + io::json_in_words(type) + ": correct it");
-    const std::string name = known_name(type.get_ref<const std::string&>());
-    if (!bits_of_type(name))
+    const auto& name = type.get_ref<const std::string&>();
+    const formats::StoredFormat* const format = formats::format_in_either_case(name);
+    if (!format)
       throw fields.error("types", where + "there is no format '" + io::printable(name, 40) +
-                                      "' in this build: it has " + type_list());
-    plan.types[layer] = name;
+                                      "' in this build: it has " + formats::format_list());
+    plan.types[layer] = format->name;
   }
   return plan;
 }

@@ -247,12 +247,13 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
     tensor.other_names = diffusers_names(kind_, tensor.name, layers);
     // What is put together from several types stays as precise as the best of them.
     const InputTensor& first = *std::ranges::max_element(tensor.pieces, {}, [](const Piece& piece) {
-                                  return bits_per_value(piece.from->type);
+                                  return formats::bits_per_value(piece.from->type);
                                 })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
     // Of two that are as precise, such as f16 and bf16, neither holds all values of the other.
     const bool holds_all = std::ranges::none_of(tensor.pieces, [&](const Piece& piece) {
-      return piece.from->type != first.type && bits_per_value(piece.from->type) == bits_per_value(first.type);
+      return piece.from->type != first.type &&
+             formats::bits_per_value(piece.from->type) == formats::bits_per_value(first.type);
     });
     const DtypeInfo from = holds_all ? first.type : dtype_info<f32>;
     const bool is_small = is_small_component || (holds_more && is_of_small_component(first.name));

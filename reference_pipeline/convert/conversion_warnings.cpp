@@ -12,6 +12,7 @@
 #include <convert/model_conversion.hpp>
 #include <convert/scaled_weight.hpp>
 #include <families/request_error.hpp>
+#include <formats/stored_format.hpp>
 
 #include <precast/io/config.hpp>
 #include <precast/io/counted.hpp>
@@ -128,7 +129,8 @@ void ModelConversion::warn_of_tensors() {
         long_names.push_back(tensor.name);
       if (needs_new_scales(tensor, part.conversion->container())) scaled_anew.push_back(tensor.name);
       const DtypeInfo& from = tensor.pieces.front().from->type;
-      if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
+      if (!is_block(from) || from == tensor.chosen.type || formats::bits_per_value(tensor.chosen.type) >= 16)
+        continue;
       ++again;
       if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }

@@ -2,11 +2,12 @@
 #include <algorithm>
 #include <array>
 
-#include <casting/type_names.hpp>
 #include <convert/layout.hpp>
 #include <convert/scaled_weight.hpp>
 #include <convert/type_choice.hpp>
 #include <families/request_error.hpp>
+#include <formats/fitting.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/io/file_dtypes.hpp>
 #include <precast/io/gguf_types.hpp>
@@ -31,7 +32,7 @@ constexpr auto in_bounded_time = std::regex::ECMAScript
 constexpr const char* any_text = "~";
 
 /// From 16 bits on a type is asked for to have a file of it, and loses too little to make exceptions.
-bool is_precise(const DtypeInfo& type) { return bits_per_value(type) >= 16; }
+bool is_precise(const DtypeInfo& type) { return formats::bits_per_value(type) >= 16; }
 
 bool found_in(const TypeRule& rule, std::string_view name) {
   try {
@@ -58,7 +59,7 @@ bool is_under(std::string_view name, std::string_view layer) {
 /// Whether every value of a type of 8 bits, such as each fp8, is one of f16.
 bool f16_holds(const DtypeInfo& type) {
   const formats::StoredFormat* const format = formats::format_named(type.name);
-  if (!format || !format->scalar || bits_per_value(type) > 8) return false;
+  if (!format || !format->scalar || formats::bits_per_value(type) > 8) return false;
   const FloatFormat& scalar = *format->scalar;
   constexpr FloatFormat f16_format = dtype_traits<f16>::format;
   return scalar.max() <= f16_format.max() && scalar.min_subnormal() >= f16_format.min_subnormal() &&
@@ -68,7 +69,7 @@ bool f16_holds(const DtypeInfo& type) {
 /// The type of a tensor that stays as it is: the same where the file can hold it, else one that holds all of
 /// its values.
 DtypeInfo kept_type(const TensorFacts& facts, Container container) {
-  const DtypeInfo exact = *find_type("f32");
+  const DtypeInfo exact = dtype_info<f32>;
   if (!facts.is_float) return facts.from;
   // Other readers of GGUF expect f32 in what is no matrix.
   if (container == Container::gguf && facts.shape.rank() <= 1 && !is_block(facts.from)) return exact;
@@ -76,7 +77,7 @@ DtypeInfo kept_type(const TensorFacts& facts, Container container) {
   const bool fits =
       !is_scaled(facts.from, container) || can_be_scaled(facts.from, facts.names.front(), facts.shape);
   if (whole && fits && holds(container, facts.from) && facts.from != f64_info) return facts.from;
-  return f16_holds(facts.from) ? *find_type("f16") : exact;
+  return f16_holds(facts.from) ? dtype_info<f16> : exact;
 }
 
 }  // namespace
@@ -89,9 +90,9 @@ bool holds(Container container, const DtypeInfo& type) {
 }
 
 DtypeInfo parse_type(std::string_view option, const std::string& name) {
-  if (const auto type = find_type(name)) return *type;
+  if (const auto type = formats::find_type(name)) return *type;
   throw families::RequestError(std::string(option) + ": there is no type '" + io::printable(name) +
-                               "': it is one of " + casting::type_list());
+                               "': it is one of " + formats::format_list());
 }
 
 TypeRule parse_rule(const std::string& text) {
@@ -124,7 +125,7 @@ std::vector<DtypeInfo> TypeWishes::types() const {
   for (const TypeRule& rule : rules)
     if (rule.type) all.push_back(*rule.type);
   if (plan)
-    for (const auto& [layer, planned] : plan->types) all.push_back(*find_type(planned));
+    for (const auto& [layer, planned] : plan->types) all.push_back(*formats::find_type(planned));
   return all;
 }
 
@@ -168,8 +169,8 @@ TypeChooser::Wish TypeChooser::wish_for_part(const TensorFacts& facts, const std
     in_plan.insert(in_plan.end(), more_names_in_plans.begin(), more_names_in_plans.end());
     for (const std::string& name : in_plan)
       if (const auto type_name = wishes_.plan->type_of(name)) {
-        const DtypeInfo type = *find_type(*type_name);
-        if (!planned || bits_per_value(type) > bits_per_value(*planned)) planned = type;
+        const DtypeInfo type = *formats::find_type(*type_name);
+        if (!planned || formats::bits_per_value(type) > formats::bits_per_value(*planned)) planned = type;
         for (const auto& [layer, ignored] : wishes_.plan->types)
           if (is_under(name, layer)) matched_layers_.insert(layer);
       }
@@ -202,8 +203,8 @@ TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
     if (wish.rule) deciding.insert(*wish.rule);
   for (const std::size_t rule : deciding) ++rule_counts_[rule];
   const auto type_of = [&](const Wish& wish) { return wish.type.value_or(facts.from); };
-  const Wish best =
-      *std::ranges::max_element(wishes, {}, [&](const Wish& wish) { return bits_per_value(type_of(wish)); });
+  const Wish best = *std::ranges::max_element(
+      wishes, {}, [&](const Wish& wish) { return formats::bits_per_value(type_of(wish)); });
   bool of_a_rule = false, of_the_plan = false;
   for (const Wish& wish : wishes) {
     if (type_of(wish) == type_of(best)) continue;
@@ -228,7 +229,7 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
   }
   // What takes the place of nvfp4 is one that safetensors does not have.
   const Shape run = facts.shape.rank() > 1 ? facts.shape : Shape{facts.values_in_run};
-  if (const auto type = casting::fitting_type(*wish.type, run);
+  if (const auto type = formats::fitting_type(*wish.type, run);
       type && (*type == *wish.type || holds(container, *type))) {
     const bool divides = type->name == wish.type->name;
     const auto undivided = divides ? std::nullopt : std::optional(facts.values_in_run);
@@ -236,7 +237,7 @@ ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
       return {kept, "no matrix of a layer", wish.type, undivided};
     return {*type, {}, divides ? std::nullopt : wish.type, undivided};
   }
-  if (casting::divides(*wish.type, facts.values_in_run)) return {kept, "no matrix of a layer", wish.type};
+  if (formats::divides(*wish.type, facts.values_in_run)) return {kept, "no matrix of a layer", wish.type};
   return {kept, "no block divides its rows", wish.type, facts.values_in_run};
 }
 

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <convert/type_choice.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/quant/largest_magnitude.hpp>
@@ -22,7 +23,7 @@ ChosenType chosen(const TypeWishes& wishes, const std::string& name, const Shape
                   Container container = Container::gguf, const std::string& from = "bf16",
                   WeightsKind kind = WeightsKind::flux) {
   TypeChooser chooser(wishes);
-  return chooser.choose({{name}, shape, *find_type(from), true, kind}, container);
+  return chooser.choose({{name}, shape, *formats::find_type(from), true, kind}, container);
 }
 
 TypeWishes wishes(const std::string& type, const std::vector<std::string>& rules = {}) {
@@ -79,7 +80,7 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
   CHECK(chosen(wishes("q4_k", {"query_norm=q8_0"}), scale, {256}).type.name == "q8_0");
   CHECK(chosen(wishes("q4_k"), "a.bias", {256}).kept_because == "bias");
   TypeWishes with_biases = wishes("q4_k");
-  with_biases.biases = find_type("f16");
+  with_biases.biases = formats::find_type("f16");
   CHECK(chosen(with_biases, "a.bias", {256}).type.name == "f16");
   CHECK(chosen(with_biases, "a.weight", {256}).type.name == "f32");
   CHECK(chosen(wishes("q4_k"), "x.weight", {256, 256, 1, 1}).kept_because == "convolution");
@@ -101,7 +102,7 @@ TEST_CASE("of rules the first that is found counts, and keep is a type") {
   CHECK(chosen(wishes("q4_k", {"a=b=q8_0"}), "a=b", {256, 256}).type.name == "q8_0");
   const TypeWishes some = wishes("q4_k", {"img=q8_0", "nothing_of_this_name=q8_0"});
   TypeChooser chooser(some);
-  chooser.choose({{name}, {256, 256}, *find_type("bf16"), true}, Container::gguf);
+  chooser.choose({{name}, {256, 256}, *formats::find_type("bf16"), true}, Container::gguf);
   CHECK(chooser.unmatched_rules() == std::vector<std::string>{"nothing_of_this_name=q8_0"});
 }
 
@@ -109,7 +110,7 @@ TEST_CASE("of a matrix that is put together, each part has its rule, and the mos
   const TensorFacts facts{{"double_blocks.0.img_attn.qkv.weight", "transformer_blocks.0.attn.to_q.weight",
                            "transformer_blocks.0.attn.to_k.weight"},
                           {256, 256},
-                          *find_type("bf16"),
+                          *formats::find_type("bf16"),
                           true,
                           WeightsKind::flux,
                           false,
@@ -151,13 +152,13 @@ TEST_CASE("a plan's layer covers the matrices and convolutions under it, after r
   CHECK(chosen(planned, "blocks.10.a.weight", {256, 256}).type.name == "q4_k");
   CHECK(chosen(planned, "blocks.1.to_v.weight", {256, 256}).type.name == "q8_0");
   TypeChooser chooser(planned);
-  chooser.choose({{"blocks.1.a.b.weight"}, {256, 256}, *find_type("bf16"), true}, Container::gguf);
+  chooser.choose({{"blocks.1.a.b.weight"}, {256, 256}, *formats::find_type("bf16"), true}, Container::gguf);
   CHECK(chooser.unmatched_layers() == std::vector<std::string>{"gone"});
   // Of a matrix that is put together from several, the most precise of their types.
   CHECK(chooser
             .choose({{"qkv.weight", "blocks.1.a.weight", "blocks.1.q.weight"},
                      {256, 256},
-                     *find_type("bf16"),
+                     *formats::find_type("bf16"),
                      true},
                     Container::gguf)
             .type.name == "q6_k");
@@ -181,7 +182,7 @@ TEST_CASE("a plan's layer covers the matrices and convolutions under it, after r
   CHECK(in_safetensors("b.conv.weight", convolution).kept_because == "no matrix of a layer");
   CHECK_FALSE(in_safetensors("b.conv.weight", convolution).undivided);
   TypeChooser with_convolutions(of_convolutions);
-  with_convolutions.choose({{"b.conv.weight"}, convolution, *find_type("bf16"), true},
+  with_convolutions.choose({{"b.conv.weight"}, convolution, *formats::find_type("bf16"), true},
                            Container::safetensors);
   CHECK(with_convolutions.unmatched_layers() == std::vector<std::string>{"a", "c"});
 }
@@ -198,33 +199,33 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
   CHECK(instead("q6_k", 128) == "q8_0");
   CHECK(instead("q4_k", 48) == "bf16");
   CHECK(instead("q8_0", 16) == "bf16");
-  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).instead_of == find_type("q4_k"));
+  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).instead_of == formats::find_type("q4_k"));
   CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).undivided == 640);
   CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).instead_of);
   CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).undivided);
   // Its blocks divide the rows; that 8 of them are no whole tiles is another reason.
   const ChosenType in_tiles = chosen(wishes("mxfp8"), "a.weight", {8, 512}, Container::safetensors);
-  CHECK(in_tiles.instead_of == find_type("mxfp8"));
+  CHECK(in_tiles.instead_of == formats::find_type("mxfp8"));
   CHECK(!in_tiles.undivided);
   const ChosenType odd = chosen(wishes("mxfp8"), "a.weight", {32, 100}, Container::safetensors);
-  CHECK(odd.instead_of == find_type("mxfp8"));
+  CHECK(odd.instead_of == formats::find_type("mxfp8"));
   CHECK(odd.undivided == 100);
   // Of a bias that is put together, blocks are whole in its parts.
   const TypeWishes of_bias = wishes("", {"bias=q8_0"});
-  TensorFacts halves{{"final_layer.adaLN_modulation.1.bias"}, {96}, *find_type("bf16"), true};
+  TensorFacts halves{{"final_layer.adaLN_modulation.1.bias"}, {96}, *formats::find_type("bf16"), true};
   CHECK(TypeChooser(of_bias).choose(halves, Container::gguf).type.name == "q8_0");
   halves.values_in_run = 48;
   const ChosenType stays = TypeChooser(of_bias).choose(halves, Container::gguf);
   CHECK(stays.type.name == "f32");
-  CHECK(stays.instead_of == find_type("q8_0"));
+  CHECK(stays.instead_of == formats::find_type("q8_0"));
   CHECK(stays.undivided == 48);
   for (const BlockFormat& format : block_formats)
     for (const std::int64_t columns : {32, 64, 96, 128, 224, 256, 640}) {
       if (columns % format.info.values_per_block == 0) continue;
-      const auto other = casting::fitting_type(format.info, {32, columns});
+      const auto other = formats::fitting_type(format.info, {32, columns});
       REQUIRE(other);
       CHECK(columns % other->values_per_block == 0);
-      CHECK(bits_per_value(*other) >= bits_per_value(format.info));
+      CHECK(formats::bits_per_value(*other) >= formats::bits_per_value(format.info));
     }
 }
 
