@@ -384,6 +384,20 @@ TEST_CASE("a layout that is asked for and is none of the model's is told") {
   CHECK_THAT(told.front(), Catch::Contains("--layout changes nothing"));
 }
 
+TEST_CASE("warnings count a tensor once, whichever kinds of file a folder's conversion considers") {
+  const TemporaryFolder folder;
+  const auto in = folder.path() / "in";
+  std::filesystem::create_directory(in);
+  write_tensors<io::SafetensorsWriter>(in / "diffusion_pytorch_model.safetensors", small_flux(), "bf16");
+  Settings settings = with_layout(Layout::bfl);
+  settings.wishes.rules = {parse_rule("to_q=fp8_e4m3")};
+  for (const char* out : {"out.safetensors", "out"}) {
+    const auto warnings = ModelConversion(in, folder.path() / out, settings).warnings();
+    REQUIRE(warnings.size() == 1);  // of weight and bias of a block of each kind
+    CHECK_THAT(warnings.front(), Catch::Contains("--rule has a type for some parts of 4 tensors"));
+  }
+}
+
 TEST_CASE("relatives of Flux keep their names, of which the tables know but a part") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf",

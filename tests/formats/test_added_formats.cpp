@@ -319,9 +319,8 @@ TEST_CASE(
   CHECK_FALSE(casting::cast_as_stored(source, source.find("layer.weight"), "nf4").has_value());
   conversion::TypeWishes wishes;
   wishes.type = dtype_info<nf4>;
-  const conversion::TensorFacts facts{{"layer.weight"}, {32, 96}, dtype_info<bf16>, true};
-  CHECK(conversion::TypeChooser(wishes).choose(facts, conversion::Container::safetensors).type ==
-        dtype_info<bf16>);
+  const conversion::TensorFacts facts{{{"layer.weight"}}, {32, 96}, dtype_info<bf16>, true};
+  CHECK(conversion::chosen_type(wishes, facts, conversion::Container::safetensors).type == dtype_info<bf16>);
 }
 
 }  // namespace added_formats
