@@ -7,8 +7,9 @@
 #include <utility>
 
 #include <casting/cast_source.hpp>
-#include <casting/type_names.hpp>
 #include <formats/encode_in_range.hpp>
+#include <formats/fitting.hpp>
+#include <formats/registry.hpp>
 #include <weights/changed_copy.hpp>
 #include <weights/placed_source.hpp>
 
@@ -50,16 +51,17 @@ bool is_in(const DtypeInfo& type, std::string_view dtype) {
 
 /// A dtype by which bits are counted: of rows under scales, as long as the parameter's are.
 DtypeInfo counted(const DtypeInfo& dtype, const families::BlockParameter& parameter) {
-  const auto fitting = fitting_type(dtype, parameter.shape);
+  const auto fitting = formats::fitting_type(dtype, parameter.shape);
   return fitting && fitting->name == dtype.name ? *fitting : dtype;
 }
 
 /// What a parameter is cast to where `type` is asked for; nothing where none fits.
 std::optional<DtypeInfo> cast_type(std::string_view type, const Shape& shape) {
-  const auto wanted = find_type(type);
+  const auto wanted = formats::find_type(type);
   if (!wanted)
-    throw InputError("'" + io::printable(type) + "' is no format of this build: it has " + type_list());
-  return fitting_type(*wanted, shape);
+    throw InputError("'" + io::printable(type) + "' is no format of this build: it has " +
+                     formats::format_list());
+  return formats::fitting_type(*wanted, shape);
 }
 
 /// A parameter of a source as it lies in that type, by `encode(format, values, bytes)`.
@@ -105,7 +107,7 @@ std::optional<nn::Parameter> cast_as_stored(const nn::ParameterSource& source, c
           throw InputError("has values beyond what " + format.name +
                            " holds: plan another format for its layer");
       });
-  return was_added(*fitting) ? weights::decoded(std::move(cast)) : cast;
+  return formats::is_added(*fitting) ? weights::decoded(std::move(cast)) : cast;
 }
 
 DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::string_view type) {

@@ -30,11 +30,11 @@ class CastSource final : public nn::ForwardingSource {
   /// `original` must outlive this.
   explicit CastSource(const nn::ParameterSource& original) : ForwardingSource(original) {}
 
-  /// Replaces the values of a parameter by what they are after encoding to `type`, or to what fitting_type
-  /// has for its rows, and decoding. Returns the type that was taken: the parameter's own where none fits.
-  /// What has that type already, and what none fits, stays as it is. Throws InputError for a type that is
-  /// none of cast_types(), and one that names the tensor for values that are not finite where the type holds
-  /// no such values.
+  /// Replaces the values of a parameter by what they are after encoding to `type`, or to what
+  /// formats::fitting_type has for its rows, and decoding. Returns the type that was taken: the parameter's
+  /// own where none fits. What has that type already, and what none fits, stays as it is. Throws InputError
+  /// for a type that is no stored format, and one that names the tensor for values that are not finite where
+  /// the type holds no such values.
   DtypeInfo cast(const families::BlockParameter& parameter, std::string_view type);
   /// Replaces the values of a parameter by those of another source. Returns the dtype that they have there.
   DtypeInfo patch(const families::BlockParameter& parameter, const nn::ParameterSource& other);

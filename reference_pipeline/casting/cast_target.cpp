@@ -3,7 +3,7 @@
 
 #include <casting/cast_target.hpp>
 #include <casting/estimate.hpp>
-#include <casting/type_names.hpp>
+#include <formats/fitting.hpp>
 
 namespace precast::casting {
 
@@ -57,7 +57,7 @@ TargetCast cast_target(CastSource& source, const Block& block, const CastTarget&
   double bits = 0;
   for (const BlockParameter& parameter : target.parameters) {
     const DtypeInfo taken = patched ? source.patch(parameter, *settings.patch) : source.cast(parameter, type);
-    bits += bits_in_file(taken, parameter.shape);
+    bits += formats::bits_in_file(taken, parameter.shape);
   }
   if (patched && !settings.biases)  // they come with the matrices, in whatever dtype the file has
     for (const BlockParameter& parameter : block.parameters)

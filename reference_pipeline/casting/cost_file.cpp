@@ -4,7 +4,7 @@
 
 #include <casting/cost_file.hpp>
 #include <casting/cost_measure.hpp>
-#include <casting/type_names.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/config.hpp>
@@ -26,7 +26,9 @@ LayerCost read_layer(const io::Config& json) {
   for (const auto& [type, value] : types.json().items()) {
     if (type.empty()) throw json.error("types", "holds a format without a name: give it one");
     const io::Config numbers = types.object(type);
-    const auto [entry, is_new] = layer.types.try_emplace(known_name(type));
+    // Formats that this build does not have keep the name that the file gives them.
+    const formats::StoredFormat* const format = formats::format_in_either_case(type);
+    const auto [entry, is_new] = layer.types.try_emplace(format ? format->name : type);
     if (!is_new) throw types.error(type, "is there in capital and in small letters: leave one of them out");
     TypeCost& cost = entry->second;
     cost.bits = numbers.optional_number("bits", least_bits, most_bits);
@@ -54,7 +56,9 @@ std::optional<double> CostFile::bits_of(const std::string& type) const {
     bits += weight * *found->second.bits;
     parameters += weight;
   }
-  return parameters > 0 ? std::optional(bits / parameters) : bits_of_type(type);
+  if (parameters > 0) return bits / parameters;
+  const formats::StoredFormat* const format = formats::format_named(type);
+  return format ? std::optional(format->bits) : std::nullopt;
 }
 
 std::vector<std::string> CostFile::types() const {

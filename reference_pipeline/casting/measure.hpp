@@ -26,7 +26,7 @@ struct Shard {
 };
 
 struct CostSettings {
-  std::vector<std::string> types;  ///< names of cast_types()
+  std::vector<std::string> types;  ///< names of formats
   /// Weights that the column `patched_type` takes from elsewhere: matrices, and biases as they are there.
   const nn::ParameterSource* patch = nullptr;
   std::string patched_type;

@@ -5,7 +5,7 @@
 #include <casting/cast_source.hpp>
 #include <casting/measure_plan.hpp>
 #include <casting/squared_error.hpp>
-#include <casting/type_names.hpp>
+#include <formats/fitting.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -24,7 +24,7 @@ void cast_block(families::Blocks& blocks, std::int64_t number, const Plan& plan,
     const auto planned = plan.layer_of(parameter.name);
     if (!planned || parameter.role != families::BlockParameterRole::matrix) continue;
     const DtypeInfo taken = source.cast(parameter, planned->second);
-    bits += bits_in_file(taken, parameter.shape);
+    bits += formats::bits_in_file(taken, parameter.shape);
     parameters += static_cast<double>(parameter.shape.elements());
     found.insert(planned->first);
     any = true;

@@ -1,7 +1,7 @@
 #include <limits>
 
 #include <casting/plan_file.hpp>
-#include <casting/type_names.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/io/atomic_file.hpp>
 #include <precast/io/config.hpp>
@@ -46,11 +46,12 @@ Plan parse_plan(std::string_view text, const std::filesystem::path& path) {
   if (types.json().empty()) throw json.error("types", "is empty: give a format for each layer");
   for (const auto& [layer, type] : types.json().items()) {
     if (layer.empty()) throw json.error("types", "holds a layer without a name: give it one");
-    const std::string name = known_name(types.string(layer));
-    if (!bits_of_type(name))
-      throw types.error(
-          layer, "there is no format '" + io::printable(name, 40) + "' in this build: it has " + type_list());
-    plan.types[layer] = name;
+    const std::string name = types.string(layer);
+    const formats::StoredFormat* const format = formats::format_in_either_case(name);
+    if (!format)
+      throw types.error(layer, "there is no format '" + io::printable(name, 40) + "' in this build: it has " +
+                                   formats::format_list());
+    plan.types[layer] = format->name;
   }
   return plan;
 }

@@ -4,9 +4,10 @@
 #include <map>
 #include <span>
 
+#include <casting/castable.hpp>
 #include <casting/planner.hpp>
-#include <casting/type_names.hpp>
 #include <families/request_error.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/io/joined.hpp>
 #include <precast/io/message.hpp>
@@ -34,7 +35,7 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
     std::vector<std::string> types;
     for (const std::string& type : request.types) {
       // As cost and convert take it: in either case.
-      const auto of_build = find_type(type);
+      const auto of_build = formats::find_type(type);
       const std::string name =
           of_build && std::ranges::find(in_file, type) == in_file.end() ? std::string(of_build->name) : type;
       if (std::ranges::find(in_file, name) == in_file.end())
@@ -63,7 +64,7 @@ std::string advice_without(const LayerCost& layer, Measure measure, std::span<co
   std::string unnamed;
   for (const std::string& type : left_out) {
     const auto found = layer.types.find(type);
-    if (find_type(type) && found != layer.types.end() && value_of(found->second, measure))
+    if (formats::find_type(type) && found != layer.types.end() && value_of(found->second, measure))
       unnamed += (unnamed.empty() ? "" : ",") + io::printable(type, 40);
   }
   if (!unnamed.empty())

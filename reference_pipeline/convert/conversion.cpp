@@ -221,6 +221,22 @@ class TensorWriter {
   std::int64_t values_ = 0;
 };
 
+/// What a tensor is put together from, or, where that is one tensor of the input, what diffusers divides it
+/// into: a plan may have a type for each.
+std::vector<PartNames> parts_of(const OutputTensor& tensor, WeightsKind kind, const std::string& component) {
+  std::vector<const InputTensor*> sources;
+  for (const Piece& piece : tensor.pieces)
+    if (std::ranges::find(sources, piece.from) == sources.end()) sources.push_back(piece.from);
+  std::vector<PartNames> parts;
+  for (const InputTensor* const source : sources) {
+    std::vector<std::string> names =
+        sources.size() > 1 ? diffusers_names(kind, source->name) : tensor.other_names;
+    if (names.empty()) names.emplace_back();
+    for (const std::string& name : names) parts.push_back({tensor.name, source->name, component, name});
+  }
+  return parts;
+}
+
 void add(std::map<std::string, TypeShare>& types, const std::string& type, std::int64_t values,
          std::int64_t bytes) {
   TypeShare& share = types[type];
@@ -232,8 +248,7 @@ void add(std::map<std::string, TypeShare>& types, const std::string& type, std::
 }  // namespace
 
 Conversion::Conversion(const InputWeights& input, const std::filesystem::path& target, Container container,
-                       const Settings& settings, TypeChooser& chooser, const std::string& component,
-                       bool is_small_component)
+                       const Settings& settings, const std::string& component, bool is_small_component)
     : input_(input),
       target_(target),
       container_(container),
@@ -247,35 +262,22 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
     tensor.other_names = diffusers_names(kind_, tensor.name, layers);
     // What is put together from several types stays as precise as the best of them.
     const InputTensor& first = *std::ranges::max_element(tensor.pieces, {}, [](const Piece& piece) {
-                                  return bits_per_value(piece.from->type);
+                                  return formats::bits_per_value(piece.from->type);
                                 })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
     // Of two that are as precise, such as f16 and bf16, neither holds all values of the other.
     const bool holds_all = std::ranges::none_of(tensor.pieces, [&](const Piece& piece) {
-      return piece.from->type != first.type && bits_per_value(piece.from->type) == bits_per_value(first.type);
+      return piece.from->type != first.type &&
+             formats::bits_per_value(piece.from->type) == formats::bits_per_value(first.type);
     });
     const DtypeInfo from = holds_all ? first.type : dtype_info<f32>;
     const bool is_small = is_small_component || (holds_more && is_of_small_component(first.name));
-    TensorFacts facts{{tensor.name}, tensor.shape, from, first.is_float, kind_, is_small, tensor.other_names};
-    for (const Piece& piece : tensor.pieces)
-      if (piece.from->name != facts.names.back()) facts.names.push_back(piece.from->name);
-    if (!component.empty())
-      for (std::size_t i = 0, own = facts.names.size(); i < own; ++i)
-        facts.names.push_back(component + '.' + facts.names[i]);
-    std::vector<const InputTensor*> sources;
-    for (const Piece& piece : tensor.pieces)
-      if (std::ranges::find(sources, piece.from) == sources.end()) sources.push_back(piece.from);
-    if (sources.size() > 1)
-      for (const InputTensor* const source : sources) {
-        std::vector<std::string>& names = facts.parts.emplace_back(std::vector{tensor.name});
-        if (!component.empty())
-          for (const std::string& name : {tensor.name, source->name}) names.push_back(component + '.' + name);
-        names.push_back(source->name);
-      }
+    TensorFacts facts{
+        parts_of(tensor, kind_, component), tensor.shape, from, first.is_float, kind_, is_small};
     if (tensor.shape.rank() == 1)
       for (const Piece& piece : tensor.pieces)
         facts.values_in_run = std::gcd(facts.values_in_run, piece.count);
-    tensor.chosen = chooser.choose(facts, container);
+    tensor.chosen = chosen_type(settings.wishes, facts, container);
   }
 }
 

@@ -35,14 +35,13 @@ struct TypeShare {
   std::int64_t tensors = 0, values = 0, bytes = 0;
 };
 
-/// What becomes of one file of weights. `input` and `chooser` must outlive it.
+/// What becomes of one file of weights. `input` must outlive it.
 class Conversion {
  public:
   /// Chooses the type of every tensor; reads no values. `component` is the name of a model folder's part,
   /// which rules may name in front of a tensor's, or "".
   Conversion(const InputWeights& input, const std::filesystem::path& target, Container container,
-             const Settings& settings, TypeChooser& chooser, const std::string& component = "",
-             bool is_small_component = false);
+             const Settings& settings, const std::string& component = "", bool is_small_component = false);
 
   /// Throws InputError that names the first tensor whose type this kind of file cannot hold.
   void check_types() const;

@@ -12,6 +12,7 @@
 #include <convert/model_conversion.hpp>
 #include <convert/scaled_weight.hpp>
 #include <families/request_error.hpp>
+#include <formats/stored_format.hpp>
 
 #include <precast/io/config.hpp>
 #include <precast/io/counted.hpp>
@@ -46,8 +47,8 @@ std::pair<std::filesystem::path, std::size_t> index_of_shard(const std::filesyst
 
 }  // namespace
 
-void ModelConversion::add_warnings(const TypeChooser& chooser) {
-  warn_of_choices(chooser);
+void ModelConversion::add_warnings() {
+  warn_of_choices();
   warn_of_shards();
   if (settings_.encoder.encoder == quant::Encoder::search && !settings_.importance &&
       std::ranges::none_of(parts_, [](const ModelPart& part) { return part.conversion->encodes_blocks(); }))
@@ -57,18 +58,35 @@ void ModelConversion::add_warnings(const TypeChooser& chooser) {
   warn_of_tensors();
 }
 
-void ModelConversion::warn_of_choices(const TypeChooser& chooser) {
+void ModelConversion::warn_of_choices() {
   std::string example;
   if (!parts_.empty() && !parts_.front().conversion->tensors().empty())
     example = ", whose tensors have names such as '" +
               io::printable(parts_.front().conversion->tensors().front().name) + "'";
-  for (const std::string& rule : chooser.unmatched_rules())
-    warnings_.push_back("--rule '" + io::printable(rule) + "' is found in no name of this model" + example +
-                        ": it changes nothing");
-  for (const std::string& rule : chooser.hidden_rules())
-    warnings_.push_back("--rule '" + io::printable(rule) +
-                        "' is found only where an earlier rule is, which counts: it changes nothing");
-  const auto layers = chooser.unmatched_layers();
+  MetWishes met;
+  std::vector<std::string> of_several_rules, of_several_types;
+  for (const ModelPart& part : parts_)
+    for (const OutputTensor& tensor : part.conversion->tensors()) {
+      const MetWishes& here = tensor.chosen.met;
+      met.rules.insert(here.rules.begin(), here.rules.end());
+      met.deciding_rules.insert(here.deciding_rules.begin(), here.deciding_rules.end());
+      met.layers.insert(here.layers.begin(), here.layers.end());
+      if (here.several_rules) of_several_rules.push_back(tensor.name);
+      if (here.several_planned) of_several_types.push_back(tensor.name);
+    }
+  const auto warn_of_rules = [&](const auto& is_wrong, const std::string& what) {
+    for (std::size_t i = 0; i < settings_.wishes.rules.size(); ++i)
+      if (is_wrong(i))
+        warnings_.push_back("--rule '" + io::printable(settings_.wishes.rules[i].text) + "' is found " +
+                            what + ": it changes nothing");
+  };
+  warn_of_rules([&](std::size_t i) { return !met.rules.contains(i); }, "in no name of this model" + example);
+  warn_of_rules([&](std::size_t i) { return met.rules.contains(i) && !met.deciding_rules.contains(i); },
+                "only where an earlier rule is, which counts");
+  std::vector<std::string> layers;
+  if (settings_.wishes.plan)
+    for (const auto& [layer, type] : settings_.wishes.plan->types)
+      if (!met.layers.contains(layer)) layers.push_back(layer);
   if (!layers.empty() && layers.size() == settings_.wishes.plan->types.size())
     throw families::RequestError("--plan is of " + settings_.wishes.plan->model_in_words() +
                                  ": none of its " + io::counted(std::ssize(layers), "layer") + ", such as " +
@@ -77,15 +95,17 @@ void ModelConversion::warn_of_choices(const TypeChooser& chooser) {
   if (!layers.empty())
     warnings_.push_back("--plan: " + std::to_string(layers.size()) + " of its layers, " +
                         io::printable(layers.front()) + " among them, are not in this model");
-  if (const std::vector<std::string>& several = chooser.of_several_types(); !several.empty())
+  if (!of_several_types.empty())
     warnings_.push_back(
-        "--plan has several types for the parts of " + std::to_string(several.size()) +
-        (several.size() == 1 ? " matrix" : " matrices") + ", such as '" + io::printable(several.front()) +
+        "--plan has several types for the parts of " + std::to_string(of_several_types.size()) +
+        (of_several_types.size() == 1 ? " matrix" : " matrices") + ", such as '" +
+        io::printable(of_several_types.front()) +
         "', and each gets the most precise: the file is larger than the plan says; --layout diffusers "
         "keeps parts apart");
-  if (const std::vector<std::string>& several = chooser.of_several_rules(); !several.empty())
-    warnings_.push_back("--rule has a type for some parts of " + io::counted(std::ssize(several), "tensor") +
-                        ", such as '" + io::printable(several.front()) +
+  if (!of_several_rules.empty())
+    warnings_.push_back("--rule has a type for some parts of " +
+                        io::counted(std::ssize(of_several_rules), "tensor") + ", such as '" +
+                        io::printable(of_several_rules.front()) +
                         "', whose other parts get a more precise one, which counts for all; --layout "
                         "diffusers keeps parts apart");
 }
@@ -127,7 +147,8 @@ void ModelConversion::warn_of_tensors() {
         long_names.push_back(tensor.name);
       if (needs_new_scales(tensor, part.conversion->container())) scaled_anew.push_back(tensor.name);
       const DtypeInfo& from = tensor.pieces.front().from->type;
-      if (!is_block(from) || from == tensor.chosen.type || bits_per_value(tensor.chosen.type) >= 16) continue;
+      if (!is_block(from) || from == tensor.chosen.type || formats::bits_per_value(tensor.chosen.type) >= 16)
+        continue;
       ++again;
       if (types.empty()) types = std::string(from.name) + " to " + std::string(tensor.chosen.type.name);
     }

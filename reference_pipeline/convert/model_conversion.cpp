@@ -160,7 +160,6 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
   if (!io::is_there(in)) throw io::file_error(in, "is not there: give a file of weights or a model folder");
   refuse_same(in, out);
   const bool from_folder = is_folder(in);
-  TypeChooser chooser(settings_.wishes);
   to_folder_ = !names_gguf(out) && !names_safetensors(out);
   if (to_folder_ && !from_folder)
     throw families::RequestError(
@@ -171,13 +170,13 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
     refuse_name_of_file(out);
     // A folder is diffusers' own form, and keeps its names in every kind of file.
     if (!settings_.layout) settings_.layout = Layout::diffusers;
-    add_folder(chooser);
+    add_folder();
   } else {
     check_types(settings_.wishes, names_gguf(out) ? Container::gguf : Container::safetensors);
     const bool whole_model = from_folder && !holds_weights(in);
     if (whole_model) refuse_component(in, out);
     const fs::path weights = whole_model ? denoiser_folder(in) : in;
-    add_part(whole_model ? weights.filename().string() : "", weights, out, chooser);
+    add_part(whole_model ? weights.filename().string() : "", weights, out);
     if (whole_model)
       warnings_.push_back("only the " + io::shown(parts_.front().input->path().filename()) + " goes into " +
                           io::shown(out.filename()) + ": name a folder to convert all components");
@@ -186,10 +185,10 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
       std::ranges::none_of(parts_, [](const ModelPart& part) { return has_two_layouts(*part.input); }))
     warnings_.emplace_back(
         "--layout changes nothing: only Flux's transformer and T5 have names in two layouts");
-  add_warnings(chooser);
+  add_warnings();
 }
 
-void ModelConversion::add_folder(TypeChooser& chooser) {
+void ModelConversion::add_folder() {
   std::vector<std::string> components;
   if (holds_weights(in_)) {
     components.emplace_back();
@@ -213,14 +212,13 @@ void ModelConversion::add_folder(TypeChooser& chooser) {
   if (components.empty()) io::weights_file(denoiser_folder(in_));  // one of them says why
   for (const std::string& component : components) {
     const fs::path weights = io::weights_file(component.empty() ? in_ : in_ / component);
-    add_part(component, weights, (component.empty() ? fs::path() : fs::path(component)) / stem_of(weights),
-             chooser);
+    add_part(component, weights, (component.empty() ? fs::path() : fs::path(component)) / stem_of(weights));
   }
   list_other_files(in_, "", {}, copies_);
 }
 
-void ModelConversion::add_part(const std::string& component, const fs::path& weights, const fs::path& target,
-                               TypeChooser& chooser) {
+void ModelConversion::add_part(const std::string& component, const fs::path& weights,
+                               const fs::path& target) {
   auto input = std::make_unique<InputWeights>(weights);
   if (!to_folder_ && input->reads(out_))
     throw families::RequestError("OUT, " + io::shown(out_) +
@@ -228,7 +226,7 @@ void ModelConversion::add_part(const std::string& component, const fs::path& wei
   const WeightsKind kind = kind_of(*input);
   const bool is_small = !component.empty() && (kind == WeightsKind::clip || kind == WeightsKind::autoencoder);
   const auto planned = [&](Container container, const fs::path& file) {
-    return std::make_unique<Conversion>(*input, file, container, settings_, chooser, component, is_small);
+    return std::make_unique<Conversion>(*input, file, container, settings_, component, is_small);
   };
   std::unique_ptr<Conversion> conversion;
   if (!to_folder_) {

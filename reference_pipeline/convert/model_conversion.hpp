@@ -40,12 +40,12 @@ class ModelConversion {
 
  private:
   void add_part(const std::string& component, const std::filesystem::path& weights,
-                const std::filesystem::path& target, TypeChooser& chooser);
-  void add_folder(TypeChooser& chooser);
-  void add_warnings(const TypeChooser& chooser);
+                const std::filesystem::path& target);
+  void add_folder();
+  void add_warnings();
   /// Of rules and of a plan that change nothing, or not what they say. Throws RequestError for a plan of
   /// another model.
-  void warn_of_choices(const TypeChooser& chooser);
+  void warn_of_choices();
   /// Of a model's shards whose others are not read.
   void warn_of_shards();
   void warn_of_importance();

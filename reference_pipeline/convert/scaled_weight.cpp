@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <bit>
 
-#include <casting/type_names.hpp>
 #include <convert/scaled_weight.hpp>
+#include <formats/fitting.hpp>
+#include <formats/registry.hpp>
 #include <weights/swizzled_scales.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
@@ -16,18 +17,13 @@ namespace {
 constexpr std::string_view weight_end = ".weight";
 constexpr DtypeInfo byte_info{"u8", 1, 1};
 
-constexpr ScaledLayout mxfp8_layout{.format = weights::comfy_mxfp8,
-                                    .scale = byte_info,
-                                    .values_per_scale = 32,
-                                    .tile_rows = casting::rows_of_mxfp8_tile,
-                                    .tile_columns = 32};
+constexpr ScaledLayout mxfp8_layout{
+    .format = weights::comfy_mxfp8, .scale = byte_info, .values_per_scale = 32};
 constexpr ScaledLayout nvfp4_layout{.format = weights::comfy_nvfp4,
                                     .scale = dtype_info<fp8_e4m3>,
                                     .tensor_number = TensorNumber::scale_of_scales,
                                     .values_in_byte = 2,
-                                    .values_per_scale = 16,
-                                    .tile_rows = 16,
-                                    .tile_columns = 64};
+                                    .values_per_scale = 16};
 
 /// Whether all of a tensor lies in a layout.
 bool lies_in(const OutputTensor& tensor, const ScaledLayout& layout) {
@@ -63,16 +59,15 @@ bool is_scaled(const DtypeInfo& type, Container container) {
 }
 
 bool can_be_scaled(const DtypeInfo& type, const std::string& name, const Shape& shape) {
-  const std::optional<ScaledLayout> layout = scaled_layout(type.name);
-  return layout && shape.rank() == 2 && shape.elements() > 0 && name.ends_with(weight_end) &&
-         shape[0] % layout->tile_rows == 0 && shape[1] % layout->tile_columns == 0;
+  return scaled_layout(type.name) && shape.rank() == 2 && shape.elements() > 0 &&
+         name.ends_with(weight_end) && formats::in_whole_tiles(*formats::format_named(type.name), shape);
 }
 
 std::string what_can_be_scaled(std::string_view type) {
-  const std::optional<ScaledLayout> layout = scaled_layout(type);
-  if (!layout || layout->tile_rows == 1) return "matrices of layers";
-  return "matrices of layers in tiles of " + std::to_string(layout->tile_rows) + " rows and " +
-         std::to_string(layout->tile_columns) + " columns";
+  const formats::StoredFormat* const format = formats::format_named(type);
+  if (!format || format->tile_rows == 1) return "matrices of layers";
+  return "matrices of layers in tiles of " + std::to_string(format->tile_rows) + " rows and " +
+         std::to_string(format->tile_columns) + " columns";
 }
 
 std::optional<f32> number_of_all(const OutputTensor& tensor, const ScaledLayout& layout) {

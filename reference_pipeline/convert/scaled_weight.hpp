@@ -24,8 +24,7 @@ struct ScaledLayout {
   DtypeInfo scale = dtype_info<f32>;
   TensorNumber tensor_number = TensorNumber::none;
   std::int64_t values_in_byte = 1;
-  std::int64_t values_per_scale = 0;             ///< 0: the tensor or each row has one
-  std::int64_t tile_rows = 1, tile_columns = 1;  ///< what ComfyUI pads a matrix to multiples of
+  std::int64_t values_per_scale = 0;  ///< 0: the tensor or each row has one
 
   /// What is stored of a matrix [rows, columns].
   Shape codes_of(const Shape& matrix) const { return {matrix[0], matrix[1] / values_in_byte}; }

@@ -1,12 +1,14 @@
 // Rules, plans and fallbacks become one type for each tensor.
 #include <algorithm>
 #include <array>
+#include <utility>
 
-#include <casting/type_names.hpp>
 #include <convert/layout.hpp>
 #include <convert/scaled_weight.hpp>
 #include <convert/type_choice.hpp>
 #include <families/request_error.hpp>
+#include <formats/fitting.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/io/file_dtypes.hpp>
 #include <precast/io/gguf_types.hpp>
@@ -31,7 +33,7 @@ constexpr auto in_bounded_time = std::regex::ECMAScript
 constexpr const char* any_text = "~";
 
 /// From 16 bits on a type is asked for to have a file of it, and loses too little to make exceptions.
-bool is_precise(const DtypeInfo& type) { return bits_per_value(type) >= 16; }
+bool is_precise(const DtypeInfo& type) { return formats::bits_per_value(type) >= 16; }
 
 bool found_in(const TypeRule& rule, std::string_view name) {
   try {
@@ -58,7 +60,7 @@ bool is_under(std::string_view name, std::string_view layer) {
 /// Whether every value of a type of 8 bits, such as each fp8, is one of f16.
 bool f16_holds(const DtypeInfo& type) {
   const formats::StoredFormat* const format = formats::format_named(type.name);
-  if (!format || !format->scalar || bits_per_value(type) > 8) return false;
+  if (!format || !format->scalar || formats::bits_per_value(type) > 8) return false;
   const FloatFormat& scalar = *format->scalar;
   constexpr FloatFormat f16_format = dtype_traits<f16>::format;
   return scalar.max() <= f16_format.max() && scalar.min_subnormal() >= f16_format.min_subnormal() &&
@@ -68,15 +70,95 @@ bool f16_holds(const DtypeInfo& type) {
 /// The type of a tensor that stays as it is: the same where the file can hold it, else one that holds all of
 /// its values.
 DtypeInfo kept_type(const TensorFacts& facts, Container container) {
-  const DtypeInfo exact = *find_type("f32");
+  const DtypeInfo exact = dtype_info<f32>;
   if (!facts.is_float) return facts.from;
   // Other readers of GGUF expect f32 in what is no matrix.
   if (container == Container::gguf && facts.shape.rank() <= 1 && !is_block(facts.from)) return exact;
   const bool whole = facts.values_in_run % facts.from.values_per_block == 0;
-  const bool fits =
-      !is_scaled(facts.from, container) || can_be_scaled(facts.from, facts.names.front(), facts.shape);
+  const bool fits = !is_scaled(facts.from, container) || can_be_scaled(facts.from, facts.name(), facts.shape);
   if (whole && fits && holds(container, facts.from) && facts.from != f64_info) return facts.from;
-  return f16_holds(facts.from) ? *find_type("f16") : exact;
+  return f16_holds(facts.from) ? dtype_info<f16> : exact;
+}
+
+/// What is wished for a tensor, or for a part of it.
+struct Wish {
+  std::optional<DtypeInfo> type;
+  bool names_tensor = false, of_rule = false, of_plan = false;
+};
+
+/// The most precise type that the plan has under these names.
+std::optional<DtypeInfo> planned_type(const casting::Plan& plan, const std::vector<std::string>& names,
+                                      MetWishes& met) {
+  std::optional<DtypeInfo> planned;
+  for (const std::string& name : names)
+    if (const auto type_name = plan.type_of(name)) {
+      const DtypeInfo type = *formats::find_type(*type_name);
+      if (!planned || formats::bits_per_value(type) > formats::bits_per_value(*planned)) planned = type;
+      for (const auto& [layer, ignored] : plan.types)
+        if (is_under(name, layer)) met.layers.insert(layer);
+    }
+  return planned;
+}
+
+Wish wish_for_part(const TypeWishes& wishes, const TensorFacts& facts, const PartNames& part,
+                   MetWishes& met) {
+  std::vector<std::string> names = part.in_rules();
+  const TypeRule* deciding = nullptr;
+  for (std::size_t i = 0; i < wishes.rules.size(); ++i) {
+    const TypeRule& rule = wishes.rules[i];
+    if (std::ranges::none_of(names, [&](const std::string& name) { return found_in(rule, name); })) continue;
+    met.rules.insert(i);
+    if (deciding) continue;
+    deciding = &rule;
+    met.deciding_rules.insert(i);
+  }
+  if (!part.diffusers.empty()) names.push_back(part.diffusers);
+  std::optional<DtypeInfo> planned;
+  if (wishes.plan && facts.shape.rank() > 1) planned = planned_type(*wishes.plan, names, met);
+  if (deciding) return {.type = deciding->type, .names_tensor = deciding->names_tensors, .of_rule = true};
+  if (planned) return {.type = planned, .names_tensor = true, .of_plan = true};
+  if (wishes.biases && is_bias(part.own, facts.shape)) return {.type = wishes.biases, .names_tensor = true};
+  return {.type = wishes.type};
+}
+
+/// The most precise of what is wished for the parts of a tensor.
+Wish wish_for(const TypeWishes& wishes, const TensorFacts& facts, MetWishes& met) {
+  std::vector<Wish> of_parts;
+  for (const PartNames& part : facts.parts) of_parts.push_back(wish_for_part(wishes, facts, part, met));
+  const auto type_of = [&](const Wish& wish) { return wish.type.value_or(facts.from); };
+  const Wish best = *std::ranges::max_element(
+      of_parts, {}, [&](const Wish& wish) { return formats::bits_per_value(type_of(wish)); });
+  for (const Wish& wish : of_parts) {
+    if (type_of(wish) == type_of(best)) continue;
+    met.several_rules = met.several_rules || wish.of_rule;
+    met.several_planned = met.several_planned || wish.of_plan;
+  }
+  return best;
+}
+
+/// What becomes of that wish.
+ChosenType type_for(const Wish& wish, const TensorFacts& facts, Container container) {
+  const DtypeInfo kept = kept_type(facts, container);
+  if (!facts.is_float) return {kept, "not of floating point", {}};
+  if (!wish.type) return {kept, wish.of_rule ? "as a rule says" : "no type asked for", {}};
+  std::string_view because = precise_because(facts.kind, facts.name(), facts.shape);
+  if (because.empty() && facts.part_of_small_component) because = "small component";
+  if (!wish.names_tensor && !because.empty()) {
+    if (!is_precise(*wish.type)) return {kept, because, {}};
+    if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
+  }
+  // What takes the place of nvfp4 is one that safetensors does not have.
+  const Shape run = facts.shape.rank() > 1 ? facts.shape : Shape{facts.values_in_run};
+  if (const auto type = formats::fitting_type(*wish.type, run);
+      type && (*type == *wish.type || holds(container, *type))) {
+    const bool divides = type->name == wish.type->name;
+    const auto undivided = divides ? std::nullopt : std::optional(facts.values_in_run);
+    if (is_scaled(*type, container) && !can_be_scaled(*type, facts.name(), facts.shape))
+      return {kept, "no matrix of a layer", wish.type, undivided};
+    return {*type, {}, divides ? std::nullopt : wish.type, undivided};
+  }
+  if (formats::divides(*wish.type, facts.values_in_run)) return {kept, "no matrix of a layer", wish.type};
+  return {kept, "no block divides its rows", wish.type, facts.values_in_run};
 }
 
 }  // namespace
@@ -89,9 +171,9 @@ bool holds(Container container, const DtypeInfo& type) {
 }
 
 DtypeInfo parse_type(std::string_view option, const std::string& name) {
-  if (const auto type = find_type(name)) return *type;
+  if (const auto type = formats::find_type(name)) return *type;
   throw families::RequestError(std::string(option) + ": there is no type '" + io::printable(name) +
-                               "': it is one of " + casting::type_list());
+                               "': it is one of " + formats::format_list());
 }
 
 TypeRule parse_rule(const std::string& text) {
@@ -124,7 +206,7 @@ std::vector<DtypeInfo> TypeWishes::types() const {
   for (const TypeRule& rule : rules)
     if (rule.type) all.push_back(*rule.type);
   if (plan)
-    for (const auto& [layer, planned] : plan->types) all.push_back(*find_type(planned));
+    for (const auto& [layer, planned] : plan->types) all.push_back(*formats::find_type(planned));
   return all;
 }
 
@@ -160,106 +242,20 @@ void check_types(const TypeWishes& wishes, Container container) {
   }
 }
 
-TypeChooser::Wish TypeChooser::wish_for_part(const TensorFacts& facts, const std::vector<std::string>& names,
-                                             const std::vector<std::string>& more_names_in_plans) {
-  std::optional<DtypeInfo> planned;
-  if (wishes_.plan && facts.shape.rank() > 1) {
-    std::vector<std::string> in_plan = names;
-    in_plan.insert(in_plan.end(), more_names_in_plans.begin(), more_names_in_plans.end());
-    for (const std::string& name : in_plan)
-      if (const auto type_name = wishes_.plan->type_of(name)) {
-        const DtypeInfo type = *find_type(*type_name);
-        if (!planned || bits_per_value(type) > bits_per_value(*planned)) planned = type;
-        for (const auto& [layer, ignored] : wishes_.plan->types)
-          if (is_under(name, layer)) matched_layers_.insert(layer);
-      }
-  }
-  for (std::size_t i = 0; i < wishes_.rules.size(); ++i) {
-    const TypeRule& rule = wishes_.rules[i];
-    if (std::ranges::any_of(names, [&](const std::string& name) { return found_in(rule, name); }))
-      return {.type = rule.type, .names_tensor = rule.names_tensors, .rule = i};
-  }
-  if (planned) return {.type = planned, .names_tensor = true, .planned = true};
-  if (wishes_.biases && is_bias(facts.names.front(), facts.shape))
-    return {.type = wishes_.biases, .names_tensor = true};
-  return {.type = wishes_.type};
+std::vector<std::string> PartNames::in_rules() const {
+  std::vector<std::string> names{own};
+  if (source != own) names.push_back(source);
+  if (!component.empty())
+    for (std::size_t i = 0, plain = names.size(); i < plain; ++i) names.push_back(component + '.' + names[i]);
+  return names;
 }
 
-TypeChooser::Wish TypeChooser::wish_for(const TensorFacts& facts) {
-  for (std::size_t i = 0; i < wishes_.rules.size(); ++i)
-    rule_matches_[i] += std::ranges::any_of(
-        facts.names, [&](const std::string& name) { return found_in(wishes_.rules[i], name); });
-  std::vector<Wish> wishes;
-  for (const auto& part : facts.parts)
-    wishes.push_back(wish_for_part(facts, part, diffusers_names(facts.kind, part.back())));
-  // What is whole may be planned in parts.
-  if (wishes.empty())
-    for (const std::string& name : facts.more_names_in_plans)
-      wishes.push_back(wish_for_part(facts, facts.names, {name}));
-  if (wishes.empty()) wishes.push_back(wish_for_part(facts, facts.names, {}));
-  std::set<std::size_t> deciding;
-  for (const Wish& wish : wishes)
-    if (wish.rule) deciding.insert(*wish.rule);
-  for (const std::size_t rule : deciding) ++rule_counts_[rule];
-  const auto type_of = [&](const Wish& wish) { return wish.type.value_or(facts.from); };
-  const Wish best =
-      *std::ranges::max_element(wishes, {}, [&](const Wish& wish) { return bits_per_value(type_of(wish)); });
-  bool of_a_rule = false, of_the_plan = false;
-  for (const Wish& wish : wishes) {
-    if (type_of(wish) == type_of(best)) continue;
-    of_a_rule = of_a_rule || wish.rule;
-    of_the_plan = of_the_plan || wish.planned;
-  }
-  if (of_a_rule) of_several_rules_.push_back(facts.names.front());
-  if (of_the_plan) of_several_types_.push_back(facts.names.front());
-  return best;
-}
-
-ChosenType TypeChooser::choose(const TensorFacts& facts, Container container) {
-  const Wish wish = wish_for(facts);
-  const DtypeInfo kept = kept_type(facts, container);
-  if (!facts.is_float) return {kept, "not of floating point", {}};
-  if (!wish.type) return {kept, wish.rule ? "as a rule says" : "no type asked for", {}};
-  std::string_view because = precise_because(facts.kind, facts.names.front(), facts.shape);
-  if (because.empty() && facts.part_of_small_component) because = "small component";
-  if (!wish.names_tensor && !because.empty()) {
-    if (!is_precise(*wish.type)) return {kept, because, {}};
-    if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
-  }
-  // What takes the place of nvfp4 is one that safetensors does not have.
-  const Shape run = facts.shape.rank() > 1 ? facts.shape : Shape{facts.values_in_run};
-  if (const auto type = casting::fitting_type(*wish.type, run);
-      type && (*type == *wish.type || holds(container, *type))) {
-    const bool divides = type->name == wish.type->name;
-    const auto undivided = divides ? std::nullopt : std::optional(facts.values_in_run);
-    if (is_scaled(*type, container) && !can_be_scaled(*type, facts.names.front(), facts.shape))
-      return {kept, "no matrix of a layer", wish.type, undivided};
-    return {*type, {}, divides ? std::nullopt : wish.type, undivided};
-  }
-  if (casting::divides(*wish.type, facts.values_in_run)) return {kept, "no matrix of a layer", wish.type};
-  return {kept, "no block divides its rows", wish.type, facts.values_in_run};
-}
-
-std::vector<std::string> TypeChooser::unmatched_rules() const {
-  std::vector<std::string> rules;
-  for (std::size_t i = 0; i < rule_matches_.size(); ++i)
-    if (rule_matches_[i] == 0) rules.push_back(wishes_.rules[i].text);
-  return rules;
-}
-
-std::vector<std::string> TypeChooser::hidden_rules() const {
-  std::vector<std::string> rules;
-  for (std::size_t i = 0; i < rule_matches_.size(); ++i)
-    if (rule_matches_[i] > 0 && rule_counts_[i] == 0) rules.push_back(wishes_.rules[i].text);
-  return rules;
-}
-
-std::vector<std::string> TypeChooser::unmatched_layers() const {
-  std::vector<std::string> layers;
-  if (wishes_.plan)
-    for (const auto& [layer, type] : wishes_.plan->types)
-      if (!matched_layers_.contains(layer)) layers.push_back(layer);
-  return layers;
+ChosenType chosen_type(const TypeWishes& wishes, const TensorFacts& facts, Container container) {
+  MetWishes met;
+  const Wish wish = wish_for(wishes, facts, met);
+  ChosenType chosen = type_for(wish, facts, container);
+  chosen.met = std::move(met);
+  return chosen;
 }
 
 }  // namespace precast::conversion

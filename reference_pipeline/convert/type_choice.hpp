@@ -52,19 +52,39 @@ struct TypeWishes {
   std::vector<DtypeInfo> types() const;
 };
 
+/// The names by which rules and plans find a part of an output tensor.
+struct PartNames {
+  std::string own;           ///< the output tensor's
+  std::string source = own;  ///< the input tensor's
+  std::string component{};   ///< the folder's in a model, which rules may write before both; or ""
+  std::string diffusers{};   ///< by which plans may know it too, or ""
+
+  /// Those that rules are tried on.
+  std::vector<std::string> in_rules() const;
+};
+
 /// What is known of an output tensor before it has a type.
 struct TensorFacts {
-  std::vector<std::string> names;  ///< the output's own, and those of the tensors that it is made of
+  /// What it is put together from, or may be planned as, for each of which a type may be asked for: at least
+  /// one.
+  std::vector<PartNames> parts;
   Shape shape;
   DtypeInfo from;
   bool is_float = false;
   WeightsKind kind = WeightsKind::other;
-  bool part_of_small_component = false;            ///< of a whole model: its CLIPs and its VAE
-  std::vector<std::string> more_names_in_plans{};  ///< diffusers', by which layers are planned
-  /// Of a tensor that is put together from several: the names of each part, the output's own among them.
-  std::vector<std::vector<std::string>> parts{};
+  bool part_of_small_component = false;  ///< of a whole model: its CLIPs and its VAE
   /// What must be whole blocks of the type: rows, or, of a bias that is put together, its parts.
   std::int64_t values_in_run = shape.rank() > 0 ? shape.back() : 1;
+
+  const std::string& name() const { return parts.front().own; }
+};
+
+/// Which wishes a tensor met.
+struct MetWishes {
+  std::set<std::size_t> rules, deciding_rules;  ///< those found in its names, and each part's first of them
+  std::set<std::string> layers;                 ///< of the plan
+  bool several_rules = false;    ///< whether a rule has a type for a part that another one makes more precise
+  bool several_planned = false;  ///< the same of the plan
 };
 
 struct ChosenType {
@@ -73,42 +93,11 @@ struct ChosenType {
   std::optional<DtypeInfo> instead_of;  ///< the type that was asked for, where it has another one
   /// How many values its rows, or the parts of a bias, have, where that type's blocks do not divide them.
   std::optional<std::int64_t> undivided{};
+  MetWishes met{};
 };
 
-/// Chooses types, and counts what rules and the plan matched.
-class TypeChooser {
- public:
-  explicit TypeChooser(const TypeWishes& wishes)
-      : wishes_(wishes), rule_matches_(wishes.rules.size()), rule_counts_(wishes.rules.size()) {}
-
-  /// The type of a tensor in a file of that kind.
-  ChosenType choose(const TensorFacts& facts, Container container);
-
-  /// The rules and the plan's layers that no tensor matched so far; and the rules that matched, but never
-  /// before another one.
-  std::vector<std::string> unmatched_rules() const;
-  std::vector<std::string> hidden_rules() const;
-  std::vector<std::string> unmatched_layers() const;
-  /// The tensors so far of which the plan has a type for a part that another part made more precise, and
-  /// those of which a rule has.
-  const std::vector<std::string>& of_several_types() const { return of_several_types_; }
-  const std::vector<std::string>& of_several_rules() const { return of_several_rules_; }
-
- private:
-  struct Wish {
-    std::optional<DtypeInfo> type;
-    bool names_tensor = false, planned = false;
-    std::optional<std::size_t> rule{};
-  };
-  Wish wish_for(const TensorFacts& facts);
-  Wish wish_for_part(const TensorFacts& facts, const std::vector<std::string>& names,
-                     const std::vector<std::string>& more_names_in_plans);
-
-  const TypeWishes& wishes_;
-  std::vector<std::int64_t> rule_matches_, rule_counts_;  ///< tensors of each, and those that it decides
-  std::set<std::string> matched_layers_;
-  std::vector<std::string> of_several_types_, of_several_rules_;
-};
+/// The type of a tensor in a file of that kind.
+ChosenType chosen_type(const TypeWishes& wishes, const TensorFacts& facts, Container container);
 
 /// Throws families::RequestError where files of that kind cannot hold a type that is wished for.
 void check_types(const TypeWishes& wishes, Container container);

@@ -1,19 +1,14 @@
-// Values in the types that they are converted between: those of casting/type_names.hpp, and f64 to read.
+// Values in the types that they are converted between: the stored formats, and f64 to read.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string_view>
-
-#include <casting/type_names.hpp>
 
 #include <precast/dtype/dtype.hpp>
+#include <precast/dtype/scalar.hpp>
 
 namespace precast::conversion {
-
-using casting::bits_per_value, casting::find_type;
 
 /// Bytes of so many values, which are whole blocks.
 constexpr std::int64_t bytes_of(const DtypeInfo& type, std::int64_t values) {
@@ -25,7 +20,7 @@ constexpr bool is_block(const DtypeInfo& type) { return type.values_per_block > 
 /// Files have it, and nothing here computes with it.
 inline constexpr DtypeInfo f64_info{"f64", 1, sizeof(double)};
 
-/// Whether values of a type can be read: those of casting::cast_types(), and f64.
+/// Whether values of a type can be read: those of stored formats, and f64.
 bool is_readable(const DtypeInfo& type);
 
 /// How f64 becomes f32. What is rounded to odd can be rounded again, to f16 or narrower, and is then what f64

@@ -13,6 +13,7 @@
 #include <precast/error.hpp>
 #include <precast/host/blocks/block_decoder.hpp>
 #include <precast/host/runtime/parallel.hpp>
+#include <precast/io/joined.hpp>
 #include <precast/quant/by_name.hpp>
 #include <precast/quant/scaled_rows.hpp>
 
@@ -46,6 +47,8 @@ StoredFormat of_listed() {
     quant::decode(dtype_traits<Format>::name, bytes, values);
   };
   format.encode = &detail::encode_values<Format>;
+  if constexpr (std::is_same_v<Format, mxfp8>) format.tile_rows = format.tile_columns = 32;
+  if constexpr (std::is_same_v<Format, nvfp4>) format.tile_rows = 16, format.tile_columns = 64;
   return format;
 }
 
@@ -138,6 +141,12 @@ io::FileDtype file_dtype_of(const StoredFormat& format) {
 const std::vector<StoredFormat>& all_formats() { return lists().all; }
 const std::vector<StoredFormat>& added_formats() { return lists().added; }
 
+bool is_added(const DtypeInfo& type) {
+  return std::ranges::find(added_formats(), type.name, &StoredFormat::name) != added_formats().end();
+}
+
+std::string format_list() { return io::joined(all_formats(), ", ", &StoredFormat::name); }
+
 const StoredFormat* format_named(std::string_view name) {
   const auto found = std::ranges::find(lists().all, name, &StoredFormat::name);
   return found == lists().all.end() ? nullptr : &*found;
@@ -147,6 +156,11 @@ const StoredFormat* format_in_either_case(std::string_view name) {
   for (const StoredFormat& format : lists().all)
     if (same_in_either_case(format.name, name)) return &format;
   return nullptr;
+}
+
+std::optional<DtypeInfo> find_type(std::string_view name) {
+  const StoredFormat* const found = format_in_either_case(name);
+  return found ? std::optional(found->info) : std::nullopt;
 }
 
 AddedFormat::AddedFormat(StoredFormat format) : name_(format.name), in_files_(file_dtype_of(format)) {

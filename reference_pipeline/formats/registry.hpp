@@ -2,6 +2,8 @@
 // program adds.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,9 +21,14 @@ const std::vector<StoredFormat>& all_formats();
 const StoredFormat* format_named(std::string_view name);
 /// The same in either case ("Q4_K").
 const StoredFormat* format_in_either_case(std::string_view name);
+/// Its block alone, by its name in either case; nothing where there is none.
+std::optional<DtypeInfo> find_type(std::string_view name);
+/// "q4_k, q4_0": the names of all formats, for messages.
+std::string format_list();
 
-/// The formats that were added.
+/// The formats that were added; ops do not read them.
 const std::vector<StoredFormat>& added_formats();
+bool is_added(const DtypeInfo& type);
 
 /// Adds a format for as long as this lives, with its name in safetensors files. `Registration`
 /// (formats/registration.hpp) makes one of a dtype. Throws Error for a name that is taken, in either case.

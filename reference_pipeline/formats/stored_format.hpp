@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,9 @@ struct StoredFormat {
   std::string_view file_name;         ///< as safetensors files name it; "" where they hold none
   bool holds_f16_range = false;       ///< whether every value up to 65504 comes back finite
   bool of_rows = false;               ///< whether a block is a whole row (dtype/blocks/scaled_rows.hpp)
+  /// safetensors files hold matrices in multiples of these, to which ComfyUI pads them: their scales lie in
+  /// the order of tensor cores.
+  std::int64_t tile_rows = 1, tile_columns = 1;
 
   /// Writes the values of whole blocks as f32. `bytes` may lie at any address. Where blocks are rows, as many
   /// rows as the bytes have scales.

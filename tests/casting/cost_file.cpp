@@ -8,8 +8,8 @@
 #include <casting/layer_order.hpp>
 #include <casting/merge_costs.hpp>
 #include <casting/plan_file.hpp>
-#include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
+#include <formats/registry.hpp>
 #include <support/temporary_folder.hpp>
 
 #include <precast/error.hpp>
@@ -329,17 +329,17 @@ TEST_CASE("layers are counted as people count") {
 }
 
 TEST_CASE("the formats of a plan are those of files") {
-  CHECK(bits_of_type("q4_k") == 4.5);
-  CHECK(bits_of_type("q6_k") == 6.5625);
-  CHECK(bits_of_type("q3_k") == 3.4375);
-  CHECK(bits_of_type("q2_k") == 2.625);
-  CHECK(bits_of_type("mxfp4") == 4.25);
-  CHECK(bits_of_type("fp8_e4m3") == 8);
-  CHECK(bits_of_type("bf16") == 16);
-  CHECK(bits_of_type("f32") == 32);
-  CHECK(bits_of_type("tf32") == std::nullopt);
-  for (std::size_t i = 1; i < cast_types().size(); ++i)
-    CHECK(cast_types()[i - 1].bits >= cast_types()[i].bits);
+  CHECK(formats::format_named("q4_k")->bits == 4.5);
+  CHECK(formats::format_named("q6_k")->bits == 6.5625);
+  CHECK(formats::format_named("q3_k")->bits == 3.4375);
+  CHECK(formats::format_named("q2_k")->bits == 2.625);
+  CHECK(formats::format_named("mxfp4")->bits == 4.25);
+  CHECK(formats::format_named("fp8_e4m3")->bits == 8);
+  CHECK(formats::format_named("bf16")->bits == 16);
+  CHECK(formats::format_named("f32")->bits == 32);
+  CHECK(!formats::format_named("tf32"));
+  for (std::size_t i = 1; i < formats::all_formats().size(); ++i)
+    CHECK(formats::all_formats()[i - 1].bits >= formats::all_formats()[i].bits);
 }
 
 }  // namespace cost_files

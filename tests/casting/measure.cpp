@@ -11,10 +11,11 @@
 #include <casting/cast_source.hpp>
 #include <casting/measure.hpp>
 #include <casting/merge_costs.hpp>
-#include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
 #include <flux/accounting.hpp>
 #include <flux/pipeline.hpp>
+#include <formats/fitting.hpp>
+#include <formats/registry.hpp>
 #include <support/arrays.hpp>
 #include <support/golden_requests.hpp>
 #include <support/memory_source.hpp>
@@ -356,7 +357,7 @@ TEST_CASE("cost falls with bits in nearly every layer of the embedded model, on 
 TEST_CASE("a format that rows do not divide gives way to the smallest that does and is no smaller",
           "[casting]") {
   const auto taken_for = [](const char* wanted, std::int64_t columns, std::int64_t rows = 32) {
-    const auto type = fitting_type(*find_type(wanted), {rows, columns});
+    const auto type = formats::fitting_type(*formats::find_type(wanted), {rows, columns});
     return type ? std::string(type->name) : "as it is";
   };
   CHECK(taken_for("q4_k", 256) == "q4_k");
@@ -372,21 +373,25 @@ TEST_CASE("a format that rows do not divide gives way to the smallest that does 
   // As convert has it: files have its scales in the order of tensor cores.
   CHECK(taken_for("mxfp8", 64) == "mxfp8");
   CHECK(taken_for("mxfp8", 64, 48) == "as it is");
-  CHECK(fitting_type(*find_type("int8_row"), {3, 7}) == DtypeInfo{"int8_row", 7, 15});
+  // Of files that hold nvfp4, safetensors alone takes whole tiles.
+  CHECK(taken_for("nvfp4", 64, 8) == "nvfp4");
+  CHECK_FALSE(formats::in_whole_tiles(*formats::format_named("nvfp4"), {8, 64}));
+  CHECK(formats::in_whole_tiles(*formats::format_named("nvfp4"), {16, 64}));
+  CHECK(formats::fitting_type(*formats::find_type("int8_row"), {3, 7}) == DtypeInfo{"int8_row", 7, 15});
   // Files have scales beside matrices alone, and no blocks of a convolution's rows.
   for (const Shape& shape : {Shape{32, 32, 3, 3}, Shape{32, 32, 1, 1}, Shape{32}})
     for (const char* scaled : {"int8_row", "fp8_e4m3_row", "fp8_e5m2_tensor", "mxfp8"}) {
       INFO(scaled << " of " << to_string(shape));
-      CHECK_FALSE(fitting_type(*find_type(scaled), shape));
+      CHECK_FALSE(formats::fitting_type(*formats::find_type(scaled), shape));
     }
   for (const char* type : {"fp8_e4m3", "f16"})
-    CHECK(fitting_type(*find_type(type), {32, 32, 3, 3}) == find_type(type));
-  CHECK_FALSE(fitting_type(*find_type("q8_0"), {32, 32, 3, 3}));
+    CHECK(formats::fitting_type(*formats::find_type(type), {32, 32, 3, 3}) == formats::find_type(type));
+  CHECK_FALSE(formats::fitting_type(*formats::find_type("q8_0"), {32, 32, 3, 3}));
 
   const HostTensor<f32> values = random_tensor<f32>({3, 64}, 7);
   MemorySource source;
   source.add<f32>("a", {3, 64}, values.values());
-  for (const CastType& type : cast_types()) {
+  for (const formats::StoredFormat& type : formats::all_formats()) {
     INFO(type.name);
     CastSource cast(source);
     const auto taken =
@@ -409,7 +414,8 @@ TEST_CASE("a format that rows do not divide gives way to the smallest that does 
                            expected.data() + r * 64);
     });
     if (!scalar && !rows) {
-      std::vector<std::byte> blocks(static_cast<std::size_t>(3 * 64 * *bits_of_type(taken) / 8));
+      std::vector<std::byte> blocks(
+          static_cast<std::size_t>(3 * 64 * formats::format_named(taken)->bits / 8));
       quant::encode(taken, expected, blocks);
       quant::decode(taken, blocks, expected);
     }
@@ -472,10 +478,10 @@ TEST_CASE("rows under one scale are rows under scales already, as convert moves 
 TEST_CASE("rows under scales are counted as files have them", "[casting]") {
   const Shape shape{3, 64};
   const double codes = 8 * 3 * 64;
-  CHECK(bits_in_file(scaled_row_info("int8_row", 64), shape) == codes + 3 * 32);
-  CHECK(bits_in_file(scaled_row_info("fp8_e4m3_row", 64), shape) == codes + 3 * 32);
-  CHECK(bits_in_file(scaled_row_info("fp8_e4m3_tensor", 64), shape) == codes + 32);
-  CHECK(bits_in_file(*find_type("q8_0"), shape) == 8.5 * 3 * 64);
+  CHECK(formats::bits_in_file(scaled_row_info("int8_row", 64), shape) == codes + 3 * 32);
+  CHECK(formats::bits_in_file(scaled_row_info("fp8_e4m3_row", 64), shape) == codes + 3 * 32);
+  CHECK(formats::bits_in_file(scaled_row_info("fp8_e4m3_tensor", 64), shape) == codes + 32);
+  CHECK(formats::bits_in_file(*formats::find_type("q8_0"), shape) == 8.5 * 3 * 64);
 
   const auto blocks = pipeline().load_blocks();
   const CostFile file =

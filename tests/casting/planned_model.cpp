@@ -12,9 +12,9 @@
 #include <casting/measure_plan.hpp>
 #include <casting/plan_source.hpp>
 #include <casting/planner.hpp>
-#include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
 #include <flux/pipeline.hpp>
+#include <formats/registry.hpp>
 #include <support/golden_requests.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
@@ -132,7 +132,7 @@ TEST_CASE("a plan's matrix that its format cannot hold is refused, as convert re
   const Replaced source(blocks->source(), *matrix, values);
   for (const char* type : {"f16", "fp8_e4m3", "fp8_e5m2", "nvfp4"}) {
     INFO(type);
-    if (!find_type(type)) continue;
+    if (!formats::find_type(type)) continue;
     Plan plan;
     plan.types = {{block.name, type}};
     CHECK_THROWS_WITH(PlanSource(source, plan).find(matrix->name),
@@ -174,8 +174,8 @@ TEST_CASE("on the embedded model a plan beats every uniform format of its size, 
   const auto blocks = pipeline().load_blocks();
   const std::vector<RecordedState> some = samples();
   CostSettings settings;
-  for (const CastType& type : cast_types())
-    if (bits_per_value(type.info) < 16) settings.types.emplace_back(type.info.name);
+  for (const formats::StoredFormat& type : formats::all_formats())
+    if (formats::bits_per_value(type.info) < 16) settings.types.emplace_back(type.info.name);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(blocks->list().size()); ++i)
     settings.layers.push_back(i);
   const CostFile costs = measure_cost(*blocks, some, settings, {}, {}, [](const CostFile&) {});

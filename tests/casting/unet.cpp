@@ -15,9 +15,9 @@
 #include <casting/planner.hpp>
 #include <casting/sample_file.hpp>
 #include <casting/squared_error.hpp>
-#include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
 #include <convert/model_conversion.hpp>
+#include <formats/registry.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/pipeline.hpp>
 #include <support/arrays.hpp>
@@ -62,7 +62,7 @@ class InBlocks final : public nn::ForwardingSource {
   nn::Parameter find(std::string_view name) const override {
     nn::Parameter found = original().find(name);
     if (found.shape.rank() == 2)
-      found.dtype = *find_type(name == "mid_block.resnets.0.time_emb_proj.weight" ? "q8_0" : "q4_0");
+      found.dtype = *formats::find_type(name == "mid_block.resnets.0.time_emb_proj.weight" ? "q8_0" : "q4_0");
     return found;
   }
 };

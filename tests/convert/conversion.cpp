@@ -7,6 +7,7 @@
 #include <convert/folder_in_progress.hpp>
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/host/runtime/parallel.hpp>
@@ -56,7 +57,7 @@ TEST_CASE("each type holds what its encoder makes of the values, in both kinds o
   const auto source = folder.path() / "source.safetensors";
   const PlainTensors tensors = some_tensors();
   write_tensors<io::SafetensorsWriter>(source, tensors, "f32");
-  for (const casting::CastType& cast_type : casting::cast_types())
+  for (const formats::StoredFormat& cast_type : formats::all_formats())
     for (const Container container : {Container::safetensors, Container::gguf}) {
       const DtypeInfo& type = cast_type.info;
       if (!holds(container, type) || is_scaled(type, container)) continue;  // those are scaled_weights.cpp's

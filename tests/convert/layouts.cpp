@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <families/request_error.hpp>
+#include <formats/registry.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <support/stable_diffusion.hpp>
 
@@ -106,7 +107,8 @@ TEST_CASE("f16 and bf16 that are put together become f32, which holds the values
   io::SafetensorsWriter writer(source);
   const PlainTensors plain = small_flux();
   const auto type_of = [](const std::string& name) { return name.ends_with("to_k.weight") ? "f16" : "bf16"; };
-  for (const auto& [name, tensor] : plain) writer.declare(name, *find_type(type_of(name)), tensor.shape);
+  for (const auto& [name, tensor] : plain)
+    writer.declare(name, *formats::find_type(type_of(name)), tensor.shape);
   for (const auto& [name, tensor] : plain) writer.write(encoded(type_of(name), tensor.values));
   writer.commit();
   convert_file(source, bfl, with_layout(Layout::bfl));
@@ -232,7 +234,7 @@ TEST_CASE("a plan in diffusers' names finds each matrix and convolution of a UNe
       INFO(tensor);
       CHECK(converted.find(tensor).dtype.name == type);
     }
-    CHECK(bits_per_value(converted.find("conv_in.weight").dtype) >= 16);
+    CHECK(formats::bits_per_value(converted.find("conv_in.weight").dtype) >= 16);
   }
 }
 
@@ -382,6 +384,20 @@ TEST_CASE("a layout that is asked for and is none of the model's is told") {
   CHECK_THAT(told.front(), Catch::Contains("--layout changes nothing"));
 }
 
+TEST_CASE("warnings count a tensor once, whichever kinds of file a folder's conversion considers") {
+  const TemporaryFolder folder;
+  const auto in = folder.path() / "in";
+  std::filesystem::create_directory(in);
+  write_tensors<io::SafetensorsWriter>(in / "diffusion_pytorch_model.safetensors", small_flux(), "bf16");
+  Settings settings = with_layout(Layout::bfl);
+  settings.wishes.rules = {parse_rule("to_q=fp8_e4m3")};
+  for (const char* out : {"out.safetensors", "out"}) {
+    const auto warnings = ModelConversion(in, folder.path() / out, settings).warnings();
+    REQUIRE(warnings.size() == 1);  // of weight and bias of a block of each kind
+    CHECK_THAT(warnings.front(), Catch::Contains("--rule has a type for some parts of 4 tensors"));
+  }
+}
+
 TEST_CASE("relatives of Flux keep their names, of which the tables know but a part") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf",
@@ -492,7 +508,7 @@ TEST_CASE("shapes that older GGUF files hide come back") {
     io::GgufWriter writer(source);
     const std::vector<std::int32_t> shape{6, 128};
     writer.set("comfy.gguf.orig_shape.img_in.weight", std::span<const std::int32_t>(shape));
-    writer.declare("img_in.weight", *find_type("q4_k"), Shape{3, 256});
+    writer.declare("img_in.weight", *formats::find_type("q4_k"), Shape{3, 256});
     writer.write(encoded("q4_k", plain.values));
     writer.commit();
   }
@@ -513,7 +529,7 @@ TEST_CASE("a GGUF model in several files becomes one, which says nothing of part
     if (index == 0) writer.set("general.name", "two files");
     writer.set("split.no", index++);
     writer.set("split.count", std::uint16_t{2});
-    writer.declare(name, *find_type("f32"), tensor.shape);
+    writer.declare(name, *formats::find_type("f32"), tensor.shape);
     writer.write(encoded("f32", tensor.values));
     writer.commit();
   }

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include <catch2/catch.hpp>
 #include <convert/type_choice.hpp>
+#include <formats/fitting.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/quant/largest_magnitude.hpp>
@@ -21,8 +24,7 @@ using precast::testing::refusal_of;
 ChosenType chosen(const TypeWishes& wishes, const std::string& name, const Shape& shape,
                   Container container = Container::gguf, const std::string& from = "bf16",
                   WeightsKind kind = WeightsKind::flux) {
-  TypeChooser chooser(wishes);
-  return chooser.choose({{name}, shape, *find_type(from), true, kind}, container);
+  return chosen_type(wishes, {{{name}}, shape, *formats::find_type(from), true, kind}, container);
 }
 
 TypeWishes wishes(const std::string& type, const std::vector<std::string>& rules = {}) {
@@ -79,7 +81,7 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
   CHECK(chosen(wishes("q4_k", {"query_norm=q8_0"}), scale, {256}).type.name == "q8_0");
   CHECK(chosen(wishes("q4_k"), "a.bias", {256}).kept_because == "bias");
   TypeWishes with_biases = wishes("q4_k");
-  with_biases.biases = find_type("f16");
+  with_biases.biases = formats::find_type("f16");
   CHECK(chosen(with_biases, "a.bias", {256}).type.name == "f16");
   CHECK(chosen(with_biases, "a.weight", {256}).type.name == "f32");
   CHECK(chosen(wishes("q4_k"), "x.weight", {256, 256, 1, 1}).kept_because == "convolution");
@@ -99,31 +101,24 @@ TEST_CASE("of rules the first that is found counts, and keep is a type") {
         "q6_k");
   CHECK(chosen(wishes("q4_k", {"blocks\\.7\\.=keep"}), name, {256, 256}).type.name == "bf16");
   CHECK(chosen(wishes("q4_k", {"a=b=q8_0"}), "a=b", {256, 256}).type.name == "q8_0");
-  const TypeWishes some = wishes("q4_k", {"img=q8_0", "nothing_of_this_name=q8_0"});
-  TypeChooser chooser(some);
-  chooser.choose({{name}, {256, 256}, *find_type("bf16"), true}, Container::gguf);
-  CHECK(chooser.unmatched_rules() == std::vector<std::string>{"nothing_of_this_name=q8_0"});
+  const MetWishes met =
+      chosen(wishes("q4_k", {"nothing_of_this_name=q8_0", "img=q8_0", "mlp=q8_0"}), name, {256, 256}).met;
+  CHECK(met.rules == std::set<std::size_t>{1, 2});
+  CHECK(met.deciding_rules == std::set<std::size_t>{1});
 }
 
 TEST_CASE("of a matrix that is put together, each part has its rule, and the most precise type counts") {
-  const TensorFacts facts{{"double_blocks.0.img_attn.qkv.weight", "transformer_blocks.0.attn.to_q.weight",
-                           "transformer_blocks.0.attn.to_k.weight"},
-                          {256, 256},
-                          *find_type("bf16"),
-                          true,
-                          WeightsKind::flux,
-                          false,
-                          {"transformer_blocks.0.attn.to_q.weight", "transformer_blocks.0.attn.to_k.weight"},
-                          {{"double_blocks.0.img_attn.qkv.weight", "transformer_blocks.0.attn.to_q.weight"},
-                           {"double_blocks.0.img_attn.qkv.weight", "transformer_blocks.0.attn.to_k.weight"}}};
+  const std::string qkv = "double_blocks.0.img_attn.qkv.weight", q = "transformer_blocks.0.attn.to_q.weight",
+                    k = "transformer_blocks.0.attn.to_k.weight";
+  const TensorFacts facts{
+      {{qkv, q, "", q}, {qkv, k, "", k}}, {256, 256}, *formats::find_type("bf16"), true, WeightsKind::flux};
   const auto type = [&](const std::string& uniform, const std::vector<std::string>& rules, bool several,
                         const char* plan = nullptr) {
     TypeWishes asked = wishes(uniform, rules);
     if (plan) asked.plan = casting::parse_plan(plan, "p");
-    TypeChooser chooser(asked);
-    const ChosenType chosen = chooser.choose(facts, Container::gguf);
-    CHECK(chooser.of_several_rules().size() == (several && !plan ? 1 : 0));
-    CHECK(chooser.of_several_types().size() == (several && plan ? 1 : 0));
+    const ChosenType chosen = chosen_type(asked, facts, Container::gguf);
+    CHECK(chosen.met.several_rules == (several && !plan));
+    CHECK(chosen.met.several_planned == (several && plan));
     return std::string(chosen.type.name);
   };
   CHECK(type("", {"to_q=q4_0", "to_k=q8_0"}, true) == "q8_0");
@@ -150,17 +145,14 @@ TEST_CASE("a plan's layer covers the matrices and convolutions under it, after r
   CHECK(chosen(planned, "blocks.1.conv.weight", {256, 256, 3, 3}).type.name == "bf16");
   CHECK(chosen(planned, "blocks.10.a.weight", {256, 256}).type.name == "q4_k");
   CHECK(chosen(planned, "blocks.1.to_v.weight", {256, 256}).type.name == "q8_0");
-  TypeChooser chooser(planned);
-  chooser.choose({{"blocks.1.a.b.weight"}, {256, 256}, *find_type("bf16"), true}, Container::gguf);
-  CHECK(chooser.unmatched_layers() == std::vector<std::string>{"gone"});
+  CHECK(chosen(planned, "blocks.1.a.b.weight", {256, 256}).met.layers ==
+        std::set<std::string>{"blocks.1", "blocks.1.a"});
   // Of a matrix that is put together from several, the most precise of their types.
-  CHECK(chooser
-            .choose({{"qkv.weight", "blocks.1.a.weight", "blocks.1.q.weight"},
-                     {256, 256},
-                     *find_type("bf16"),
-                     true},
-                    Container::gguf)
-            .type.name == "q6_k");
+  const TensorFacts qkv{{{"qkv.weight", "blocks.1.a.weight"}, {"qkv.weight", "blocks.1.q.weight"}},
+                        {256, 256},
+                        *formats::find_type("bf16"),
+                        true};
+  CHECK(chosen_type(planned, qkv, Container::gguf).type.name == "q6_k");
 
   TypeWishes of_convolutions;
   of_convolutions.plan =
@@ -180,10 +172,7 @@ TEST_CASE("a plan's layer covers the matrices and convolutions under it, after r
   }
   CHECK(in_safetensors("b.conv.weight", convolution).kept_because == "no matrix of a layer");
   CHECK_FALSE(in_safetensors("b.conv.weight", convolution).undivided);
-  TypeChooser with_convolutions(of_convolutions);
-  with_convolutions.choose({{"b.conv.weight"}, convolution, *find_type("bf16"), true},
-                           Container::safetensors);
-  CHECK(with_convolutions.unmatched_layers() == std::vector<std::string>{"a", "c"});
+  CHECK(in_safetensors("b.conv.weight", convolution).met.layers == std::set<std::string>{"b"});
 }
 
 TEST_CASE("rows that blocks do not divide get the smallest type that does and is no smaller") {
@@ -198,33 +187,33 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
   CHECK(instead("q6_k", 128) == "q8_0");
   CHECK(instead("q4_k", 48) == "bf16");
   CHECK(instead("q8_0", 16) == "bf16");
-  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).instead_of == find_type("q4_k"));
+  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).instead_of == formats::find_type("q4_k"));
   CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).undivided == 640);
   CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).instead_of);
   CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).undivided);
   // Its blocks divide the rows; that 8 of them are no whole tiles is another reason.
   const ChosenType in_tiles = chosen(wishes("mxfp8"), "a.weight", {8, 512}, Container::safetensors);
-  CHECK(in_tiles.instead_of == find_type("mxfp8"));
+  CHECK(in_tiles.instead_of == formats::find_type("mxfp8"));
   CHECK(!in_tiles.undivided);
   const ChosenType odd = chosen(wishes("mxfp8"), "a.weight", {32, 100}, Container::safetensors);
-  CHECK(odd.instead_of == find_type("mxfp8"));
+  CHECK(odd.instead_of == formats::find_type("mxfp8"));
   CHECK(odd.undivided == 100);
   // Of a bias that is put together, blocks are whole in its parts.
   const TypeWishes of_bias = wishes("", {"bias=q8_0"});
-  TensorFacts halves{{"final_layer.adaLN_modulation.1.bias"}, {96}, *find_type("bf16"), true};
-  CHECK(TypeChooser(of_bias).choose(halves, Container::gguf).type.name == "q8_0");
+  TensorFacts halves{{{"final_layer.adaLN_modulation.1.bias"}}, {96}, *formats::find_type("bf16"), true};
+  CHECK(chosen_type(of_bias, halves, Container::gguf).type.name == "q8_0");
   halves.values_in_run = 48;
-  const ChosenType stays = TypeChooser(of_bias).choose(halves, Container::gguf);
+  const ChosenType stays = chosen_type(of_bias, halves, Container::gguf);
   CHECK(stays.type.name == "f32");
-  CHECK(stays.instead_of == find_type("q8_0"));
+  CHECK(stays.instead_of == formats::find_type("q8_0"));
   CHECK(stays.undivided == 48);
   for (const BlockFormat& format : block_formats)
     for (const std::int64_t columns : {32, 64, 96, 128, 224, 256, 640}) {
       if (columns % format.info.values_per_block == 0) continue;
-      const auto other = casting::fitting_type(format.info, {32, columns});
+      const auto other = formats::fitting_type(format.info, {32, columns});
       REQUIRE(other);
       CHECK(columns % other->values_per_block == 0);
-      CHECK(bits_per_value(*other) >= bits_per_value(format.info));
+      CHECK(formats::bits_per_value(*other) >= formats::bits_per_value(format.info));
     }
 }
 

@@ -38,7 +38,7 @@ inline PlainTensor normal_tensor(const Shape& shape, unsigned seed) {
 }
 
 inline std::vector<std::byte> encoded(const std::string& type, const std::vector<f32>& values) {
-  const DtypeInfo info = *conversion::find_type(type);
+  const DtypeInfo info = *formats::find_type(type);
   std::vector<std::byte> bytes(
       static_cast<std::size_t>(conversion::bytes_of(info, static_cast<std::int64_t>(values.size()))));
   formats::format_named(info.name)->encode(values, bytes, {});
@@ -55,7 +55,7 @@ inline std::vector<f32> decoded(const conversion::InputTensor& tensor) {
 inline std::vector<f32> stored_as(const std::string& type, const std::vector<f32>& values) {
   const std::vector<std::byte> bytes = encoded(type, values);
   std::vector<f32> back(values.size());
-  conversion::decode(*conversion::find_type(type), bytes, back);
+  conversion::decode(*formats::find_type(type), bytes, back);
   return back;
 }
 
@@ -63,7 +63,7 @@ inline std::vector<f32> stored_as(const std::string& type, const std::vector<f32
 template <class Writer>
 void write_tensors(const std::filesystem::path& file, const PlainTensors& tensors, const std::string& type) {
   Writer writer(file);
-  for (const auto& [name, tensor] : tensors) writer.declare(name, *conversion::find_type(type), tensor.shape);
+  for (const auto& [name, tensor] : tensors) writer.declare(name, *formats::find_type(type), tensor.shape);
   for (const auto& [name, tensor] : tensors) writer.write(encoded(type, tensor.values));
   writer.commit();
 }
@@ -76,7 +76,7 @@ inline void convert_file(const std::filesystem::path& in, const std::filesystem:
 
 inline conversion::Settings to_type(const std::string& type, const std::vector<std::string>& rules = {}) {
   conversion::Settings settings;
-  if (!type.empty()) settings.wishes.type = conversion::find_type(type);
+  if (!type.empty()) settings.wishes.type = formats::find_type(type);
   for (const std::string& rule : rules) settings.wishes.rules.push_back(conversion::parse_rule(rule));
   return settings;
 }

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include <casting/cast_source.hpp>
-#include <casting/type_names.hpp>
 #include <catch2/catch.hpp>
 #include <cli/casting/cost_options.hpp>
 #include <convert/model_conversion.hpp>
 #include <convert/type_choice.hpp>
+#include <formats/fitting.hpp>
 #include <formats/registration.hpp>
+#include <formats/registry.hpp>
 #include <registration/kept_registration.hpp>
 #include <support/memory_source.hpp>
 #include <support/temporary_folder.hpp>
@@ -109,13 +110,13 @@ f32 nearest_level(f32 value, f32 scale) {
 TEST_CASE("a format is there as long as its registration, in order of bits") {
   const std::size_t before = formats::all_formats().size();
   CHECK(!formats::format_named("nf4"));
-  CHECK(!casting::find_type("e3m4"));
+  CHECK(!formats::find_type("e3m4"));
   {
     const formats::Registration<nf4> blocks;
     const formats::Registration<e3m4> scalar;
     CHECK(formats::all_formats().size() == before + 2);
-    CHECK(casting::find_type("NF4") == dtype_info<nf4>);
-    CHECK(casting::bits_of_type("nf4") == 4.25);
+    CHECK(formats::find_type("NF4") == dtype_info<nf4>);
+    CHECK(formats::format_named("nf4")->bits == 4.25);
     CHECK(formats::format_named("e3m4")->scalar == dtype_traits<e3m4>::format);
     for (std::size_t i = 1; i < formats::all_formats().size(); ++i)
       CHECK(formats::all_formats()[i - 1].bits >= formats::all_formats()[i].bits);
@@ -131,10 +132,10 @@ TEST_CASE("a format whose name has capitals is found by it, in either case") {
   formats::StoredFormat other_case;  // which a command could not tell from q8_0
   other_case.name = "Q8_0";
   CHECK_THROWS_AS(formats::AddedFormat(other_case), Error);
-  CHECK(casting::find_type("TwoBits") == dtype_info<TwoBits>);
-  CHECK(casting::find_type("twobits") == dtype_info<TwoBits>);
-  CHECK(casting::find_type("BF16") == dtype_info<bf16>);
-  CHECK(!casting::find_type("two"));
+  CHECK(formats::find_type("TwoBits") == dtype_info<TwoBits>);
+  CHECK(formats::find_type("twobits") == dtype_info<TwoBits>);
+  CHECK(formats::find_type("BF16") == dtype_info<bf16>);
+  CHECK(!formats::find_type("two"));
   CHECK(conversion::parse_rule("layer=TwoBits").type == dtype_info<TwoBits>);
   CHECK(cli::parse_types("TwoBits,Q4_0") == std::vector<std::string>{"TwoBits", "q4_0"});
 }
@@ -296,9 +297,9 @@ TEST_CASE("convert rounds f64 once to an added scalar, whatever room that takes"
 TEST_CASE(
     "a cast of a parameter takes an added format, and rows that its blocks do not divide stay as they are") {
   const formats::Registration<nf4> blocks;
-  CHECK(casting::fitting_type(dtype_info<nf4>, {32, 128}) == dtype_info<nf4>);
+  CHECK(formats::fitting_type(dtype_info<nf4>, {32, 128}) == dtype_info<nf4>);
   // As in convert, whose safetensors file has nf4 and none of ggml's blocks.
-  CHECK(!casting::fitting_type(dtype_info<nf4>, {32, 96}));
+  CHECK(!formats::fitting_type(dtype_info<nf4>, {32, 96}));
   testing::MemorySource source;
   source.add<bf16>("layer.weight", {32, 96}, normal_values(32 * 96));
   const families::BlockParameter matrix{
@@ -318,9 +319,8 @@ TEST_CASE(
   CHECK_FALSE(casting::cast_as_stored(source, source.find("layer.weight"), "nf4").has_value());
   conversion::TypeWishes wishes;
   wishes.type = dtype_info<nf4>;
-  const conversion::TensorFacts facts{{"layer.weight"}, {32, 96}, dtype_info<bf16>, true};
-  CHECK(conversion::TypeChooser(wishes).choose(facts, conversion::Container::safetensors).type ==
-        dtype_info<bf16>);
+  const conversion::TensorFacts facts{{{"layer.weight"}}, {32, 96}, dtype_info<bf16>, true};
+  CHECK(conversion::chosen_type(wishes, facts, conversion::Container::safetensors).type == dtype_info<bf16>);
 }
 
 }  // namespace added_formats

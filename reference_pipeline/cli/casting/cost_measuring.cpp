@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <casting/castable.hpp>
 #include <casting/measure.hpp>
 #include <casting/merge_costs.hpp>
 #include <casting/sample_file.hpp>
-#include <casting/type_names.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_options.hpp>
 #include <cli/casting/cost_resuming.hpp>

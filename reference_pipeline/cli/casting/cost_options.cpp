@@ -2,11 +2,12 @@
 #include <set>
 #include <string_view>
 
-#include <casting/type_names.hpp>
+#include <casting/castable.hpp>
 #include <cli/casting/cost_options.hpp>
 #include <cli/casting/measure_option.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/run_options.hpp>
+#include <formats/registry.hpp>
 
 namespace precast::cli {
 
@@ -74,10 +75,10 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
 
 std::vector<std::string> parse_types(const std::string& text) {
   std::vector<std::string_view> names;
-  for (const casting::CastType& type : casting::cast_types()) names.push_back(type.name);
+  for (const formats::StoredFormat& format : formats::all_formats()) names.push_back(format.name);
   std::vector<std::string> types;
   for (std::string part : parse_list("--types", text)) {
-    if (const auto known = casting::find_type(part))
+    if (const auto known = formats::find_type(part))
       part = known->name;
     else
       for (char& c : part)

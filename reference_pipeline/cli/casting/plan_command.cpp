@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include <casting/castable.hpp>
 #include <casting/measure_plan.hpp>
 #include <casting/planner.hpp>
 #include <casting/sample_file.hpp>
-#include <casting/type_names.hpp>
 #include <cli/casting/cost_measuring.hpp>
 #include <cli/casting/cost_resuming.hpp>
 #include <cli/casting/plan_options.hpp>
@@ -28,6 +28,7 @@
 #include <convert/type_choice.hpp>
 #include <families/device.hpp>
 #include <families/registry.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/io/message.hpp>
 
@@ -50,7 +51,7 @@ void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file
 void tell_no_file(const casting::Plan& plan) {
   std::vector<DtypeInfo> types;
   for (const auto& [layer, name] : plan.types)
-    if (const auto type = casting::find_type(name)) types.push_back(*type);
+    if (const auto type = formats::find_type(name)) types.push_back(*type);
   if (const auto both = conversion::in_no_file_together(types))
     tell_warnings(
         {"no file has both " + both->first + ", which needs .gguf, and " + both->second +

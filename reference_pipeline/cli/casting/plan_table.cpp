@@ -2,8 +2,8 @@
 #include <map>
 #include <vector>
 
-#include <casting/type_names.hpp>
 #include <cli/casting/plan_table.hpp>
+#include <formats/registry.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
@@ -26,7 +26,10 @@ std::optional<double> ratio_of(const casting::PlanResult& result, const casting:
 
 std::string types_in_words(const casting::Plan& plan) {
   std::map<std::pair<double, std::string>, std::size_t> counts;
-  for (const auto& [layer, type] : plan.types) ++counts[{-casting::bits_of_type(type).value_or(0), type}];
+  for (const auto& [layer, type] : plan.types) {
+    const formats::StoredFormat* const format = formats::format_named(type);
+    ++counts[{format ? -format->bits : 0, type}];
+  }
   return io::joined(counts, ", ", [](const auto& of_type) {
     const auto& [type, count] = of_type;
     return io::printable(type.second, 40) + " x " + std::to_string(count);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <casting/plan_file.hpp>
-#include <casting/type_names.hpp>
 #include <cli/commands.hpp>
 #include <cli/convert/convert_report.hpp>
 #include <cli/options/arguments.hpp>
@@ -19,6 +18,7 @@
 #include <cli/terminal/interrupt.hpp>
 #include <cli/terminal/progress.hpp>
 #include <convert/model_conversion.hpp>
+#include <formats/registry.hpp>
 #include <process/seconds_since.hpp>
 
 #include <precast/io/joined.hpp>
@@ -108,7 +108,7 @@ void convert_model(const ConvertOptions& options) {
 
 /// The options that choose which tensor gets which type.
 void add_type_options(CLI::App& command, ConvertOptions& options) {
-  const std::string types = io::joined(casting::cast_types(), "|", &casting::CastType::name);
+  const std::string types = io::joined(formats::all_formats(), "|", &formats::StoredFormat::name);
   command
       .add_option(
           "--type", options.type,

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <casting/castable.hpp>
 #include <casting/planned_weights.hpp>
-#include <casting/type_names.hpp>
 #include <cli/commands.hpp>
 #include <cli/generate/generate_options.hpp>
 #include <cli/generate/generate_result.hpp>
