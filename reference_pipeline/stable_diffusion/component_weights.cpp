@@ -93,9 +93,9 @@ FileComponent ComponentWeights::component_in(std::string_view component) const {
 void ComponentWeights::refuse_others(std::string_view component) const {
   const bool unet = component == "unet", vae = component == "vae";
   const std::string wanted = unet ? "UNet" : vae ? "VAE" : "text encoder";
-  const std::string other = weights::other_model(source_, weights::parts_of(source_));
-  if (!other.empty() && !(unet && other == weights::lone_unet))
-    throw error("is " + other + ", which is not read: give a " + wanted +
+  const auto other = weights::other_model(source_, weights::parts_of(source_));
+  if (other && !(unet && other->kind == weights::OtherModel::Kind::lone_unet))
+    throw error("is " + other->in_words + ", which is not read: give a " + wanted +
                 " of Stable Diffusion 1.x, 2.x or XL");
   const auto begins = [&](std::string_view name) { return source_.has_names_beginning(name); };
   if (!(unet  ? begins("conv_in.weight")

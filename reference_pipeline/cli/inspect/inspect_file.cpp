@@ -99,7 +99,8 @@ FileFacts facts_of(const io::ComponentSource& file) {
       return facts;
     }
     const auto parts = weights::parts_of(file);
-    facts.model = weights::other_model(file, parts);
+    const auto other = weights::other_model(file, parts);
+    if (other) facts.model = other->in_words;
     for (const weights::FoundPart& part : parts)
       facts.parts.push_back(
           facts_of_part(file, weights::folder_of(part.part), weights::in_words(part.naming), part.prefix));
@@ -107,10 +108,10 @@ FileFacts facts_of(const io::ComponentSource& file) {
       if (std::ranges::find(facts.parts, part.component, &PartFacts::part) == facts.parts.end())
         facts.parts.push_back(facts_of_part(file, part.component, in_words(part.naming), part.prefix));
     const auto transformer = weights::find_part(parts, weights::Part::transformer);
-    if (facts.model == weights::lone_unet) {
+    if (other && other->kind == weights::OtherModel::Kind::lone_unet) {
       facts.model += ", for --transformer beside --model with the folder of its model";
       facts.parts.push_back(facts_of_part(file, "unet", weights::in_words(weights::Naming::ours), ""));
-    } else if (!facts.model.empty()) {
+    } else if (other) {
       facts.problem = "is " + facts.model + ", which is not read";
     } else if (transformer) {
       const bool ours = transformer->naming == weights::Naming::ours;
