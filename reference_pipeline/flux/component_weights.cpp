@@ -37,13 +37,13 @@ FoundComponent part_found(const io::ComponentSource& file, Part part, bool folde
     return io::file_error(file.description(), problem);
   };
   if (part == Part::transformer) {
-    const std::string other = weights::other_model(file, parts);
-    if (other == weights::lone_unet)
-      throw refused("is " + other +
+    const auto other = weights::other_model(file, parts);
+    if (other && other->kind == weights::OtherModel::Kind::lone_unet)
+      throw refused("is " + other->in_words +
                     " alone, which is no Flux model: give --model the folder of its model, and this "
                     "file to --transformer");
-    if (!other.empty())
-      throw refused("is " + other + ", which is not read: give a Flux.1 dev or schnell model");
+    if (other)
+      throw refused("is " + other->in_words + ", which is not read: give a Flux.1 dev or schnell model");
   }
   if (const auto found = weights::find_part(parts, part)) return *found;
   // What a folder lacks is named as it is asked for.
@@ -51,7 +51,8 @@ FoundComponent part_found(const io::ComponentSource& file, Part part, bool folde
   std::string holds;
   for (const FoundComponent& other : parts)
     holds += (holds.empty() ? "" : " and ") + std::string(in_words(weights::part_in(other.component)));
-  if (holds.empty()) holds = weights::other_model(file, parts);
+  if (holds.empty())
+    if (const auto other = weights::other_model(file, parts)) holds = other->in_words;
   throw refused("does not hold " + std::string(weights::in_words(part)) + " of a Flux model" +
                 (holds.empty() ? ", nor anything else that is known here" : " but " + holds) +
                 ": give another file");

@@ -89,12 +89,12 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
   const io::ComponentSource source(file);
   const auto parts = weights::parts_of(source);
   if (!weights::find_part(parts, weights::Part::transformer)) {
-    const std::string other = weights::other_model(source, parts);
+    const auto other = weights::other_model(source, parts);
     const std::string known =
         ": give a model of Flux.1 dev or schnell, or of Stable Diffusion 1.x, 2.x or XL";
-    if (!other.empty() && other != weights::lone_unet)
-      throw io::file_error(file, "is " + other + ", which is not read" + known);
-    if (!other.empty()) ComponentWeights{file, weights::Part::transformer};  // which says how it is given
+    if (other && other->kind == weights::OtherModel::Kind::unread)
+      throw io::file_error(file, "is " + other->in_words + ", which is not read" + known);
+    if (other) ComponentWeights{file, weights::Part::transformer};  // which says how it is given
     if (parts.empty()) throw io::file_error(file, "holds no model that is known here" + known);
     const weights::Part first = weights::part_in(parts.front().component);
     throw io::file_error(file, "holds " + std::string(weights::in_words(first)) +

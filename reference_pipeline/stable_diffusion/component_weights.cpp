@@ -41,9 +41,9 @@ void refuse_others(const std::filesystem::path& path, const io::ComponentSource&
                    std::string_view component) {
   const bool unet = component == "unet", vae = component == "vae";
   const std::string wanted = unet ? "UNet" : vae ? "VAE" : "text encoder";
-  const std::string other = weights::other_model(file, weights::parts_of(file));
-  if (!other.empty() && !(unet && other == weights::lone_unet))
-    throw io::file_error(path, "is " + other + ", which is not read: give a " + wanted +
+  const auto other = weights::other_model(file, weights::parts_of(file));
+  if (other && !(unet && other->kind == weights::OtherModel::Kind::lone_unet))
+    throw io::file_error(path, "is " + other->in_words + ", which is not read: give a " + wanted +
                                    " of Stable Diffusion 1.x, 2.x or XL");
   const auto begins = [&](std::string_view name) { return file.has_names_beginning(name); };
   if (!(unet  ? begins("conv_in.weight")

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include <weights/layouts.hpp>
 
@@ -61,6 +62,7 @@ std::span<const std::string_view> prefixes_of(Part part) {
 /// Models that are not Flux's, by how a name begins behind any prefix of a transformer. The first that fits.
 struct Stranger {
   std::string_view start, what;
+  OtherModel::Kind kind = OtherModel::Kind::unread;
 };
 constexpr Stranger strangers[] = {
     {"single_stream_modulation.", "a FLUX.2 model"},
@@ -95,8 +97,8 @@ constexpr Stranger strangers[] = {
     {"time_embed.t_embedder.", "a Cosmos model"},  // in diffusers' names
     {"joint_blocks.", "a Stable Diffusion 3 model"},
     {"input_blocks.", "a Stable Diffusion 1, 2 or XL model"},
-    {"down_blocks.0.attentions.", lone_unet},
-    {"down_blocks.0.resnets.", lone_unet},
+    {"down_blocks.0.attentions.", "a Stable Diffusion UNet in diffusers' names", OtherModel::Kind::lone_unet},
+    {"down_blocks.0.resnets.", "a Stable Diffusion UNet in diffusers' names", OtherModel::Kind::lone_unet},
     {"cap_embedder.", "a Lumina or Z-Image model"},
     {"noise_refiner.", "a Lumina or Z-Image model"},
     {"txt_norm.", "a Qwen-Image model"},
@@ -142,12 +144,11 @@ bool lacks_pooled_text(const io::ComponentSource& file, std::string_view prefix)
 }
 
 /// What a file is by a name that no Flux transformer has, though others may be its; "" where it has none.
-std::string named_stranger_in(const io::ComponentSource& file) {
+const Stranger* named_stranger_in(const io::ComponentSource& file) {
   for (const Stranger& stranger : strangers)
     for (const std::string_view prefix : prefixes_of(Part::transformer))
-      if (file.has_names_beginning(std::string(prefix).append(stranger.start)))
-        return std::string(stranger.what);
-  return {};
+      if (file.has_names_beginning(std::string(prefix).append(stranger.start))) return &stranger;
+  return nullptr;
 }
 
 /// What a transformer takes in beside its own output, which plain Flux does not: by how many times as wide.
@@ -256,23 +257,30 @@ std::optional<FoundComponent> find_part(const std::vector<FoundComponent>& parts
 }
 
 bool is_of_strangers(const io::ComponentSource& file) {
-  return !named_stranger_in(file).empty() ||
+  return named_stranger_in(file) ||
          std::ranges::any_of(prefixes_of(Part::transformer),
                              [&](std::string_view prefix) { return lacks_pooled_text(file, prefix); });
 }
 
-std::string other_model(const io::ComponentSource& file, const std::vector<FoundComponent>& parts) {
+std::optional<OtherModel> other_model(const io::ComponentSource& file,
+                                      const std::vector<FoundComponent>& parts) {
+  using Kind = OtherModel::Kind;
   const auto transformer = find_part(parts, Part::transformer);
-  if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model.")) return {};
-  if (const std::string stranger = named_stranger_in(file); !stranger.empty()) return stranger;
+  if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model."))
+    return std::nullopt;
+  if (const Stranger* const stranger = named_stranger_in(file))
+    return OtherModel{stranger->kind, std::string(stranger->what)};
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.find(".lora_") != std::string::npos || entry->name.find("_lora") != std::string::npos)
-      return "a LoRA";
-  if (!transformer) return {};
-  if (lacks_pooled_text(file, transformer->prefix)) return "another model with transformer blocks";
-  if (!has_any(file, transformer->prefix, pooled_text)) return "a part of a model with transformer blocks";
-  const std::string kind = kind_by_channels(file, *transformer);
-  return kind.empty() ? kind_by_header(file) : kind;
+      return OtherModel{Kind::unread, "a LoRA"};
+  if (!transformer) return std::nullopt;
+  if (lacks_pooled_text(file, transformer->prefix))
+    return OtherModel{Kind::unread, "another model with transformer blocks"};
+  if (!has_any(file, transformer->prefix, pooled_text))
+    return OtherModel{Kind::unread, "a part of a model with transformer blocks"};
+  std::string kind = kind_by_channels(file, *transformer);
+  if (kind.empty()) kind = kind_by_header(file);
+  return kind.empty() ? std::nullopt : std::optional(OtherModel{Kind::unread, std::move(kind)});
 }
 
 }  // namespace precast::weights

@@ -57,15 +57,19 @@ std::string_view without_prefix(std::string_view name, Part part);
 /// Whether files put either in front of one part's tensors.
 bool are_prefixes_of_one_part(std::string_view prefix, std::string_view other);
 
-/// What other_model says of a UNet in diffusers' names: a file of it cannot stand for a whole model.
-inline constexpr std::string_view lone_unet = "a Stable Diffusion UNet in diffusers' names";
-
 /// Whether a file has a name that no Flux transformer has, though others may be its, or takes no pooled text
 /// where Flux.1 does. Not where it is some blocks alone, which may be Flux.1's.
 bool is_of_strangers(const io::ComponentSource& file);
 
-/// What a file is that holds no Flux model's weights, or one that plain Flux is not: "a FLUX.2 model". ""
-/// where nothing says so.
-std::string other_model(const io::ComponentSource& file, const std::vector<FoundComponent>& parts);
+/// A model that plain Flux is not.
+struct OtherModel {
+  /// A UNet of Stable Diffusion in diffusers' names is read, but no file of it can stand for a whole model.
+  enum class Kind : std::uint8_t { unread, lone_unet };
+  Kind kind = Kind::unread;
+  std::string in_words;  ///< "a FLUX.2 model"
+};
+/// What a file is that holds no Flux model's weights, or such a model's. Nothing where nothing says so.
+std::optional<OtherModel> other_model(const io::ComponentSource& file,
+                                      const std::vector<FoundComponent>& parts);
 
 }  // namespace precast::weights

@@ -98,16 +98,17 @@ FileFacts facts_of(const io::ComponentSource& file) {
       return facts;
     }
     const auto parts = weights::parts_of(file);
-    facts.model = weights::other_model(file, parts);
+    const auto other = weights::other_model(file, parts);
+    if (other) facts.model = other->in_words;
     for (const weights::FoundComponent& part : parts) facts.parts.push_back(facts_of_part(file, part));
     for (const weights::FoundComponent& part : stable_diffusion::lone_text_encoders(file))
       if (std::ranges::find(facts.parts, part.component, &PartFacts::part) == facts.parts.end())
         facts.parts.push_back(facts_of_part(file, part));
     const auto transformer = weights::find_part(parts, weights::Part::transformer);
-    if (facts.model == weights::lone_unet) {
+    if (other && other->kind == weights::OtherModel::Kind::lone_unet) {
       facts.model += ", for --transformer beside --model with the folder of its model";
       facts.parts.push_back(facts_of_part(file, {"unet", weights::Naming::ours, ""}));
-    } else if (!facts.model.empty()) {
+    } else if (other) {
       facts.problem = "is " + facts.model + ", which is not read";
     } else if (transformer) {
       const bool ours = transformer->naming == weights::Naming::ours;
