@@ -1,5 +1,4 @@
 // Reads vae/config.json.
-#include <algorithm>
 #include <string>
 #include <vector>
 

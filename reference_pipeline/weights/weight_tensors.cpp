@@ -9,7 +9,7 @@
 
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/runtime/parallel.hpp>
-#include <precast/io/json_text.hpp>
+#include <precast/io/config.hpp>
 #include <precast/memory/dry_run.hpp>
 
 namespace precast::weights {
