@@ -20,8 +20,8 @@ struct PictureRun {
   families::Result result;
   double seconds = 0;
   std::int64_t non_finite_latents = 0;
-  bool all_black = false;            ///< one of the pictures has no other pixels
-  std::unique_ptr<TraceFile> trace;  ///< where the run was watched
+  bool all_black = false;                      ///< one of the pictures has no other pixels
+  std::unique_ptr<TraceFile> trace = nullptr;  ///< where the run was watched
 
   /// Values of the final latents that are not finite, and of pixels that are NaN.
   std::int64_t non_finite() const { return non_finite_latents + result.nan_values; }
