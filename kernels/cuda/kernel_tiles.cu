@@ -19,11 +19,13 @@ using namespace precast::gpu;
 
 namespace {
 
-template <class Operand, int Width, bool Biased>
+template <class Operand, bool WholeWeights, int Width, bool Biased>
 void print_attention(const char* operand, Architecture architecture) {
-  const FlashAttentionTile tile = FlashAttentionSelector<Operand, Width, Biased>::tile(architecture);
-  std::printf("FlashAttentionSelector<%s, %d, %s>;%d;%d queries, %d keys;%d;%d\n", operand, Width,
-              Biased ? "true" : "false", static_cast<int>(architecture), tile.queries, tile.keys,
+  const FlashAttentionTile tile =
+      FlashAttentionSelector<Operand, WholeWeights, Width, Biased>::tile(architecture);
+  std::printf("FlashAttentionSelector<%s, %s, %d, %s>;%d;%d queries, %d keys;%d;%d\n", operand,
+              WholeWeights ? "true" : "false", Width, Biased ? "true" : "false",
+              static_cast<int>(architecture), tile.queries, tile.keys,
               flash_attention_bytes<Operand>(tile, Width), tile.stages);
 }
 
@@ -44,8 +46,10 @@ void print_gradients(const char* operand, Architecture architecture) {
 template <class Operand>
 void print_attention_of(const char* operand, Architecture architecture) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((print_attention<Operand, flash_attention_widths[I], false>(operand, architecture),
-      print_attention<Operand, flash_attention_widths[I], true>(operand, architecture)),
+    ((print_attention<Operand, false, flash_attention_widths[I], false>(operand, architecture),
+      print_attention<Operand, false, flash_attention_widths[I], true>(operand, architecture),
+      print_attention<Operand, true, flash_attention_widths[I], false>(operand, architecture),
+      print_attention<Operand, true, flash_attention_widths[I], true>(operand, architecture)),
      ...);
   }
   (std::make_index_sequence<flash_attention_widths.size()>{});
