@@ -195,7 +195,7 @@ class TensorWriter {
     if (read > memory.size()) memory.resize(read);
     const std::span<f32> rows = std::span(memory).first(read);
     if (tensor.decoded_by)
-      tensor.decoded_by->decode(first - before, rows);
+      tensor.decoded_by->decoding->decode(first - before, rows);
     else
       decode(tensor.type, tensor.bytes_at(first, count), rows, rounding);
     const auto values = rows.subspan(static_cast<std::size_t>(before), static_cast<std::size_t>(count));

@@ -71,8 +71,7 @@ void InputWeights::add(const std::string& name, const weights::WeightTensor& wei
   const io::TensorEntry& entry = *weight.stored;
   const DtypeInfo& type = entry.dtype.info;
   const bool is_float = is_readable(type);
-  // What a program added has a way to be decoded too, and lies in its own dtype.
-  if (weight.decode && weight.format != type.name) {
+  if (weight.decoding && !weight.decoding->of_added_dtype) {
     tensors_.push_back({.name = name,
                         .type = dtype_info<f32>,
                         .is_float = true,

@@ -29,7 +29,7 @@ struct InputTensor {
   bool is_float = false;  ///< its values can be read; others are copied
   Shape shape;
   std::span<const std::byte> bytes;                   ///< none of a weight that has scales
-  const weights::WeightTensor* decoded_by = nullptr;  ///< such a weight, whose `decode` makes its values
+  const weights::WeightTensor* decoded_by = nullptr;  ///< such a weight, whose `decoding` makes its values
 
   /// What its values lie as, and in how many bytes.
   std::string stored_type() const { return decoded_by ? decoded_by->format : std::string(type.name); }

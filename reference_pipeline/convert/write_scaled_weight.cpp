@@ -94,7 +94,8 @@ struct RowInFile {
                                          static_cast<std::size_t>(bytes));
   }
   std::byte scale(std::int64_t block, std::int64_t blocks) const {
-    return weight->codes.scales->bytes[weights::SwizzledScales(weight->shape[0], blocks).place(row, block)];
+    const weights::SwizzledScales places(weight->shape[0], blocks);
+    return weight->decoding->codes->scales->bytes[places.place(row, block)];
   }
 };
 
@@ -107,7 +108,7 @@ std::vector<f32> move_rows(const ScaledMatrix& matrix) {
   if (matrix.layout.tensor_number == TensorNumber::scale) return {*number_of_all(tensor, matrix.layout)};
   std::vector<f32> scales;
   for (const Piece& piece : tensor.pieces) {
-    const std::vector<f32> own = weights::values_of(*piece.from->decoded_by->codes.scales);
+    const std::vector<f32> own = weights::values_of(*piece.from->decoded_by->decoding->codes->scales);
     const std::int64_t rows = piece.count / matrix.columns(), first = piece.first / matrix.columns();
     if (own.size() == 1)
       scales.insert(scales.end(), static_cast<std::size_t>(rows), own.front());
