@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// How names end of what stands beside weights that are stored as integers, or as floats under scales: what
-/// is left of it belongs to no weight that is read.
+/// Endings of tensors that stand beside weights stored as integers, or as floats under scales. A tensor that
+/// is left with such a name belongs to no weight that is read.
 struct PackedMark {
   std::string_view end, what;
 };
@@ -71,8 +71,7 @@ void InputWeights::add(const std::string& name, const weights::WeightTensor& wei
   const io::TensorEntry& entry = *weight.stored;
   const DtypeInfo& type = entry.dtype.info;
   const bool is_float = is_readable(type);
-  // What a program added has a way to be decoded too, and lies in its own dtype.
-  if (weight.decode && weight.format != type.name) {
+  if (weight.decoding && !weight.decoding->of_added_dtype) {
     tensors_.push_back({.name = name,
                         .type = dtype_info<f32>,
                         .is_float = true,

@@ -29,7 +29,8 @@ constexpr ScaledLayout nvfp4_layout{.format = weights::comfy_nvfp4,
 bool lies_in(const OutputTensor& tensor, const ScaledLayout& layout) {
   return std::ranges::all_of(tensor.pieces, [&](const Piece& piece) {
     const weights::WeightTensor* const weight = piece.from->decoded_by;
-    return weight && weight->codes.announced == layout.format.announced && weight->shape.rank() == 2 &&
+    return weight && weight->decoding->codes &&
+           weight->decoding->codes->announced == layout.format.announced && weight->shape.rank() == 2 &&
            weight->shape[1] == tensor.shape[1];
   });
 }
@@ -73,7 +74,7 @@ std::string what_can_be_scaled(std::string_view type) {
 std::optional<f32> number_of_all(const OutputTensor& tensor, const ScaledLayout& layout) {
   std::optional<f32> of_all;
   for (const Piece& piece : tensor.pieces) {
-    const weights::StoredCodes& codes = piece.from->decoded_by->codes;
+    const weights::StoredCodes& codes = *piece.from->decoded_by->decoding->codes;
     const io::TensorEntry& entry =
         layout.tensor_number == TensorNumber::scale ? *codes.scales : *codes.of_scales;
     if (entry.shape.elements() != 1) return std::nullopt;

@@ -78,7 +78,7 @@ struct ScaleBytes {
   }
 };
 
-/// Where a row of a matrix lies in the input, among codes with scales beside them.
+/// A row of a matrix in the input, where it lies as codes with scales beside them.
 struct RowInFile {
   const weights::WeightTensor* weight;
   std::int64_t row;
@@ -94,7 +94,8 @@ struct RowInFile {
                                          static_cast<std::size_t>(bytes));
   }
   std::byte scale(std::int64_t block, std::int64_t blocks) const {
-    return weight->codes.scales->bytes[weights::SwizzledScales(weight->shape[0], blocks).place(row, block)];
+    const weights::SwizzledScales places(weight->shape[0], blocks);
+    return weight->decoding->codes->scales->bytes[places.place(row, block)];
   }
 };
 
@@ -107,7 +108,7 @@ std::vector<f32> move_rows(const ScaledMatrix& matrix) {
   if (matrix.layout.tensor_number == TensorNumber::scale) return {*number_of_all(tensor, matrix.layout)};
   std::vector<f32> scales;
   for (const Piece& piece : tensor.pieces) {
-    const std::vector<f32> own = weights::values_of(*piece.from->decoded_by->codes.scales);
+    const std::vector<f32> own = weights::values_of(*piece.from->decoded_by->decoding->codes->scales);
     const std::int64_t rows = piece.count / matrix.columns(), first = piece.first / matrix.columns();
     if (own.size() == 1)
       scales.insert(scales.end(), static_cast<std::size_t>(rows), own.front());
@@ -117,7 +118,7 @@ std::vector<f32> move_rows(const ScaledMatrix& matrix) {
   return scales;
 }
 
-/// The same of codes and scales in blocks.
+/// Writes the codes of rows in blocks as they lie, and gives the bytes of their scales.
 std::vector<std::byte> move_blocks(const ScaledMatrix& matrix) {
   const std::int64_t blocks = matrix.columns() / matrix.layout.values_per_scale;
   ScaleBytes scales(matrix);
@@ -206,8 +207,8 @@ void write_mxfp8(const ScaledMatrix& matrix) {
   matrix.write(scales.bytes, 0);
 }
 
-/// What all scales of e4m3 are multiplied by: then the largest value's is the largest of them. Nothing below
-/// f32's normal numbers, which would round it.
+/// The number that all scales of e4m3 are multiplied by: the largest value then has the largest scale. It is
+/// at least f32's least normal number, below which it would be rounded.
 f32 scale_of_nvfp4(f32 largest) {
   return largest == 0 ? 1.0f : std::max(largest / formats::largest_nvfp4, std::numeric_limits<f32>::min());
 }

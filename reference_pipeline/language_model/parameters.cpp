@@ -140,12 +140,12 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
   // Of a weight with scales beside it, the whole.
   const auto scaled = [&](const std::string& name) {
     const weights::WeightTensor* const found = tensors.lookup(name);
-    return found && found->decode ? found : nullptr;
+    return found && found->decoding ? found : nullptr;
   };
   const auto values_of = [&](const std::string& name) {
     if (const weights::WeightTensor* const whole = scaled(name)) {
       std::vector<f32> values(static_cast<std::size_t>(whole->shape.elements()));
-      whole->decode(0, values);
+      whole->decoding->decode(0, values);
       return values;
     }
     return values_of_entry(source, *source.lookup(name));

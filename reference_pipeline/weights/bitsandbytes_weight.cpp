@@ -16,7 +16,7 @@ namespace {
 /// Far above what bitsandbytes has (4096), and far from where sizes overflow.
 constexpr std::int64_t most_in_block = std::int64_t{1} << 30;
 
-/// What quant_state says of a weight.
+/// A weight's quant_state.
 struct QuantState {
   Shape shape;
   std::int64_t block = 64, nested_block = 256;
@@ -44,19 +44,19 @@ WeightTensor int8_weight(Companions& companions, const std::string& layer, const
       !holds_numbers(factors))
     throw companions.error(layer + ".weight",
                            "must be an I8 matrix with an SCB for each row: get the file anew");
-  return {&stored, stored.shape, "int8 of bitsandbytes",
-          [&stored, &factors, columns](std::int64_t from, std::span<f32> out) {
-            for_rows_in(out, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
-              const std::int64_t row = from / columns + first;
-              std::vector<f32> by(static_cast<std::size_t>(count));
-              read_values(factors, row, by);
-              for (std::size_t i = 0; i < here.size(); ++i)
-                here[i] = static_cast<f32>(static_cast<std::int8_t>(
-                              stored.bytes[static_cast<std::size_t>(row * columns) + i])) *
-                          by[i / static_cast<std::size_t>(columns)] * (1 / 127.0f);
-            });
-          },
-          std::ssize(stored.bytes) + std::ssize(factors.bytes)};
+  const auto decode = [&stored, &factors, columns](std::int64_t from, std::span<f32> out) {
+    for_rows_in(out, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
+      const std::int64_t row = from / columns + first;
+      std::vector<f32> by(static_cast<std::size_t>(count));
+      read_values(factors, row, by);
+      for (std::size_t i = 0; i < here.size(); ++i)
+        here[i] = static_cast<f32>(
+                      static_cast<std::int8_t>(stored.bytes[static_cast<std::size_t>(row * columns) + i])) *
+                  by[i / static_cast<std::size_t>(columns)] * (1 / 127.0f);
+    });
+  };
+  return {&stored, stored.shape, "int8 of bitsandbytes", std::ssize(stored.bytes) + std::ssize(factors.bytes),
+          Decoding{.decode = decode}};
 }
 
 /// The tensors of a weight in 4 bits.
@@ -102,7 +102,7 @@ struct FourBits {
   /// What is wrong with their sizes and dtypes, or "".
   std::string problem() const {
     const std::int64_t count = state.shape.elements(), blocks = ceil_divide(count, state.block);
-    // Of any dtype: bnb_4bit_quant_storage says as what the bytes are stored.
+    // The bytes may be stored as any dtype: bnb_4bit_quant_storage chooses it.
     if (stored->dtype.info.values_per_block != 1 || std::ssize(stored->bytes) != ceil_divide(count, 2))
       return "of " + io::counted(std::ssize(stored->bytes), "byte") + " where " + to_string(state.shape) +
              " takes " + std::to_string(ceil_divide(count, 2));
@@ -144,11 +144,10 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
     throw wrong(std::string("without its ") + (weight.scales ? "quant_map" : "absmax"));
   weight.state = state_of(companions, *state);
   if (const std::string problem = weight.problem(); !problem.empty()) throw wrong(problem);
-  WeightTensor found{&stored, weight.state.shape, std::string(weight.format) + " of bitsandbytes",
-                     [weight](std::int64_t from, std::span<f32> out) { weight.decode(from, out); },
-                     std::ssize(stored.bytes) + std::ssize(weight.scales->bytes)};
-  found.run = 1;
-  return found;
+  const auto decode = [weight](std::int64_t from, std::span<f32> out) { weight.decode(from, out); };
+  return WeightTensor{&stored, weight.state.shape, std::string(weight.format) + " of bitsandbytes",
+                      std::ssize(stored.bytes) + std::ssize(weight.scales->bytes),
+                      Decoding{.decode = decode, .run = 1}};
 }
 
 }  // namespace precast::weights

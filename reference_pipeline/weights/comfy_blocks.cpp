@@ -71,7 +71,7 @@ std::int64_t rows_of_layer(const Companions& companions, const std::string& laye
 
 }  // namespace
 
-/// Which of the columns are padding no file says: a module that asks for fewer leaves them out.
+/// No file says which of the columns are padding: a module that asks for fewer leaves them out.
 WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
   const io::TensorEntry* scales = take_scale(companions, layer);
   if (!scales)
@@ -84,23 +84,21 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               stored.shape[1], 32};
   blocks.check(companions, layer);
+  const auto decode = [blocks](std::int64_t from, std::span<f32> out) {
+    blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
+      read_values(*blocks.stored, at, row);
+      for (std::size_t i = 0; i < row.size(); ++i)
+        row[i] *= from_e8m0(blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 32));
+    });
+  };
   WeightTensor weight{
       &stored, Shape{blocks.rows, blocks.columns}, "swizzled mxfp8",
-      [blocks](std::int64_t from, std::span<f32> out) {
-        blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
-          read_values(*blocks.stored, at, row);
-          for (std::size_t i = 0; i < row.size(); ++i)
-            row[i] *= from_e8m0(blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 32));
-        });
-      },
-      std::ssize(stored.bytes) + std::ssize(scales->bytes)};
-  weight.padded_to = padded_to;
-  weight.codes = {comfy_mxfp8.announced, scales};
+      std::ssize(stored.bytes) + std::ssize(scales->bytes),
+      Decoding{
+          .decode = decode, .padded_to = padded_to, .codes = StoredCodes{comfy_mxfp8.announced, scales}}};
   if (blocks.columns % blocks.in_block != 0 || !block_format_compiled(dtype_traits<mxfp8>::name))
     return weight;
-  weight.held = dtype_info<mxfp8>;
-  weight.held_bytes = bytes_for<mxfp8>(blocks.rows * blocks.columns);
-  weight.arrange = [blocks](std::span<std::byte> out) {
+  const auto arrange = [blocks](std::span<std::byte> out) {
     const std::int64_t in_row = blocks.blocks();
     for_rows(blocks.rows, blocks.columns, [&](std::int64_t first, std::int64_t count) {
       for (std::int64_t b = first * in_row; b < (first + count) * in_row; ++b) {
@@ -111,6 +109,7 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
       }
     });
   };
+  weight.held = {dtype_info<mxfp8>, bytes_for<mxfp8>(blocks.rows * blocks.columns), arrange};
   return weight;
 }
 
@@ -128,7 +127,8 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               2 * stored.shape[1], 16};
   blocks.check(companions, layer);
-  // What ComfyUI multiplies the layer's input by (AWQ): columns of the matrix times it are the same layer's.
+  // AWQ's factors, by which ComfyUI multiplies the layer's input: the columns of the matrix may be multiplied
+  // instead.
   const io::TensorEntry* const of_columns = companions.take(layer + ".pre_quant_scale");
   if (of_columns && (!holds_numbers(*of_columns) || of_columns->shape.rank() != 1 ||
                      (of_columns->shape[0] != blocks.columns &&
@@ -136,29 +136,29 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
     throw wrong("its pre_quant_scale is " + std::string(of_columns->dtype.file_name) + " " +
                 to_string(of_columns->shape) + " where one number for each of " +
                 std::to_string(blocks.columns) + " columns is expected");
+  const auto decode = [blocks, whole, of_columns](std::int64_t from, std::span<f32> out) {
+    const f32 factor = values_of(*whole).front();
+    const std::vector<f32> by = of_columns ? values_of(*of_columns) : std::vector<f32>();
+    blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
+      const std::byte* const pairs = blocks.stored->bytes.data() + at / 2;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const auto pair = static_cast<unsigned>(pairs[i / 2]);
+        const unsigned code = i % 2 == 0 ? pair >> 4 : pair & 15;
+        const std::byte scale = blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 16);
+        row[i] = from_e2m1(code) * (from_e4m3(scale) * factor);
+        if (i < by.size()) row[i] *= by[i];
+      }
+    });
+  };
   WeightTensor weight{&stored, Shape{blocks.rows, blocks.columns}, "swizzled nvfp4",
-                      [blocks, whole, of_columns](std::int64_t from, std::span<f32> out) {
-                        const f32 factor = values_of(*whole).front();
-                        const std::vector<f32> by = of_columns ? values_of(*of_columns) : std::vector<f32>();
-                        blocks.for_values(out, from, [&](std::int64_t at, std::span<f32> row) {
-                          const std::byte* const pairs = blocks.stored->bytes.data() + at / 2;
-                          for (std::size_t i = 0; i < row.size(); ++i) {
-                            const auto pair = static_cast<unsigned>(pairs[i / 2]);
-                            const unsigned code = i % 2 == 0 ? pair >> 4 : pair & 15;
-                            const std::byte scale =
-                                blocks.scale(at / blocks.columns, static_cast<std::int64_t>(i) / 16);
-                            row[i] = from_e2m1(code) * (from_e4m3(scale) * factor);
-                            if (i < by.size()) row[i] *= by[i];
-                          }
-                        });
-                      },
-                      std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes)};
-  if (of_columns) weight.bytes += std::ssize(of_columns->bytes);
-  weight.padded_to = padded_to;
-  if (of_columns)
+                      std::ssize(stored.bytes) + std::ssize(scales->bytes) + std::ssize(whole->bytes),
+                      Decoding{.decode = decode, .padded_to = padded_to}};
+  if (of_columns) {
+    weight.bytes += std::ssize(of_columns->bytes);
     weight.format += " with a scale a column";  // which the codes alone do not hold
-  else
-    weight.codes = {comfy_nvfp4.announced, scales, whole};
+  } else {
+    weight.decoding->codes = {comfy_nvfp4.announced, scales, whole};
+  }
   return weight;
 }
 

@@ -45,13 +45,13 @@ RowFactors row_factors(const Companions& companions, const io::TensorEntry& scal
 }
 
 /// Any values of a matrix, from codes and a factor for each row.
-Decode decoded_rows(const Companions& companions, const io::TensorEntry& stored, const io::TensorEntry& scale,
-                    const std::string& layer) {
+Decoding decoded_rows(const Companions& companions, const io::TensorEntry& stored,
+                      const io::TensorEntry& scale, const std::string& layer) {
   const std::int64_t rows = stored.shape.rank() ? stored.shape[0] : 1;
   const std::int64_t columns = stored.shape.elements() / std::max<std::int64_t>(rows, 1);
   const bool bytes = stored.dtype.info == int8_info;
-  return [&stored, columns, factors = row_factors(companions, scale, layer, rows), bytes](
-             std::int64_t from, std::span<f32> out) {
+  const auto decode = [&stored, columns, factors = row_factors(companions, scale, layer, rows), bytes](
+                          std::int64_t from, std::span<f32> out) {
     for_rows(std::ssize(out), 1, [&](std::int64_t begin, std::int64_t count) {
       std::span<f32> here = out.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
       std::int64_t first = from + begin;
@@ -73,6 +73,7 @@ Decode decoded_rows(const Companions& companions, const io::TensorEntry& stored,
       }
     });
   };
+  return {.decode = decode, .run = 1};
 }
 
 /// Rows of codes and a factor for each row as a weight that stays so in memory, where this build multiplies
@@ -88,15 +89,13 @@ void hold_rows(WeightTensor& weight, const Companions& companions, const io::Ten
   any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {
     using Code = scaled_code_of<Format>;
     constexpr bool of_bytes = std::is_same_v<Code, std::int8_t>;
-    // Of int8 there is no format with one scale for all: each row gets it.
+    // int8 has no format with one scale for all: each row gets it.
     if ((scale_of<Format> == ScaleOf::tensor) != (of_tensor && !of_bytes)) return false;
     if (stored.dtype.info != code_info<Code>() || !block_format_compiled(dtype_traits<Format>::name))
       return false;
     const std::int64_t row_bytes = row_head_bytes + columns;
-    weight.held = scaled_row_info(dtype_traits<Format>::name, columns);
-    weight.held_bytes = rows * row_bytes;
-    weight.arrange = [&stored, rows, columns, row_bytes,
-                      factors = row_factors(companions, scale, layer, rows)](std::span<std::byte> out) {
+    const auto arrange = [&stored, rows, columns, row_bytes,
+                          factors = row_factors(companions, scale, layer, rows)](std::span<std::byte> out) {
       std::vector<f32> by(static_cast<std::size_t>(rows));
       factors(0, by);
       for_rows(rows, columns, [&](std::int64_t first, std::int64_t count) {
@@ -108,6 +107,7 @@ void hold_rows(WeightTensor& weight, const Companions& companions, const io::Ten
         }
       });
     };
+    weight.held = {scaled_row_info(dtype_traits<Format>::name, columns), rows * row_bytes, arrange};
     return true;
   });
 }
@@ -130,15 +130,10 @@ void turn_back(std::span<f32> row, std::int64_t group) {
 
 WeightTensor rows_weight(const Companions& companions, const std::string& layer,
                          const io::TensorEntry& stored, const io::TensorEntry& scale) {
-  WeightTensor weight{&stored,
-                      stored.shape,
-                      {},
-                      decoded_rows(companions, stored, scale, layer),
-                      std::ssize(stored.bytes) + std::ssize(scale.bytes)};
-  weight.run = 1;
-  weight.format = std::string(stored.dtype.info == int8_info ? "int8" : stored.dtype.info.name) +
-                  (scale.shape.elements() == 1 ? " with a scale" : " with a scale a row");
-  return weight;
+  return {&stored, stored.shape,
+          std::string(stored.dtype.info == int8_info ? "int8" : stored.dtype.info.name) +
+              (scale.shape.elements() == 1 ? " with a scale" : " with a scale a row"),
+          std::ssize(stored.bytes) + std::ssize(scale.bytes), decoded_rows(companions, stored, scale, layer)};
 }
 
 }  // namespace
@@ -147,7 +142,7 @@ WeightTensor scaled_rows_weight(const Companions& companions, const std::string&
                                 const io::TensorEntry& stored, const io::TensorEntry& scale) {
   WeightTensor weight = rows_weight(companions, layer, stored, scale);
   if (const ComfyFormat* const format = comfy_row_format_of(stored.dtype.info))
-    weight.codes = {format->announced, &scale};
+    weight.decoding->codes = {format->announced, &scale};
   hold_rows(weight, companions, scale, layer);
   return weight;
 }
@@ -157,11 +152,11 @@ WeightTensor rotated_rows_weight(const Companions& companions, const std::string
                                  std::int64_t group) {
   WeightTensor weight = rows_weight(companions, layer, stored, scale);
   weight.format.insert(0, "rotated ");
-  weight.run = group;
-  weight.decode = [decode = weight.decode, group](std::int64_t from, std::span<f32> out) {
-    decode(from, out);
+  const auto decode = [rotated = weight.decoding->decode, group](std::int64_t from, std::span<f32> out) {
+    rotated(from, out);
     for_rows_in(out, group, [&](std::int64_t, std::int64_t, std::span<f32> here) { turn_back(here, group); });
   };
+  weight.decoding = {.decode = decode, .run = group};
   return weight;
 }
 

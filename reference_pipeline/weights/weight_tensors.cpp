@@ -39,8 +39,8 @@ bool is_quantised(const io::TensorEntry& weight) {
   return !weight.dtype.is_float || 8 * type.bytes_per_block < 16 * type.values_per_block;
 }
 
-/// Refuses what lies beside a quantised weight, under the name of its layer, and was taken by no format that
-/// is read: scales, zero points, rotations, without which the weight would have other values.
+/// Refuses tensors that lie beside a quantised weight, under the name of its layer, and belong to no format
+/// that is read: scales, zero points, rotations, without which the weight would have other values.
 void refuse_unread_companions(const Companions& companions) {
   for (const auto& [name, entry] : companions.tensors) {
     if (companions.used.contains(name) || name.ends_with(".comfy_attention.config")) continue;
@@ -82,16 +82,18 @@ void find_marks(Companions& companions) {
   }
 }
 
-/// How a tensor in a format that this program added becomes f32; empty for others, which ops read.
-Decode added_decode(const io::TensorEntry& entry) {
+/// How a tensor in a format that this program added becomes f32; nothing for others, which ops read.
+std::optional<Decoding> added_decoding(const io::TensorEntry& entry) {
   for (const formats::StoredFormat& format : formats::added_formats())
-    if (format.info == entry.dtype.info)
-      return [format, bytes = entry.bytes](std::int64_t first, std::span<f32> values) {
+    if (format.info == entry.dtype.info) {
+      const auto decode = [format, bytes = entry.bytes](std::int64_t first, std::span<f32> values) {
         const auto bytes_of = [&](std::int64_t count) {
           return static_cast<std::size_t>(count / format.info.values_per_block * format.info.bytes_per_block);
         };
         format.decode(bytes.subspan(bytes_of(first), bytes_of(std::ssize(values))), values);
       };
+      return Decoding{.decode = decode, .of_added_dtype = true};
+    }
   return {};
 }
 
@@ -130,12 +132,12 @@ WeightTensors::WeightTensors(const io::ComponentSource& file, std::string prefix
   for (const auto& [name, entry] : companions.tensors)
     if (!companions.used.contains(name))
       weights_.try_emplace(name, WeightTensor{entry, entry->shape, std::string(entry->dtype.info.name),
-                                              added_decode(*entry), std::ssize(entry->bytes)});
+                                              std::ssize(entry->bytes), added_decoding(*entry)});
 }
 
 nn::Parameter WeightTensors::find(std::string_view name) const {
   const WeightTensor* weight = lookup(name);
-  if (!weight || !weight->decode) {
+  if (!weight || !weight->decoding) {
     nn::Parameter found = file_.find(prefix_ + std::string(name));
     if (weight) found.shape = weight->shape;
     return found;
@@ -146,25 +148,25 @@ nn::Parameter WeightTensors::find(std::string_view name) const {
     if (DryRun::active()) {
       last_ = std::make_shared<DryHold>(weight->given_bytes());
       last_bytes_ = {weight->stored->bytes.data(), bytes};  // which nobody reads in a dry run
-    } else if (weight->arrange) {
+    } else if (weight->held) {
       const auto blocks = std::make_shared<std::vector<std::byte>>(bytes);
-      weight->arrange(*blocks);
+      weight->held->arrange(*blocks);
       last_bytes_ = *blocks;
       last_ = blocks;
     } else {
       const auto values = std::make_shared<std::vector<f32>>(bytes / sizeof(f32));
-      weight->decode(0, *values);
+      weight->decoding->decode(0, *values);
       last_bytes_ = std::as_bytes(std::span(*values));
       last_ = values;
     }
     last_name_ = name;
   }
-  return {weight->arrange ? weight->held : dtype_info<f32>,
+  return {weight->held ? weight->held->dtype : dtype_info<f32>,
           weight->shape,
           last_bytes_,
           {},
           last_,
-          weight->padded_to};
+          weight->decoding->padded_to};
 }
 
 std::int64_t WeightTensor::row_values() const {
@@ -173,13 +175,13 @@ std::int64_t WeightTensor::row_values() const {
 }
 
 std::int64_t WeightTensor::given_bytes() const {
-  return arrange ? held_bytes : shape.elements() * std::int64_t{sizeof(f32)};
+  if (held) return held->bytes;
+  return decoding ? shape.elements() * std::int64_t{sizeof(f32)} : std::ssize(stored->bytes);
 }
 
 std::size_t WeightTensors::bytes_to_take() const {
   std::size_t total = 0;
-  for (const auto& [name, weight] : weights_)
-    total += weight.decode ? static_cast<std::size_t>(weight.given_bytes()) : weight.stored->bytes.size();
+  for (const auto& [name, weight] : weights_) total += static_cast<std::size_t>(weight.given_bytes());
   return total;
 }
 

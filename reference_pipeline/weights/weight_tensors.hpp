@@ -1,5 +1,5 @@
-// WeightTensors: the weights of one component as they lie in a file, those that a program stored with scales
-// beside them made whole.
+// WeightTensors: the weights of one component in a file. Weights that a program stored with scales beside
+// them are put together.
 #pragma once
 
 #include <cstddef>
@@ -21,44 +21,46 @@
 
 namespace precast::weights {
 
-/// Writes values [first, first + values.size()) of a weight as f32, each computed in f32: whole runs of it
-/// (WeightTensor::run_values). Several threads may call it.
-using Decode = std::function<void(std::int64_t first, std::span<f32> values)>;
-/// Writes a weight's bytes in a block format.
-using Arrange = std::function<void(std::span<std::byte>)>;
-
 /// The codes of a matrix with their scales beside them, as they lie in a file: for those who write the same
 /// format, and move them.
 struct StoredCodes {
-  std::string_view announced;                  ///< ComfyUI's name of the format; empty of all others
+  std::string_view announced;                  ///< ComfyUI's name of the format
   const io::TensorEntry* scales = nullptr;     ///< one, one a row, or one for each block of a row, swizzled
   const io::TensorEntry* of_scales = nullptr;  ///< nvfp4: the one by which all of these are multiplied
+};
+
+/// How a weight becomes f32 that ops do not read as it lies in the file.
+struct Decoding {
+  /// Writes values [first, first + values.size()) of the weight, each computed in f32: whole runs of it.
+  /// Several threads may call it.
+  std::function<void(std::int64_t first, std::span<f32> values)> decode;
+  std::int64_t run = 0;         ///< how many values it writes at a time, which divides a row; 0: whole rows
+  std::int64_t padded_to = 1;   ///< rows and columns may have been padded to multiples of this
+  bool of_added_dtype = false;  ///< whether the weight lies in a dtype that a program added, without scales
+  std::optional<StoredCodes> codes{};  ///< of matrices that ComfyUI stores, those left out that were rotated
+};
+
+/// A weight's values in a block format of this build.
+struct HeldBlocks {
+  DtypeInfo dtype;
+  std::int64_t bytes = 0;
+  std::function<void(std::span<std::byte>)> arrange;  ///< writes the blocks
 };
 
 /// A weight, and what it lies as.
 struct WeightTensor {
   const io::TensorEntry* stored = nullptr;
-  Shape shape;             ///< of the weight, which packed values hide
-  std::string format;      ///< "bf16", "fp8_e4m3 with a scale", "nf4"
-  Decode decode;           ///< empty where the bytes are values or blocks of a dtype
-  std::int64_t bytes = 0;  ///< with its scales
-  /// A block format that holds the same values, in so many bytes, where there is one in this build.
-  DtypeInfo held{};
-  std::int64_t held_bytes = 0;
-  Arrange arrange{};
-  /// Rows and columns may have been padded to multiples of this.
-  std::int64_t padded_to = 1;
-  /// Of matrices that ComfyUI stores, `stored` being the codes; not of those that were rotated.
-  StoredCodes codes{};
-
-  /// How many values `decode` writes at a time, which divides a row; 0: whole rows.
-  std::int64_t run = 0;
+  Shape shape;                         ///< of the weight, which packed values hide
+  std::string format;                  ///< "bf16", "fp8_e4m3 with a scale", "nf4"
+  std::int64_t bytes = 0;              ///< with its scales
+  std::optional<Decoding> decoding{};  ///< nothing where ops read the bytes as they lie
+  std::optional<HeldBlocks> held{};    ///< where a block format holds the decoded values
 
   /// Values in a row.
   std::int64_t row_values() const;
-  /// Values in a run, of which `decode` writes whole ones.
-  std::int64_t run_values() const { return run > 0 ? run : row_values(); }
-  /// Bytes that WeightTensors::find gives for it where it has scales.
+  /// Values in a run, of which a weight's `decode` writes whole ones.
+  std::int64_t run_values() const { return decoding->run > 0 ? decoding->run : row_values(); }
+  /// Bytes that WeightTensors::find gives for it.
   std::int64_t given_bytes() const;
 };
 
@@ -107,9 +109,9 @@ struct Companions {
   std::string prefix;
   std::map<std::string, const io::TensorEntry*, std::less<>> tensors;
   std::set<std::string, std::less<>> used;
-  /// What the headers of the files announce of layers, by their names; read when it is first asked for.
+  /// The announcements in the headers of the files, read when one is first asked for.
   std::optional<HeaderAnnouncements> announced{};
-  /// How names begin under which a tensor `scaled_fp8` says that weights of fp8 have scales.
+  /// Prefixes of names under which a tensor `scaled_fp8` says that weights of fp8 have scales.
   std::vector<std::string> scaled_under{};
 
   /// The tensor of that name, which is from now on no weight; nullptr where there is none.

@@ -32,16 +32,16 @@ void read_value(const io::GgufValue& value) {
 void read_weight(const weights::WeightTensor& weight) {
   constexpr std::int64_t most = 1 << 16;
   if (weight.shape.elements() > most) return;
-  if (weight.decode)
+  if (weight.decoding)
     answer_or_refusal([&] {
       std::vector<f32> values(static_cast<std::size_t>(weight.shape.elements()));
-      weight.decode(0, values);
+      weight.decoding->decode(0, values);
       seen = touch(std::as_bytes(std::span(values)));
     });
-  if (weight.arrange)
+  if (weight.held)
     answer_or_refusal([&] {
-      std::vector<std::byte> blocks(static_cast<std::size_t>(weight.held_bytes));
-      weight.arrange(blocks);
+      std::vector<std::byte> blocks(static_cast<std::size_t>(weight.held->bytes));
+      weight.held->arrange(blocks);
       seen = touch(blocks);
     });
 }

@@ -24,10 +24,11 @@ namespace {
 bool decodes_by_runs(const weights::WeightTensor& weight) {
   const std::int64_t row = weight.run_values();
   std::vector<f32> whole(static_cast<std::size_t>(weight.shape.elements())), rows(whole.size());
-  weight.decode(0, whole);
+  weight.decoding->decode(0, whole);
   for (std::int64_t at = 0; at < std::ssize(rows);) {
     const std::int64_t count = at < 2 * row ? row : std::ssize(rows) - at;
-    weight.decode(at, std::span(rows).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(count)));
+    weight.decoding->decode(
+        at, std::span(rows).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(count)));
     at += count;
   }
   return std::memcmp(whole.data(), rows.data(), whole.size() * sizeof(f32)) == 0;
@@ -45,7 +46,7 @@ class OneLayer {
     const io::ComponentSource source(file());
     const weights::WeightTensors tensors(source, prefix);
     const weights::WeightTensor& weight = *tensors.lookup("a.b.weight");
-    if (weight.decode) CHECK(decodes_by_runs(weight));
+    if (weight.decoding) CHECK(decodes_by_runs(weight));
     const HostTensor<f32> loaded = nn::load_host_tensor<f32>(nn::ParameterPath(tensors, "a.b.weight"), shape);
     return {loaded.values().begin(), loaded.values().end()};
   }
@@ -507,7 +508,7 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
   {
     const io::ComponentSource source(smooth.file());
     const weights::WeightTensors read(source, "");
-    CHECK(read.lookup("a.b.weight")->codes.announced.empty());
+    CHECK_FALSE(read.lookup("a.b.weight")->decoding->codes);
     CHECK(read.lookup("a.b.weight")->bytes == rows * columns / 2 + 256 * 12 + 4 + 4 * columns);
   }
   smoothed["a.b.pre_quant_scale"] = file_tensor("F32", {columns - 16}, std::vector<f32>(columns - 16));
