@@ -38,18 +38,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> component
      {"transformer", "FluxTransformer2DModel"},
      {"vae", "AutoencoderKL"}}};
 
-/// A component is listed as [library, class], and as [null, null] where the folder was saved without it.
 void check_class(const io::Config& index, std::string_view component, std::string_view known) {
   if (!index.has(component)) return;
-  const nlohmann::json& entry = index.json().at(std::string(component));
-  if (!entry.is_array() || entry.size() != 2)
-    throw index.error(component, "must name a library and a class: get the file anew");
-  const auto needs = "a Flux model needs a component of class " + std::string(known);
-  if (entry[1].is_null())
-    throw index.error(component, "is null, for the model was saved without it: " + needs);
-  if (!families::is_class(entry[1], known))
+  const auto needs = ": a Flux model needs a component of class " + std::string(known);
+  const std::optional<std::string> named = families::listed_class(index, component);
+  if (!named) throw index.error(component, "is null, for the model was saved without it" + needs);
+  if (!families::is_class(*named, known))
     throw index.error(component,
-                      "has class " + io::json_in_words(entry[1]) + ", which is not known here: " + needs);
+                      "has class '" + io::printable(*named, 40) + "', which is not known here" + needs);
 }
 
 /// What is given as a file takes the place of a component, whatever the index says of that.

@@ -26,28 +26,18 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> component
      {"vae", "AutoencoderKL"}}};
 constexpr std::array<std::string_view, 3> other_components{"scheduler", "tokenizer", "tokenizer_2"};
 
-/// Whether a component is there: listed as [library, class], and not as [null, null].
-bool is_listed(const io::Config& index, std::string_view component) {
-  if (!index.has(component)) return false;
-  const nlohmann::json& entry = index.json().at(std::string(component));
-  if (!entry.is_array() || entry.size() != 2 || !(entry[1].is_null() || entry[1].is_string()))
-    throw index.error(component, "must name a library and a class: get the file anew");
-  return !entry[1].is_null();
-}
-
 /// Throws InputError where a component that is listed has another class.
 void check_class(const io::Config& index, std::string_view component, std::string_view known) {
-  if (!is_listed(index, component)) return;
-  const nlohmann::json& entry = index.json().at(std::string(component));
-  if (!families::is_class(entry[1], known))
+  const std::optional<std::string> named = families::listed_class(index, component);
+  if (named && !families::is_class(*named, known))
     throw index.error(component,
-                      "has class " + io::json_in_words(entry[1]) +
-                          ", which is not known here: a Stable Diffusion model needs one of class " +
+                      "has class '" + io::printable(*named, 40) +
+                          "', which is not known here: a Stable Diffusion model needs one of class " +
                           std::string(known));
 }
 
 void require(const io::Config& index, std::string_view component, std::string_view why) {
-  if (is_listed(index, component)) return;
+  if (families::listed_class(index, component)) return;
   throw index.error(component, (index.has(component) ? "is null, for the model was saved without it: "
                                                      : "is missing: get the file anew, for ") +
                                    std::string(why));
@@ -149,7 +139,7 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families
 
   ModelFolder model(path, std::move(files),
                     sampling::SchedulerConfig::load(path / "scheduler" / "scheduler_config.json",
-                                                    index.json().at("scheduler")[1].get<std::string>()));
+                                                    *families::listed_class(index, "scheduler")));
   model.notes = notes_of(index);
   model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
   model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);
@@ -161,7 +151,7 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families
     return clip_config_of(model, std::string(name));
   };
   if (model.is_xl()) {
-    if (model.files.contains("unet") && !is_listed(index, "text_encoder_2"))
+    if (model.files.contains("unet") && !families::listed_class(index, "text_encoder_2"))
       throw io::file_error(model.component("unet"), "is a UNet of the XL kind, and " + io::shown(path) +
                                                         " has no text_encoder_2 for it: give another UNet");
     require(index, "text_encoder_2", "a model of the XL kind takes its pooled text");
@@ -169,8 +159,9 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families
   } else {
     require(index, "text_encoder", "a model without addition_embed_type in unet/config.json has no other");
   }
-  if (is_listed(index, "text_encoder")) model.text_encoder = encoder("text_encoder", "tokenizer");
-  if (!model.is_xl() && is_listed(index, "text_encoder_2"))
+  if (families::listed_class(index, "text_encoder"))
+    model.text_encoder = encoder("text_encoder", "tokenizer");
+  if (!model.is_xl() && families::listed_class(index, "text_encoder_2"))
     model.notes.push_back(io::shown(index.path()) + ": its text_encoder_2 is not used by its unet");
   model.vae = vae_config_of(model);
   model.defaults = families::ModelDefaults::load(path / "precast.json");

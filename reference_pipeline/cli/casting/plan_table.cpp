@@ -66,12 +66,11 @@ Json plan_json(const casting::PlanResult& result) {
   json["parameters"] = result.parameters;
   Json sizes = Json::array();
   for (const casting::PlannedSize& size : result.sizes) {
-    const auto ratio = ratio_of(result, size);
     sizes.push_back({{"method", size.method},
                      {"bits", size.bits},
                      {"bytes", size.bytes},
                      {"error", json_number(size.error)},
-                     {"ratio", ratio ? json_number(*ratio) : Json()},
+                     {"ratio", value_or_null(ratio_of(result, size))},
                      {"keeps", size.keeps}});
   }
   json["sizes"] = std::move(sizes);

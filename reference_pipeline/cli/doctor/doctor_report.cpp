@@ -149,7 +149,6 @@ std::string components_text(const Examination& reference) {
 }
 
 Json run_json(const Examination& run, const Examination& reference) {
-  const auto psnr = psnr_of(run, reference);
   Json components = Json::object();
   for (const ComponentExtremes& component : run.components) {
     Json below = Json::object();
@@ -176,7 +175,7 @@ Json run_json(const Examination& run, const Examination& reference) {
   return {{"policy", policy_text(run.choices)},
           {"verdict", to_string(verdict_of(run, reference))},
           {"headroom", run.finite ? json_number(run.headroom()) : Json()},
-          {"psnr", psnr ? json_number(*psnr) : Json()},
+          {"psnr", value_or_null(psnr_of(run, reference))},
           {"seconds", run.finite ? Json(run.seconds) : Json()},
           {"step_seconds", run.finite ? Json(run.step_seconds) : Json()},
           {"peak_bytes", run.finite ? Json(run.peak_bytes) : Json()},

@@ -38,32 +38,10 @@ struct InOrder {
 };
 using Graph = std::map<std::string, GraphNode, InOrder>;
 
-/// Python writes NaN and Infinity, which JSON has not: null outside of strings.
-std::string only_json(const std::string& text) {
-  std::string result;
-  bool inside = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    std::size_t length = 0;
-    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
-      if (!inside && text.compare(i, word.size(), word) == 0) length = word.size();
-    if (length) {
-      result += "null";
-      i += length - 1;
-      continue;
-    }
-    if (inside && text[i] == '\\' && i + 1 < text.size())
-      result += text[i++];
-    else if (text[i] == '"')
-      inside = !inside;
-    result += text[i];
-  }
-  return result;
-}
-
 std::string in_text(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return shortest(value.get<double>());
-  if (value.is_number()) return value.dump();
+  if (value.is_number()) return io::json_line(value);
   return {};
 }
 
@@ -265,7 +243,8 @@ std::string what_no_option_makes(const GraphReader& reader, const GraphNode& nod
 }  // namespace
 
 std::optional<PictureSettings> read_comfyui(const std::string& text, const std::filesystem::path& file) {
-  const nlohmann::json json = io::parse_json(only_json(text), file, "ComfyUI's graph");
+  const nlohmann::json json =
+      io::parse_json(io::with_nulls(text, {"NaN", "Infinity", "-Infinity"}), file, "ComfyUI's graph");
   if (!json.is_object()) return std::nullopt;
   const bool drawn = json.contains("nodes") && json["nodes"].is_array();
   const Graph graph = drawn ? graph_as_drawn(json) : graph_as_run(json);

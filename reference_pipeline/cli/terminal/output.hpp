@@ -7,9 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include <precast/io/json_text.hpp>
 #include <precast/io/number_text.hpp>
@@ -17,9 +16,7 @@
 
 namespace precast::cli {
 
-/// JSON whose keys stay in the order in which they were written.
-using Json = nlohmann::ordered_json;
-
+using io::Json;
 using io::json_number;
 
 /// A text, or null where it is empty.
@@ -31,7 +28,11 @@ Json dtypes_json(const DtypeNames& dtypes);
 /// What an optional holds, or null where it holds nothing.
 template <class T>
 Json value_or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
+  if (!value) return {};
+  if constexpr (std::is_floating_point_v<T>)
+    return json_number(*value);
+  else
+    return Json(*value);
 }
 
 using io::shortest;

@@ -165,7 +165,7 @@ Json run_json(const TrainedRun& run) {
           {"first_loss", json_number(run.steps.front().loss)},
           {"loss", json_number(last.loss)},
           {"mean_loss_of_last_tenth", json_number(run.final_loss())},
-          {"validation_loss", run.validation_loss() ? json_number(*run.validation_loss()) : Json()},
+          {"validation_loss", value_or_null(run.validation_loss())},
           {"not_finite_from", value_or_null(run.failed_at())},
           {"grad_norm", json_number(last.grad_norm)},
           {"non_finite", run.non_finite()},
