@@ -139,7 +139,6 @@ int fail_with_help(const std::string& message, const std::vector<std::string>& a
 
 /// What the library says of memory, with what to do about it on this command line.
 std::string with_advice(const std::string& problem, const std::vector<std::string>& arguments) {
-  if (problem.find(": try ") != std::string::npos) return problem;  // it was estimated: there is advice
   if (!arguments.empty() && arguments.front() == "train")
     return problem + ": close other programs, or use a smaller --batch, --context or model";
   CLI::App app;
@@ -249,6 +248,8 @@ int run(const std::vector<std::string>& arguments) {
     return fail_with_help(wrong.what(), arguments);
   } catch (const Interrupted& stop) {
     return fail(stop.what(), exit_code::after_signal + stop.signal);
+  } catch (const DoesNotFit& problem) {
+    return fail(problem.what(), exit_code::error);
   } catch (const OutOfMemory& problem) {
     return fail(with_advice(problem.what(), arguments), exit_code::error);
   } catch (const std::bad_alloc&) {

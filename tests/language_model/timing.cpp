@@ -16,10 +16,7 @@ using language_model::Architecture;
 namespace {
 
 std::int64_t parameters_of_size(const char* name, Architecture architecture) {
-  std::int64_t count = 0;
-  const auto config = timing::model_config(timing::model_size(name), architecture, 256);
-  for (const auto& facts : language_model::parameters_of(config)) count += facts.shape.elements();
-  return count;
+  return elements_of(timing::model_config(timing::model_size(name), architecture, 256));
 }
 
 timing::Results results_of(const std::string& settings, const std::vector<double>& cases) {

@@ -171,8 +171,8 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
   progress.wipe();
   if (done.cases == 0) {
     if (chosen.size() > 1) finish(options, results);  // what each of them needs
-    throw OutOfMemory((chosen.size() > 1 ? "no case fits" : refused) + ": try smaller " +
-                      what_takes_less(options));
+    throw DoesNotFit((chosen.size() > 1 ? "no case fits" : refused) + ": try smaller " +
+                     what_takes_less(options));
   }
   return results;
 }

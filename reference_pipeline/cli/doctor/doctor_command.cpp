@@ -171,8 +171,8 @@ void end_without_recommendation(const DoctorOptions& options, const DoctorReport
                      unwritten + ": name one of Precast's policies in --policies");
   }
   if (std::ranges::all_of(report.policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
-    throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
-                      ": try a smaller --width and --height, or --vae-tiling" + or_untried("memory"));
+    throw DoesNotFit(report.model + ": no policy that was tried fits into memory" + unwritten +
+                     ": try a smaller --width and --height, or --vae-tiling" + or_untried("memory"));
   throw InputError(report.model + ": no policy that was tried stays finite" + unwritten +
                    ": check the model's files" + or_untried("quality"));
 }

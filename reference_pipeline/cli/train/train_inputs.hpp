@@ -6,11 +6,12 @@
 #include <optional>
 
 #include <cli/train/train_options.hpp>
-#include <families/backend.hpp>
 #include <language_model/batches.hpp>
 #include <language_model/config.hpp>
 #include <language_model/parameters.hpp>
 #include <language_model/tokenizer.hpp>
+#include <language_model/trainer.hpp>
+#include <language_model/training_device.hpp>
 
 #include <precast/cluster/communicator.hpp>
 
@@ -34,8 +35,9 @@ struct TrainInputs {
 void check_inputs_of_training(const TrainOptions& options);
 
 /// Reads what the options name; of the data's order the part of this rank. Throws InputError, UsageError, and
-/// OutOfMemory where the run needs more than is free on the device.
+/// DoesNotFit where a trainer of the run, which shares its steps so, needs more than is free on the device.
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
-                        const families::Backend& device);
+                        const language_model::TrainingDevice& device,
+                        const language_model::DataParallel& parallel);
 
 }  // namespace precast::cli

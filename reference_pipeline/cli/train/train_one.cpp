@@ -79,13 +79,13 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   settle_training(options, command);
   options.training.policy = language_model::training_policy(options.training.policy).name;
 
-  TrainInputs inputs = open_inputs(options, job, *device.backend);
+  const language_model::DataParallel parallel = data_parallel(options, job);
+  TrainInputs inputs = open_inputs(options, job, device, parallel);
   check_config_of_folder(options, inputs.config.json());
   const TrainSettings settings = settings_of(options, inputs, job.size());
   require_settings(options, command, settings, resumed, inputs, job);
 
-  language_model::Trainer trainer(inputs.config, options.training, inputs.values, device,
-                                  data_parallel(options, job));
+  language_model::Trainer trainer(inputs.config, options.training, inputs.values, device, parallel);
   inputs.values.clear();  // the model has its own
   if (resumed) go_on(trainer, resumed, options);
   if (trainer.done()) {

@@ -291,7 +291,7 @@ void tell_unused(const GivenOptions& given, std::span<const std::string> policie
 void settle_training(TrainOptions& options, const CLI::App& command) {
   language_model::TrainingOptions& training = options.training;
   if (!options.batches.empty() && command.get_option("--steps")->count() == 0)
-    training.steps = language_model::steps_of_batches(options.batches);
+    training.steps = language_model::shape_of_batches(options.batches)[0];
   if (training.warmup > training.steps)
     throw UsageError("--warmup is " + std::to_string(training.warmup) + ", and --steps " +
                      std::to_string(training.steps) + ": give a warm-up that ends with the run or before");

@@ -10,7 +10,7 @@
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
-#include <cli/train/train_inputs.hpp>
+#include <cli/train/train_run.hpp>
 #include <cli/train/train_scaling.hpp>
 #include <cli/train/train_settings.hpp>
 #include <cluster/measure_link.hpp>
@@ -142,9 +142,10 @@ class TimedSteps {
  public:
   explicit TimedSteps(const TrainOptions& train)
       : options_(longer(train)),
-        inputs_(open_inputs(options_, cluster::Alone(), families::cpu_backend())),
+        inputs_(open_inputs(options_, cluster::Alone(), language_model::training_on_cpu(),
+                            data_parallel(options_, probe_))),
         trainer_(inputs_.config, options_.training, inputs_.values, language_model::training_on_cpu(),
-                 {.job = &probe_, .bucket_bytes = train.bucket_bytes, .message = train.all_reduce}) {}
+                 data_parallel(options_, probe_)) {}
 
   /// Adds a turn's steps, but for its first, which comes back to cold caches.
   void take(std::vector<cluster::StepParts>& steps, int turn, int all_turns) {
@@ -165,7 +166,7 @@ class TimedSteps {
   static TrainOptions longer(TrainOptions options) {
     constexpr std::int64_t most = 2 * turns * steps_of_turn;
     if (!options.batches.empty())
-      if (const std::int64_t held = language_model::steps_of_batches(options.batches); held < most)
+      if (const std::int64_t held = language_model::shape_of_batches(options.batches)[0]; held < most)
         throw UsageError("--predict-ranks times up to " + std::to_string(most) +
                          " steps, and --batches has " + std::to_string(held) +
                          ": give more, or time windows of a text (--data)");
@@ -174,8 +175,8 @@ class TimedSteps {
   }
 
   TrainOptions options_;
-  TrainInputs inputs_;
   cluster::StepProbe probe_;
+  TrainInputs inputs_;
   language_model::Trainer trainer_;
   ProgressReporter progress_;
 };
