@@ -147,7 +147,7 @@ std::string parse_name(std::string_view option, const std::string& text,
 
 std::string nearest_name(std::string_view text, std::span<const std::string> names) {
   std::string nearest;
-  std::size_t least = text.size() > 4 ? 3 : 2;  // a third slip, or half of a short word, is another word
+  std::size_t least = text.size() > 4 ? 3 : 2;  // more edits, or edits in half of a short word, are no typo
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(text, name);
     const bool begins = text.size() >= 3 && name.starts_with(text);

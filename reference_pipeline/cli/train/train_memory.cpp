@@ -12,7 +12,7 @@ namespace precast::cli {
 
 namespace {
 
-/// Tokens of a step of one rank.
+/// Tokens per step and rank.
 double tokens_of_step(const TrainOptions& options, const language_model::LanguageModelConfig& config,
                       int ranks) {
   return options.batches.empty()
@@ -29,14 +29,14 @@ void require_memory(const TrainOptions& options, const language_model::LanguageM
   double parameters = 0;
   for (const language_model::ParameterFacts& facts : parameters_of(config))
     parameters += static_cast<double>(facts.shape.elements());
-  // Values as they are given, in f32, and in 16 bits a parameter, its gradient and two moments; of each token
-  // logits and their gradient, and what a layer keeps for the backward pass: ten states of the model's width.
+  // Per parameter: its given value in f32, and in 16 bits its value, gradient and two moments. Per token:
+  // logits and their gradient, and per layer ten states of the model's width for the backward pass.
   constexpr double bytes_of_parameter = 4 + 4 * 2, bytes_of_value = 2, kept_states = 10;
   const double of_token = bytes_of_value * (2.0 * static_cast<double>(config.vocabulary) +
                                             kept_states * static_cast<double>(config.layers * config.width));
   const double bytes = bytes_of_parameter * parameters + of_token * tokens;
   if (!free_bytes || bytes <= static_cast<double>(*free_bytes)) return;
-  // Beyond what 64 bits count, all is as hopeless.
+  // Larger numbers are clamped: they do not fit either.
   const auto counted = [](double number) { return static_cast<std::int64_t>(std::min(number, 0x1p62)); };
   throw OutOfMemory("a model of " + io::with_commas(counted(parameters)) + " parameters, with " +
                     io::with_commas(counted(tokens)) + " tokens a step, takes at least " +

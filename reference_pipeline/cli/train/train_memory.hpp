@@ -1,4 +1,4 @@
-// What a training run needs at the least, before anything of its size is taken.
+// A lower bound on the memory of a training run, checked before allocations.
 #pragma once
 
 #include <cli/train/train_options.hpp>
@@ -7,8 +7,8 @@
 
 namespace precast::cli {
 
-/// Throws OutOfMemory for a model and steps that cannot fit on the device, whatever the policy: those of one
-/// of so many ranks.
+/// Throws OutOfMemory if one of `ranks` ranks cannot fit the model and its steps on the device under any
+/// policy.
 void require_memory(const TrainOptions& options, const language_model::LanguageModelConfig& config, int ranks,
                     const families::Backend& device);
 
