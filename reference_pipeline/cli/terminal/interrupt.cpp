@@ -38,7 +38,8 @@ void on_signal(int signal, siginfo_t* facts, void*) {
     is_of_starter = facts->si_pid == getppid();
     interrupting = signal;
     if (is_muted || quiet()) return;
-    static_cast<void>(!write(STDERR_FILENO, notice, sizeof notice - 1));  // the only async-signal-safe output
+    static_cast<void>(
+        !write(STDERR_FILENO, notice, sizeof notice - 1));  // write() is async-signal-safe, streams are not
   } else if (milliseconds_now() - first > same_milliseconds) {
     std::signal(signal, SIG_DFL);
     static_cast<void>(raise(signal));
