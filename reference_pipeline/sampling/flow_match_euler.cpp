@@ -13,7 +13,7 @@
 namespace precast::sampling {
 namespace {
 
-/// linspace(1, 1 / steps, steps) in double, as NumPy rounds it, then f32.
+/// linspace(1, 1 / steps, steps) in double with NumPy's rounding, then rounded to f32.
 std::vector<f32> even_levels(int steps) {
   std::vector<f32> levels(static_cast<std::size_t>(steps));
   const double last = 1.0 / steps;
@@ -33,7 +33,7 @@ void check_same_shape(const Shape& a, const Shape& b, const char* what) {
 
 constexpr char scheduler_name[] = "FlowMatchEulerDiscreteScheduler";
 
-/// What diffusers has beyond Flux: silently ignored, it would give another picture.
+/// Refuses diffusers' options that Flux does not use: ignoring them would give another picture.
 void reject_unsupported(const io::Config& config) {
   for (const char* key : {"invert_sigmas", "stochastic_sampling", "use_karras_sigmas",
                           "use_exponential_sigmas", "use_beta_sigmas", "use_flow_sigmas"})
@@ -120,7 +120,7 @@ int img2img_start(int steps, double strength) {
   return static_cast<int>(std::max(steps - kept, 0.0));
 }
 
-// The sampler's state is f32, and a product is rounded before it is added, as PyTorch does it.
+// The sampler's state is f32; products are rounded before they are added (no FMA), as in PyTorch.
 
 Tensor<f32> scale_noise(HostView<const f32> sample, HostView<const f32> noise, f32 sigma) {
   check_same_shape(sample.shape(), noise.shape(), "scale_noise");

@@ -58,7 +58,7 @@ std::vector<f32> read_trained_betas(const io::Config& config, std::int64_t count
   return betas;
 }
 
-/// The schedule of betas, which all classes have in common.
+/// Reads the schedule of betas, common to all classes.
 void read_betas(const io::Config& config, SamplerSettings& settings) {
   config.refuse_null({"num_train_timesteps"});
   if (!config.has("trained_betas")) config.refuse_null({"beta_start", "beta_end", "beta_schedule"});
@@ -114,18 +114,18 @@ bool draws_noise(SamplerKind kind) {
   return kind == SamplerKind::dpmpp_2m_sde || kind == SamplerKind::dpmpp_2m_sde_karras;
 }
 
-/// Whether dpmpp's steps draw noise by a file of its own.
+/// Whether the file itself configures dpmpp to draw noise in each step.
 bool says_noise(const io::Config& config) {
   constexpr char key[] = "algorithm_type";
   config.refuse_null({key});
-  // diffusers takes what a related solver of another class is called for dpmsolver++.
+  // diffusers converts the algorithm types of related solvers' classes to dpmsolver++.
   return config.one_of_or(key, false, {{"dpmsolver++", false}, {"deis", false}, {"sde-dpmsolver++", true}});
 }
 
 void read_levels(const io::Config& config, SamplerSettings& settings) {
   config.refuse_null({"final_sigmas_type", "use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas"});
   refuse(config, "use_beta_sigmas");
-  // Of dpmpp the sampler's name says whether levels are Karras'.
+  // For dpmpp, the sampler's name decides whether levels are Karras'.
   const bool says_karras = config.boolean_or("use_karras_sigmas", false);
   const bool karras = is_dpmpp(settings.kind) ? has_karras_levels(settings.kind) : says_karras;
   if (karras) settings.sigma_spacing = SigmaSpacing::karras;
@@ -155,9 +155,9 @@ void read_euler(const io::Config& config, SamplerSettings& settings) {
 
 void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
   config.refuse_null({"solver_type", "solver_order"});
-  says_noise(config);  // a word that is not known is refused; the sampler's name decides
+  says_noise(config);  // only refuses unknown values; the sampler's name decides
   settings.draws_noise = draws_noise(settings.kind);
-  // diffusers takes what the related solvers of other classes are called for these.
+  // diffusers converts the solver types of related classes to these.
   settings.solver_type = config.one_of_or("solver_type", SolverType::midpoint,
                                           {{"midpoint", SolverType::midpoint},
                                            {"heun", SolverType::heun},
@@ -170,7 +170,7 @@ void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
   refuse(config, "use_lu_lambdas");
   refuse(config, "use_flow_sigmas");
   refuse(config, "use_dynamic_shifting");
-  // DDPM's files say how noise is drawn, which no sampler here asks; that a model predicts it, matters.
+  // The kind of variance has no effect on any sampler here; whether the model predicts it has.
   const bool learned = config.one_of_or("variance_type", false,
                                         {{"fixed_small", false},
                                          {"fixed_small_log", false},
@@ -187,7 +187,7 @@ void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
   }
 }
 
-/// Schedulers of models that are given the level of noise itself, and latents scaled by it.
+/// Schedulers of models whose inputs are the noise level itself, and latents scaled by it.
 bool scales_by_noise(std::string_view class_name) {
   constexpr std::array<std::string_view, 4> others{"CMStochasticIterativeScheduler",
                                                    "CosineDPMSolverMultistepScheduler", "KarrasVeScheduler",
@@ -230,7 +230,7 @@ InputError SchedulerConfig::wrong_class(const std::string& problem) const {
 io::Config load_scheduler_keys(const std::filesystem::path& path) {
   const io::MappedFile file(path);
   const std::string_view text = io::json_text(file, "a scheduler's settings");
-  // lambda_min_clipped's default, as Python writes it.
+  // Python writes lambda_min_clipped's default as -Infinity.
   return io::without_unset_keys({path, io::parse_json(io::with_nulls(text, {"-Infinity"}), path)});
 }
 
@@ -279,7 +279,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
     read_clipping(config_, settings);
   }
   if (kind == SamplerKind::pndm) {
-    config_.refuse_null({"skip_prk_steps"});  // neither corrected by diffusers nor true
+    config_.refuse_null({"skip_prk_steps"});  // diffusers does not correct null, and it is not true
     settings.skip_prk_steps = config_.boolean_or("skip_prk_steps", false);
   }
   if (has_levels) read_levels(config_, settings);
@@ -287,7 +287,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
   if (is_dpmpp(kind)) {
     refuse(config_, "thresholding");
     read_dpmpp(config_, settings);
-    // These have solvers of their own, and diffusers writes those over what their file says.
+    // diffusers overwrites the solver type of these classes with their own.
     if (class_name_ == "UniPCMultistepScheduler" || class_name_ == "DEISMultistepScheduler")
       settings.solver_type = SolverType::midpoint;
   }
@@ -302,7 +302,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
                                                      ": set that no larger");
     settings.timestep_scaling = config_.number_or("timestep_scaling", 10, 1e-3, 1e6);
   }
-  // A sampler that takes the place of the file's own is not told what is not in the file.
+  // Corrections of defaults apply only to the file's own sampler; keys in the file are always corrected.
   const bool is_own = named(kind).class_name == class_name_ && kind == default_kind();
   const auto is_told = [&](const char* key) { return is_own || config_.json().contains(key); };
   if (correction != SchedulerCorrection::none && is_told("steps_offset")) settings.steps_offset = 1;

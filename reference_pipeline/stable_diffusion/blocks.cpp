@@ -1,5 +1,5 @@
-// The blocks of a UNet one by one, which are its stages: recorded on the way to pictures, and loaded to be
-// run and changed.
+// The blocks of a UNet, which are its stages: recorded during sampling, and loaded to be run and replaced
+// one by one.
 #include <memory>
 #include <utility>
 #include <vector>

@@ -1,4 +1,4 @@
-// Reads configs, and holds tensors against them.
+// Reads configs, and checks them against tensors.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -16,8 +16,8 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// The kind of a model whose UNet is a file in its authors' names; nothing of others, whose folders have
-/// configs.
+/// The kind of a model whose UNet is a file in the authors' naming; nothing for other models, whose folders
+/// have configs.
 std::optional<Kind> kind_of(const ModelFolder& model) {
   const auto unet = model.files.find("unet");
   if (unet == model.files.end()) return std::nullopt;
@@ -38,7 +38,7 @@ Config config_of(ModelFolder& model, const std::string& name, OfTensors&& of_ten
       [](const ComponentWeights& weights, const Config& config) { return unread_tensors(weights, config); },
       [](const ComponentWeights& weights, const Config& config, const std::filesystem::path& config_file,
          weights::ConfigPlace place) {
-        // In one folder modules say what differs, and notes what is not read.
+        // Not within one folder: there modules report differences, and notes unread tensors.
         if (place == weights::ConfigPlace::elsewhere) check_agreement(weights, config, config_file);
       });
 }

@@ -1,4 +1,4 @@
-// Finds a component of a Stable Diffusion model, and places its parameters, in any layout.
+// Finds a component of a Stable Diffusion model in any layout, and maps names to its parameters.
 #include <array>
 #include <span>
 #include <utility>
@@ -16,7 +16,7 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// The VAE's attention in folders that diffusers wrote before release 0.18.
+/// The names of the VAE's attention in folders that diffusers wrote before release 0.18.
 constexpr std::array older_attention = {
     io::NameLine{".query.*", ".to_q.*"},
     io::NameLine{".key.*", ".to_k.*"},
@@ -25,7 +25,7 @@ constexpr std::array older_attention = {
 };
 constexpr std::string_view attention_of_vae = ".mid_block.attentions.0";
 
-/// Today's name of a parameter in a folder of the VAE.
+/// The current name of a parameter in a VAE's folder.
 std::string newer_vae_name(const std::string& name) {
   const std::size_t at = name.find(attention_of_vae);
   if (at == std::string::npos) return name;
@@ -36,7 +36,7 @@ std::string newer_vae_name(const std::string& name) {
   return name;
 }
 
-/// Throws InputError where a file is known for something else than this component.
+/// Throws InputError if a file is recognised as something other than this component.
 void refuse_others(const std::filesystem::path& path, const io::ComponentSource& file,
                    std::string_view component) {
   const bool unet = component == "unet", vae = component == "vae";

@@ -1,5 +1,5 @@
-// ComponentWeights: a component of a Stable Diffusion model out of a folder or a single file, under the names
-// that diffusers gives its parameters today, which are those that our modules ask for.
+// ComponentWeights: a component of a Stable Diffusion model from a folder or a single file, under
+// diffusers' current parameter names, which our modules use.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace precast::stable_diffusion {
 
-/// A folder's weights, those of older diffusers among them; or a single file's in the authors' names, of
-/// which what has no name here is unread.
+/// The weights of a folder, including those of older diffusers versions, or of a single file in the
+/// authors' naming, in which tensors without a name here are unread.
 class ComponentWeights final : public weights::PlacedSource {
  public:
   /// `component` is a folder of a diffusers model: "unet", "vae", "text_encoder", "text_encoder_2". Throws
@@ -22,20 +22,20 @@ class ComponentWeights final : public weights::PlacedSource {
   ComponentWeights(const std::filesystem::path& path, std::string_view component,
                    io::TakenCallback on_taken = {});
 
-  /// What of a model the file holds; nothing of a folder.
+  /// What the file holds of a model; nothing for a folder.
   std::optional<WeightFile> file() const { return weight_file(source()); }
-  /// Whether it is a text encoder of 2.x, of which a file may hold one layer more than is run: the authors'
-  /// do, and those do not that were written from a folder.
+  /// Whether it is a text encoder of 2.x, whose file may hold one more layer than is run: the authors'
+  /// files do, files written from a folder do not.
   bool may_have_one_more() const;
-  /// Whether the component has a tensor of that name in the file, whether it is a parameter of ours or not.
+  /// Whether the file has a tensor of that name for the component, even if it is not a parameter of ours.
   bool has_stored(std::string_view stored) const { return tensors().lookup(stored); }
-  /// How many numbers from 0 on follow `stem` in names: blocks("down_blocks.").
+  /// The number of consecutive indices from 0 that follow `stem` in names: blocks("down_blocks.").
   std::int64_t blocks(std::string_view stem) const { return end_of_blocks(stem); }
 
  private:
   std::string absent_name(std::string_view name) const override;
 
-  std::int64_t layers_ = 0;  ///< of a UNet in the authors' names: residual blocks of a level, down
+  std::int64_t layers_ = 0;  ///< of a UNet in the authors' naming: residual blocks per level, down
 };
 
 }  // namespace precast::stable_diffusion

@@ -1,4 +1,4 @@
-// What a run begins with: texts encoded, pictures encoded, and everything drawn, in diffusers' order.
+// The inputs of a run: encoded texts and pictures, and all noise, drawn in diffusers' order.
 #include <algorithm>
 #include <utility>
 
@@ -16,15 +16,15 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// Calls of a run whose steps draw noise.
+/// The number of calls whose steps draw noise.
 std::int64_t draws_of(const sampling::Sampler& sampler) {
   std::int64_t draws = 0;
   for (std::int64_t call = 0; call < sampler.calls(); ++call) draws += sampler.draws_noise(call);
   return draws;
 }
 
-/// The prompts of a request, then the negative one where it is guided: "", where none was given, or none,
-/// which is zeros.
+/// The prompts of a request and, with guidance, the negative prompt: "" if none was given, or nullopt for
+/// models that use zeros instead.
 std::vector<std::optional<std::string>> texts_for(const Model& model, const ResolvedRequest& full,
                                                   bool guided) {
   std::vector<std::optional<std::string>> texts(full.prompts.begin(), full.prompts.end());
@@ -51,7 +51,7 @@ HostTensor<f32> side_by_side(HostView<const f32> mask, HostView<const f32> maske
   return both;
 }
 
-/// A mask of one channel for each of several.
+/// A one-channel mask repeated for all channels.
 HostTensor<f32> repeated(HostView<const f32> mask, const LatentSize& size) {
   HostTensor<f32> all(size.model());
   for (std::int64_t i = 0; i < all.elements() && !DryRun::active(); ++i)
@@ -59,7 +59,7 @@ HostTensor<f32> repeated(HostView<const f32> mask, const LatentSize& size) {
   return all;
 }
 
-/// What diffusers' pipeline for this model and task corrects of its scheduler's config.
+/// The corrections that diffusers' pipeline for this model and task makes to the scheduler's config.
 sampling::SchedulerCorrection correction_of(const ModelFolder& folder, bool paints) {
   using enum sampling::SchedulerCorrection;
   if (folder.is_xl()) return none;
@@ -75,7 +75,7 @@ sampling::Sampler StableDiffusionPipeline::Parts::sampler_of(const Model& model,
   run.steps = full.steps;
   run.eta = full.eta.value_or(0);
   if (given.image) run.strength = full.strength;
-  // Of these models diffusers has no pipeline that paints: those of Stable Diffusion do.
+  // diffusers has no inpainting pipeline for these models; Stable Diffusion's is used.
   run.strength_narrows_lcm = model.folder.is_lcm && !given.mask;
   if (full.refiner)
     (role == ModelRole::refiner ? run.denoising_start : run.denoising_end) = full.refiner_start;
@@ -94,7 +94,7 @@ StartingPicture StableDiffusionPipeline::Run::encoded_picture() {
   const ModelFolder& folder = parts_.model.folder;
   starting.is_noise = given_.mask && full().strength == 1;
   starting.kept_by_refiner = given_.mask && legs_.size() > 1;
-  // Where all begins as noise, a UNet that takes the mask needs nothing else of the picture.
+  // From pure noise, a UNet with a mask input does not need the picture's moments.
   const bool needs_moments = !starting.is_noise || !folder.takes_mask() || starting.kept_by_refiner;
 
   const auto encoder = parts_.model.with_weights(
@@ -141,7 +141,7 @@ void StableDiffusionPipeline::Run::draw(const StartingPicture& starting) {
       draw_into(noise_.data());
     }
     if (given_.mask) {
-      const Tensor<f32> noise = generator.randn(size_.drawn(1));  // also where nothing is made of it
+      const Tensor<f32> noise = generator.randn(size_.drawn(1));  // drawn even if it is not used
       if (starting.masked_moments) {
         const HostTensor<f32> masked = sampled(*starting.masked_moments, noise, size_, scale);
         kept.beside = side_by_side(starting.mask, masked);
@@ -161,7 +161,7 @@ Tensor<f32> StableDiffusionPipeline::Run::first_latents(const StartingPicture& s
   for (std::int64_t picture = 0; picture < count() && !DryRun::active(); ++picture) {
     f32* const to = all.data() + picture * size_.elements();
     const HostTensor<f32>* clean = starting.is_noise ? nullptr : &kept_of(picture).clean;
-    if (legs_.empty()) {  // no step, so no noise was drawn
+    if (legs_.empty()) {  // no step, and no noise drawn
       channels_first(*clean, to, size_);
       continue;
     }

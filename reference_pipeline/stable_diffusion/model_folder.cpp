@@ -1,4 +1,4 @@
-// Opens a diffusers folder, and checks that the parts are of one model.
+// Opens a diffusers folder, and checks that its components belong to one model.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -17,8 +17,8 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// The class that diffusers would load a component with, whatever the component's own config says. Which
-/// schedulers are known, their settings say.
+/// The class with which diffusers loads a component, whatever the component's own config says. Schedulers
+/// are checked where their settings are read.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> component_classes{
     {{"text_encoder", "CLIPTextModel"},
      {"text_encoder_2", "CLIPTextModelWithProjection"},
@@ -26,7 +26,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> component
      {"vae", "AutoencoderKL"}}};
 constexpr std::array<std::string_view, 3> other_components{"scheduler", "tokenizer", "tokenizer_2"};
 
-/// Throws InputError where a component that is listed has another class.
+/// Throws InputError if a listed component has another class.
 void check_class(const io::Config& index, std::string_view component, std::string_view known) {
   const std::optional<std::string> named = families::listed_class(index, component);
   if (named && !families::is_class(*named, known))
@@ -43,7 +43,7 @@ void require(const io::Config& index, std::string_view component, std::string_vi
                                    std::string(why));
 }
 
-/// What the folder has beside a model's parts.
+/// Notes on components in the folder that are not used.
 std::vector<std::string> notes_of(const io::Config& index) {
   std::vector<std::string> notes;
   const std::string where = io::shown(index.path()) + ": ";
@@ -55,7 +55,7 @@ std::vector<std::string> notes_of(const io::Config& index) {
     if (known) continue;
     if (name == "safety_checker")
       notes.push_back(where + "its safety_checker is not run: pictures are not looked at");
-    else if (name != "feature_extractor")  // which serves the safety checker alone
+    else if (name != "feature_extractor")  // which only the safety checker uses
       notes.push_back(where + "its " + io::printable(name) + " is not used");
   }
   if (index.boolean_or("add_watermarker", false))
@@ -63,7 +63,7 @@ std::vector<std::string> notes_of(const io::Config& index) {
   return notes;
 }
 
-/// Throws InputError where padding is to be hidden from a text encoder.
+/// Throws InputError if the text encoder needs an attention mask over padding.
 void check_attention_mask(const ModelFolder& model) {
   const std::filesystem::path config = model.config_file("text_encoder");
   if (config.empty()) return;
@@ -114,7 +114,7 @@ void ModelFolder::check_fit() const {
                              "the UNet would take"
                            : "must be text_time: the model has a text_encoder_2, whose pooled text "
                              "the UNet does not take");
-  if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines never read it
+  if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines do not read it
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;
   if (model.unet.text_time_width != wanted)
@@ -171,8 +171,8 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families
 
 std::optional<families::PreviewMap> ModelFolder::preview_map() const {
   if (defaults.preview) return defaults.preview;
-  // Fits of these two autoencoders, of which they are a property: ComfyUI's latent_rgb_factors of SD15 and
-  // SDXL (comfy/latent_formats.py, 2025).
+  // Linear fits for these two autoencoders, independent of the UNet: ComfyUI's latent_rgb_factors of SD15
+  // and SDXL (comfy/latent_formats.py, 2025).
   static const families::PreviewMap usual{{{0.3512f, 0.2297f, 0.3227f},
                                            {0.3250f, 0.4974f, 0.2350f},
                                            {-0.2829f, 0.1762f, 0.2721f},

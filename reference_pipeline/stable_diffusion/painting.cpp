@@ -1,4 +1,4 @@
-// The stages of a run: pictures are denoised, refined and decoded.
+// The stages of a run: denoising, refining and decoding.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -12,7 +12,7 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// The size of the picture, no crop, and the size once more; or, for refiners, a score.
+/// The picture's size, a zero crop, and the size again; or, for refiners, a score instead of the latter.
 std::vector<f32> time_ids(const Model& model, const ResolvedRequest& full,
                           const std::optional<double>& aesthetic_score) {
   const auto height = static_cast<f32>(full.height), width = static_cast<f32>(full.width);
@@ -21,7 +21,7 @@ std::vector<f32> time_ids(const Model& model, const ResolvedRequest& full,
   return {height, width, 0, 0, height, width};
 }
 
-/// The prompt, and what else a UNet is told: the score is one that refiners take.
+/// All conditioning of a UNet: the prompt and time ids; `aesthetic_score` is for refiners.
 Conditioning conditioning_of(const Model& model, const ResolvedRequest& full, const Prompt& prompt,
                              const std::optional<double>& aesthetic_score) {
   Conditioning conditioning{prompt.context, std::nullopt, {}, std::nullopt};
@@ -33,8 +33,8 @@ Conditioning conditioning_of(const Model& model, const ResolvedRequest& full, co
   return conditioning;
 }
 
-/// Where a straight way from `before` through `now`, each at its level of noise, ends without noise: the
-/// picture that the latents would be without what is left in them.
+/// Extrapolates linearly from `before` through `now`, each at its noise level, to noise 0: an estimate of
+/// the clean latents.
 HostTensor<f32> without_noise(HostView<const f32> before, sampling::NoiseMix from, HostView<const f32> now,
                               sampling::NoiseMix to) {
   HostTensor<f32> result(now.shape());

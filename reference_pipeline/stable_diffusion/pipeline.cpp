@@ -1,4 +1,4 @@
-// A Stable Diffusion pipeline: what a request means, what it takes, and when it is refused.
+// The Stable Diffusion pipeline: resolves, checks and estimates requests.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -22,10 +22,10 @@ namespace {
 
 using families::out_of_range, families::RequestError;
 
-/// Latents along a side where the UNet's config does not say.
+/// Latents along a side if the UNet's config does not say.
 constexpr std::int64_t usual_sample_size = 64;
 
-/// That the mask, the image and the latents that are given are those that a run can begin with.
+/// Throws if the given mask, image or latents are not valid inputs of a run.
 void check_start_of(const ModelFolder& folder, const Request& given) {
   families::check_start(given);
   if (given.mask) image::check_pixels(*given.mask, "the mask");
@@ -42,7 +42,7 @@ StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& mod
                                                  const families::ComponentChoices& choices,
                                                  const families::Backend& backend) {
   families::ComponentChoices used = choices;
-  used.second_text_encoder.reset();  // that is T5's, and CLIP's two have one policy
+  used.second_text_encoder.reset();  // that is T5's; both CLIP encoders have one policy
   for (const families::Role role : families::all_roles) families::require_policy(used.of(role));
   parts_ = std::make_unique<Parts>(
       Parts{Model::open(model), used, backend, used, model.components.contains("vae")});
@@ -64,7 +64,7 @@ std::vector<std::string> StableDiffusionPipeline::notes() const {
                     "--upcast-attention does");
   return notes;
 }
-// Such UNets are published alone, to take the place of the one in a folder whose sampler stays.
+// Such UNets are published alone, as a replacement in a folder whose sampler stays.
 std::vector<std::string> StableDiffusionPipeline::doubtful_defaults(const Request& request) const {
   const ModelFolder& folder = parts_->model.folder;
   if (request.sampler || !folder.embeds_guidance()) return {};
@@ -103,7 +103,7 @@ ResolvedRequest StableDiffusionPipeline::with_defaults(const Request& request) c
                                  .width = folder.defaults.width.value_or(usual_side),
                                  .height = folder.defaults.height.value_or(usual_side)});
   full.refiner = request.refiner;
-  // Other programs call it CFG scale, and so do pictures.
+  // Other programs, and pictures' settings, call it CFG scale.
   if (request.cfg_scale != 1 && request.guidance && *request.guidance != request.cfg_scale)
     throw RequestError("guidance " + io::shortest(*request.guidance) + " and CFG scale " +
                        io::shortest(request.cfg_scale) +
@@ -130,7 +130,7 @@ ResolvedRequest StableDiffusionPipeline::with_defaults(const Request& request) c
   if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
   if (Parts::guided(model, full)) {
     full.guidance_rescale = request.guidance_rescale;
-    full.negative = request.negative;  // what none means, a base and its refiner may differ in
+    full.negative = request.negative;  // a default would differ between base and refiner
   }
   if (folder.requires_aesthetics_score || full.refiner) {
     full.aesthetic_score = request.aesthetic_score.value_or(6.0);

@@ -1,5 +1,5 @@
-// StableDiffusionPipeline: from prompts to pictures with SD 1.x, 2.x, XL, its refiner and LCM, each component
-// under a precision policy of its own.
+// StableDiffusionPipeline: prompts to pictures with SD 1.x, 2.x, XL, its refiner and LCM, with a precision
+// policy for each component.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@
 namespace precast::stable_diffusion {
 
 /// A Stable Diffusion model in a diffusers folder, or in files. Opening reads configs and tokenizers, no
-/// weights. Latents are [pictures, channels, h, w], as diffusers has them; those that are given are noise, of
-/// variance 1. Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or
+/// weights. Latents are [pictures, channels, h, w], as in diffusers; given latents are noise of variance 1.
+/// Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or
 /// OutOfMemory.
 class StableDiffusionPipeline final : public families::Pipeline {
  public:

@@ -1,4 +1,4 @@
-// The parts of a StableDiffusionPipeline, and its runs. For its own sources.
+// The parts of a StableDiffusionPipeline, and its runs. Only for its own sources.
 #pragma once
 
 #include <cstdint>
@@ -23,32 +23,32 @@ namespace precast::stable_diffusion {
 
 using families::Reporter, families::Request, families::ResolvedRequest, families::Result;
 
-/// What a model is in a run.
+/// The role of a model in a run.
 enum class ModelRole : std::uint8_t { base, refiner };
 
-/// A model's share of a run: all of it, or a base's or a refiner's part.
+/// The part of a run by one model: all of it, or the base's or the refiner's part.
 struct Leg {
   const Model* model = nullptr;
   std::string_view words;  ///< "denoise", "refine"
   sampling::Sampler sampler;
-  std::vector<Prompt> prompts = {};        ///< of the request, then the negative one where it is guided
-  Tensor<f32> noise = {};                  ///< [draws, pictures, channels, h, w] of its steps
-  std::optional<Tensor<f32>> around = {};  ///< of a refiner that paints into a picture: noise around the mask
+  std::vector<Prompt> prompts = {};        ///< of the request, then the negative one if guided
+  Tensor<f32> noise = {};                  ///< [draws, pictures, channels, h, w] for its steps
+  std::optional<Tensor<f32>> around = {};  ///< for a refiner that inpaints: noise around the mask
 };
 
-/// What inpainting keeps of the picture to start from, one for each generator of noise.
+/// The parts of the initial picture that inpainting keeps, one for each noise generator.
 struct Kept {
   HostTensor<f32> clean;   ///< its latents [1, h, w, channels]
-  HostTensor<f32> beside;  ///< [1, h, w, 1 + channels], where the UNet takes a mask and a masked picture
+  HostTensor<f32> beside;  ///< [1, h, w, 1 + channels], if the UNet takes mask and picture
 };
 
-/// What is known of the latents that a run begins with, before anything is drawn.
+/// The initial picture's encoding, before any noise is drawn.
 struct StartingPicture {
-  bool is_noise = true;                 ///< they begin as noise alone
-  bool kept_by_refiner = false;         ///< a refiner, which takes no mask, keeps what is around it by them
-  std::optional<vae::Moments> moments;  ///< of the picture, where it is needed
-  std::optional<vae::Moments> masked_moments;  ///< of what a mask leaves of it, for a UNet that takes both
-  HostTensor<f32> mask;                        ///< [1, h, w, 1], where there is one
+  bool is_noise = true;                 ///< whether the latents start as pure noise
+  bool kept_by_refiner = false;         ///< for a refiner, which has no mask input, to keep surroundings
+  std::optional<vae::Moments> moments;  ///< of the picture, if needed
+  std::optional<vae::Moments> masked_moments;  ///< outside the mask, for a UNet with a mask input
+  HostTensor<f32> mask;                        ///< [1, h, w, 1], if given
 };
 
 enum class VaeHalf : std::uint8_t { encoder, decoder };
@@ -57,8 +57,8 @@ struct StableDiffusionPipeline::Parts {
   Model model;
   families::ComponentChoices choices;
   const families::Backend& backend;
-  families::ComponentChoices in_effect;  ///< with the VAE's as it decodes
-  bool vae_is_given = false;             ///< by itself: then it decodes what a refiner ends with too
+  families::ComponentChoices in_effect;  ///< with the VAE's policy for decoding
+  bool vae_is_given = false;             ///< as a file of its own: then it also decodes a refiner's latents
 
   LatentSize size(const ResolvedRequest& request) const {
     const std::int64_t factor = model.folder.vae.factor();
@@ -68,22 +68,22 @@ struct StableDiffusionPipeline::Parts {
   static bool guided(const Model& model, const ResolvedRequest& full) {
     return !model.folder.embeds_guidance() && full.guidance.value_or(1) > 1;
   }
-  /// The policy of half of a VAE. An XL model's that says force_upcast runs in f32 where f16 is asked for,
-  /// which a program without f32 refuses. Its encoder runs in f32 in place of bf16 too, as diffusers casts it
-  /// without asking from what; there a program without f32 encodes in bf16, which does not overflow.
+  /// The policy for half of a VAE. XL's VAE with force_upcast runs in f32 instead of f16, which a build
+  /// without f32 refuses. Its encoder also runs in f32 instead of bf16, as diffusers always upcasts it; a
+  /// build without f32 encodes in bf16, which does not overflow.
   PolicyChoice vae_choice(const Model& of, VaeHalf half) const;
 
-  /// The sampler that is asked for, or the model's own.
+  /// The requested sampler, or the model's own.
   static sampling::SamplerKind sampler_kind(const Model& model, const Request& given);
-  /// The run of a model's sampler, of a request that takes steps.
+  /// The sampler for a model's part of a request with at least one step.
   static sampling::Sampler sampler_of(const Model& model, const ResolvedRequest& full, const Request& given,
                                       ModelRole role);
-  /// The request's refiner, opened and found to fit.
+  /// The request's refiner, opened and checked to fit.
   std::optional<Model> open_refiner(const ResolvedRequest& full) const;
 
-  /// How a request is going to run, and what that takes.
+  /// The plan of a request's run, with its memory.
   families::RunPlan plan(const ResolvedRequest& full, const Request& given, const Model* refiner) const;
-  /// The same, of a request that is refused where `check` refuses it.
+  /// The same, but throws for requests that `check` refuses.
   families::RunPlan checked_plan(const ResolvedRequest& full, const Request& given,
                                  const Model* refiner) const;
 };
@@ -103,32 +103,32 @@ class StableDiffusionPipeline::Run final : public families::Run {
     return parts_.model.folder.preview_map();
   }
 
-  /// In a trace, what a refiner runs is of "refiner": its components have the base's names.
+  /// The scope "refiner" for a refiner's ops in traces, since its components have the base's names.
   std::optional<watch::Scope> scope_of(const Leg& leg) const {
     return leg.model == &parts_.model ? std::optional<watch::Scope>()
                                       : std::optional<watch::Scope>(std::in_place, "refiner");
   }
-  /// The picture to start from, encoded, and its mask, which this keeps.
+  /// Encodes the initial picture and its mask; keeps the mask.
   StartingPicture encoded_picture();
-  /// Everything that is drawn, in the order in which diffusers draws it.
+  /// Draws all noise, in diffusers' order.
   void draw(const StartingPicture& starting);
-  /// [pictures, channels, h, w]: the latents to start from.
+  /// The initial latents [pictures, channels, h, w].
   Tensor<f32> first_latents(const StartingPicture& starting) const;
   const Kept& kept_of(std::int64_t picture) const {
     return kept_[full().seed_step ? static_cast<std::size_t>(picture) : 0];
   }
-  /// Where those of a picture begin.
+  /// The data of a picture's latents.
   f32* drawn_latents(std::int64_t picture) { return result_.latents.data() + picture * size_.elements(); }
   void denoise(const Denoiser& denoiser, const Leg& leg, std::int64_t picture, const vae::Decoder* previews,
                const BeforeCall& before_call);
 
   const Parts& parts_;
-  const Model& last_;  ///< whose VAE decodes
+  const Model& last_;  ///< its VAE decodes
   LatentSize size_;
-  std::vector<Leg> legs_;   ///< none where the picture to start from is kept
-  Tensor<f32> noise_;       ///< [pictures, channels, h, w]: what they start from
-  std::vector<Kept> kept_;  ///< of inpainting: of all pictures, or of each
-  HostTensor<f32> mask_;    ///< of inpainting: [1, h, w, channels] of 0 and 1
+  std::vector<Leg> legs_;   ///< empty if the initial picture is kept unchanged
+  Tensor<f32> noise_;       ///< [pictures, channels, h, w]: initial noise
+  std::vector<Kept> kept_;  ///< inpainting: one for all pictures, or one for each
+  HostTensor<f32> mask_;    ///< inpainting: [1, h, w, channels] of 0 and 1
 };
 
 }  // namespace precast::stable_diffusion

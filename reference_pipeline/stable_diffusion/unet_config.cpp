@@ -23,10 +23,10 @@ constexpr std::array default_up_blocks{"UpBlock2D", "CrossAttnUpBlock2D", "Cross
                                        "CrossAttnUpBlock2D"};
 constexpr std::string_view what_is_known = "use a UNet of Stable Diffusion 1.x, 2.x or XL";
 
-/// A key whose other values make a model that is not known here.
+/// A key of which other values mean an unsupported model.
 struct FixedKey {
   const char* key;
-  std::vector<nlohmann::json> known;  ///< null stands for a key that is not there
+  std::vector<nlohmann::json> known;  ///< null stands for a missing key
 };
 
 void require_known(const io::Config& json, const FixedKey& fixed) {
@@ -40,11 +40,11 @@ void require_known(const io::Config& json, const FixedKey& fixed) {
                                   std::string(what_is_known));
 }
 
-/// Keys that nothing here follows from. diffusers stops at some of them where they are of another type, and
-/// such a file is broken at all of them.
+/// Checks the types of keys that have no effect here. diffusers fails on some of them, and a file with a
+/// wrong type in any is damaged.
 void require_types(const io::Config& json) {
   json.refuse_null({"_class_name", "_diffusers_version", "dropout"});
-  json.number_or("dropout", 0, 0, 1);  // of training
+  json.number_or("dropout", 0, 0, 1);  // only for training
   json.boolean_or("mid_block_only_cross_attention", false);
   json.integer_or("addition_embed_type_num_heads", 64, 1, widest);
 }
@@ -109,7 +109,7 @@ void require_known_model(const io::Config& json) {
   }
 }
 
-/// The kinds of block on the way down or up: whether each attends.
+/// Whether each block on the way down or up has attention, from its kind.
 std::vector<bool> blocks(const io::Config& json, const char* key, std::span<const char* const> defaults,
                          std::string_view attending, std::string_view plain) {
   std::vector<std::string> names(defaults.begin(), defaults.end());
@@ -133,7 +133,7 @@ void require_levels(const io::Config& json, const char* key, std::size_t found, 
                               std::to_string(levels) + " levels: correct it");
 }
 
-/// A number for each level: one for all, or a list.
+/// A number per level, from one number for all or a list.
 std::vector<std::int64_t> by_level(const io::Config& json, const char* key, std::size_t levels,
                                    std::int64_t fallback, std::int64_t least, std::int64_t most) {
   if (!json.has_list(key))
@@ -143,8 +143,8 @@ std::vector<std::int64_t> by_level(const io::Config& json, const char* key, std:
   return numbers;
 }
 
-/// Blocks of the transformers of the layers of each level: one number for all, one for each level, or lists
-/// with one for each layer.
+/// The transformer blocks in the layers of each level: from one number for all, one per level, or lists
+/// with one per layer.
 std::vector<std::vector<std::int64_t>> depths(const io::Config& json, const char* key,
                                               std::span<const std::int64_t> layers) {
   std::vector<std::vector<std::int64_t>> result;
@@ -170,7 +170,7 @@ std::vector<std::vector<std::int64_t>> depths(const io::Config& json, const char
   return result;
 }
 
-/// The same of the layers up: by a key of their own, from the last level to the first, or as on the way down.
+/// The same for layers up: from their own key, from the last level to the first, else as for layers down.
 std::vector<std::vector<std::int64_t>> depths_up(const io::Config& json, std::vector<std::int64_t> layers) {
   constexpr const char *down = "transformer_layers_per_block", *up = "reverse_transformer_layers_per_block";
   for (std::int64_t& count : layers) ++count;
@@ -189,7 +189,7 @@ std::vector<std::vector<std::int64_t>> depths_up(const io::Config& json, std::ve
   return result;
 }
 
-/// The one width that the prompt's tokens have.
+/// The width of the prompt's tokens, which must be the same for all levels.
 std::int64_t context_width(const io::Config& json, std::size_t levels) {
   const std::vector<std::int64_t> widths = by_level(json, "cross_attention_dim", levels, 1280, 1, widest);
   if (std::ranges::adjacent_find(widths, std::ranges::not_equal_to{}) != widths.end())
@@ -199,7 +199,7 @@ std::int64_t context_width(const io::Config& json, std::size_t levels) {
 }
 
 UNetConfig::Middle middle_of(const io::Config& json) {
-  // Unlike elsewhere, null is a value of its own.
+  // Unlike for other keys, null is a value.
   constexpr const char* key = "mid_block_type";
   if (json.is_null(key)) return UNetConfig::Middle::absent;
   return json.one_of_or(key, UNetConfig::Middle::attention,
@@ -208,7 +208,7 @@ UNetConfig::Middle middle_of(const io::Config& json) {
                         std::string(what_is_known));
 }
 
-/// Whether anything at a level attends.
+/// Whether a level has attention, the middle included for the last level.
 bool attends(const UNetConfig& config, std::size_t level) {
   const bool middle = level + 1 == config.levels.size() && config.middle == UNetConfig::Middle::attention;
   return config.levels[level].attention_down || config.levels[level].attention_up || middle;
@@ -267,7 +267,7 @@ void read_text_time(const io::Config& json, UNetConfig& config) {
                          std::to_string(config.time_id_channels) + ": correct it");
 }
 
-/// Whether diffusers wrote the config before its release 0.9.
+/// Whether diffusers wrote the config before release 0.9.
 bool is_before_0_9(const io::Config& json) {
   constexpr const char* key = "_diffusers_version";
   if (!json.has(key)) return false;
@@ -288,7 +288,7 @@ void read_sample_size(const io::Config& json, UNetConfig& config) {
   if (!json.has("sample_size")) return;
   if (!json.has_list("sample_size")) {
     config.sample_size = json.integer("sample_size", 1, longest);
-    // Folders of 1.x said 32 by mistake then, which diffusers' pipelines set right.
+    // Before 0.9, folders of 1.x had 32 by mistake, which diffusers' pipelines correct.
     constexpr std::int64_t of_v1 = 64;
     const bool is_of_a_later_kind = config.text_time || config.guidance_channels > 0;
     if (is_early && !is_of_a_later_kind) config.sample_size = std::max(*config.sample_size, of_v1);

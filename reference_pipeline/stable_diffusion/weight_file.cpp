@@ -1,4 +1,4 @@
-// Knows single files of Stable Diffusion by their tensors.
+// Recognises single files of Stable Diffusion by their tensors.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// Where components lie in files, by a tensor that each of them has.
+/// A component's prefix in files, recognised by a tensor that every such component has.
 struct Place {
   std::string_view component;
   Naming naming;
@@ -24,17 +24,17 @@ constexpr Place places[] = {
     {"text_encoder", Naming::ours, "conditioner.embedders.0.transformer.",
      "text_model.final_layer_norm.weight"},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model.", "ln_final.weight"},
-    // stable-diffusion.cpp, which gives OpenCLIP's parameters the names of transformers.
+    // stable-diffusion.cpp gives OpenCLIP's parameters transformers' names.
     {"text_encoder_2", Naming::ours, "cond_stage_model.1.transformer.", "text_model.final_layer_norm.weight"},
     {"vae", Naming::original, "first_stage_model.", "decoder.conv_in.weight"},
     {"vae", Naming::original, "vae.", "decoder.conv_in.weight"},
 };
 
-/// OpenCLIP alone, as Stability's later programs name it: the refiner's, or that of 2.x.
+/// OpenCLIP alone, as named in Stability's later programs: the refiner's, or that of 2.x.
 constexpr std::string_view lone_openclip = "conditioner.embedders.0.model.";
 
-/// How names begin in files of one component, or of text encoders alone. Longer ones before those that they
-/// begin with.
+/// Prefixes in files of one component, or of text encoders alone. A prefix must follow longer ones that
+/// begin with it.
 struct LonePlace {
   std::string_view component;
   Naming naming;
@@ -65,7 +65,7 @@ constexpr LonePlace lone_places[] = {
     {"text_encoder_2", Naming::openclip, ""},
 };
 
-/// A tensor that each component has under such names and under no others.
+/// The tensors that identify a text encoder in this naming and in no other.
 std::span<const std::string_view> marks_of(Naming naming) {
   static constexpr std::array<std::string_view, 2> transformers{"text_model.final_layer_norm.weight",
                                                                 "final_layer_norm.weight"};
@@ -75,13 +75,13 @@ std::span<const std::string_view> marks_of(Naming naming) {
   return naming == Naming::openclip ? openclip : original;
 }
 
-/// Of the text encoder of 2.x, and so of its prompts.
+/// The width of 2.x's text encoder, and of its prompts.
 constexpr std::int64_t width_of_openclip_h = 1024;
 
 constexpr std::array<std::string_view, 2> unet_prefixes{"model.diffusion_model.", ""};
 
-/// The columns of the first matrix with which a prompt is looked at, or 0: those that it stands for, of which
-/// several may be packed in a byte.
+/// The width of the prompt's tokens from the first attention to them, or 0: the columns of the logical
+/// matrix, of which a byte may pack several.
 std::int64_t context_width(const io::ComponentSource& file) {
   const std::string_view attention = ".attn2.", name = "to_k.weight";
   for (const io::TensorEntry* entry : file.tensors()) {
@@ -99,27 +99,27 @@ Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
   const std::string& prefix = found.find("unet")->prefix;
   constexpr std::int64_t refiner_context = 1280;
   if (second) return first ? Kind::xl : Kind::xl_refiner;
-  // Names of text encoders and the dimensions of projections are changed by stable-diffusion.cpp, widths not.
+  // stable-diffusion.cpp changes names of text encoders and ranks of projections, but not widths.
   const std::int64_t context = context_width(file);
   if (context == width_of_openclip_h) return Kind::v2;
   if (file.has_names_beginning(prefix + "label_emb."))
     return context == refiner_context ? Kind::xl_refiner : Kind::xl;
   if (first) return first->naming == Naming::openclip ? Kind::v2 : Kind::v1;
-  // 2.x projects to and from its transformers by matrices, 1.x by convolutions of 1 x 1.
+  // 2.x has matrices before and after its transformers, 1.x 1x1 convolutions.
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.ends_with(".1.proj_in.weight")) return entry->shape.rank() == 2 ? Kind::v2 : Kind::v1;
   return Kind::v1;
 }
 
-/// Whose encoder `lone_openclip` is: that of 2.x, unless the UNet takes pooled text as the refiner does.
+/// The component of `lone_openclip`: 2.x's encoder, unless the UNet takes pooled text as the refiner does.
 std::string_view owner_of_lone_openclip(const io::ComponentSource& file, const std::string& unet) {
   const bool is_refiner =
       file.has_names_beginning(unet + "label_emb.") && context_width(file) != width_of_openclip_h;
   return is_refiner ? "text_encoder_2" : "text_encoder";
 }
 
-/// ComfyUI's test of 2.x (comfy/supported_models.py, SD20, 2025): the biases of the last norm before
-/// attention are spread wider where a UNet was trained to predict v.
+/// ComfyUI's test for 2.x (comfy/supported_models.py, SD20, 2025): the biases of the last norm before
+/// attention have a larger spread if the UNet predicts v.
 std::optional<bool> spread_of_v(const io::ComponentSource& file, const std::string& unet) {
   const io::TensorEntry* bias = file.lookup(unet + std::string(bias_of_prediction));
   if (!bias || bias->shape.rank() != 1 || bias->shape.elements() == 0 || !weights::holds_numbers(*bias))
@@ -187,7 +187,7 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
     if (const std::string_view owner = owner_of_lone_openclip(file, unet); !found.find(owner))
       found.components.push_back({std::string(owner), Naming::openclip, std::string(lone_openclip)});
   found.kind = kind_of(file, found);
-  // What trainers leave beside the weights of models whose noise is not that of the published ones.
+  // Tensors that trainers store with models whose noise schedule is not the published one.
   const auto holds = [&](std::string_view name) { return file.lookup(name) != nullptr; };
   found.predicts_v = holds("v_pred");
   found.has_no_signal_at_last = holds("ztsnr");

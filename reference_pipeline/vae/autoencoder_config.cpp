@@ -25,7 +25,7 @@ void require_blocks(const io::Config& json, std::string_view key, const std::str
                               std::to_string(levels) + " levels: correct it");
 }
 
-/// A number for each channel, or nothing where the key is not there or null.
+/// A number per channel; empty if the key is missing or null.
 std::vector<double> by_channel(const io::Config& json, std::string_view key, std::int64_t channels,
                                double least) {
   if (!json.has(key)) return {};
@@ -36,7 +36,7 @@ std::vector<double> by_channel(const io::Config& json, std::string_view key, std
   return numbers;
 }
 
-/// Keys that nothing here follows from, and that diffusers stops at where they are of another type.
+/// Checks the types of keys that have no effect here, on which diffusers fails if they are wrong.
 void require_types(const io::Config& json) {
   constexpr std::int64_t longest = 1 << 14;
   json.refuse_null({"_class_name", "sample_size"});
@@ -71,7 +71,7 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   require_blocks(json, "down_block_types", "DownEncoderBlock2D", config.block_out_channels.size());
   require_blocks(json, "up_block_types", "UpDecoderBlock2D", config.block_out_channels.size());
   json.one_of_or("act_fn", true, {{"silu", true}, {"swish", true}},
-                 "use a model that has it");  // one function
+                 "use a model that has it");  // two names of the same function
   config.use_quant_conv = json.boolean_or("use_quant_conv", true);
   config.use_post_quant_conv = json.boolean_or("use_post_quant_conv", true);
   config.mid_block_add_attention = json.boolean_or("mid_block_add_attention", true);

@@ -15,7 +15,7 @@ namespace precast::cli {
 
 namespace {
 
-/// How many times the plan's error another one is; nothing where the plan has none.
+/// The ratio of an error to the plan's, 1 if both are 0; nothing if only the plan's is 0.
 std::optional<double> ratio_of(const casting::PlanResult& result, const casting::PlannedSize& size) {
   const double least = *result.plan.error;
   if (least > 0) return size.error / least;

@@ -1,4 +1,4 @@
-// precast compare: what a policy does to a picture, and what it costs.
+// precast compare: how policies change a picture, and what they cost in time and memory.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -46,19 +46,19 @@ namespace precast::cli {
 
 namespace {
 
-/// What is going to be compared, checked.
+/// A validated comparison.
 struct Comparison {
   families::Request request;
   families::ResolvedRequest used;
   families::ModelFiles model;
   families::ChosenDevice device;
-  std::vector<PolicyChoice> policies;  ///< that this process runs
+  std::vector<PolicyChoice> policies;  ///< those that this process runs
   ComparisonPart part;                 ///< without rows
   PictureFacts picture;
   std::vector<std::string> warnings;
 };
 
-/// Everything that is written, looked at first.
+/// The files to be written, each checked.
 std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
                                                  std::span<const std::string> prompts) {
   if (options.is_part()) {
@@ -80,8 +80,8 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
   return files;
 }
 
-/// Presets that the program adds without models of this family, or for another device, are compared where
-/// they are named alone.
+/// Removes the presets that the program adds without models of this family or for another device, unless
+/// every policy given is such a preset.
 void leave_out_presets_without_models(std::vector<PolicyChoice>& policies, const CompareOptions& options) {
   if (std::ranges::none_of(policies, families::added_preset)) return;
   const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
@@ -148,7 +148,7 @@ Comparison checked(const CompareOptions& options) {
       std::move(warnings)};
 }
 
-/// Comes after all checks, so that an error is the only line.
+/// Called after all checks, so that an error is the only line.
 void tell(const CompareOptions& options, const Comparison& comparison) {
   options.run.tell_device(comparison.device);
   tell_warnings(comparison.warnings);
@@ -161,7 +161,7 @@ void tell_quality(const CompareOptions& options) {
   tell_warnings(quality_warnings(options.quality_option, sheet_file));
 }
 
-/// The sheet's text of settings, for these policies.
+/// The contact sheet's settings text for these policies.
 std::string sheet_text(const Comparison& comparison, std::span<const std::string> policies) {
   PictureFacts facts = comparison.picture;
   facts.policies = io::joined(policies, " | ");
@@ -177,7 +177,7 @@ void write_sheet(const CompareOptions& options, const std::string& prompt, const
                image::encode_image(format, comparison_sheet(prompt, rows), texts, options.quality));
 }
 
-/// Writes the report, and tells the table; the sheet is written already.
+/// Writes the report, and prints the table; the sheet is already written.
 void finish(const CompareOptions& options, const ComparisonPart& whole, const std::string& summary) {
   const std::vector<Compared>& rows = whole.rows;
   if (!options.report.empty()) io::write_file(options.report, report_page(whole.facts, rows));
@@ -212,7 +212,7 @@ void compare_all(const CompareOptions& options) {
   all.part.rows = compare_policies(
       all.model, all.request, all.policies, *all.device.backend, watch::compiled && !options.report.empty(),
       [&](std::span<const Compared> rows) {
-        // What is written to standard output cannot be replaced.
+        // Standard output cannot be rewritten: print only the complete sheet.
         if (options.to_stdout() && rows.size() < all.policies.size()) return;
         write_sheet(options, prompt, sheet_text(all, std::span(all.part.policies).first(rows.size())), rows);
       });
@@ -220,7 +220,7 @@ void compare_all(const CompareOptions& options) {
   finish(options, all.part, comparison_summary(all.part.rows, seconds, all.device.is_cuda));
 }
 
-/// What tells apart the pictures and latents that requests begin with; "" where there are none.
+/// A hash of the pictures and latents that requests start from; "" if there are none.
 std::string inputs_text(const families::Request& request) {
   io::ContentHash hash;
   for (const std::optional<image::Image>* const picture : {&request.image, &request.mask})
@@ -233,7 +233,7 @@ std::string inputs_text(const families::Request& request) {
   return request.image || request.latents ? io::hash_text(hash.value()) : "";
 }
 
-/// Runs the policies of a part that its file does not have yet, or has without the layers that are wanted.
+/// Runs the policies of a part that are not yet in its file, or that lack the layers asked for.
 void compare_part(CompareOptions& options) {
   if (options.layers) require_watch("--layers");
   if (options.output_option->count() == 0) options.output = "compare.json";
@@ -250,7 +250,7 @@ void compare_part(CompareOptions& options) {
       throw UsageError("--output: " + io::shown(options.output) +
                        " is there already, a part of another comparison: name another file");
     for (Compared& row : before.rows) {
-      if (options.layers && row.layers.empty()) continue;  // is not all there
+      if (options.layers && row.layers.empty()) continue;  // incomplete
       if (std::erase(all.policies, row.choice) > 0) part.rows.push_back(std::move(row));
     }
   }

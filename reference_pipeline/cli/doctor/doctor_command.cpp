@@ -1,4 +1,4 @@
-// precast doctor: under which policies a model stays finite, and what cures the others.
+// precast doctor: finds the policies under which a model stays finite, and cures for the others.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -53,8 +53,8 @@ struct DoctorOptions {
   bool json = false;
 };
 
-/// The policies to run: those that were named, which are all candidates, or every path of this build, of
-/// which the presets are.
+/// The policies to run: the named ones, which are all candidates, or every path of this build, of which the
+/// presets are candidates.
 std::vector<Examined> wanted_policies(const std::vector<std::string>& lists,
                                       std::vector<PolicyChoice>& choices) {
   if (lists.empty())
@@ -70,7 +70,7 @@ std::vector<Examined> wanted_policies(const std::vector<std::string>& lists,
   return policies;
 }
 
-/// Runs them all, then those candidates that overflow with what cures them.
+/// Runs all policies, then cures those candidates that overflow.
 void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vector<PolicyChoice>& choices) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return process::seconds_since(start); };
@@ -93,7 +93,7 @@ void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vec
   }
 }
 
-/// A command that draws with what is recommended, as it was examined: every option of the run but --threads.
+/// A generate command with the recommended policy and the options examined: all of the run's but --threads.
 std::vector<std::string> generate_command(const DoctorOptions& options, const families::Request& request,
                                           const families::ComponentChoices& choices) {
   std::vector<std::string> command{"precast", "generate"};
@@ -149,7 +149,7 @@ void write_header(const DoctorOptions& options, const DoctorReport& report, cons
   io::write_file(options.output, policy_header(report.recommendation->in_effect, comment));
 }
 
-/// Ends a run without a recommendation: throws, but where a preset that the program adds is safe and no
+/// Ends a run without a recommendation. Throws, unless a preset that the program adds stays finite and no
 /// header was asked for.
 void end_without_recommendation(const DoctorOptions& options, const DoctorReport& report,
                                 const std::vector<PolicyChoice>& choices) {
@@ -202,7 +202,7 @@ void doctor(const DoctorOptions& options) {
   try {
     pipeline->check(request);
   } catch (const OutOfMemory&) {
-    // Of this policy alone: the table says so.
+    // The error is this policy's alone: the table reports it.
   }
   DoctorReport report;
   report.warnings = run_warnings(*pipeline, request);
@@ -248,7 +248,7 @@ void add_doctor_command(CLI::App& app) {
       ->type_name("TEXT");
   command->get_option("--steps")->description("Denoising steps; default: the model's, at most " +
                                               std::to_string(usual_steps));
-  // Bound to no variable, as --prompt is.
+  // Not bound to a variable, as with --prompt.
   options->policies =
       command
           ->add_option(

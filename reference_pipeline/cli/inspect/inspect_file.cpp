@@ -1,4 +1,4 @@
-// Looks at a file's parts through what loading sees.
+// Inspects the parts of a file through the classes that load it.
 #include <algorithm>
 
 #include <cli/inspect/inspect_file.hpp>
@@ -24,7 +24,7 @@ std::string kind_of(const io::TensorFile& file) {
   return kind;
 }
 
-/// A number or bool of a file as JSON has it.
+/// A number or bool of a file as JSON.
 constexpr auto as_json = []<class Number>(Number value) -> Json {
   if constexpr (std::is_floating_point_v<Number>)
     return io::json_number(static_cast<double>(value));
@@ -32,7 +32,7 @@ constexpr auto as_json = []<class Number>(Number value) -> Json {
     return value;
 };
 
-/// A value as JSON; of an array that is longer than people read, what and how many its elements are.
+/// A value as JSON; an array too long to read becomes its element type and count.
 Json value_of(const io::GgufValue& value) {
   constexpr std::uint64_t longest = 64;
   if (value.type() == io::GgufValueType::string) return std::string(value.text());
@@ -50,7 +50,7 @@ Json value_of(const io::GgufValue& value) {
 
 Json metadata_of(const io::TensorFile& file) {
   Json metadata = Json::object();
-  // To the end: a file that repeats a key is refused, and looking each up takes a second for 10,000.
+  // Appended without a lookup, which takes a second for 10,000 keys: files that repeat a key are refused.
   auto& pairs = metadata.get_ref<Json::object_t&>();
   if (file.gguf())
     for (const io::GgufValue& value : file.gguf()->values()) pairs.emplace_back(value.key(), value_of(value));
@@ -63,7 +63,7 @@ PartFacts facts_of_part(const io::ComponentSource& file, const weights::FoundCom
   PartFacts facts{part.component, std::string(in_words(part.naming)), part.prefix, {}};
   const weights::WeightTensors tensors(file, part.prefix);
   for (const auto& [name, weight] : tensors.all()) {
-    // Without a prefix, other parts' tensors are seen too.
+    // The prefix may be empty; then the tensors of other parts are counted too.
     FormatShare& share = facts.formats[weight.format];
     ++share.tensors;
     share.parameters += weight.shape.elements();

@@ -1,4 +1,4 @@
-// Writes prompt and settings in the line that other programs read.
+// Writes prompt and settings in the format that other programs read.
 #include <algorithm>
 
 #include <cli/picture_settings/parameters_text.hpp>
@@ -9,9 +9,9 @@ namespace precast::cli {
 
 namespace {
 
-constexpr const char* version_key = "Version";  // the last one
+constexpr const char* version_key = "Version";  // the last key
 
-/// Whether a reader could take a line of this text for the beginning of the negative prompt.
+/// Whether a reader could mistake a line of this text for the negative prompt.
 bool looks_like_two(const std::string& text) {
   return text.find("\n" + std::string(negative_label)) != std::string::npos;
 }
@@ -25,7 +25,7 @@ std::string parameters_text(const families::ResolvedRequest& used, const Picture
   };
   add("Steps", std::to_string(used.steps));
   if (!facts.sampler.empty()) add("Sampler", facts.sampler);
-  // Where the guidance is the model's own, other programs call it distilled, and their own scale CFG.
+  // For distilled guidance, other programs call their own scale "CFG scale", and the guidance distilled.
   if (facts.guidance_is_distilled) add("CFG scale", shortest(used.cfg_scale));
   if (used.guidance)
     add(facts.guidance_is_distilled ? "Distilled CFG Scale" : "CFG scale", shortest(*used.guidance));
@@ -38,7 +38,7 @@ std::string parameters_text(const families::ResolvedRequest& used, const Picture
     if (used.fit != image::Fit::stretch) add("Fit", std::string(to_string(used.fit)));
   }
   if (facts.from_latents) add("Initial noise", "latents file");
-  if (facts.pictures > 1 && !used.seed_step) {  // the seed's noise runs on from picture to picture
+  if (facts.pictures > 1 && !used.seed_step) {  // the noise of later pictures continues the seed's stream
     add("Batch size", std::to_string(facts.pictures));
     add("Batch pos", std::to_string(facts.position));
   }

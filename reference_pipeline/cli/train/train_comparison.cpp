@@ -1,4 +1,4 @@
-// precast train --compare: policies side by side, from the same values on the same data.
+// precast train --compare: trains under several policies, from the same initial values on the same data.
 #include <string>
 #include <utility>
 #include <vector>

@@ -18,8 +18,8 @@ namespace precast::cli {
 
 namespace {
 
-/// Windows of a step of one rank, and their tokens. What does not fit the model or the ranks is refused
-/// later, by who has read it.
+/// The windows of a step on one rank, and the tokens of each. Numbers that do not fit the model or the ranks
+/// are refused later, when the data has been read.
 std::pair<std::int64_t, std::int64_t> windows_of_step(const TrainOptions& options,
                                                       const language_model::LanguageModelConfig& config,
                                                       int ranks) {

@@ -1,4 +1,4 @@
-// What a training run needs, before anything of its size is taken.
+// The memory of a training run, checked before any large allocation.
 #pragma once
 
 #include <cli/train/train_options.hpp>
@@ -8,8 +8,8 @@
 
 namespace precast::cli {
 
-/// Throws DoesNotFit where the model and its steps, of one of so many ranks that share those of a file, do
-/// not fit on the device.
+/// Throws DoesNotFit if one of `ranks` ranks, which share the steps of a file, cannot fit the model and its
+/// steps on the device.
 void require_memory(const TrainOptions& options, const language_model::LanguageModelConfig& config, int ranks,
                     const language_model::TrainingDevice& device,
                     const language_model::DataParallel& parallel);
