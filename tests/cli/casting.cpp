@@ -301,6 +301,42 @@ TEST_CASE("cost: a model without blocks has nothing to measure", "[casting]") {
       1, "has no blocks");
 }
 
+TEST_CASE("samples say all that they depend on, as generate --json says it of pictures", "[casting]") {
+  const Scratch scratch;
+  const std::string samples = (scratch.path() / "samples.safetensors").string(),
+                    picture = program::source + "/docs/images/compare.png",
+                    refiner = program::source + "/tests/golden/stable_diffusion/refiner";
+  const program::Words painted{"--image", picture, "--strength", "0.75", "--fit", "crop"};
+  for (const program::Words& words :
+       {program::with({"--model", small_flux, "--guidance", "2.5", "--cfg-scale", "1.5", "--negative", "a",
+                       "--max-sequence-length", "8", "--t5-padding", "4", "--seed-step", "3", "--vae",
+                       small_flux + "/vae"},
+                      painted),
+        program::with({"--model", refiner, "--sampler", "ddim", "--eta", "0.5", "--guidance-rescale", "0.25",
+                       "--clip-skip", "1", "--aesthetic-score", "2", "--negative-aesthetic-score", "3",
+                       "--mask", picture, "--vae-tiling"},
+                      painted)}) {
+    const auto of = [&](const program::Words& command) {
+      const auto done = run(
+          program::with(program::with(command, words), {"--prompt", "a", "--width", "64", "--height", "32",
+                                                        "--steps", "2", "--precision", "f32", "--json"}));
+      INFO(done.err);
+      REQUIRE(done.code == 0);
+      return done.json();
+    };
+    of({"record", "--output", samples});
+    const nlohmann::json drawn = of({"generate", "--output", (scratch.path() / "a.png").string()});
+    const auto facts = precast::io::SafetensorsFile(samples).metadata();
+    for (const char* part : {"settings", "components"})
+      for (const auto& [key, value] : drawn[part].items()) {
+        INFO(key);
+        CHECK(facts.contains(key) == !value.is_null());
+        if (facts.contains(key))
+          CHECK(facts.at(key) == (value.is_string() ? value.get<std::string>() : value.dump()));
+      }
+  }
+}
+
 TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   const Scratch scratch;
   const std::string samples = small_samples(scratch), output = (scratch.path() / "cost.json").string();
