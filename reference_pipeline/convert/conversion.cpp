@@ -67,12 +67,12 @@ void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std:
 }
 
 /// Whether errors in a tensor are weighed by its columns' importance, where there is one.
-bool gets_weights(const OutputTensor& tensor) {
+bool is_weighed(const OutputTensor& tensor) {
   return is_block(tensor.chosen.type) && tensor.shape.rank() == 2;
 }
 
-/// The names that an importance may have for a piece: those of IN and OUT, BFL's where both are diffusers',
-/// and diffusers' where both are the authors': those of matrices with the same inputs.
+/// The names that an importance may have for a piece: those of IN and OUT; BFL's name, where both are
+/// diffusers'; and diffusers' names, where both are BFL's: these matrices have the same inputs.
 std::vector<std::string> names_of(const OutputTensor& tensor, const Piece& piece) {
   std::vector<std::string> names{piece.from->name, tensor.name};
   if (auto theirs = io::their_rows(flux::bfl_names, without_prefix(tensor.name)))
@@ -87,7 +87,7 @@ struct PieceWork {
   std::int64_t in_task, at_once;
 };
 
-/// Writes tensors to a file, and lets go of what was read on the way.
+/// Writes tensors to a file, and gives the input's pages back on the way.
 class TensorWriter {
  public:
   TensorWriter(const InputWeights& input, OutputFile& file, Container container, const Settings& settings,
@@ -113,8 +113,8 @@ class TensorWriter {
   }
 
  private:
-  /// Lets go of the file's pages where these bytes make it many that were read. On any thread: what is looked
-  /// for in all of a tensor is looked for before anything is written.
+  /// Counts bytes that were read, and gives the file's pages back after each release_every of them. Any
+  /// thread may call it: some encoders read a whole tensor before they write anything.
   void note_read(std::int64_t bytes) {
     if (read_.fetch_add(bytes) + bytes < release_every) return;
     read_ = 0;
@@ -147,7 +147,7 @@ class TensorWriter {
 
   /// The importance of a piece's columns, where there is one.
   std::span<const f32> importance_of(const OutputTensor& tensor, const Piece& piece) const {
-    if (!settings_.importance || !gets_weights(tensor)) return {};
+    if (!settings_.importance || !is_weighed(tensor)) return {};
     return settings_.importance->of(names_of(tensor, piece), tensor.shape.back());
   }
 
@@ -171,8 +171,8 @@ class TensorWriter {
 
   void encode(const InputTensor& tensor, const DtypeInfo& type, std::int64_t first, std::int64_t count,
               const PieceWork& work) {
-    // f32 is what blocks are encoded from, as other encoders do it; a narrower scalar is rounded once.
-    // An added one may take as many bytes as f32.
+    // Blocks are encoded from f32, as other encoders do it; a narrower scalar is rounded once. An added
+    // scalar may take as many bytes as f32.
     const bool is_narrow = !is_block(type) && type != dtype_info<f32>;
     const F64Rounding rounding = is_narrow ? F64Rounding::odd : F64Rounding::nearest;
     encoded_.resize(static_cast<std::size_t>(bytes_of(type, count)));
@@ -221,8 +221,8 @@ class TensorWriter {
   std::int64_t values_ = 0;
 };
 
-/// What a tensor is put together from, or, where that is one tensor of the input, what diffusers divides it
-/// into: a plan may have a type for each.
+/// The tensors of the input that a tensor is put together from. Where that is one, the tensors that diffusers
+/// divides it into: a plan may have a type for each.
 std::vector<PartNames> parts_of(const OutputTensor& tensor, WeightsKind kind, const std::string& component) {
   std::vector<const InputTensor*> sources;
   for (const Piece& piece : tensor.pieces)
@@ -260,12 +260,12 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
   const std::int64_t layers = kind_ == WeightsKind::ldm_unet ? unet_layers(input) : 0;
   for (OutputTensor& tensor : tensors_) {
     tensor.other_names = diffusers_names(kind_, tensor.name, layers);
-    // What is put together from several types stays as precise as the best of them.
+    // A tensor that is put together from several types stays as precise as the best of them.
     const InputTensor& first = *std::ranges::max_element(tensor.pieces, {}, [](const Piece& piece) {
                                   return formats::bits_per_value(piece.from->type);
                                 })->from;
     if (container == Container::gguf && tensor.shape.rank() == 0) tensor.shape = Shape{1};
-    // Of two that are as precise, such as f16 and bf16, neither holds all values of the other.
+    // Two types that are as precise, such as f16 and bf16, do not hold all values of each other.
     const bool holds_all = std::ranges::none_of(tensor.pieces, [&](const Piece& piece) {
       return piece.from->type != first.type &&
              formats::bits_per_value(piece.from->type) == formats::bits_per_value(first.type);
@@ -326,12 +326,12 @@ bool Conversion::encodes_blocks() const {
   });
 }
 
-std::int64_t Conversion::encoded_matrices() const { return std::ranges::count_if(tensors_, gets_weights); }
+std::int64_t Conversion::encoded_matrices() const { return std::ranges::count_if(tensors_, is_weighed); }
 
 std::vector<std::string> Conversion::without_importance(const Importance& importance) const {
   std::vector<std::string> names;
   for (const OutputTensor& tensor : tensors_)
-    if (gets_weights(tensor) && std::ranges::any_of(tensor.pieces, [&](const Piece& piece) {
+    if (is_weighed(tensor) && std::ranges::any_of(tensor.pieces, [&](const Piece& piece) {
           return importance.of(names_of(tensor, piece), tensor.shape.back()).empty();
         }))
       names.push_back(tensor.name);

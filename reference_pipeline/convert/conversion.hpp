@@ -19,7 +19,7 @@
 
 namespace precast::conversion {
 
-/// What a conversion is asked for.
+/// The options of a conversion.
 struct Settings {
   TypeWishes wishes;
   std::optional<Layout> layout;
@@ -35,7 +35,7 @@ struct TypeShare {
   std::int64_t tensors = 0, values = 0, bytes = 0;
 };
 
-/// What becomes of one file of weights. `input` must outlive it.
+/// A file of weights to convert, with the type of each of its tensors. `input` must outlive it.
 class Conversion {
  public:
   /// Chooses the type of every tensor; reads no values. `component` is the name of a model folder's part,
@@ -54,13 +54,13 @@ class Conversion {
   /// All values of all tensors: what progress counts to.
   std::int64_t values() const;
   std::int64_t bytes() const;
-  /// By the types' names, before and after.
+  /// The shares of the types, by name, before and after.
   std::map<std::string, TypeShare> input_types() const;
   std::map<std::string, TypeShare> output_types() const;
 
   /// Whether any tensor gets blocks that it does not have already.
   bool encodes_blocks() const;
-  /// The matrices that get blocks; and of these the ones that an importance has no row for.
+  /// The number of matrices that get blocks; and the names of those that an importance has no row for.
   std::int64_t encoded_matrices() const;
   std::vector<std::string> without_importance(const Importance& importance) const;
 

@@ -1,5 +1,5 @@
-// What a conversion tells before it begins: wishes that met nothing, and types that other programs do not
-// expect.
+// The warnings of a conversion before it begins: of wishes that met nothing, and of types that other programs
+// do not expect.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

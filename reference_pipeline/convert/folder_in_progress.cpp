@@ -23,7 +23,8 @@ io::FileDescriptor opened_folder(const fs::path& path) {
   return io::FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
-/// Removes the temporary folders whose writers are gone: those that nobody has claimed. Files are io's.
+/// Removes the temporary folders whose writers are gone: those that nobody has claimed. Temporary files are
+/// io's to remove.
 void sweep_left_over_folders(const fs::path& parent) {
   std::error_code failed;
   std::vector<fs::path> left;
@@ -35,7 +36,8 @@ void sweep_left_over_folders(const fs::path& parent) {
   }
 }
 
-/// Has what was written under a path reach the disk. Errors are those of file systems that cannot.
+/// Waits until files written under a path are on the disk. File systems that cannot do so give errors, which
+/// are ignored.
 void sync(const fs::path& path) {
   const io::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file.valid()) ::fsync(file.get());

@@ -7,7 +7,7 @@
 
 namespace precast::conversion {
 
-/// A folder under a temporary name beside its place, which is removed unless it is kept. Those that killed
+/// A folder under a temporary name beside its place, which is removed unless it is kept. Folders that killed
 /// writers left beside it are removed as well.
 class FolderInProgress {
  public:
@@ -18,7 +18,7 @@ class FolderInProgress {
   FolderInProgress& operator=(const FolderInProgress&) = delete;
   ~FolderInProgress();
 
-  /// Where it is now.
+  /// The temporary folder.
   const std::filesystem::path& path() const { return path_; }
   /// Gives it its name. Throws InputError where the system does not.
   void keep();

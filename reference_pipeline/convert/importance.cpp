@@ -99,7 +99,7 @@ void Importance::read_gguf() {
 
 void Importance::read_dat(std::span<const std::byte> bytes) {
   Reader reader(path_, bytes);
-  // What follows the entries, calls in all and the data's name, says nothing of a matrix.
+  // The number of calls and the data's name, which follow the entries, say nothing of a matrix.
   for (std::int32_t left = reader.number(0); left > 0; --left) {
     const auto letters = reader.take(static_cast<std::size_t>(reader.number(1)));
     const std::string name(reinterpret_cast<const char*>(letters.data()), letters.size());

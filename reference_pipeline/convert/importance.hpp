@@ -23,15 +23,15 @@ class Importance {
   explicit Importance(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
-  /// A number of all names and values: another importance has another, but for one chance in 2^64.
+  /// A hash of all names and values: another importance has another one, but for one chance in 2^64.
   std::uint64_t fingerprint() const;
   /// How many matrices it has.
   std::size_t size() const { return entries_.size(); }
-  /// Of the first of these names that it has; a prefix of a transformer's or of T5's names, such as
-  /// `model.diffusion_model.`, counts as none. Empty where it has none. Throws InputError where a row has
-  /// another number of columns.
+  /// The row of the first of these names that it has; empty where it has none of them. A prefix of a
+  /// transformer's or of T5's names, such as `model.diffusion_model.`, is left out. Throws InputError where a
+  /// row has another number of columns.
   std::span<const f32> of(std::span<const std::string> names, std::int64_t columns) const;
-  /// Of a matrix of a diffusers model, by that name or, in a Flux transformer, by BFL's for it.
+  /// The row of a matrix of a diffusers model, by that name or, in a Flux transformer, by BFL's for it.
   std::span<const f32> of_parameter(const std::string& name, std::int64_t columns) const;
 
  private:

@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// How names end of what stands beside weights that are stored as integers, or as floats under scales: what
-/// is left of it belongs to no weight that is read.
+/// Endings of tensors that stand beside weights stored as integers, or as floats under scales. A tensor that
+/// is left with such a name belongs to no weight that is read.
 struct PackedMark {
   std::string_view end, what;
 };

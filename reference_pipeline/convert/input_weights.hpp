@@ -31,10 +31,10 @@ struct InputTensor {
   std::span<const std::byte> bytes;                   ///< none of a weight that has scales
   const weights::WeightTensor* decoded_by = nullptr;  ///< such a weight, whose `decoding` makes its values
 
-  /// What its values lie as, and in how many bytes.
+  /// The format that its values are stored in, and the bytes that they take.
   std::string stored_type() const { return decoded_by ? decoded_by->format : std::string(type.name); }
   std::int64_t stored_bytes() const { return decoded_by ? decoded_by->bytes : std::ssize(bytes); }
-  /// Those of values [first, first + count), which are whole blocks.
+  /// The bytes of values [first, first + count), which are whole blocks.
   std::span<const std::byte> bytes_at(std::int64_t first, std::int64_t count) const {
     return bytes.subspan(static_cast<std::size_t>(bytes_of(type, first)),
                          static_cast<std::size_t>(bytes_of(type, count)));
@@ -56,20 +56,20 @@ class InputWeights {
   /// All tensors, sorted by name.
   const std::vector<InputTensor>& tensors() const { return tensors_; }
   const InputTensor* lookup(std::string_view name) const;
-  /// Matrices of mxfp8 and nvfp4 that were padded to a multiple of columns: those whose padding is left out,
-  /// and those that may have some, which stays.
+  /// The names of matrices of mxfp8 and nvfp4 whose padding of columns is left out, and of those that may
+  /// have padding, which stays.
   const std::vector<std::string>& cut() const { return cut_; }
   const std::vector<std::string>& maybe_padded() const { return maybe_padded_; }
-  /// The file's own, where it is GGUF.
+  /// The values of a GGUF file's header; empty for safetensors.
   std::span<const io::GgufValue> values() const;
   /// The texts that a safetensors file has in __metadata__.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
-  /// Whether names are there that no Flux transformer has, though others may be its (FLUX.2's, or those of
-  /// Stable Diffusion 3), or none of its pooled text.
+  /// Whether tensors are there that no Flux transformer has, as FLUX.2 and Stable Diffusion 3 have them
+  /// beside some of its names, or none that takes its pooled text.
   bool has_strangers() const { return has_strangers_; }
   /// Whether that is a file that is read here, under this or another name.
   bool reads(const std::filesystem::path& file) const { return families::is_file_of(source_, file); }
-  /// Lets go of the memory behind bytes that were read; they stay valid.
+  /// Gives the memory behind bytes that were read back to the system; they stay valid.
   void release_pages() const;
 
  private:

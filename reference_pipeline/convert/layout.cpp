@@ -23,7 +23,7 @@ Table table_of(WeightsKind kind) {
   return {};
 }
 
-/// None of a relative of Flux, some of whose names are in no table: it would have half of either naming.
+/// No table for a relative of Flux: some of its names are in none, and it would have half of either naming.
 Table table_of(const InputWeights& input, WeightsKind kind) {
   return input.has_strangers() ? Table{} : table_of(kind);
 }
@@ -94,7 +94,8 @@ class Arrangement {
     }
   }
 
-  /// The names that there are, in either layout; of T5's copy of its embeddings, which no table has, too.
+  /// Keeps the names as they are, in either layout, and that of T5's copy of its embeddings, which is in no
+  /// table.
   void keep_layout() {
     for (const InputTensor& tensor : input_.tensors()) {
       keep(tensor);
@@ -115,8 +116,7 @@ class Arrangement {
   }
 
  private:
-  /// What a file of several parts has before the names of this one, which would be all of its parts without
-  /// it.
+  /// The prefix that a tensor keeps: in a file of several parts, that of its part, or the parts would be one.
   const std::string& kept_prefix(const InputTensor& tensor) {
     const std::string prefix = tensor.name.substr(0, tensor.name.size() - without_prefix(tensor.name).size());
     const auto [known, is_new] = kept_prefixes_.try_emplace(prefix, prefix);
@@ -127,7 +127,7 @@ class Arrangement {
     return known->second;
   }
 
-  /// Of T5's second table of embeddings the first, where there is one.
+  /// T5's first table of embeddings, where the tensor is its second and the first is there; or nullptr.
   const InputTensor* table_of_copy(const InputTensor& tensor) const {
     constexpr std::string_view end = "encoder.embed_tokens.weight";
     if (!tensor.name.ends_with(end)) return nullptr;

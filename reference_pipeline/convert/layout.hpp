@@ -24,9 +24,9 @@ constexpr std::optional<Layout> usual_layout(Container container) {
 /// Whether weights have other names in each layout.
 bool has_two_layouts(const InputWeights& input);
 
-/// Diffusers' and transformers' names of what a tensor is in either layout, without what a file of several
-/// parts has before them: several where it is several of their matrices, none where it has no other name. Of
-/// a UNet in its authors' names it takes what unet_layers says.
+/// Diffusers' and transformers' names of a tensor in either layout, without the prefix that a file of several
+/// parts has before them: several names where it is several of their matrices, and none where they have no
+/// name for it. `unet_layers` is needed for a UNet in its authors' names.
 std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name,
                                          std::int64_t unet_layers = 0);
 

@@ -43,17 +43,17 @@ class ModelConversion {
                 const std::filesystem::path& target);
   void add_folder();
   void add_warnings();
-  /// Of rules and of a plan that change nothing, or not what they say. Throws RequestError for a plan of
-  /// another model.
+  /// Warns of rules and of a plan that change nothing, or not what they say. Throws RequestError for a plan
+  /// of another model.
   void warn_of_choices();
-  /// Of a model's shards whose others are not read.
+  /// Warns where the input is one of several shards, and the others are not read.
   void warn_of_shards();
   void warn_of_importance();
-  /// Of columns of zeros that are padding, or may be.
+  /// Warns of columns of zeros that are padding, or may be.
   void warn_of_columns();
-  /// Of tensors that come out as other programs, or whoever reads the numbers, may not expect.
+  /// Warns of tensors that come out as other programs, or whoever reads the numbers, may not expect.
   void warn_of_tensors();
-  /// "3 matrices, such as 'x', WHAT", where there are any.
+  /// Warns "3 matrices, such as 'x', WHAT", where there are any.
   void warn_of_several(const std::vector<std::string>& names, const std::string& one,
                        const std::string& several, const std::string& what);
   void copy_others_to(const std::filesystem::path& folder) const;

@@ -1,4 +1,4 @@
-// What stands beside the tensors in either kind of file, and whether the disk has room for all of it.
+// Writes what either kind of file has beside its tensors, and checks that the disk has room for all of it.
 #include <algorithm>
 #include <array>
 #include <functional>

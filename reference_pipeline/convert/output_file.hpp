@@ -15,11 +15,11 @@
 
 namespace precast::conversion {
 
-/// What tensors take in a file of that kind, without its header.
+/// The bytes that tensors take in a file of that kind, without its header.
 std::int64_t bytes_of(const std::vector<OutputTensor>& tensors, Container container);
 
-/// Throws where the disk of the folder that `target` is to lie in cannot take so many bytes; what it does not
-/// say is found out by writing.
+/// Throws where the disk of the folder that `target` is to lie in has no room for so many bytes. Where the
+/// system does not say how much room there is, writing finds out.
 void check_room(const std::filesystem::path& target, std::int64_t bytes);
 
 /// The file appears with all its tensors, or not at all.

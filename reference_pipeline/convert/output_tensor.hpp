@@ -22,10 +22,10 @@ struct OutputTensor {
   Shape shape;
   std::vector<Piece> pieces;
   ChosenType chosen;
-  /// Diffusers' and transformers' names of what it is, where they are others than its own.
+  /// Diffusers' and transformers' names of it (diffusers_names).
   std::vector<std::string> other_names{};
 
-  /// What is left of a piece from value `first` of the tensor on, which has that many.
+  /// The rest of a piece from value `first` of the tensor on.
   Piece piece_at(std::int64_t first) const {
     auto piece = pieces.begin();
     for (; first >= piece->count; ++piece) first -= piece->count;

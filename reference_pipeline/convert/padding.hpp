@@ -8,7 +8,7 @@
 
 namespace precast::conversion {
 
-/// What is known of a matrix' padding.
+/// A matrix' padding, as far as it is known.
 struct Padding {
   std::int64_t zeros = 0;    ///< columns at the end that are 0 in every row, fewer than a matrix is padded to
   std::int64_t columns = 0;  ///< those that it had; 0 where nothing says how many

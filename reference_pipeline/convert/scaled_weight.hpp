@@ -14,7 +14,7 @@
 
 namespace precast::conversion {
 
-/// Which of a layout's numbers the whole tensor has one of.
+/// The number of a layout that a whole tensor has one of.
 enum class TensorNumber : std::uint8_t { none, scale, scale_of_scales };
 
 /// How such a type lies in the file: a byte for `values_in_byte` values of a row, and for each
@@ -26,7 +26,7 @@ struct ScaledLayout {
   std::int64_t values_in_byte = 1;
   std::int64_t values_per_scale = 0;  ///< 0: the tensor or each row has one
 
-  /// What is stored of a matrix [rows, columns].
+  /// The shapes of the codes and of the scales of a matrix [rows, columns].
   Shape codes_of(const Shape& matrix) const { return {matrix[0], matrix[1] / values_in_byte}; }
   Shape scales_of(const Shape& matrix) const;
 };
@@ -43,18 +43,18 @@ std::string what_can_be_scaled(std::string_view type);
 
 /// The one number that all pieces of a tensor have beside them, or nothing where they have several.
 std::optional<f32> number_of_all(const OutputTensor& tensor, const ScaledLayout& layout);
-/// Whether all of a tensor lies in its layout under scales that it can have: its codes are moved then, which
-/// others would be where another program chose the scales.
+/// Whether all of a tensor lies in its layout under scales that it can have. Its codes are moved then: where
+/// another program chose the scales, encoding would give other codes.
 bool can_be_moved(const OutputTensor& tensor, const ScaledLayout& layout);
-/// Whether a tensor lies in its format, but under several scales where it can have one, as where parts are
-/// put together that each had theirs: it is decoded and encoded anew.
+/// Whether a tensor lies in its format, but under several scales where it can have one: its parts each had
+/// theirs. It is decoded and encoded anew.
 bool needs_new_scales(const OutputTensor& tensor, Container container);
 
-/// What a tensor takes in a file of that kind, scales included, announcements not: as a weight of the input
-/// is counted.
+/// The bytes that a tensor takes in a file of that kind, with its scales and without its announcement: as
+/// weights of the input are counted.
 std::int64_t bytes_in(const OutputTensor& tensor, Container container);
 
-/// What stands in `LAYER.comfy_quant`.
+/// The text of `LAYER.comfy_quant`.
 std::string announcement(const ScaledLayout& layout);
 /// Announces `LAYER.weight` of codes, `LAYER.weight_scale` (nvfp4 has `LAYER.weight_scale_2` too, one number
 /// by which all of these are multiplied), and `LAYER.comfy_quant`, which says the format.

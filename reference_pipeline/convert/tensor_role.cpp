@@ -16,8 +16,8 @@ constexpr std::array<std::string_view, 11> flux_ends{
     "img_in.",     "txt_in.",           "time_in.",         "vector_in.", "guidance_in.", "final_layer.",
     "x_embedder.", "context_embedder.", "time_text_embed.", "proj_out.",  "norm_out."};
 
-/// What enters a UNet beside its picture, as its authors name it and as diffusers does; its first and last
-/// layer are convolutions.
+/// Layers by which time, size and class enter a UNet, as its authors name them and as diffusers does; its
+/// first and last layer are convolutions.
 constexpr std::array<std::string_view, 5> unet_entries{"time_embed.", "label_emb.", "time_embedding.",
                                                        "add_embedding.", "class_embedding."};
 
@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 9> embeddings{"shared.weight",
                                                      "wpe.weight",
                                                      "positional_embedding"};
 
-/// Of Stable Diffusion's files, all of whose text encoders are CLIPs.
+/// Prefixes of the text encoders in Stable Diffusion's files, all of which are CLIPs.
 constexpr std::array<std::string_view, 2> clips{"cond_stage_model.", "conditioner."};
 
 bool has(const InputWeights& weights, std::string_view begin, std::string_view end) {

@@ -1,4 +1,4 @@
-// What a tensor is to its model: which ones stay precise unless somebody names them.
+// The role of a tensor in its model: which ones stay precise unless somebody names them.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace precast::conversion {
 
-/// What weights are of, by their tensors and not by their file's name. A relative of Flux has blocks under
-/// diffusers' names for Flux, and other tensors that are not Flux's. `ldm_unet` is Stable Diffusion's UNet in
-/// its authors' names, alone or beside the text encoders and the VAE.
+/// The model that weights are of, by their tensors and not by their file's name. A relative of Flux has
+/// blocks under diffusers' names for Flux, and other tensors that are not Flux's. `ldm_unet` is Stable
+/// Diffusion's UNet in its authors' names, alone or beside the text encoders and the VAE.
 enum class WeightsKind : std::uint8_t { flux, flux_relative, ldm_unet, t5, clip, autoencoder, other };
 
 WeightsKind kind_of(const InputWeights& weights);

@@ -45,7 +45,8 @@ bool found_in(const TypeRule& rule, std::string_view name) {
   }
 }
 
-/// What libstdc++ says of an expression; but for one that begins with a repetition it speaks of parentheses.
+/// The fault of an expression in libstdc++'s words, which speak of parentheses where it begins with a
+/// repetition.
 std::string what_is_wrong(const std::string& expression, const std::regex_error& wrong) {
   if (std::string_view("*+?").find(expression.front()) != std::string_view::npos)
     return std::string("nothing stands before '") + expression.front() +
@@ -80,7 +81,7 @@ DtypeInfo kept_type(const TensorFacts& facts, Container container) {
   return f16_holds(facts.from) ? dtype_info<f16> : exact;
 }
 
-/// What is wished for a tensor, or for a part of it.
+/// The type that is wished for a tensor, or for a part of it.
 struct Wish {
   std::optional<DtypeInfo> type;
   bool names_tensor = false, of_rule = false, of_plan = false;
@@ -121,7 +122,7 @@ Wish wish_for_part(const TypeWishes& wishes, const TensorFacts& facts, const Par
   return {.type = wishes.type};
 }
 
-/// The most precise of what is wished for the parts of a tensor.
+/// The most precise wish for the parts of a tensor.
 Wish wish_for(const TypeWishes& wishes, const TensorFacts& facts, MetWishes& met) {
   std::vector<Wish> of_parts;
   for (const PartNames& part : facts.parts) of_parts.push_back(wish_for_part(wishes, facts, part, met));
@@ -136,7 +137,7 @@ Wish wish_for(const TypeWishes& wishes, const TensorFacts& facts, MetWishes& met
   return best;
 }
 
-/// What becomes of that wish.
+/// The type that a tensor gets by that wish.
 ChosenType type_for(const Wish& wish, const TensorFacts& facts, Container container) {
   const DtypeInfo kept = kept_type(facts, container);
   if (!facts.is_float) return {kept, "not of floating point", {}};
@@ -147,7 +148,7 @@ ChosenType type_for(const Wish& wish, const TensorFacts& facts, Container contai
     if (!is_precise(*wish.type)) return {kept, because, {}};
     if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
-  // What takes the place of nvfp4 is one that safetensors does not have.
+  // The type that takes the place of nvfp4 may be one that safetensors does not have.
   const Shape run = facts.shape.rank() > 1 ? facts.shape : Shape{facts.values_in_run};
   if (const auto type = formats::fitting_type(*wish.type, run);
       type && (*type == *wish.type || holds(container, *type))) {

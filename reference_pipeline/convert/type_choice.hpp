@@ -1,5 +1,5 @@
-// Which type each tensor gets: what was asked for, what must stay precise, what divides its rows, and what
-// the output can hold.
+// The type that each tensor gets: by what was asked for, by its role, by its rows, and by what the output can
+// hold.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,13 @@ enum class Container : std::uint8_t { safetensors, gguf };
 /// Whether a file of that kind can hold a type.
 bool holds(Container container, const DtypeInfo& type);
 
-/// Of the types one that GGUF alone holds, and one that safetensors alone does; nothing where there are none.
+/// A type that GGUF alone holds, and one that safetensors alone does; nothing where these types have not
+/// both.
 std::optional<std::pair<std::string, std::string>> in_no_file_together(std::span<const DtypeInfo> types);
 
 /// `REGEX=TYPE`: the type of tensors in whose name the expression is found; `keep` for TYPE leaves them as
-/// they are. One that is found in any text, such as `.*`, names no tensor: what must stay precise does.
+/// they are. A rule that is found in any text, such as `.*`, names no tensor, and tensors that must stay
+/// precise do so in spite of it.
 struct TypeRule {
   std::string text;
   std::regex expression;
@@ -41,8 +43,8 @@ TypeRule parse_rule(const std::string& text);
 /// The type of that name. Throws families::RequestError that begins with `option` and lists all types.
 DtypeInfo parse_type(std::string_view option, const std::string& name);
 
-/// What was asked for. Of a tensor's rules the first counts; a rule goes before the plan, the plan before
-/// `type`.
+/// The types that were asked for. The first of a tensor's rules counts; a rule goes before the plan, the plan
+/// before `type`.
 struct TypeWishes {
   std::optional<DtypeInfo> type, biases;
   std::vector<TypeRule> rules;
@@ -59,27 +61,28 @@ struct PartNames {
   std::string component{};   ///< the folder's in a model, which rules may write before both; or ""
   std::string diffusers{};   ///< by which plans may know it too, or ""
 
-  /// Those that rules are tried on.
+  /// The names that rules are tried on.
   std::vector<std::string> in_rules() const;
 };
 
-/// What is known of an output tensor before it has a type.
+/// An output tensor as it is known before it has a type.
 struct TensorFacts {
-  /// What it is put together from, or may be planned as, for each of which a type may be asked for: at least
-  /// one.
+  /// The parts for which types may be asked for: the tensors that it is put together from, or is planned as.
+  /// There is at least one.
   std::vector<PartNames> parts;
   Shape shape;
   DtypeInfo from;
   bool is_float = false;
   WeightsKind kind = WeightsKind::other;
   bool part_of_small_component = false;  ///< of a whole model: its CLIPs and its VAE
-  /// What must be whole blocks of the type: rows, or, of a bias that is put together, its parts.
+  /// Values that must be whole blocks of the type: those of a row, or of a part of a bias that is put
+  /// together.
   std::int64_t values_in_run = shape.rank() > 0 ? shape.back() : 1;
 
   const std::string& name() const { return parts.front().own; }
 };
 
-/// Which wishes a tensor met.
+/// The wishes that a tensor met.
 struct MetWishes {
   std::set<std::size_t> rules, deciding_rules;  ///< those found in its names, and each part's first of them
   std::set<std::string> layers;                 ///< of the plan

@@ -11,7 +11,7 @@ namespace precast::conversion {
 
 namespace {
 
-/// Of the two f32 around a value that f32 does not hold, the one whose last bit is 1.
+/// The f32 whose last bit is 1 among the two around a value that f32 does not hold.
 f32 rounded_to_odd(double value) {
   const f32 nearest = static_cast<f32>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;

@@ -78,7 +78,7 @@ struct ScaleBytes {
   }
 };
 
-/// Where a row of a matrix lies in the input, among codes with scales beside them.
+/// A row of a matrix in the input, where it lies as codes with scales beside them.
 struct RowInFile {
   const weights::WeightTensor* weight;
   std::int64_t row;
@@ -118,7 +118,7 @@ std::vector<f32> move_rows(const ScaledMatrix& matrix) {
   return scales;
 }
 
-/// The same of codes and scales in blocks.
+/// Writes the codes of rows in blocks as they lie, and gives the bytes of their scales.
 std::vector<std::byte> move_blocks(const ScaledMatrix& matrix) {
   const std::int64_t blocks = matrix.columns() / matrix.layout.values_per_scale;
   ScaleBytes scales(matrix);
@@ -207,8 +207,8 @@ void write_mxfp8(const ScaledMatrix& matrix) {
   matrix.write(scales.bytes, 0);
 }
 
-/// What all scales of e4m3 are multiplied by: then the largest value's is the largest of them. Nothing below
-/// f32's normal numbers, which would round it.
+/// The number that all scales of e4m3 are multiplied by: the largest value then has the largest scale. It is
+/// at least f32's least normal number, below which it would be rounded.
 f32 scale_of_nvfp4(f32 largest) {
   return largest == 0 ? 1.0f : std::max(largest / formats::largest_nvfp4, std::numeric_limits<f32>::min());
 }

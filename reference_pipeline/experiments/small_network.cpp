@@ -43,7 +43,7 @@ Tensor<T> product(const Tensor<T>& x, const Tensor<T>& weight, std::span<const T
 }
 
 template <ScalarDtype T>
-Tensor<T> turned(const Tensor<T>& x) {
+Tensor<T> transposed(const Tensor<T>& x) {
   const std::int64_t m = x.shape()[0], n = x.shape()[1];
   Tensor<T> out(Shape{n, m});
   for (std::int64_t i = 0; i < m; ++i)
@@ -92,14 +92,14 @@ Gradients SmallNetwork::backward(double scale, Unscaled unscaled) const {
   const Tensor<T> twice = scale_shift<P>(difference, {.factor = 2});
   const Tensor<T> of_predicted =
       scale_shift<P>(twice, {.factor = static_cast<f32>(to_double(of_mean.values()[0]))});
-  const Tensor<T> of_hidden = product<T>(of_predicted, turned(weight_2));
+  const Tensor<T> of_hidden = product<T>(of_predicted, transposed(weight_2));
   const Tensor<T> of_before = each_of(WherePositive{}, of_hidden, hidden);
 
   const auto of_weight = [](const Tensor<T>& result, const Tensor<T>& input) {
-    return product<T>(turned(result), turned(input));
+    return product<T>(transposed(result), transposed(input));
   };
   const auto of_bias = [](const Tensor<T>& result) {
-    return cast<T>(sum<P>(turned(result), Over::last_axis));
+    return cast<T>(sum<P>(transposed(result), Over::last_axis));
   };
   append_unscaled(found, of_weight(of_before, x), scale, unscaled);
   append_unscaled(found, of_bias(of_before), scale, unscaled);

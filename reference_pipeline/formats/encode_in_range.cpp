@@ -1,4 +1,4 @@
-// What a format holds, from its largest number and from what comes back.
+// Tells what a format holds by its largest number, and by decoding.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -12,8 +12,8 @@ namespace precast::formats {
 
 namespace {
 
-/// Whether a magnitude is rounded to a number of the format that it is nearest to. The format may have no
-/// code for what is too large, and its largest number in that place.
+/// Whether a magnitude is rounded to the nearest number of the format. A format that has no code for larger
+/// magnitudes gives its largest number for them.
 bool is_in_range(const FloatFormat& format, f32 magnitude) {
   const double beyond = static_cast<double>(magnitude) - format.max();
   // The largest number's code is odd where no code is kept for anything else: a tie would be rounded up.
@@ -33,7 +33,7 @@ bool encode_in_range(const StoredFormat& format, std::span<const f32> values, st
   if (format.scalar) return is_in_range(*format.scalar, largest);
   std::vector<f32> back(values.size());
   format.decode(bytes, back);
-  // Of values whose squares, or their sums, are beyond f32 some encoders leave 0 of the whole block.
+  // Some encoders make a whole block 0 where squares of its values, or their sums, are beyond f32.
   const auto place = std::ranges::max_element(values, {}, [](f32 value) { return std::fabs(value); });
   if (largest > largest_f16 && back[static_cast<std::size_t>(place - values.begin())] == 0) return false;
   return std::ranges::all_of(back, [](f32 value) { return std::isfinite(value); });

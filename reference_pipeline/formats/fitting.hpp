@@ -1,4 +1,4 @@
-// What a tensor takes where a format is asked for: cost, plans and convert all go by this.
+// The type that a tensor takes where a format is asked for: cost, plans and convert all go by this.
 #pragma once
 
 #include <cstdint>

@@ -63,8 +63,8 @@ constexpr std::string_view file_name_of() {
 
 }  // namespace detail
 
-/// Whether weights can be stored in T: it is a Dtype, which decodes, and a block dtype encodes. What is
-/// missing is one sentence from the compiler.
+/// Whether weights can be stored in T: it is a Dtype, which decodes, and a block dtype encodes. The compiler
+/// says in one sentence what is missing.
 template <class T>
 consteval bool storable() {
   constexpr bool named = requires { std::string_view(dtype_traits<T>::name); };

@@ -15,7 +15,7 @@ namespace {
 /// Far above what bitsandbytes has (4096), and far from where sizes overflow.
 constexpr std::int64_t most_in_block = std::int64_t{1} << 30;
 
-/// What quant_state says of a weight.
+/// A weight's quant_state.
 struct QuantState {
   Shape shape;
   std::int64_t block = 64, nested_block = 256;
@@ -111,7 +111,7 @@ struct FourBits {
   /// What is wrong with their sizes and dtypes, or "".
   std::string problem() const {
     const std::int64_t count = state.shape.elements(), blocks = ceil_divide(count, state.block);
-    // Of any dtype: bnb_4bit_quant_storage says as what the bytes are stored.
+    // The bytes may be stored as any dtype: bnb_4bit_quant_storage chooses it.
     if (stored->dtype.info.values_per_block != 1 || std::ssize(stored->bytes) != ceil_divide(count, 2))
       return "of " + io::counted(std::ssize(stored->bytes), "byte") + " where " + to_string(state.shape) +
              " takes " + std::to_string(ceil_divide(count, 2));

@@ -71,7 +71,7 @@ std::int64_t rows_of_layer(const Companions& companions, const std::string& laye
 
 }  // namespace
 
-/// Which of the columns are padding no file says: a module that asks for fewer leaves them out.
+/// No file says which of the columns are padding: a module that asks for fewer leaves them out.
 WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
   const io::TensorEntry* scales = take_scale(companions, layer);
   if (!scales)
@@ -127,7 +127,8 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               2 * stored.shape[1], 16};
   blocks.check(companions, layer);
-  // What ComfyUI multiplies the layer's input by (AWQ): columns of the matrix times it are the same layer's.
+  // AWQ's factors, by which ComfyUI multiplies the layer's input: the columns of the matrix may be multiplied
+  // instead.
   const io::TensorEntry* const of_columns = companions.take(layer + ".pre_quant_scale");
   if (of_columns && (!holds_numbers(*of_columns) || of_columns->shape.rank() != 1 ||
                      (of_columns->shape[0] != blocks.columns &&

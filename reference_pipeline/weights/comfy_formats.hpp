@@ -1,4 +1,4 @@
-// ComfyUI's names of what a layer is stored as, for those who read it and those who write it.
+// ComfyUI's names of the formats that layers are stored in, for reading and for writing.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace precast::weights {
 
-/// What files call codes of int8, which is no dtype of the library's.
+/// The dtype of int8 codes in files, which is none of the library's.
 inline constexpr DtypeInfo int8_info{"i8", 1, 1};
-/// What files call codes of a type.
+/// The dtype of codes in files.
 template <class Code>
 constexpr DtypeInfo code_info() {
   if constexpr (std::is_same_v<Code, std::int8_t>)

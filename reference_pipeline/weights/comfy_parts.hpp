@@ -1,4 +1,4 @@
-// The parts of what ComfyUI stores, for comfy_weight alone.
+// Weights that ComfyUI stores, by kind, for comfy_weight alone.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ const io::TensorEntry* take_scale(Companions& companions, const std::string& lay
 /// multiplies such rows. Throws InputError for scales of another size.
 WeightTensor scaled_rows_weight(const Companions& companions, const std::string& layer,
                                 const io::TensorEntry& stored, const io::TensorEntry& scale);
-/// The same of a matrix whose columns a rotation was applied to, `group` at a time, a power of 4: it is taken
-/// back as rows are decoded.
+/// Codes of fp8 or int8 of a matrix whose columns were rotated, `group` at a time, a power of 4: the rotation
+/// is taken back as rows are decoded.
 WeightTensor rotated_rows_weight(const Companions& companions, const std::string& layer,
                                  const io::TensorEntry& stored, const io::TensorEntry& scale,
                                  std::int64_t group);

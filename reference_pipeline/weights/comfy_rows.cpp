@@ -89,7 +89,7 @@ void hold_rows(WeightTensor& weight, const Companions& companions, const io::Ten
   any_scaled_row_dtype([&]<class Format>(std::type_identity<Format>) {
     using Code = scaled_code_of<Format>;
     constexpr bool of_bytes = std::is_same_v<Code, std::int8_t>;
-    // Of int8 there is no format with one scale for all: each row gets it.
+    // int8 has no format with one scale for all: each row gets it.
     if ((scale_of<Format> == ScaleOf::tensor) != (of_tensor && !of_bytes)) return false;
     if (stored.dtype.info != code_info<Code>() || !block_format_compiled(dtype_traits<Format>::name))
       return false;

@@ -11,10 +11,10 @@ namespace precast::weights {
 
 namespace {
 
-/// What a layer is announced as: by a tensor of its own, or in the file's header.
+/// The format that a layer is announced in, by a tensor of its own or in the file's header.
 struct Announced {
   std::string format;
-  std::optional<nlohmann::json> turned_by;  ///< columns in a group that a rotation was applied to
+  std::optional<nlohmann::json> rotated_by;  ///< columns in a group that a rotation was applied to
 };
 
 /// Whether a layer is stored as ComfyUI-INT8-Fast stores it, which does not say the format.
@@ -23,7 +23,7 @@ bool is_int8_with_scale(const Companions& companions, const std::string& layer) 
          companions.tensors.contains(layer + ".weight_scale");
 }
 
-/// What an object says of a layer. Throws InputError where it says that in a way that is not read.
+/// A layer's format by an object. Throws InputError where it is said in a way that is not read.
 Announced announced_in(const Companions& companions, const std::string& layer, const nlohmann::json& object) {
   const std::string name = layer + ".weight";
   Announced announced;
@@ -34,7 +34,7 @@ Announced announced_in(const Companions& companions, const std::string& layer, c
     announced.format = "int8_tensorwise";
   if (announced.format.empty())
     throw companions.error(name, "is announced without the name of its format: get the file anew");
-  // Beside the format, or under `params`; where both say it, ComfyUI goes by what stands beside the format.
+  // A key stands beside the format or under `params`; where it stands in both, ComfyUI goes by the first.
   const auto said = [&](const char* key) -> const nlohmann::json* {
     if (const auto own = object.find(key); own != object.end()) return &*own;
     const auto params = object.find("params");
@@ -42,25 +42,25 @@ Announced announced_in(const Companions& companions, const std::string& layer, c
     const auto inner = params->find(key);
     return inner == params->end() ? nullptr : &*inner;
   };
-  if (const nlohmann::json* const turned = said("convrot")) {
-    if (!turned->is_boolean())
-      throw companions.error(name, "is announced with a convrot of " + io::json_in_words(*turned) +
+  if (const nlohmann::json* const rotated = said("convrot")) {
+    if (!rotated->is_boolean())
+      throw companions.error(name, "is announced with a convrot of " + io::json_in_words(*rotated) +
                                        " where true or false is expected: get the file anew");
     const nlohmann::json* const group = said("convrot_groupsize");
-    if (*turned) announced.turned_by = group ? *group : nlohmann::json(256);
+    if (*rotated) announced.rotated_by = group ? *group : nlohmann::json(256);
   }
   return announced;
 }
 
 /// "not rotated", or by how many columns.
 std::string rotation_in_words(const Announced& announced) {
-  return announced.turned_by ? "rotated in groups of " + io::json_in_words(*announced.turned_by)
-                             : "not rotated";
+  return announced.rotated_by ? "rotated in groups of " + io::json_in_words(*announced.rotated_by)
+                              : "not rotated";
 }
 
-/// What the headers say of a layer, under its name in the file or without the prefix, which those who read
-/// the file's tensors as they are do not split off. Of a layer under another prefix, that holds where the
-/// weight is of codes.
+/// A layer's format by the headers, which have it under its name in the file or without the prefix (readers
+/// of a file's tensors as they are do not split it off). A weight of codes may have it under another prefix
+/// too.
 Announced in_header(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
   if (!companions.announced) companions.announced.emplace(companions.file);
   const std::string full = companions.prefix + layer;
@@ -75,7 +75,8 @@ Announced in_header(Companions& companions, const std::string& layer, const io::
 }
 
 /// The scale of a weight that NVIDIA's ModelOpt stored in fp8, by which its codes are multiplied; nullptr
-/// where it stored none. What it measured to get there, of activations too, is no part of the values.
+/// where it stored none. The largest magnitudes that it measured, of activations too, are no part of the
+/// values.
 const io::TensorEntry* take_modelopt_scale(Companions& companions, const std::string& layer,
                                            const io::TensorEntry& stored) {
   const std::string quantizer = layer + ".weight_quantizer.";
@@ -126,13 +127,13 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
       throw companions.error(name, "is announced as " + io::printable(by_tensor.format, 40) +
                                        " beside it and as " + io::printable(announced.format, 40) +
                                        " in the file's header: get the file anew");
-    if (!announced.format.empty() && announced.turned_by != by_tensor.turned_by)
+    if (!announced.format.empty() && announced.rotated_by != by_tensor.rotated_by)
       throw companions.error(name, "is announced as " + rotation_in_words(by_tensor) + " beside it and as " +
                                        rotation_in_words(announced) +
                                        " in the file's header: get the file anew");
     announced = std::move(by_tensor);
   }
-  companions.take(layer + ".scale_input");  // of activations, which are not quantised here
+  companions.take(layer + ".scale_input");  // for activations, which are not quantised here
   companions.take(layer + ".input_scale");
 
   if (announced.format == comfy_mxfp8.announced) return mxfp8_weight(companions, layer, stored);
@@ -173,9 +174,9 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
   if (!holds_numbers(stored) && !is_int8)
     throw companions.error(name, "has a scale and is " + std::string(stored.dtype.file_name) +
                                      " of a format that nothing announces: get the file anew");
-  if (!announced.turned_by) return scaled_rows_weight(companions, layer, stored, *scale);
+  if (!announced.rotated_by) return scaled_rows_weight(companions, layer, stored, *scale);
   return rotated_rows_weight(companions, layer, stored, *scale,
-                             rotated_columns(companions, name, *announced.turned_by, stored.shape.back()));
+                             rotated_columns(companions, name, *announced.rotated_by, stored.shape.back()));
 }
 
 }  // namespace precast::weights

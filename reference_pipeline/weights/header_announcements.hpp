@@ -19,13 +19,13 @@ class HeaderAnnouncements {
   HeaderAnnouncements(const HeaderAnnouncements&) = delete;
   HeaderAnnouncements& operator=(const HeaderAnnouncements&) = delete;
 
-  /// What is said of a layer of that name, or nullptr.
+  /// The announcement of a layer of that name, or nullptr.
   const nlohmann::json* of(std::string_view layer) const {
     const auto found = by_name_.find(layer);
     return found == by_name_.end() ? nullptr : &found->second;
   }
-  /// What is said of a layer that has that name without any part's prefix, or nullptr: a program that renamed
-  /// the tensors may have left the header as it was.
+  /// The announcement of a layer that has that name without any part's prefix, or nullptr: a program that
+  /// renamed the tensors may have left the header as it was.
   const nlohmann::json* of_any_prefix(std::string_view plain) const {
     const auto found = by_plain_name_.find(plain);
     return found == by_plain_name_.end() ? nullptr : found->second;

@@ -18,7 +18,7 @@ class SwizzledScales {
 
   /// [rows, blocks], with those that pad them.
   Shape shape() const { return {padded_rows_, 4 * tiles_in_row_}; }
-  /// Where the scale of that block is among its bytes.
+  /// The place of that block's scale among its bytes.
   std::size_t place(std::int64_t row, std::int64_t block) const {
     return static_cast<std::size_t>((row / 128 * tiles_in_row_ + block / 4) * 512 + row % 32 * 16 +
                                     row % 128 / 32 * 4 + block % 4);

@@ -39,8 +39,8 @@ bool is_quantised(const io::TensorEntry& weight) {
   return !weight.dtype.is_float || 8 * type.bytes_per_block < 16 * type.values_per_block;
 }
 
-/// Refuses what lies beside a quantised weight, under the name of its layer, and was taken by no format that
-/// is read: scales, zero points, rotations, without which the weight would have other values.
+/// Refuses tensors that lie beside a quantised weight, under the name of its layer, and belong to no format
+/// that is read: scales, zero points, rotations, without which the weight would have other values.
 void refuse_unread_companions(const Companions& companions) {
   for (const auto& [name, entry] : companions.tensors) {
     if (companions.used.contains(name) || name.ends_with(".comfy_attention.config")) continue;

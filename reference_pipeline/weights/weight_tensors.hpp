@@ -1,5 +1,5 @@
-// WeightTensors: the weights of one component as they lie in a file, those that a program stored with scales
-// beside them made whole.
+// WeightTensors: the weights of one component in a file. Weights that a program stored with scales beside
+// them are put together.
 #pragma once
 
 #include <cstddef>
@@ -109,9 +109,9 @@ struct Companions {
   std::string prefix;
   std::map<std::string, const io::TensorEntry*, std::less<>> tensors;
   std::set<std::string, std::less<>> used;
-  /// What the headers of the files announce of layers, by their names; read when it is first asked for.
+  /// The announcements in the headers of the files, read when one is first asked for.
   std::optional<HeaderAnnouncements> announced{};
-  /// How names begin under which a tensor `scaled_fp8` says that weights of fp8 have scales.
+  /// Prefixes of names under which a tensor `scaled_fp8` says that weights of fp8 have scales.
   std::vector<std::string> scaled_under{};
 
   /// The tensor of that name, which is from now on no weight; nullptr where there is none.
