@@ -10,7 +10,10 @@ namespace {
 
 template <class P, class Types>
 struct Linear {
-  static constexpr std::tuple functions{product<with_storage<Types, Stored<P>>, In<P>>};
+  using Row = with_storage<Types, Stored<P>>;
+  using Product = Overload<void, View<const In<P>>, StoredView<const Stored<P>>, const Epilogue&,
+                           View<typename Types::result>>;
+  static constexpr std::tuple functions{Product(&backend::matmul_transposed<Row, In<P>>)};
 };
 template <class P, class Types>
 struct InputGradient {

@@ -33,9 +33,15 @@ struct PathNotCompiled : Error {
   using Error::Error;
 };
 
-/// More memory than there is; the message says how much is needed, what is free and what to try.
+/// More memory than there is.
 struct OutOfMemory : Error {
   using Error::Error;
+};
+
+/// The same, known before any of it is taken; the message says how much is needed, what is free and what to
+/// try.
+struct DoesNotFit : OutOfMemory {
+  using OutOfMemory::OutOfMemory;
 };
 
 /// A size in words: "640 B", "24.1 GiB".

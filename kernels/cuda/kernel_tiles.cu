@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <utility>
 
+#include <precast/cuda/attention/gradient_tile.hpp>
+#include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/tile/block_gemv_tile.hpp>
 #include <precast/cuda/tile/flash_attention_tile.hpp>
 #include <precast/cuda/tile/matmul_tile.hpp>
@@ -17,22 +19,41 @@ using namespace precast::gpu;
 
 namespace {
 
-template <class Operand, int Width, bool Biased>
+template <class Operand, bool WholeWeights, int Width, bool Biased>
 void print_attention(const char* operand, Architecture architecture) {
-  const FlashAttentionTile tile = FlashAttentionSelector<Operand, Width, Biased>::tile(architecture);
-  std::printf("FlashAttentionSelector<%s, %d, %s>;%d;%d queries, %d keys;%d;%d\n", operand, Width,
-              Biased ? "true" : "false", static_cast<int>(architecture), tile.queries, tile.keys,
+  const FlashAttentionTile tile =
+      FlashAttentionSelector<Operand, WholeWeights, Width, Biased>::tile(architecture);
+  std::printf("FlashAttentionSelector<%s, %s, %d, %s>;%d;%d queries, %d keys;%d;%d\n", operand,
+              WholeWeights ? "true" : "false", Width, Biased ? "true" : "false",
+              static_cast<int>(architecture), tile.queries, tile.keys,
               flash_attention_bytes<Operand>(tile, Width), tile.stages);
+}
+
+/// Its gradients, of two matrices, and the rests of the logarithms of sums: the same on every architecture.
+template <class Operand>
+void print_gradients(const char* operand, Architecture architecture) {
+  constexpr int value_bytes = sizeof(HeldDtype<Operand>);
+  for (const int width : gpu::detail::tiled_gradient_widths)
+    for (const int matrices : {1, 2}) {
+      const gpu::detail::GradientTile tile = gpu::detail::select_gradient_tile(width, value_bytes);
+      std::printf("%s<%s, %d>;%d;%d rows, %d others;%zu;%d\n",
+                  matrices == 1 ? "tiled_rests" : "tiled_gradient", operand, width,
+                  static_cast<int>(architecture), tile.rows, tile.others,
+                  tile.shared_bytes(width, value_bytes, matrices), tile.stages);
+    }
 }
 
 template <class Operand>
 void print_attention_of(const char* operand, Architecture architecture) {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    ((print_attention<Operand, flash_attention_widths[I], false>(operand, architecture),
-      print_attention<Operand, flash_attention_widths[I], true>(operand, architecture)),
+    ((print_attention<Operand, false, flash_attention_widths[I], false>(operand, architecture),
+      print_attention<Operand, false, flash_attention_widths[I], true>(operand, architecture),
+      print_attention<Operand, true, flash_attention_widths[I], false>(operand, architecture),
+      print_attention<Operand, true, flash_attention_widths[I], true>(operand, architecture)),
      ...);
   }
   (std::make_index_sequence<flash_attention_widths.size()>{});
+  print_gradients<Operand>(operand, architecture);
 }
 
 template <template <class...> class List, class... Operands>

@@ -142,6 +142,11 @@ def split_arguments(text):
     return parts + [part.strip()] if part.strip() else parts
 
 
+def arguments_of(text):
+    """The same of a type among them."""
+    return split_arguments(text[text.index("<") + 1:-1])
+
+
 def short(text):
     """Without namespaces, and with dtypes as Precast spells them."""
     text = re.sub(r"\bfloat\b", "f32", re.sub(r"\b(\w+::)+", "", text))
@@ -197,19 +202,23 @@ def described(signature, architecture, tiles):
         operand, whole_weights, width = arguments[:3]
         tile = tile_of(tiles, f"warpgroup_attention_tile<{width}>", architecture)
         return "flash attention on warpgroups", of_heads(operand, whole_weights, width), tile.bytes
+    if family in ("tiled_gradient", "tiled_rests"):
+        operand, width = arguments_of(arguments[0])[1], arguments[2]
+        tile = tile_of(tiles, f"{family}<{operand}, {width}>", architecture)
+        return family.replace("_", " "), of_heads(operand, "false", width), tile.bytes
     if family == "tiled_product":
         name = "conv" if arguments[1].startswith("ImplicitIm2col") else "matmul"
-        operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
+        operand = arguments_of(arguments[0])[1]
         tile = tile_of(tiles, arguments[2], architecture)
         if "AnyResult" in arguments[0]:
             name = "matmul, blocks of a file"
         return name, f"{of_row(operand)}; tiles of {tile.works_on}", tile.bytes
     if family == "block_gemv":
-        storage, operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[:2]
+        storage, operand = arguments_of(arguments[0])[:2]
         tile = tile_of(tiles, f"block_gemv_tile<{storage}, {arguments[2]}>", architecture)
         return "block GEMV", of_row(operand), tile.bytes
     if family == "skinny_gemm":
-        operand = split_arguments(arguments[0][arguments[0].index("<") + 1:-1])[1]
+        operand = arguments_of(arguments[0])[1]
         return "skinny GEMM", of_row(operand), 0
     if family == "attention_values" and arguments[:2] == ["f32", "f32"] and arguments[4] in ("bf16", "f16"):
         return "plain attention", f"{of_row(arguments[4])} in f32; values", 2 * 64 * 64 * (4 + 2)

@@ -11,7 +11,7 @@
 #include <formats/fitting.hpp>
 #include <formats/registry.hpp>
 #include <weights/changed_copy.hpp>
-#include <weights/renamed_source.hpp>
+#include <weights/placed_source.hpp>
 
 #include <precast/dtype/blocks/scaled_rows.hpp>
 #include <precast/io/message.hpp>

@@ -4,11 +4,10 @@
 
 #include <casting/cost_file.hpp>
 #include <casting/cost_measure.hpp>
-#include <casting/json_fields.hpp>
 #include <formats/registry.hpp>
 
 #include <precast/io/atomic_file.hpp>
-#include <precast/io/json_text.hpp>
+#include <precast/io/config.hpp>
 
 namespace precast::casting {
 
@@ -17,46 +16,26 @@ namespace {
 constexpr std::int64_t most_parameters = std::int64_t{1} << 48, most_samples = 1'000'000'000;
 constexpr double least_bits = 0.01, most_bits = 64, any_number = std::numeric_limits<double>::max();
 
-LayerCost read_layer(const std::filesystem::path& path, std::size_t place, const nlohmann::json& value) {
-  const std::string by_place = "layer number " + std::to_string(place + 1) + ": ";
+LayerCost read_layer(const io::Config& json) {
   LayerCost layer;
-  const JsonFields unnamed(path, by_place, value);
-  const auto name = unnamed.text("name");
-  if (!name) throw unnamed.error("name", "is missing: give each layer its name");
-  if (name->empty()) throw unnamed.error("name", "is empty: give each layer its name");
-  layer.name = *name;
-  const std::string where = "layer '" + io::printable(layer.name) + "': ";
-  const JsonFields fields(path, where, value);
-  layer.parameters = fields.integer("parameters", 1, most_parameters);
-  const nlohmann::json* const types = fields.find("types");
-  if (!types) return layer;
-  if (!types->is_object())
-    throw fields.error("types",
-                       "must be an object of formats, not " + io::json_in_words(*types) + ": correct it");
-  for (const auto& [type, numbers] : types->items()) {
-    if (type.empty()) throw fields.error("types", "holds a format without a name: give it one");
-    const JsonFields of_type(path, where + "type '" + io::printable(type) + "': ", numbers);
+  layer.name = json.string("name");
+  if (layer.name.empty()) throw json.error("name", "is empty: give each layer its name");
+  layer.parameters = json.optional_integer("parameters", 1, most_parameters);
+  if (!json.has("types")) return layer;
+  const io::Config types = json.object("types");
+  for (const auto& [type, value] : types.json().items()) {
+    if (type.empty()) throw json.error("types", "holds a format without a name: give it one");
+    const io::Config numbers = types.object(type);
     // Formats that this build does not have keep the name that the file gives them.
     const formats::StoredFormat* const format = formats::format_in_either_case(type);
     const auto [entry, is_new] = layer.types.try_emplace(format ? format->name : type);
-    if (!is_new)
-      throw fields.error("types", "holds '" + io::printable(type) +
-                                      "' in capital and in small letters: leave one of them out");
+    if (!is_new) throw types.error(type, "is there in capital and in small letters: leave one of them out");
     TypeCost& cost = entry->second;
-    cost.bits = of_type.number("bits", least_bits, most_bits);
+    cost.bits = numbers.optional_number("bits", least_bits, most_bits);
     for (const auto& [measure, key, number] : named_measures)
-      cost.*number = of_type.number(key, 0, any_number, NotFinite::taken);
+      cost.*number = numbers.optional_number(key, 0, any_number, io::NotFinite::taken);
   }
   return layer;
-}
-
-std::vector<std::string> names_of_layers(const JsonFields& fields, const char* key) {
-  const nlohmann::json* const names = fields.find(key);
-  if (!names) return {};
-  if (!names->is_array() ||
-      !std::ranges::all_of(*names, [](const nlohmann::json& name) { return name.is_string(); }))
-    throw fields.error(key, "must be a list of names of layers: correct it, or take it out");
-  return names->get<std::vector<std::string>>();
 }
 
 }  // namespace
@@ -97,36 +76,27 @@ std::vector<std::string> CostFile::types() const {
 }
 
 CostFile parse_cost_file(std::string_view text, const std::filesystem::path& path) {
-  const nlohmann::json json = parse_own_json(text, path, "a cost file (precast cost)");
-  const JsonFields fields(path, "", json);
+  const io::Config json = io::Config::of_own(text, path, "a cost file (precast cost)");
   CostFile file;
-  file.model = fields.text("model");
-  file.samples = fields.integer("samples", 1, most_samples);
-  file.settings = fields.text("settings");
-  file.estimates = fields.text("estimates");
-  file.missing = names_of_layers(fields, "missing");
-  file.order = names_of_layers(fields, "order");
-  const nlohmann::json* const layers = fields.find("layers");
-  if (!layers) throw fields.error("layers", "is missing: check that this is a cost file (precast cost)");
-  if (!layers->is_array() || layers->empty())
-    throw fields.error("layers", "must be a list of one layer or more, not " +
-                                     (layers->is_array() ? "an empty one" : io::json_in_words(*layers)) +
-                                     ": check that this is a cost file (precast cost)");
+  file.model = json.optional_string("model");
+  file.samples = json.optional_integer("samples", 1, most_samples);
+  file.settings = json.optional_string("settings");
+  file.estimates = json.optional_string("estimates");
+  if (json.has("missing")) file.missing = json.strings("missing");
+  if (json.has("order")) file.order = json.strings("order");
   std::set<std::string> names;
   std::int64_t parameters = 0;
-  for (std::size_t place = 0; place < layers->size(); ++place) {
-    file.layers.push_back(read_layer(path, place, (*layers)[place]));
-    const std::string& name = file.layers.back().name;
-    parameters += file.layers.back().parameters.value_or(0);
+  for (const io::Config& entry : json.objects("layers")) {
+    const LayerCost& layer = file.layers.emplace_back(read_layer(entry));
+    parameters += layer.parameters.value_or(0);
     if (parameters > most_parameters)  // or sizes in bytes were beyond an integer
-      throw io::file_error(path,
-                           "layer '" + io::printable(name) +
-                               "': key 'parameters': with those of the layers before it they are more than " +
-                               std::to_string(most_parameters) + ", all that is known here: correct it");
-    if (!names.insert(name).second)
-      throw io::file_error(
-          path, "layer '" + io::printable(name) + "': key 'name': another layer has it: give each its own");
+      throw entry.error("parameters", "is more than is known here, " + std::to_string(most_parameters) +
+                                          ", with those of the layers before it: correct it");
+    if (!names.insert(layer.name).second)
+      throw entry.error(
+          "name", "is '" + io::printable(layer.name) + "', as that of another layer: give each its own");
   }
+  if (file.layers.empty()) throw json.error("layers", "is empty: measure a model (precast cost)");
   return file;
 }
 
@@ -136,23 +106,23 @@ CostFile read_cost_file(const std::filesystem::path& path) {
 }
 
 std::string cost_file_text(const CostFile& file) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  io::Json json = io::Json::object();
   if (file.model) json["model"] = *file.model;
   if (file.samples) json["samples"] = *file.samples;
   if (file.settings) json["settings"] = *file.settings;
   if (file.estimates) json["estimates"] = *file.estimates;
   if (!file.missing.empty()) json["missing"] = file.missing;
   if (!file.order.empty()) json["order"] = file.order;
-  nlohmann::ordered_json& layers = json["layers"] = nlohmann::ordered_json::array();
+  io::Json& layers = json["layers"] = io::Json::array();
   const std::vector<std::string> types = file.types();
   for (const LayerCost& layer : file.layers) {
-    nlohmann::ordered_json entry{{"name", layer.name}};
+    io::Json entry{{"name", layer.name}};
     if (layer.parameters) entry["parameters"] = *layer.parameters;
-    nlohmann::ordered_json& numbers = entry["types"] = nlohmann::ordered_json::object();
+    io::Json& numbers = entry["types"] = io::Json::object();
     for (const std::string& type : types) {
       const auto found = layer.types.find(type);
       if (found == layer.types.end()) continue;
-      nlohmann::ordered_json& cost = numbers[type] = nlohmann::ordered_json::object();
+      io::Json& cost = numbers[type] = io::Json::object();
       if (found->second.bits) cost["bits"] = *found->second.bits;
       for (const auto& [measure, key, number] : named_measures)
         if (found->second.*number) cost[key] = io::json_number(*(found->second.*number));

@@ -1,11 +1,10 @@
 #include <limits>
 
-#include <casting/json_fields.hpp>
 #include <casting/plan_file.hpp>
 #include <formats/registry.hpp>
 
 #include <precast/io/atomic_file.hpp>
-#include <precast/io/json_text.hpp>
+#include <precast/io/config.hpp>
 
 namespace precast::casting {
 
@@ -36,31 +35,22 @@ std::string Plan::model_in_words() const {
 
 Plan parse_plan(std::string_view text, const std::filesystem::path& path) {
   constexpr double any_number = std::numeric_limits<double>::max();
-  const nlohmann::json json = parse_own_json(text, path, "a plan (precast plan)");
-  const JsonFields fields(path, "", json);
+  const io::Config json = io::Config::of_own(text, path, "a plan (precast plan)");
   Plan plan;
-  plan.model = fields.text("model");
-  plan.bits = fields.number("bits", 0, 64);
-  plan.bytes = fields.integer("bytes", 0, std::numeric_limits<std::int64_t>::max());
-  plan.error = fields.number("error", 0, any_number);
-  plan.gap = fields.number("gap", 0, any_number);
-  const nlohmann::json* const types = fields.find("types");
-  if (!types) throw fields.error("types", "is missing: check that this is a plan (precast plan)");
-  if (!types->is_object() || types->empty())
-    throw fields.error("types", "must be an object with a format for each layer, not " +
-                                    (types->is_object() ? "an empty one" : io::json_in_words(*types)) +
-                                    ": check that this is a plan (precast plan)");
-  for (const auto& [layer, type] : types->items()) {
-    const std::string where = "layer '" + io::printable(layer) + "': ";
-    if (layer.empty()) throw fields.error("types", "holds a layer without a name: give it one");
-    if (!type.is_string())
-      throw fields.error(
-          "types", where + "must be the name of a format, not " + io::json_in_words(type) + ": correct it");
-    const auto& name = type.get_ref<const std::string&>();
+  plan.model = json.optional_string("model");
+  plan.bits = json.optional_number("bits", 0, 64);
+  plan.bytes = json.optional_integer("bytes", 0, std::numeric_limits<std::int64_t>::max());
+  plan.error = json.optional_number("error", 0, any_number);
+  plan.gap = json.optional_number("gap", 0, any_number);
+  const io::Config types = json.object("types");
+  if (types.json().empty()) throw json.error("types", "is empty: give a format for each layer");
+  for (const auto& [layer, type] : types.json().items()) {
+    if (layer.empty()) throw json.error("types", "holds a layer without a name: give it one");
+    const std::string name = types.string(layer);
     const formats::StoredFormat* const format = formats::format_in_either_case(name);
     if (!format)
-      throw fields.error("types", where + "there is no format '" + io::printable(name, 40) +
-                                      "' in this build: it has " + formats::format_list());
+      throw types.error(layer, "there is no format '" + io::printable(name, 40) + "' in this build: it has " +
+                                   formats::format_list());
     plan.types[layer] = format->name;
   }
   return plan;
@@ -72,7 +62,7 @@ Plan read_plan(const std::filesystem::path& path) {
 }
 
 std::string plan_text(const Plan& plan) {
-  nlohmann::ordered_json json{{"types", plan.types}};
+  io::Json json{{"types", plan.types}};
   if (plan.model) json["model"] = *plan.model;
   if (plan.bits) json["bits"] = *plan.bits;
   if (plan.bytes) json["bytes"] = *plan.bytes;

@@ -36,15 +36,15 @@ namespace precast::cli {
 
 namespace {
 
-/// Whether this build holds a policy of training, and the formats that experiments compare.
+/// Whether this build has training policies, and formats for experiments to compare.
 constexpr bool has_training = PRECAST_HAS_TRAINING, has_experiments = PRECAST_HAS_EXPERIMENTS;
 
-/// A command that builds may lack.
+/// A command that a build can be configured without.
 struct OptionalCommand {
   std::string_view name;
   bool compiled;
-  std::string_view reason;   ///< of a build that lacks it
-  std::string_view options;  ///< that bring it
+  std::string_view reason;   ///< why a build lacks the command
+  std::string_view options;  ///< CMake options that add the command
 };
 constexpr std::string_view no_training = "has no policy of training",
                            training_options = "-DPRECAST_PRESET=all and -DPRECAST_TRAINING=default";
@@ -83,13 +83,13 @@ void parse(CLI::App& app, std::vector<std::string> arguments) {
     throw;
   } catch (const CLI::ParseError& wrong) {
     if (command == &app) throw UsageError("there is no command: it is " + listed(command_names(app)));
-    throw UsageError(wrong.what());  // what check_command_line did not foresee
+    throw UsageError(wrong.what());  // CLI11's own error, which check_command_line did not catch
   }
 }
 
-/// What is wrong with one rank is mostly wrong with all: rank 0 says it, and the others where nobody has
-/// stopped them by then, as mpirun does when a rank ends. Where it is rank 0 that ended, another says so; and
-/// where another has said its own, rank 0 that is stopped by it adds nothing.
+/// Whether this rank prints no error. Most errors occur on all ranks: rank 0 prints them, and other ranks
+/// print theirs only if nothing (such as mpirun, when a rank ends) stops them within 5 seconds. Rank 0
+/// stays silent if another rank, which stopped it, has already printed its error.
 bool is_silent(const cluster::Launch& launch) {
   if (launch.rank > 0)
     for (int tenths = 0; tenths < 50 && !interrupting_signal(); ++tenths)
@@ -97,14 +97,14 @@ bool is_silent(const cluster::Launch& launch) {
   return cluster::is_said_by_another(launch.rank > 0 && interrupting_signal() != 0);
 }
 
-/// Where one rank ends, mpirun wakes and sleeps on for the whole seconds that are left, so that the second
-/// which it gives those that it has told to end is over at once: who is silent lets the one that speaks end
-/// first.
+/// Delays the exit of a rank that prints nothing, so that the rank that prints ends first. When one rank
+/// ends, mpirun sleeps for whole seconds, and the second that it grants the signalled ranks may already be
+/// over when it wakes.
 void let_another_speak() {
   if (!interrupting_signal()) return;
   try {
     std::this_thread::sleep_for(cluster::patience_with_others());
-  } catch (const Error&) {  // of the environment, which is no news by now
+  } catch (const Error&) {  // from the environment, reported already
   }
 }
 
@@ -113,11 +113,11 @@ int fail(const std::string& message, int code) {
   cluster::Launch launch;
   try {
     launch = cluster::launched();
-  } catch (const Error&) {  // it may be what is being told
+  } catch (const Error&) {  // may be the error that is being reported
   }
-  // In one piece: mpirun puts lines of its own between those that come to it apart.
+  // In one write: mpirun inserts its own lines between separate ones.
   const std::string rank = launch.rank > 0 ? "rank " + std::to_string(launch.rank) + ": " : "";
-  const std::string line = io::printable(message, message.size());  // words of the command line among it
+  const std::string line = io::printable(message, message.size());  // may quote the command line
   if (is_silent(launch))
     let_another_speak();
   else
@@ -126,7 +126,7 @@ int fail(const std::string& message, int code) {
   return code;
 }
 
-/// A wrong command line, and where to read what is right.
+/// Reports a wrong command line, and the help command to read.
 int fail_with_help(const std::string& message, const std::vector<std::string>& arguments) {
   CLI::App app;
   build_app(app);
@@ -137,9 +137,8 @@ int fail_with_help(const std::string& message, const std::vector<std::string>& a
               exit_code::usage);
 }
 
-/// What the library says of memory, with what to do about it on this command line.
+/// The library's out-of-memory message, with advice for this command line.
 std::string with_advice(const std::string& problem, const std::vector<std::string>& arguments) {
-  if (problem.find(": try ") != std::string::npos) return problem;  // it was estimated: there is advice
   if (!arguments.empty() && arguments.front() == "train")
     return problem + ": close other programs, or use a smaller --batch, --context or model";
   CLI::App app;
@@ -218,8 +217,8 @@ int run(const std::vector<std::string>& arguments) {
     hold_standard_streams();
     process::configure_heap();
     registration::throw_failure();
-    // JSON values of files are destroyed on the way out: a tokenizer's has 100,000 values at most, 16 bytes
-    // of each of which are put aside, in a vector that may just be moving.
+    // Memory for unwinding: the destructor of nlohmann::json moves nested values (16 bytes each, at most
+    // 100,000 in a tokenizer) into a vector, which may reallocate.
     constexpr std::size_t for_unwinding = std::size_t{4} << 20;
     const io::MemoryReserve reserve(for_unwinding);
     CLI::App app;
@@ -241,7 +240,7 @@ int run(const std::vector<std::string>& arguments) {
     if (all_said && interrupting_signal())
       return fail("interrupted when all was done", exit_code::after_signal + interrupting_signal());
     if (all_said) return exit_code::ok;
-    if (problem == EPIPE) return exit_code::error;  // who reads has seen enough, as `head` does
+    if (problem == EPIPE) return exit_code::error;  // the reader has closed the pipe, as `head` does
     throw Error(std::string("could not write to standard output: ") + std::strerror(problem));
   } catch (const UsageError& wrong) {
     return fail_with_help(wrong.what(), arguments);
@@ -249,6 +248,8 @@ int run(const std::vector<std::string>& arguments) {
     return fail_with_help(wrong.what(), arguments);
   } catch (const Interrupted& stop) {
     return fail(stop.what(), exit_code::after_signal + stop.signal);
+  } catch (const DoesNotFit& problem) {
+    return fail(problem.what(), exit_code::error);
   } catch (const OutOfMemory& problem) {
     return fail(with_advice(problem.what(), arguments), exit_code::error);
   } catch (const std::bad_alloc&) {

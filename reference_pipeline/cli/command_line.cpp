@@ -1,4 +1,4 @@
-// Walks over arguments once, and keeps the first thing that is wrong with them.
+// Walks over the arguments once, and keeps the first error.
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -24,7 +24,7 @@ bool looks_like_option(const std::string& word) {
   return word.size() > 1 && word.front() == '-' && !is_number(word);
 }
 
-/// A word as a shell takes it back.
+/// Quotes a word so that a shell reads it back unchanged.
 std::string in_quotes(const std::string& word) {
   std::string text = "\"";
   for (const char c : word)
@@ -55,7 +55,7 @@ class Walk {
   }
 
  private:
-  /// The first problem is the one that is told.
+  /// Only the first problem is reported.
   void wrong(const std::string& problem) {
     if (problem_.empty()) problem_ = problem;
   }
@@ -67,8 +67,8 @@ class Walk {
     bool has_value = equals != std::string::npos;
     std::string value = has_value ? word.substr(equals + 1) : "";
     const bool one_dash = !found && !word.starts_with("--");
-    if (one_dash && command_.get_option_no_throw("-" + name)) return unknown(name);  // -prompt is no -p rompt
-    if (one_dash) {  // -n5, or flags of a letter each
+    if (one_dash && command_.get_option_no_throw("-" + name)) return unknown(name);  // not -p rompt
+    if (one_dash) {  // -n5, or single-letter flags
       found = command_.get_option_no_throw(word.substr(0, 2));
       if (found) name = word.substr(0, 2);
       if (found && !takes_value(*found)) {
@@ -131,7 +131,7 @@ class Walk {
     wrong("there is no option " + name + (nearest.empty() ? "" : ": did you mean " + nearest + "?"));
   }
 
-  /// Arguments beside options: as many as the command has names for.
+  /// Checks that there are no more positional arguments than the command has.
   void count_positionals() {
     std::size_t most = 0;
     for (const CLI::Option* option : command_.get_options()) {
@@ -172,13 +172,13 @@ class Walk {
     }
   }
 
-  /// Whether a word is among those of a type "bash|zsh|fish".
+  /// Whether a word is one of the alternatives of a type "bash|zsh|fish".
   static bool is_one_of(const std::string& word, const CLI::Option& option) {
     const std::string type = option.get_type_name();
     return word.find('|') == std::string::npos && type.find('|') != std::string::npos &&
            ("|" + type + "|").find("|" + word + "|") != std::string::npos;
   }
-  /// What to do where a value is missing, as far as its type says.
+  /// The advice for a missing value, from the option's type.
   static std::string what_to_give(const CLI::Option& option) {
     std::string words = option.get_type_name();
     if (words == "PATH") return ": name a folder or a file";
@@ -196,7 +196,7 @@ class Walk {
     return option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
   }
   bool is_help(const CLI::Option& option) const { return &option == command_.get_help_ptr(); }
-  /// Whether a word is an option where a value should be: a name of one, or what could be no other thing.
+  /// Whether a word in a value's place is an option: the name of one, or a word that can be nothing else.
   bool is_option(const std::string& word) const {
     if (word.size() < 2 || word.front() != '-') return false;
     return word.starts_with("--") || command_.get_option_no_throw(word.substr(0, word.find('=')));

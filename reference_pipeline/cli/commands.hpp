@@ -1,4 +1,4 @@
-// The commands of the program, one .cpp each: every function here adds one to the parser, which then calls
+// The commands of the program, one .cpp each: every function here adds one to the parser, which runs
 // it.
 #pragma once
 

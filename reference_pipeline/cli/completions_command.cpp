@@ -1,5 +1,5 @@
-// precast completions: what a shell needs to complete commands, options and their values, from the parser
-// itself.
+// precast completions: scripts by which shells complete commands, options and their values, generated from
+// the parser.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -18,40 +18,40 @@ namespace precast::cli {
 
 namespace {
 
-/// What follows an option: nothing, one of some words, several of them, a file, a folder, or anything.
+/// The value of an option: none, one of several words, a list of them, a file, a folder, or anything.
 struct CompletedOption {
   std::vector<std::string> names;  ///< "--preset"
   std::string help;                ///< its first line
   std::vector<std::string> words;
   bool takes_value = false, file = false, folder = false;
-  bool list = false;  ///< the words stand side by side, with commas between
+  bool list = false;  ///< the value is a comma-separated list of words
 };
 
 struct CompletedCommand {
   std::string name, help;
   std::vector<CompletedOption> options;
-  CompletedOption argument;  ///< what the command takes without an option's name
+  CompletedOption argument;  ///< the positional argument
 };
 
 std::string first_line(const std::string& text) {
   const std::string line = text.substr(0, std::min(text.find('\n'), text.find("; ")));
   std::string safe;
-  for (const char c : line)  // these would end a quoted word of a shell or a description of zsh
+  for (const char c : line)  // these would end a quoted word in a shell, or a description in zsh
     safe += c == '\'' || c == '"' || c == '[' || c == ']' || c == '`' || c == '$' || c == '\\' ? ' ' : c;
   return safe;
 }
 
-/// Ends a type of which a value holds several.
+/// Suffix of a type whose value is a comma-separated list.
 constexpr std::string_view list_mark = ",...";
 
-/// Whether a word of an option's type stands for any value: "FILE" by itself, and numbers among words, as in
-/// "N|random" and "cpu|cuda:N".
+/// Whether a word of an option's type is a placeholder: "FILE" as the whole type, or a number among words,
+/// as in "N|random" and "cpu|cuda:N".
 bool stands_for_any(std::string_view word, bool by_itself) {
   if (by_itself) return std::ranges::any_of(word, [](unsigned char c) { return std::isupper(c); });
   return word == "N" || word.ends_with("/N") || word.ends_with(":N");
 }
 
-/// The words of "N|random|auto" that are what they say.
+/// The literal words of a type such as "N|random|auto".
 std::vector<std::string> words_of(const std::string& type) {
   std::vector<std::string> words;
   const bool by_itself = type.find('|') == std::string::npos;
@@ -94,7 +94,7 @@ std::vector<CompletedCommand> completed(const CLI::App& app) {
   return commands;
 }
 
-/// What bash runs for a value: words, or names of files, as lines.
+/// The bash command that lists completions of a value, one a line: words or file names.
 std::string bash_value(const CompletedOption& option) {
   const std::string words = "'" + io::joined(option.words, " ") + "'";
   if (option.list) return "_precast_list " + words;
@@ -162,7 +162,7 @@ std::string zsh_script(const std::vector<CompletedCommand>& commands) {
     };
     for (const CompletedOption& option : command.options)
       for (const std::string& name : option.names) {
-        // A long name's value may follow an equals sign, a short one's may follow at once.
+        // A long option's value may follow "="; a short option's may follow directly.
         const char* joint = !option.takes_value ? "" : name.starts_with("--") ? "=" : "+";
         cases += " \\\n        '*" + name + joint + "[" + option.help + "]" + action(option) + "'";
       }
@@ -212,7 +212,7 @@ complete -c precast -n __fish_use_subcommand -l version -s V -d Version
   for (const CompletedCommand& command : commands) {
     text +=
         "complete -c precast -n __fish_use_subcommand -a " + command.name + " -d '" + command.help + "'\n";
-    // The words of `help` are names of commands too: what counts is the first word.
+    // `help` takes names of commands as arguments, so only the first word decides.
     const std::string when = "complete -c precast -n '__precast_command " + command.name + "'";
     for (const CompletedOption& option : command.options) {
       text += when;

@@ -1,4 +1,4 @@
-// Lays out what CLI11 would print in lines of any length.
+// Lays out CLI11's help in lines that fit the terminal.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t wide = 76, wide_column = 36, narrow_column = 8;
 
-/// Names at the left, what they mean beside them, or below where there is no room.
+/// Names on the left, their meaning beside them, or below if there is no room.
 std::string in_two_columns(const std::string& name, const std::string& meaning) {
   const std::size_t width = help_columns(), column = width < wide ? narrow_column : wide_column;
   std::string text, line;
@@ -59,7 +59,7 @@ class HelpFormatter final : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override { return paragraphs(app->get_footer()); }
 
  private:
-  /// Prose in lines that fit; examples, which are indented, as commands.
+  /// Wraps prose; keeps indented lines as example commands.
   static std::string paragraphs(const std::string& text) {
     std::string laid_out, prose;
     const auto finish = [&] {

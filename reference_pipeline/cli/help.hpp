@@ -7,10 +7,10 @@
 
 namespace precast::cli {
 
-/// Lays help out: options beside what they do, both in lines that fit.
+/// A formatter that lays out options beside their descriptions, in lines that fit.
 std::shared_ptr<CLI::Formatter> help_formatter();
 
-/// "precast help COMMAND", which prints what "precast COMMAND --help" does.
+/// Adds "precast help COMMAND", which prints what "precast COMMAND --help" does.
 void add_help_command(CLI::App& app);
 
 }  // namespace precast::cli

@@ -13,10 +13,10 @@
 
 #include <precast/memory/address_sanitizer.hpp>
 
-#if defined(__ELF__) && !PRECAST_HAS_ADDRESS_SANITIZER  // a sanitizer has to be ready first
+#if defined(__ELF__) && !PRECAST_HAS_ADDRESS_SANITIZER  // a sanitizer must be initialised first
 namespace {
 
-/// Bytes of addresses that the program has taken, or 0; nothing is allocated.
+/// The size of the program's address space in bytes, 0 if unknown. Does not allocate.
 rlim_t addresses_taken() {
   const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -29,8 +29,8 @@ rlim_t addresses_taken() {
   return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Ends the program where its libraries would crash as they set themselves up. They take 264 KB
-/// until main is reached (GDB, glibc 2.36, CUDA 12), and some 400 KB until a bad_alloc can be thrown.
+/// Ends the program if its libraries would crash during their initialisation. They take 264 KB until main()
+/// (GDB, glibc 2.36, CUDA 12), and some 400 KB until a bad_alloc can be thrown.
 void require_addresses_to_start() {
   constexpr rlim_t margin = rlim_t{1} << 20;
   constexpr char message[] =
@@ -43,8 +43,8 @@ void require_addresses_to_start() {
   ::_exit(1);
 }
 
-/// Before the libraries set themselves up, which takes most of a short run: a signal that comes then is
-/// heard, and a limit on memory is looked at.
+/// Runs before the libraries initialise themselves, which takes most of a short run: catches signals that
+/// arrive meanwhile, and checks the limit on address space.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const hear_signals_first)(int, char**, char**) =
     [](int, char**, char**) {
       precast::cli::catch_interrupts();

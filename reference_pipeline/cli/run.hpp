@@ -1,4 +1,4 @@
-// run: the program as a function, for the main() of ours and of programs that add to it.
+// run: the program as a function, for its own main() and for programs that extend it.
 #pragma once
 
 #include <string>

@@ -1,12 +1,12 @@
-// What `precast --version` says.
+// The text of `precast --version`.
 #pragma once
 
 #include <string>
 
 namespace precast::cli {
 
-/// The commit that the program is built from, which only its main() knows, so that a new commit links no more
-/// than the program anew. "" where it is built from no repository.
+/// Sets the commit that the program was built from, "" outside a repository. Only main() knows it, so that
+/// a new commit relinks nothing but the program.
 void set_commit(const std::string& commit);
 
 /// "precast 0.1.0 (commit 8d2dcaf)", then a line each on presets, precisions and CUDA.

@@ -37,8 +37,7 @@ std::pair<std::filesystem::path, std::size_t> index_of_shard(const std::filesyst
     try {
       std::set<std::string> shards;
       const io::Config map = io::Config::load(at->path()).object("weight_map");
-      for (const auto& [tensor, shard] : map.json().items())
-        if (shard.is_string()) shards.insert(shard.get<std::string>());
+      for (const auto& [tensor, shard] : map.json().items()) shards.insert(map.string(tensor));
       if (shards.size() > 1 && shards.contains(file.filename().string())) return {at->path(), shards.size()};
     } catch (const InputError&) {  // which says nothing of the file
     }

@@ -9,7 +9,7 @@
 #include <flux/bfl_names.hpp>
 #include <stable_diffusion/ldm_names.hpp>
 #include <text/t5_gguf_names.hpp>
-#include <weights/renamed_source.hpp>
+#include <weights/placed_source.hpp>
 
 namespace precast::conversion {
 

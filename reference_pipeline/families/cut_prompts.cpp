@@ -9,7 +9,7 @@
 
 namespace precast::families {
 
-std::vector<CutPrompt> cut_prompts(const Request& request, std::span<const PromptReader> readers) {
+std::vector<CutPrompt> cut_prompts(const ResolvedRequest& request, std::span<const PromptReader> readers) {
   std::vector<CutPrompt> cut;
   const auto look = [&](CutPrompt at, const std::string& prompt) {
     for (const PromptReader& reader : readers) {

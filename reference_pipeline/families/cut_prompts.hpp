@@ -18,6 +18,6 @@ struct PromptReader {
 };
 
 /// The prompts, and the negative one, that one of the encoders does not read to their end.
-std::vector<CutPrompt> cut_prompts(const Request& request, std::span<const PromptReader> readers);
+std::vector<CutPrompt> cut_prompts(const ResolvedRequest& request, std::span<const PromptReader> readers);
 
 }  // namespace precast::families

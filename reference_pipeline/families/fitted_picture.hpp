@@ -9,11 +9,11 @@
 
 namespace precast::families {
 
-/// The picture in the size and by the fit of a request whose defaults are filled in. In a dry run an empty
-/// one: the memory that fitting takes is counted, and given back. Throws as image::fitted does.
-inline image::Image fitted_picture(const image::Image& given, const Request& full) {
-  if (!DryRun::active()) return image::fitted(given, *full.width, *full.height, full.fit);
-  const DryHold fitting(image::fitting_memory(given, *full.width, *full.height, full.fit));
+/// The picture in the size and by the fit of a request. In a dry run an empty one: the memory that fitting
+/// takes is counted, and given back. Throws as image::fitted does.
+inline image::Image fitted_picture(const image::Image& given, const ResolvedRequest& full) {
+  if (!DryRun::active()) return image::fitted(given, full.width, full.height, full.fit);
+  const DryHold fitting(image::fitting_memory(given, full.width, full.height, full.fit));
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include <families/stages.hpp>
+#include <process/seconds_since.hpp>
 
 #include <precast/io/find_weights.hpp>
 #include <precast/memory/dry_run.hpp>
@@ -24,10 +26,12 @@ struct LoadStage {
 
 /// Opens the weights of a component, in the folder or file `path`, by `open(io::TakenCallback)`, and returns
 /// what `use(const nn::ParameterSource&)` makes of them. Each byte that it takes is reported under the words
-/// of the stage. Of a folder without weights a dry run finds out what they would take.
+/// of the stage, and the time is one of the result's. Of a folder without weights a dry run finds out what
+/// they would take.
 template <class Open, class Use>
 auto with_weights(const std::filesystem::path& path, const LoadStage& stage, const Reporter& progress,
-                  Open&& open, Use&& use) {
+                  Result& result, Open&& open, Use&& use) {
+  const auto start = std::chrono::steady_clock::now();
   if (progress.meter) progress.meter->begin(stage.counted_as);
   if (DryRun::active() && std::filesystem::is_directory(path) && !io::find_weights(path)) {
     const nn::AbsentParameters absent;
@@ -44,6 +48,7 @@ auto with_weights(const std::filesystem::path& path, const LoadStage& stage, con
   auto loaded = use(static_cast<const nn::ParameterSource&>(weights));
   if (progress.meter) progress.meter->loaded();
   if (progress) progress({stage.words, total, total});
+  result.load_seconds += process::seconds_since(start);
   return loaded;
 }
 

@@ -53,13 +53,12 @@ void require_memory(const std::filesystem::path& model, const MemoryEstimate& es
   const bool is_smaller = smallest && std::ranges::any_of(all_roles, [&](Role role) {
                             return bytes_per_value(choices.of(role)) > bytes_per_value(smallest->choice);
                           });
-  throw OutOfMemory(io::shown(model / largest->component) + ": needs " + in_bytes(largest->weights) +
-                    " for weights and " + in_bytes(largest->activations) + " for results, " +
-                    in_bytes(estimate.needed()) + " in all, and " + in_bytes(*free_bytes) +
-                    " are free: try " +
-                    (largest->component == "vae" && !vae_tiling ? "--vae-tiling, or " : "") +
-                    (is_smaller ? "--preset " + std::string(smallest->name) + ", or " : "") +
-                    "a smaller --width and --height");
+  throw DoesNotFit(io::shown(model / largest->component) + ": needs " + in_bytes(largest->weights) +
+                   " for weights and " + in_bytes(largest->activations) + " for results, " +
+                   in_bytes(estimate.needed()) + " in all, and " + in_bytes(*free_bytes) + " are free: try " +
+                   (largest->component == "vae" && !vae_tiling ? "--vae-tiling, or " : "") +
+                   (is_smaller ? "--preset " + std::string(smallest->name) + ", or " : "") +
+                   "a smaller --width and --height");
 }
 
 }  // namespace precast::families

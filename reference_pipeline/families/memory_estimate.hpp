@@ -34,7 +34,7 @@ class ComponentMeter {
   std::int64_t before_ = 0, weights_ = 0;
 };
 
-/// Throws OutOfMemory, saying which component needs how much, what is free and what to try, where the
+/// Throws DoesNotFit, saying which component needs how much, what is free and what to try, where the
 /// estimate does not fit into what is free (nothing: unknown). `vae_tiling`: whether the VAE works in bands.
 void require_memory(const std::filesystem::path& model, const MemoryEstimate& estimate,
                     const ComponentChoices& choices, bool vae_tiling, std::optional<std::int64_t> free_bytes);

@@ -15,8 +15,7 @@ ModelDefaults ModelDefaults::from(const io::Config& json) {
   defaults.steps = integer("steps", most_steps);
   defaults.width = integer("width", largest_side);
   defaults.height = integer("height", largest_side);
-  if (json.has("guidance"))
-    defaults.guidance = json.number("guidance", guidance_range.least, guidance_range.most);
+  defaults.guidance = json.optional_number("guidance", guidance_range.least, guidance_range.most);
   if (json.has("preview")) defaults.preview = PreviewMap::from(json);
   return defaults;
 }

@@ -42,7 +42,7 @@ class Pipeline {
   virtual MemoryEstimate estimate(const Request& request) const = 0;
   /// The request with every default filled in; without what the model has no use for, such as guidance where
   /// it has none. Throws InputError for sizes, steps or strengths out of range.
-  virtual Request with_defaults(const Request& request) const = 0;
+  virtual ResolvedRequest with_defaults(const Request& request) const = 0;
   /// Token ids of a text, special tokens in, padding out, cut at the encoder's length.
   virtual std::vector<NamedTokens> tokens(const std::string& text) const = 0;
 

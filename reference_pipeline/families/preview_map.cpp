@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include <families/preview_map.hpp>
@@ -10,22 +11,17 @@
 namespace precast::families {
 
 PreviewMap PreviewMap::from(const io::Config& json) {
-  const nlohmann::json& object = json.json().at("preview");
-  const auto colours = [&](const nlohmann::json& row) {
+  const io::Config preview = json.object("preview");
+  const auto colours = [&](const std::string& place, const nlohmann::json& row) {
+    constexpr double largest = std::numeric_limits<f32>::max();
     std::array<f32, 3> values{};
-    if (!row.is_array() || row.size() != values.size() ||
-        !std::ranges::all_of(row, [](const nlohmann::json& value) { return value.is_number(); }))
-      throw json.error("preview", "must hold rows of three numbers, red, green and blue: correct it");
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = row[i].get<f32>();
+    if (!row.is_array() || row.size() != values.size())
+      throw preview.wrong(place, "must be three numbers, red, green and blue", row);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<f32>(preview.as_number(place, row[i], -largest, largest));
     return values;
   };
-  if (!object.is_object() || !object.contains("weights") || !object.contains("bias") ||
-      !object["weights"].is_array())
-    throw json.error("preview", "must be an object with 'weights' and 'bias': correct it");
-  PreviewMap map;
-  for (const nlohmann::json& row : object["weights"]) map.weights.push_back(colours(row));
-  map.bias = colours(object["bias"]);
-  return map;
+  return {preview.list("weights", colours), colours("bias", preview.value("bias"))};
 }
 
 image::Image PreviewMap::picture(HostView<const f32> latents) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <families/preview.hpp>
@@ -63,23 +64,51 @@ struct Request : Settings {
   std::optional<double> refiner_start;           ///< from which part of the noise levels, 0 to 1
 };
 
-/// A request with what every family takes as it is given, and nothing else.
-inline Request taken_as_given(const Request& request) {
-  Request taken;
-  taken.prompts = request.prompts;
-  taken.seed = request.seed;
-  taken.seed_step = request.seed_step;
-  taken.batch = request.batch;
-  taken.strength = request.strength;
-  taken.fit = request.fit;
-  taken.written_as = request.written_as;
-  taken.vae_tiling = request.vae_tiling;
-  taken.preview = request.preview;
-  return taken;
-}
+/// A request as a pipeline runs it, which its `with_defaults` makes: every default is filled in, and what is
+/// unset, the model has no use for. Its image, mask and latents stay where they were given.
+struct ResolvedRequest {
+  /// What a model takes where a request leaves it open.
+  struct Defaults {
+    int steps, width, height;
+  };
+  /// What every family takes, as it is given; the rest is unset.
+  ResolvedRequest(const Request& given, const Defaults& defaults)
+      : prompts(given.prompts),
+        seed(given.seed),
+        seed_step(given.seed_step),
+        batch(given.batch),
+        strength(given.strength),
+        fit(given.fit),
+        written_as(given.written_as),
+        vae_tiling(given.vae_tiling),
+        steps(given.steps.value_or(defaults.steps)),
+        width(given.width.value_or(defaults.width)),
+        height(given.height.value_or(defaults.height)) {}
+
+  std::vector<std::string> prompts;
+  std::uint64_t seed;
+  std::optional<std::uint64_t> seed_step;
+  int batch;
+  double strength;
+  image::Fit fit;
+  std::optional<image::Encoding> written_as;
+  bool vae_tiling;
+  int steps, width, height;
+
+  std::optional<std::string> negative;
+  double cfg_scale = 1;
+  std::optional<double> guidance;
+  std::optional<int> max_sequence_length, padding;
+  std::optional<std::string> sampler;
+  std::optional<double> eta, guidance_rescale;
+  std::optional<int> clip_skip;
+  std::optional<double> aesthetic_score, negative_aesthetic_score;
+  std::optional<std::filesystem::path> refiner;
+  std::optional<double> refiner_start;
+};
 
 /// The seed that makes picture `picture` alone, where the request has a step; else that of all pictures.
-inline std::uint64_t picture_seed(const Request& request, std::int64_t picture) {
+inline std::uint64_t picture_seed(const ResolvedRequest& request, std::int64_t picture) {
   return request.seed + request.seed_step.value_or(0) * static_cast<std::uint64_t>(picture);
 }
 
@@ -124,6 +153,9 @@ struct MemoryEstimate {
 
 /// What came out.
 struct Result {
+  explicit Result(ResolvedRequest request) : used(std::move(request)) {}
+
+  ResolvedRequest used;              ///< what was run
   std::vector<image::Image> images;  ///< prompts x batch, prompt by prompt
   Tensor<f32> latents;               ///< the final latents, as the family packs them
   std::vector<std::string> prompts;  ///< for each picture, its prompt
@@ -135,7 +167,6 @@ struct Result {
   std::int64_t peak_bytes = 0;  ///< of tensor memory
   MemoryEstimate estimate;      ///< what the run was said to take before it began
   std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
-  Request used;                 ///< the request with every default filled in (without image and latents)
 };
 
 /// Is called after each picture, from the thread that generates: the last of `images` is new, and `prompts`,

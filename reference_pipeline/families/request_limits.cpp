@@ -30,16 +30,16 @@ void require_in(const Range& range, std::string_view what, double value) {
                        "from " + io::shortest(range.least) + " to " + io::shortest(range.most));
 }
 
-void check_counts(const Request& full) {
+void check_counts(const ResolvedRequest& full, const std::optional<PreviewWish>& preview) {
   if (full.prompts.empty()) throw RequestError("there is no prompt: give at least one");
-  if (*full.steps < 1 || *full.steps > most_steps)
-    throw out_of_range("steps", std::to_string(*full.steps), "from 1 to " + std::to_string(most_steps));
+  if (full.steps < 1 || full.steps > most_steps)
+    throw out_of_range("steps", std::to_string(full.steps), "from 1 to " + std::to_string(most_steps));
   if (full.batch < 1 || pictures(full) > most_pictures)
     throw out_of_range("batch", std::to_string(full.batch),
                        "at least 1, for at most " + std::to_string(most_pictures) + " pictures in all");
   require_in(part_range, "strength", full.strength);
-  if (full.preview && full.preview->every < 1)
-    throw out_of_range("steps between previews", std::to_string(full.preview->every), "at least 1");
+  if (preview && preview->every < 1)
+    throw out_of_range("steps between previews", std::to_string(preview->every), "at least 1");
 }
 
 void check_start(const Request& given) {
@@ -48,8 +48,15 @@ void check_start(const Request& given) {
     throw RequestError("an image and latents are both given to start from: give one of them");
 }
 
-void check_sides(const Request& full, int multiple, const std::string& words) {
-  for (const auto& [what, side] : {std::pair("width", *full.width), std::pair("height", *full.height)})
+void check_latents(const Request& given, const Shape& wanted) {
+  if (given.latents && !(given.latents->shape() == wanted))
+    throw ShapeError("latents have shape " + to_string(given.latents->shape()) + ", and this request needs " +
+                     to_string(wanted) +
+                     ": give latents of its size, or change --width, --height or --batch");
+}
+
+void check_sides(const ResolvedRequest& full, int multiple, const std::string& words) {
+  for (const auto& [what, side] : {std::pair("width", full.width), std::pair("height", full.height)})
     if (side < 1 || side > largest_side || side % multiple != 0)
       throw out_of_range(what, std::to_string(side),
                          "a multiple of " + std::to_string(multiple) + " (" + words + ") up to " +

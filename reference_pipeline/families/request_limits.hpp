@@ -1,12 +1,15 @@
 // What every family holds a request to.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <families/request.hpp>
 #include <families/request_error.hpp>
 #include <families/setting_ranges.hpp>
+
+#include <precast/tensor/shape.hpp>
 
 namespace precast::families {
 
@@ -17,14 +20,17 @@ RequestError out_of_range(std::string_view what, const std::string& value, const
 void require_in(const Range& range, std::string_view what, double value);
 
 /// Throws RequestError where there is no prompt, or steps, batch, strength or previews are out of their
-/// ranges. `full` has its steps.
-void check_counts(const Request& full);
+/// ranges.
+void check_counts(const ResolvedRequest& full, const std::optional<PreviewWish>& preview);
 
 /// Throws Error where the picture to start from is none, or latents are given beside it.
 void check_start(const Request& given);
 
+/// Throws ShapeError where latents that are given are not of the shape that the request needs.
+void check_latents(const Request& given, const Shape& wanted);
+
 /// Throws RequestError where width or height is not a multiple of `multiple`, "two latents of 8 pixels" in
 /// `words`.
-void check_sides(const Request& full, int multiple, const std::string& words);
+void check_sides(const ResolvedRequest& full, int multiple, const std::string& words);
 
 }  // namespace precast::families

@@ -2,7 +2,6 @@
 // run.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +12,7 @@
 #include <families/memory_estimate.hpp>
 #include <families/request.hpp>
 #include <process/memory.hpp>
-#include <process/seconds_since.hpp>
+#include <vae/autoencoder.hpp>
 
 #include <precast/memory/dry_run.hpp>
 
@@ -33,12 +32,27 @@ struct Reporter {
 };
 
 /// How many pictures a request is for.
-inline std::int64_t pictures(const Request& request) {
+inline std::int64_t pictures(const ResolvedRequest& request) {
   return static_cast<std::int64_t>(request.prompts.size()) * request.batch;
 }
 
+/// Bytes of one picture of a request.
+inline std::int64_t picture_bytes(const ResolvedRequest& request) {
+  return std::int64_t{3} * request.width * request.height;
+}
+
+/// How the autoencoder of a request works.
+inline vae::Tiling tiling_of(const ResolvedRequest& request) {
+  return request.vae_tiling ? vae::Tiling::usual() : vae::Tiling{};
+}
+
+/// Whether the picture to start from is kept as it is, and no step is taken.
+inline bool keeps_picture(const ResolvedRequest& full, const Request& given) {
+  return given.image && full.strength == 0;
+}
+
 /// Every text of a request that is encoded: its prompts, then what to keep away from.
-inline std::vector<std::string> texts_of(const Request& request) {
+inline std::vector<std::string> texts_of(const ResolvedRequest& request) {
   std::vector<std::string> texts = request.prompts;
   if (request.negative) texts.push_back(*request.negative);
   return texts;
@@ -50,15 +64,16 @@ struct RunPlan {
   MemoryEstimate estimate;
 };
 
-/// The plan of a run: picture by picture where there are `several` and that fits into what
-/// is free. `run(order, reporter)` is the run; it is made dry.
-template <class Run>
-RunPlan planned(const Backend& backend, bool several, Run&& run) {
+/// The plan of a run: picture by picture where one denoiser makes several and that fits into what is free.
+/// `make_run(reporter)` begins the run; it is made dry.
+template <class MakeRun>
+RunPlan planned(const Backend& backend, const ResolvedRequest& full, const Request& given,
+                MakeRun&& make_run) {
   const auto needed = [&](Order order) {
     const auto session = backend.start();
     ComponentMeter meter(backend.counted_memory());
     const ProgressCallback nobody;
-    run(order, Reporter{nobody, &meter});
+    make_run(Reporter{nobody, &meter}).make_pictures(order, {});
     MemoryEstimate estimate = meter.estimate();
     estimate.held = backend.held_memory();
     if (backend.counted_memory() == DryRun::Counts::host_memory)
@@ -66,7 +81,7 @@ RunPlan planned(const Backend& backend, bool several, Run&& run) {
     estimate.code = backend.code_memory();
     return estimate;
   };
-  if (several) {
+  if (pictures(full) > 1 && !full.refiner && !keeps_picture(full, given)) {
     MemoryEstimate estimate = needed(Order::one_by_one);
     const auto free_bytes = backend.free_memory();
     if (!free_bytes || estimate.needed() <= *free_bytes) return {Order::one_by_one, std::move(estimate)};
@@ -74,12 +89,13 @@ RunPlan planned(const Backend& backend, bool several, Run&& run) {
   return {Order::in_stages, needed(Order::in_stages)};
 }
 
-/// Makes the run of a plan, `run(order)`, and says in its result what it took beside what was estimated.
-template <class Run>
-Result run_as_planned(const Backend& backend, RunPlan plan, Run&& run) {
+/// Makes the pictures of a run as planned, and says in the result what that took beside what was estimated.
+template <class MakeRun>
+Result run_as_planned(const Backend& backend, RunPlan plan, const ProgressCallback& progress,
+                      const PictureCallback& on_picture, MakeRun&& make_run) {
   const auto session = backend.start();
   backend.reset_peak_memory();
-  Result result = run(plan.order);
+  Result result = make_run(Reporter{progress}).make_pictures(plan.order, on_picture);
   result.peak_bytes = backend.peak_memory();
   result.estimate = std::move(plan.estimate);
   return result;

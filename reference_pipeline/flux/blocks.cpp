@@ -51,7 +51,7 @@ void FluxPipeline::record(const Request& request, const families::Recording& rec
   check(request);
   families::require_recording(recording);
   const auto session = parts_->backend.start();
-  parts_->record(with_defaults(request), request, recording, {progress});
+  Run(*parts_, with_defaults(request), request, {progress}, &recording).denoise_all();
 }
 
 std::unique_ptr<nn::ParameterSource> FluxPipeline::other_weights(const std::filesystem::path& file) const {

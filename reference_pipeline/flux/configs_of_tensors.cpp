@@ -32,10 +32,10 @@ class Comparison {
       agreement_.same(what, in_file, in_config);
     return *this;
   }
-  const weights::Agreement<ComponentWeights>& agreement() const { return agreement_; }
+  const weights::Agreement& agreement() const { return agreement_; }
 
  private:
-  weights::Agreement<ComponentWeights> agreement_;
+  weights::Agreement agreement_;
   ConfigPlace place_;
 };
 

@@ -34,16 +34,22 @@ inline Tensor<f32> pack(HostView<const f32> drawn, std::int64_t pictures, const 
   return packed;
 }
 
-/// One picture's packed latents -> [1, h, w, channels], divided by `scale` and shifted, as its decoder wants
-/// them.
-inline Tensor<f32> unpack(HostView<const f32> packed, const PackedLayout& layout, f32 scale, f32 shift) {
+/// One picture's packed latents -> [1, h, w, channels].
+inline Tensor<f32> unpack(HostView<const f32> packed, const PackedLayout& layout) {
   Tensor<f32> latents(Shape{1, layout.height, layout.width, layout.channels});
   if (DryRun::active()) return latents;
   auto to = latents.values().begin();
   for (std::int64_t y = 0; y < layout.height; ++y)
     for (std::int64_t x = 0; x < layout.width; ++x)
       for (std::int64_t channel = 0; channel < layout.channels; ++channel)
-        *to++ = packed.data()[layout.index(channel, y, x)] / scale + shift;
+        *to++ = packed.data()[layout.index(channel, y, x)];
+  return latents;
+}
+
+/// Latents divided by `scale` and shifted, as the decoder wants them.
+inline Tensor<f32> unscaled(Tensor<f32> latents, f32 scale, f32 shift) {
+  if (DryRun::active()) return latents;
+  for (f32& value : latents.values()) value = value / scale + shift;
   return latents;
 }
 

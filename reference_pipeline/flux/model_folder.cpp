@@ -6,16 +6,13 @@
 #include <utility>
 
 #include <families/component_class.hpp>
-#include <families/config_beside.hpp>
 #include <families/registry.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/family.hpp>
 #include <flux/model_folder.hpp>
 #include <text/t5_vocabulary.hpp>
-#include <weights/component_facts.hpp>
 
 #include <precast/io/config.hpp>
-#include <precast/io/find_weights.hpp>
 
 namespace precast::flux {
 
@@ -38,18 +35,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 7> component
      {"transformer", "FluxTransformer2DModel"},
      {"vae", "AutoencoderKL"}}};
 
-/// A component is listed as [library, class], and as [null, null] where the folder was saved without it.
 void check_class(const io::Config& index, std::string_view component, std::string_view known) {
   if (!index.has(component)) return;
-  const nlohmann::json& entry = index.json().at(std::string(component));
-  if (!entry.is_array() || entry.size() != 2)
-    throw index.error(component, "must name a library and a class: get the file anew");
-  const auto needs = "a Flux model needs a component of class " + std::string(known);
-  if (entry[1].is_null())
-    throw index.error(component, "is null, for the model was saved without it: " + needs);
-  if (!families::is_class(entry[1], known))
+  const auto needs = ": a Flux model needs a component of class " + std::string(known);
+  const std::optional<std::string> named = families::listed_class(index, component);
+  if (!named) throw index.error(component, "is null, for the model was saved without it" + needs);
+  if (!families::is_class(*named, known))
     throw index.error(component,
-                      "has class " + io::json_in_words(entry[1]) + ", which is not known here: " + needs);
+                      "has class '" + io::printable(*named, 40) + "', which is not known here" + needs);
 }
 
 /// What is given as a file takes the place of a component, whatever the index says of that.
@@ -96,19 +89,19 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
   const io::ComponentSource source(file);
   const auto parts = weights::parts_of(source);
   if (!weights::find_part(parts, weights::Part::transformer)) {
-    const std::string other = weights::other_model(source, parts);
+    const auto other = weights::other_model(source, parts);
     const std::string known =
         ": give a model of Flux.1 dev or schnell, or of Stable Diffusion 1.x, 2.x or XL";
-    if (!other.empty() && other != weights::lone_unet)
-      throw io::file_error(file, "is " + other + ", which is not read" + known);
-    if (!other.empty()) ComponentWeights{file, weights::Part::transformer};  // which says how it is given
+    if (other && other->kind == weights::OtherModel::Kind::unread)
+      throw io::file_error(file, "is " + other->in_words + ", which is not read" + known);
+    if (other) ComponentWeights{file, weights::Part::transformer};  // which says how it is given
     if (parts.empty()) throw io::file_error(file, "holds no model that is known here" + known);
-    throw io::file_error(file, "holds " + std::string(weights::in_words(parts.front().part)) +
-                                   " and no transformer: give it to --" + option_of(parts.front().part) +
+    const weights::Part first = weights::part_in(parts.front().component);
+    throw io::file_error(file, "holds " + std::string(weights::in_words(first)) +
+                                   " and no transformer: give it to --" + option_of(first) +
                                    ", and --model the rest of the model");
   }
-  for (const weights::FoundPart& part : parts)
-    model.files.try_emplace(std::string(weights::folder_of(part.part)), file);
+  for (const weights::FoundComponent& part : parts) model.files.try_emplace(part.component, file);
   model.path = std::filesystem::absolute(file).parent_path();
   add_tokenizer(model);
   if (!io::is_there(model.path / "model_index.json") && !has_tokenizers(model))
@@ -134,39 +127,14 @@ void check_folder(const ModelFolder& model) {
                          "a model's that diffusers saved (a GGUF file of T5 may have the second inside)");
 }
 
-/// "FILE: reads neither 'a' nor ..."
-void note_unread(ModelFolder& model, const ComponentWeights& weights) {
-  const std::vector<std::string> names = weights.unread();
-  if (!names.empty()) model.notes.push_back(weights::unread_note(weights.path(), names));
-}
-
-/// A component's config: its folder's; of a file the model folder's, which must agree with its tensors, or
-/// else what they tell.
-template <class Config, class FromTensors>
-Config config_of(ModelFolder& model, weights::Part part, FromTensors&& from_tensors) {
-  const std::string name(weights::folder_of(part));
-  if (!model.files.contains(name)) {
-    const std::filesystem::path usual = model.path / name / "config.json";
-    Config config = Config::load(usual);
-    // What a run takes is told of configs alone too.
-    if (io::find_weights(model.path / name)) {
-      const ComponentWeights weights(model.path / name, part);
-      note_unread(model, weights);
-      check_agreement(weights, config, usual, ConfigPlace::beside);
-    }
-    return config;
-  }
-  const ComponentWeights weights(model.component(name), part);
-  note_unread(model, weights);
-  const std::filesystem::path config_file = model.config_file(name);
-  const auto check = [&](const Config& config, const std::filesystem::path& file) {
-    check_agreement(weights, config, file, ConfigPlace::elsewhere);
-  };
-  Config config = config_file.empty() ? from_tensors(weights) : Config::load(config_file);
-  if (!config_file.empty()) check(config, config_file);
-  if (const auto note = families::note_of_config_beside(weights.path(), config, check))
-    model.notes.push_back(*note);
-  return config;
+template <class Config, class OfTensors>
+Config config_of(ModelFolder& model, weights::Part part, OfTensors&& of_tensors) {
+  return weights::config_of<Config>(
+      model, std::string(weights::folder_of(part)),
+      [&](const std::filesystem::path& path) { return ComponentWeights(path, part); }, of_tensors,
+      [](const ComponentWeights& weights, const Config&) { return weights.unread(); },
+      [](const ComponentWeights& weights, const Config& config, const std::filesystem::path& config_file,
+         ConfigPlace place) { check_agreement(weights, config, config_file, place); });
 }
 
 /// A folder's, else what Flux.1 dev and schnell have.

@@ -1,19 +1,15 @@
 // The stages of a run, one after the other; latents are denoised and decoded.
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <optional>
-#include <string>
+#include <span>
 #include <utility>
 
-#include <families/decode_stage.hpp>
 #include <families/denoising_rounds.hpp>
 #include <flux/latents.hpp>
 #include <flux/models.hpp>
 #include <flux/negative_prompt.hpp>
 #include <flux/pipeline_parts.hpp>
-#include <image/resize.hpp>
-#include <image/tensor_image.hpp>
 #include <process/memory.hpp>
 #include <sampling/flow_match_euler.hpp>
 
@@ -22,72 +18,77 @@
 
 namespace precast::flux {
 
-std::unique_ptr<BlockwiseTransformer> FluxPipeline::Parts::load_transformer(const Reporter& progress,
-                                                                            Result& result) const {
-  const auto start = std::chrono::steady_clock::now();
-  auto transformer = with_weights({"transformer", "load transformer"}, progress, [&](const auto& source) {
-    return models_of(backend, choices.denoiser).transformer(model.transformer, source);
+FluxPipeline::Run::Run(const Parts& parts, const ResolvedRequest& full, const Request& given,
+                       const Reporter& progress, const families::Recording* recording)
+    : families::Run(full, given, progress, recording), parts_(parts), layout_(parts.layout(full)) {
+  result_.sampler = "Euler";
+  const sampling::FlowMatchSettings& scheduler = parts.model.scheduler;
+  levels_ = DryRun::active() ? std::vector<f32>(static_cast<std::size_t>(full.steps) + 1)
+                             : sampling::sigmas(scheduler, full.steps, layout_.tokens());
+  levels_.erase(levels_.begin(), levels_.begin() + Parts::first_step(full, given));
+  for (std::size_t at = 0; at + 1 < levels_.size(); ++at)
+    steps_.push_back({sampling::model_timestep<f32>(scheduler, levels_[at]), levels_[at + 1] - levels_[at]});
+  process::give_back_memory();
+  if (!steps_.empty()) prompts_ = encoded_prompts();
+  result_.latents = initial_latents();
+}
+
+families::LoadedDenoiser FluxPipeline::Run::load_denoiser(std::int64_t /*number*/) {
+  const std::shared_ptr<const BlockwiseTransformer> transformer =
+      with_weights({"transformer", "load transformer"}, [&](const auto& source) {
+        return models_of(parts_.backend, parts_.choices.denoiser)
+            .transformer(parts_.model.transformer, source);
+      });
+  return {
+      "denoise", std::ssize(steps_),
+      [this, transformer](std::int64_t picture, const vae::Decoder* previews, const BeforeStep& before_step) {
+        denoise(*transformer, picture, previews, before_step);
+      }};
+}
+
+std::unique_ptr<vae::Decoder> FluxPipeline::Run::load_decoder() {
+  return with_weights({"vae", "load VAE decoder"}, [&](const auto& source) {
+    return models_of(parts_.backend, parts_.choices.vae).decoder(parts_.model.vae, source);
   });
-  result.load_seconds += process::seconds_since(start);
-  return transformer;
 }
 
-std::unique_ptr<vae::Decoder> FluxPipeline::Parts::load_decoder(const Reporter& progress,
-                                                                Result& result) const {
-  const auto start = std::chrono::steady_clock::now();
-  auto decoder = with_weights({"vae", "load VAE decoder"}, progress, [&](const auto& source) {
-    return models_of(backend, choices.vae).decoder(model.vae, source);
-  });
-  result.load_seconds += process::seconds_since(start);
-  return decoder;
+HostView<f32> FluxPipeline::Run::packed(std::int64_t picture) {
+  const Shape one{layout_.tokens(), layout_.token_channels()};
+  return {result_.latents.data() + picture * one.elements(), one};
 }
 
-void FluxPipeline::Parts::show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder,
-                                       HostView<const f32> latents, const Request& request,
-                                       families::Preview preview) const {
-  const PackedLayout packed = layout(request);
-  if (decoder) {
-    const HostTensor<f32> pixels =
-        decoder->decode(unpack(latents, packed, static_cast<f32>(model.vae.scaling_factor),
-                               static_cast<f32>(model.vae.shift_factor)),
-                        families::tiling_of(request));
-    if (DryRun::active()) return;
-    preview.picture = std::move(image::to_images(pixels).images.front());
-  } else {
-    if (DryRun::active()) return;
-    preview.picture = image::resize(model.preview_map()->picture(unpack(latents, packed, 1, 0)),
-                                    *request.width, *request.height);
-  }
-  wish.show(preview);
+HostTensor<f32> FluxPipeline::Run::latents_of(std::int64_t picture) {
+  return unpack(packed(picture), layout_);
 }
 
-void FluxPipeline::Parts::denoise(const BlockwiseTransformer& transformer, const vae::Decoder* previews,
-                                  std::int64_t picture, const Denoising& denoising, const Reporter& progress,
-                                  Result& result) const {
-  const auto start = std::chrono::steady_clock::now();
-  const PackedLayout packed = layout(result.used);
-  const Shape one{packed.tokens(), packed.token_channels()};
-  const auto steps = static_cast<std::int64_t>(denoising.steps.size());
-  const Prompt& prompt = denoising.prompts[static_cast<std::size_t>(picture / result.used.batch)];
+HostTensor<f32> FluxPipeline::Run::unscaled(HostTensor<f32> latents) const {
+  const vae::AutoencoderConfig& config = parts_.model.vae;
+  return flux::unscaled(std::move(latents), static_cast<f32>(config.scaling_factor),
+                        static_cast<f32>(config.shift_factor));
+}
+
+void FluxPipeline::Run::denoise(const BlockwiseTransformer& transformer, std::int64_t picture,
+                                const vae::Decoder* previews, const BeforeStep& before_step) {
+  const std::int64_t steps = std::ssize(steps_), taken = families::rounds_to_run(steps);
+  const Prompt &prompt = prompts_[static_cast<std::size_t>(picture / full().batch)],
+               &negative = prompts_.back();
   TransformerInput input;
-  input.guidance = static_cast<f32>(result.used.guidance.value_or(0));
-  input.rows = packed.height / 2;
-  input.columns = packed.width / 2;
+  input.guidance = static_cast<f32>(full().guidance.value_or(0));
+  input.rows = layout_.height / 2;
+  input.columns = layout_.width / 2;
   input.prompt = prompt.embeddings;
   input.pooled = prompt.pooled;
-  const HostView<f32> latents(result.latents.data() + picture * one.elements(), one);
-  const Prompt& negative = denoising.prompts.back();
-  double preview_seconds = 0;
-  const std::int64_t taken = families::rounds_to_run(steps);
-  const std::int64_t at_once = denoising.at_once(taken);
+  const HostView<f32> latents = packed(picture);
+  // A preview or a state comes between two calls of the transformer's loop: the same steps either way.
+  std::int64_t at_once = taken;
+  if (given_.preview) at_once = std::min<std::int64_t>(given_.preview->every, at_once);
+  if (recording_) at_once = std::min(recording_->every, at_once);
   for (std::int64_t done = 0; done < taken; done += at_once) {
     const std::int64_t next = std::min(done + at_once, taken);
-    const auto run = std::span(denoising.steps)
-                         .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done));
-    const BeforeStep before_step = [&](std::int64_t step) {
-      if (progress) progress({"denoise", picture * steps + done + step, pictures(result.used) * steps});
-    };
-    if (denoising.recording) {
+    const auto run =
+        std::span(steps_).subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done));
+    const BeforeStep before_each = [&](std::int64_t step) { before_step(done + step); };
+    if (recording_) {
       TransformerInput now = input;
       now.latents = latents;
       now.timestep = run.front().timestep;
@@ -95,122 +96,20 @@ void FluxPipeline::Parts::denoise(const BlockwiseTransformer& transformer, const
       watch::InputSquares ignored;
       std::optional<watch::CountingInputSquares> elsewhere;
       if (watch::counted_input_squares()) elsewhere.emplace(ignored);
-      denoising.recording->take({transformer.state_before_blocks(now), picture, done, now.timestep});
+      recording_->take({transformer.state_before_blocks(now), picture, done, now.timestep});
     }
     std::optional<Tensor<f32>> before;
-    if (denoising.preview) before.emplace(one, latents.values());
-    if (result.used.negative)
-      denoise_away_from(transformer, latents, input,
-                        {negative.embeddings, negative.pooled, result.used.cfg_scale}, run, before_step);
+    if (given_.preview) before.emplace(latents.shape(), latents.values());
+    if (full().negative)
+      denoise_away_from(transformer, latents, input, {negative.embeddings, negative.pooled, full().cfg_scale},
+                        run, before_each);
     else
-      transformer.denoise(latents, input, run, before_step);
-    if (!denoising.preview) continue;
-    const auto shown = std::chrono::steady_clock::now();
-    const auto level = [&](std::int64_t step) { return denoising.levels[static_cast<std::size_t>(step)]; };
-    show_preview(*denoising.preview, previews, without_noise(*before, level(done), latents, level(next)),
-                 result.used, {{}, picture, next, steps});
-    preview_seconds += process::seconds_since(shown);
+      transformer.denoise(latents, input, run, before_each);
+    if (!before) continue;
+    const auto level = [&](std::int64_t step) { return levels_[static_cast<std::size_t>(step)]; };
+    show_preview(previews, {{}, picture, next, steps},
+                 [&] { return unpack(without_noise(*before, level(done), latents, level(next)), layout_); });
   }
-  result.steps += steps;
-  if (progress && picture + 1 == pictures(result.used))
-    progress({"denoise", pictures(result.used) * steps, pictures(result.used) * steps});
-  result.denoise_seconds += process::seconds_since(start) - preview_seconds;
-}
-
-void FluxPipeline::Parts::decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
-                                 const families::PictureCallback& on_picture, Result& result) const {
-  const auto latents = [&] {
-    const PackedLayout packed = layout(result.used);
-    const HostView<const f32> own(result.latents.data() + picture * packed.tokens() * packed.token_channels(),
-                                  Shape{packed.tokens(), packed.token_channels()});
-    return unpack(own, packed, static_cast<f32>(model.vae.scaling_factor),
-                  static_cast<f32>(model.vae.shift_factor));
-  };
-  families::decode_picture(decoder, picture, latents, progress, on_picture, result);
-}
-
-void FluxPipeline::Parts::paint_one_by_one(const Denoising& denoising, const Reporter& progress,
-                                           const families::PictureCallback& on_picture,
-                                           Result& result) const {
-  std::unique_ptr<vae::Decoder> decoder;
-  if (denoising.previews_by_vae()) decoder = load_decoder(progress, result);
-  const auto transformer = load_transformer(progress, result);
-  const std::int64_t count = pictures(result.used);
-  const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
-  for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
-    denoise(*transformer, denoising.previews_by_vae() ? decoder.get() : nullptr, picture, denoising, progress,
-            result);
-    process::give_back_memory();
-    if (!decoder) decoder = load_decoder(progress, result);
-    decode(*decoder, picture, progress, on_picture, result);
-    process::give_back_memory();
-  }
-}
-
-void FluxPipeline::Parts::paint_in_stages(const Denoising& denoising, const Reporter& progress,
-                                          const families::PictureCallback& on_picture, Result& result) const {
-  const std::int64_t count = pictures(result.used), seen = DryRun::active() ? 1 : count;
-  std::unique_ptr<vae::Decoder> decoder;
-  if (denoising.previews_by_vae()) decoder = load_decoder(progress, result);
-  if (!denoising.steps.empty()) {
-    const auto transformer = load_transformer(progress, result);
-    for (std::int64_t picture = 0; picture < seen; ++picture)
-      denoise(*transformer, decoder.get(), picture, denoising, progress, result);
-  }
-  process::give_back_memory();
-  if (!decoder) decoder = load_decoder(progress, result);
-  const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
-  for (std::int64_t picture = 0; picture < seen; ++picture)
-    decode(*decoder, picture, progress, on_picture, result);
-}
-
-Denoising FluxPipeline::Parts::prepared(const Request& given, const Reporter& progress, Result& result,
-                                        std::vector<f32>& sigmas, std::vector<Prompt>& prompts) const {
-  result.sampler = "Euler";
-  const Request& request = result.used;
-  const int first = first_step(request, given);
-  sigmas = DryRun::active() ? std::vector<f32>(static_cast<std::size_t>(*request.steps) + 1)
-                            : sampling::sigmas(model.scheduler, *request.steps, layout(request).tokens());
-  Denoising denoising;
-  for (auto at = static_cast<std::size_t>(first); at + 1 < sigmas.size(); ++at)
-    denoising.steps.push_back(
-        {sampling::model_timestep<f32>(model.scheduler, sigmas[at]), sigmas[at + 1] - sigmas[at]});
-  denoising.levels = std::span(sigmas).subspan(static_cast<std::size_t>(first));
-  denoising.preview = given.preview;
-  process::give_back_memory();
-  if (!denoising.steps.empty()) prompts = encode_prompts(request, progress, result);
-  denoising.prompts = prompts;
-  result.latents = initial_latents(request, given, sigmas, first, progress, result);
-  return denoising;
-}
-
-Result FluxPipeline::Parts::run(Request full, const Request& given, Order order, const Reporter& progress,
-                                const families::PictureCallback& on_picture) const {
-  Result result;
-  result.used = std::move(full);
-  std::vector<f32> sigmas;
-  std::vector<Prompt> prompts;
-  const Denoising denoising = prepared(given, progress, result, sigmas, prompts);
-  if (order == Order::one_by_one)
-    paint_one_by_one(denoising, progress, on_picture, result);
-  else
-    paint_in_stages(denoising, progress, on_picture, result);
-  process::give_back_memory();
-  return result;
-}
-
-void FluxPipeline::Parts::record(Request full, const Request& given, const families::Recording& recording,
-                                 const Reporter& progress) const {
-  Result result;
-  result.used = std::move(full);
-  std::vector<f32> sigmas;
-  std::vector<Prompt> prompts;
-  Denoising denoising = prepared(given, progress, result, sigmas, prompts);
-  denoising.recording = &recording;
-  if (denoising.steps.empty()) return;
-  const auto transformer = load_transformer(progress, result);
-  for (std::int64_t picture = 0; picture < pictures(result.used); ++picture)
-    denoise(*transformer, nullptr, picture, denoising, progress, result);
 }
 
 }  // namespace precast::flux

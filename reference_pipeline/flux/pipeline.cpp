@@ -62,37 +62,36 @@ std::vector<std::int32_t> FluxPipeline::t5_tokens(const std::string& text) const
 }
 
 std::vector<families::CutPrompt> FluxPipeline::cut_prompts(const Request& request) const {
-  const Request full = with_defaults(request);
+  const ResolvedRequest full = with_defaults(request);
   const std::array readers{families::PromptReader{"CLIP", parts_->clip_length(), parts_->clip_tokenizer},
-                           families::PromptReader{"T5", *full.max_sequence_length, parts_->t5_tokenizer}};
+                           families::PromptReader{"T5", parts_->t5_length(full), parts_->t5_tokenizer}};
   return families::cut_prompts(full, readers);
 }
 
-Request FluxPipeline::with_defaults(const Request& request) const {
+ResolvedRequest FluxPipeline::with_defaults(const Request& request) const {
   const ModelFolder& model = parts_->model;
   const int factor = static_cast<int>(model.vae.factor());
   const bool guided = model.transformer.guidance_embeds;
   const int usual_side = 128 * factor;
-  Request full = families::taken_as_given(request);
+  const double guidance = request.guidance.value_or(model.defaults.guidance.value_or(3.5));
+  const int longest = request.max_sequence_length.value_or(parts_->default_t5_length());
+  ResolvedRequest full(request, {.steps = model.defaults.steps.value_or(guided ? 28 : 4),
+                                 .width = model.defaults.width.value_or(usual_side),
+                                 .height = model.defaults.height.value_or(usual_side)});
   full.cfg_scale = request.cfg_scale;
   if (request.cfg_scale != 1) full.negative = request.negative.value_or("");
-  full.steps = request.steps ? request.steps : model.defaults.steps.value_or(guided ? 28 : 4);
-  full.guidance = request.guidance ? request.guidance : model.defaults.guidance.value_or(3.5);
-  full.max_sequence_length = request.max_sequence_length.value_or(parts_->default_t5_length());
+  if (guided) full.guidance = guidance;
+  full.max_sequence_length = longest;
   full.padding = request.padding;
-  full.width = request.width ? request.width : model.defaults.width.value_or(usual_side);
-  full.height = request.height ? request.height : model.defaults.height.value_or(usual_side);
 
-  families::check_counts(full);
-  full.preview.reset();
-  families::require_in(families::guidance_range, "guidance", *full.guidance);
-  if (*full.max_sequence_length < 1 || *full.max_sequence_length > longest_t5)
-    throw out_of_range("max sequence length", std::to_string(*full.max_sequence_length),
+  families::check_counts(full, request.preview);
+  families::require_in(families::guidance_range, "guidance", guidance);
+  if (longest < 1 || longest > longest_t5)
+    throw out_of_range("max sequence length", std::to_string(longest),
                        "from 1 to " + std::to_string(longest_t5));
-  if (full.padding && (*full.padding < 1 || *full.padding > *full.max_sequence_length))
+  if (full.padding && (*full.padding < 1 || *full.padding > longest))
     throw out_of_range("T5 padding", std::to_string(*full.padding),
-                       "from 1 to the max sequence length, " + std::to_string(*full.max_sequence_length));
-  if (!guided) full.guidance.reset();  // it has been looked at, and does nothing
+                       "from 1 to the max sequence length, " + std::to_string(longest));
   families::require_in(families::cfg_range, "CFG scale", full.cfg_scale);
   families::check_sides(full, 2 * factor, "two latents of " + io::counted(factor, "pixel"));
   if (request.preview && !request.preview->vae && !model.preview_map())
@@ -100,47 +99,44 @@ Request FluxPipeline::with_defaults(const Request& request) const {
                                  " latent channels of " + io::shown(model.path) +
                                  " to colours: let the VAE make previews (--preview-vae)");
   families::check_start(request);
-  if (request.image && full.strength > 0 && Parts::first_step(full, request) >= *full.steps)
+  if (request.image && full.strength > 0 && Parts::first_step(full, request) >= full.steps)
     throw out_of_range("strength", io::shortest(full.strength),
                        "0, which keeps the picture, or large enough for one of the " +
-                           io::counted(*full.steps, "step") + ": raise it, or the number of steps");
+                           io::counted(full.steps, "step") + ": raise it, or the number of steps");
   return full;
 }
 
-families::RunPlan FluxPipeline::Parts::plan(const FluxPipeline& pipeline, const Request& request) const {
-  const Request full = pipeline.with_defaults(request);
-  return families::planned(backend, pictures(full) > 1 && first_step(full, request) < *full.steps,
-                           [&](Order order, const Reporter& reporter) {
-                             run(pipeline.with_defaults(request), request, order, reporter, {});
-                           });
+families::RunPlan FluxPipeline::Parts::plan(const ResolvedRequest& full, const Request& given) const {
+  return families::planned(backend, full, given,
+                           [&](const Reporter& reporter) { return Run(*this, full, given, reporter); });
 }
 
-MemoryEstimate FluxPipeline::estimate(const Request& request) const {
-  return parts_->plan(*this, request).estimate;
-}
-
-families::RunPlan FluxPipeline::Parts::checked_plan(const FluxPipeline& pipeline,
-                                                    const Request& request) const {
-  const Request full = pipeline.with_defaults(request);
-  check_latents(full, request.latents);
+families::RunPlan FluxPipeline::Parts::checked_plan(const ResolvedRequest& full, const Request& given) const {
+  const PackedLayout packed = layout(full);
+  families::check_latents(given, Shape{families::pictures(full), packed.tokens(), packed.token_channels()});
   for (const std::string& text : families::texts_of(full)) tokenized(text, full);
   for (const weights::Part part : weights::all_parts)
     ComponentWeights{model.component(weights::folder_of(part)), part};
-  families::RunPlan plan = this->plan(pipeline, request);
-  families::require_memory(model.path, plan.estimate, choices, request.vae_tiling, backend.free_memory());
-  sampling::sigmas(model.scheduler, *full.steps, layout(full).tokens());
+  families::RunPlan plan = this->plan(full, given);
+  families::require_memory(model.path, plan.estimate, choices, full.vae_tiling, backend.free_memory());
+  sampling::sigmas(model.scheduler, full.steps, packed.tokens());
   return plan;
 }
 
+MemoryEstimate FluxPipeline::estimate(const Request& request) const {
+  return parts_->plan(with_defaults(request), request).estimate;
+}
+
 MemoryEstimate FluxPipeline::check(const Request& request) const {
-  return parts_->checked_plan(*this, request).estimate;
+  return parts_->checked_plan(with_defaults(request), request).estimate;
 }
 
 Result FluxPipeline::generate(const Request& request, const ProgressCallback& progress,
                               const families::PictureCallback& on_picture) const {
-  return families::run_as_planned(parts_->backend, parts_->checked_plan(*this, request), [&](Order order) {
-    return parts_->run(with_defaults(request), request, order, {progress}, on_picture);
-  });
+  const ResolvedRequest full = with_defaults(request);
+  return families::run_as_planned(
+      parts_->backend, parts_->checked_plan(full, request), progress, on_picture,
+      [&](const Reporter& reporter) { return Run(*parts_, full, request, reporter); });
 }
 
 }  // namespace precast::flux

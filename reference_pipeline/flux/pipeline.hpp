@@ -39,7 +39,7 @@ class FluxPipeline final : public families::Pipeline {
                   const families::PictureCallback& on_picture = {}) const override;
   MemoryEstimate check(const Request& request) const override;
   MemoryEstimate estimate(const Request& request) const override;
-  Request with_defaults(const Request& request) const override;
+  families::ResolvedRequest with_defaults(const Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
   std::vector<families::CutPrompt> cut_prompts(const Request& request) const override;
   std::vector<std::string> notes() const override;
@@ -57,6 +57,7 @@ class FluxPipeline final : public families::Pipeline {
 
  private:
   struct Parts;
+  class Run;
   std::unique_ptr<Parts> parts_;
 };
 

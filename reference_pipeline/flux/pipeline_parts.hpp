@@ -1,4 +1,4 @@
-// The parts of a FluxPipeline, and what its stages hand on to each other. For pipeline.cpp and painting.cpp.
+// The parts of a FluxPipeline, and its runs. For its own sources.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include <families/backend.hpp>
 #include <families/loading.hpp>
+#include <families/run.hpp>
 #include <families/stages.hpp>
 #include <flux/component_weights.hpp>
 #include <flux/latents.hpp>
@@ -43,23 +43,7 @@ struct Prompt {
   Tensor<f32> embeddings;  ///< [tokens, joint dim]
 };
 
-/// What all pictures of a run are denoised with. Without steps they stay as they are.
-struct Denoising {
-  std::span<const Prompt> prompts;
-  std::vector<DenoiseStep> steps;
-  std::span<const f32> levels;  ///< of noise, before each step and after the last
-  std::optional<families::PreviewWish> preview;
-  const families::Recording* recording = nullptr;  ///< where states are wanted, and no pictures
-
-  /// Steps that are taken at once: a preview or a state comes between two calls, the same steps either way.
-  std::int64_t at_once(std::int64_t taken) const {
-    if (preview) taken = std::min<std::int64_t>(preview->every, taken);
-    return recording ? std::min(recording->every, taken) : taken;
-  }
-  bool previews_by_vae() const { return preview && preview->vae; }
-};
-
-using families::Order, families::Reporter;
+using families::Reporter, families::ResolvedRequest;
 
 struct FluxPipeline::Parts {
   ModelFolder model;
@@ -73,75 +57,65 @@ struct FluxPipeline::Parts {
     const std::int64_t limit = t5_tokenizer.model_max_length().value_or(longest_t5);
     return static_cast<int>(std::min<std::int64_t>(limit, longest_t5));
   }
-
-  PackedLayout layout(const Request& request) const {
-    const std::int64_t factor = model.vae.factor();
-    return {model.vae.latent_channels, *request.height / factor, *request.width / factor};
+  int t5_length(const ResolvedRequest& full) const {
+    return full.max_sequence_length.value_or(default_t5_length());
   }
-  /// Throws ShapeError where latents that are given are not those of the request.
-  void check_latents(const Request& request, const std::optional<Tensor<f32>>& latents) const {
-    const PackedLayout packed = layout(request);
-    const Shape wanted{pictures(request), packed.tokens(), packed.token_channels()};
-    if (latents && !(latents->shape() == wanted))
-      throw ShapeError("latents have shape " + to_string(latents->shape()) + ", and this request needs " +
-                       to_string(wanted) +
-                       ": give latents of its size, or change --width, --height or --batch");
+
+  PackedLayout layout(const ResolvedRequest& request) const {
+    const std::int64_t factor = model.vae.factor();
+    return {model.vae.latent_channels, request.height / factor, request.width / factor};
   }
   /// The step that denoising begins with; all of them where the picture to start from is kept.
-  static int first_step(const Request& full, const Request& given) {
-    return given.image ? sampling::img2img_start(*full.steps, full.strength) : 0;
+  static int first_step(const ResolvedRequest& full, const Request& given) {
+    return given.image ? sampling::img2img_start(full.steps, full.strength) : 0;
   }
-  static std::int64_t pictures(const Request& request) { return families::pictures(request); }
   /// Throws InputError where an encoder has no row for a token.
-  Tokens tokenized(const std::string& prompt, const Request& full) const;
+  Tokens tokenized(const std::string& prompt, const ResolvedRequest& full) const;
+
+  /// How a request is going to run, and what that takes.
+  families::RunPlan plan(const ResolvedRequest& full, const Request& given) const;
+  /// The same, of a request that is refused where `check` refuses it.
+  families::RunPlan checked_plan(const ResolvedRequest& full, const Request& given) const;
+};
+
+class FluxPipeline::Run final : public families::Run {
+ public:
+  Run(const Parts& parts, const ResolvedRequest& full, const Request& given, const Reporter& progress,
+      const families::Recording* recording = nullptr);
+
+ private:
+  std::int64_t denoisers() const override { return steps_.empty() ? 0 : 1; }
+  families::LoadedDenoiser load_denoiser(std::int64_t number) override;
+  std::unique_ptr<vae::Decoder> load_decoder() override;
+  HostTensor<f32> latents_of(std::int64_t picture) override;
+  HostTensor<f32> unscaled(HostTensor<f32> latents) const override;
+  std::optional<PreviewMap> preview_map() const override { return parts_.model.preview_map(); }
 
   /// Opens a component's weights, and reports each byte that is taken under the stage's name.
   template <class Use>
-  auto with_weights(const families::LoadStage& stage, const Reporter& progress, Use&& use) const {
-    const std::filesystem::path path = model.component(stage.component);
+  auto with_weights(const families::LoadStage& stage, Use&& use) {
+    const std::filesystem::path path = parts_.model.component(stage.component);
     return families::with_weights(
-        path, stage, progress,
+        path, stage, progress_, result_,
         [&](io::TakenCallback taken) {
           return ComponentWeights(path, weights::part_in(stage.component), std::move(taken));
         },
         std::forward<Use>(use));
   }
-
-  /// The stages, with every default filled in; `given` has the image and the latents to start from. A dry run
-  /// goes through them with one step of one picture, or of two where they come one by one.
-  Result run(Request full, const Request& given, Order order, const Reporter& progress,
-             const families::PictureCallback& on_picture) const;
-  /// What denoising starts from: texts are encoded and latents drawn. `sigmas` and `prompts` must outlive it.
-  Denoising prepared(const Request& given, const Reporter& progress, Result& result, std::vector<f32>& sigmas,
-                     std::vector<Prompt>& prompts) const;
-  /// The same up to the final latents, with states to be recorded.
-  void record(Request full, const Request& given, const families::Recording& recording,
-              const Reporter& progress) const;
-  std::vector<Prompt> encode_prompts(const Request& request, const Reporter& progress, Result& result) const;
-  vae::Moments encoded_picture(const Request& request, const image::Image& picture, const Reporter& progress,
-                               Result& result) const;
+  std::vector<Prompt> encoded_prompts();
+  vae::Moments encoded_picture();
   /// What is denoised at first: latents that are given, noise, or a picture's latents with noise.
-  Tensor<f32> initial_latents(const Request& request, const Request& given, std::span<const f32> sigmas,
-                              int first_step, const Reporter& progress, Result& result) const;
-  std::unique_ptr<BlockwiseTransformer> load_transformer(const Reporter& progress, Result& result) const;
-  std::unique_ptr<vae::Decoder> load_decoder(const Reporter& progress, Result& result) const;
-  /// Each on the picture of that number: its latents, and what they are decoded to.
-  void denoise(const BlockwiseTransformer& transformer, const vae::Decoder* previews, std::int64_t picture,
-               const Denoising& denoising, const Reporter& progress, Result& result) const;
-  /// Shows what the latents of a picture are without their noise, by the decoder or, where there is none, by
-  /// the sums of their channels.
-  void show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder,
-                    HostView<const f32> latents, const Request& request, families::Preview preview) const;
-  void decode(const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
-              const families::PictureCallback& on_picture, Result& result) const;
-  void paint_one_by_one(const Denoising& denoising, const Reporter& progress,
-                        const families::PictureCallback& on_picture, Result& result) const;
-  void paint_in_stages(const Denoising& denoising, const Reporter& progress,
-                       const families::PictureCallback& on_picture, Result& result) const;
-  /// How a request is going to run, and what that takes.
-  families::RunPlan plan(const FluxPipeline& pipeline, const Request& request) const;
-  /// The same, of a request that is refused where `check` refuses it.
-  families::RunPlan checked_plan(const FluxPipeline& pipeline, const Request& request) const;
+  Tensor<f32> initial_latents();
+  /// A picture's latents, packed.
+  HostView<f32> packed(std::int64_t picture);
+  void denoise(const BlockwiseTransformer& transformer, std::int64_t picture, const vae::Decoder* previews,
+               const BeforeStep& before_step);
+
+  const Parts& parts_;
+  PackedLayout layout_;
+  std::vector<f32> levels_;         ///< of noise, before each step and after the last
+  std::vector<DenoiseStep> steps_;  ///< none where the picture to start from is kept
+  std::vector<Prompt> prompts_;
 };
 
 }  // namespace precast::flux

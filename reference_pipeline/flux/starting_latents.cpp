@@ -1,8 +1,6 @@
 // What is denoised at first: noise, or a picture's latents with noise.
 #include <algorithm>
-#include <chrono>
 
-#include <families/decode_stage.hpp>
 #include <families/fitted_picture.hpp>
 #include <flux/latents.hpp>
 #include <flux/models.hpp>
@@ -24,7 +22,7 @@ Shape drawn_shape(std::int64_t pictures, const PackedLayout& packed) {
 }
 
 /// Noise as it is drawn: from one stream, or with a seed step from that of each picture.
-Tensor<f32> drawn_noise(const Request& request, std::int64_t pictures, const PackedLayout& packed) {
+Tensor<f32> drawn_noise(const ResolvedRequest& request, std::int64_t pictures, const PackedLayout& packed) {
   if (!request.seed_step) return sampling::TorchGenerator(request.seed).randn(drawn_shape(pictures, packed));
   Tensor<f32> noise(drawn_shape(pictures, packed));
   for (std::int64_t picture = 0; picture < pictures; ++picture) {
@@ -49,47 +47,40 @@ void sample_into(Tensor<f32>& sample, const vae::Moments& moments, const Tensor<
 
 }  // namespace
 
-vae::Moments FluxPipeline::Parts::encoded_picture(const Request& request, const image::Image& picture,
-                                                  const Reporter& progress, Result& result) const {
-  const auto start = std::chrono::steady_clock::now();
-  const auto encoder = with_weights(
-      {"vae", "load VAE encoder", "vae encoder"}, progress,
-      [&](const auto& source) { return models_of(backend, choices.vae).encoder(model.vae, source); });
-  result.load_seconds += process::seconds_since(start);
-  if (progress) progress({"encode image", 0, 1});
-  const image::Image fitted = families::fitted_picture(picture, request);
-  if (!DryRun::active()) return encoder->encode(image::to_tensor(fitted), families::tiling_of(request));
-  const DryHold resized(std::int64_t{3} * *request.width * *request.height);
-  return encoder->encode(Tensor<f32>(Shape{1, *request.height, *request.width, 3}),
-                         families::tiling_of(request));
+vae::Moments FluxPipeline::Run::encoded_picture() {
+  const vae::AutoencoderConfig& config = parts_.model.vae;
+  const auto encoder = with_weights({"vae", "load VAE encoder", "vae encoder"}, [&](const auto& source) {
+    return models_of(parts_.backend, parts_.choices.vae).encoder(config, source);
+  });
+  if (progress_) progress_({"encode image", 0, 1});
+  const image::Image fitted = families::fitted_picture(*given_.image, full());
+  const vae::Tiling tiling = families::tiling_of(full());
+  if (!DryRun::active()) return encoder->encode(image::to_tensor(fitted), tiling);
+  const DryHold resized(families::picture_bytes(full()));
+  return encoder->encode(Tensor<f32>(Shape{1, full().height, full().width, 3}), tiling);
 }
 
-Tensor<f32> FluxPipeline::Parts::initial_latents(const Request& request, const Request& given,
-                                                 std::span<const f32> sigmas, int first_step,
-                                                 const Reporter& progress, Result& result) const {
-  const PackedLayout packed = layout(request);
-  const std::int64_t count = pictures(request);
-  if (given.latents) return given.latents->clone();
-  if (!given.image) return pack(drawn_noise(request, count, packed), count, packed);
+Tensor<f32> FluxPipeline::Run::initial_latents() {
+  if (given_.latents) return given_.latents->clone();
+  if (!given_.image) return pack(drawn_noise(full(), count(), layout_), count(), layout_);
 
-  const vae::Moments moments = encoded_picture(request, *given.image, progress, result);
-  Tensor<f32> sample(drawn_shape(1, packed)), noised(drawn_shape(count, packed));
-  const f32 sigma = sigmas[static_cast<std::size_t>(first_step)];
-  const std::int64_t of_one_seed = request.seed_step ? 1 : count;
-  for (std::int64_t first = 0; first < count; first += of_one_seed) {
+  const vae::Moments moments = encoded_picture();
+  Tensor<f32> sample(drawn_shape(1, layout_)), noised(drawn_shape(count(), layout_));
+  const std::int64_t of_one_seed = full().seed_step ? 1 : count();
+  for (std::int64_t first = 0; first < count(); first += of_one_seed) {
     // The autoencoder's own sample is drawn first, then the noise, from one stream.
-    sampling::TorchGenerator generator(families::picture_seed(request, first));
-    sample_into(sample, moments, generator.randn(drawn_shape(1, packed)), model.vae, packed);
-    const Tensor<f32> noise = generator.randn(drawn_shape(of_one_seed, packed));
+    sampling::TorchGenerator generator(families::picture_seed(full(), first));
+    sample_into(sample, moments, generator.randn(drawn_shape(1, layout_)), parts_.model.vae, layout_);
+    const Tensor<f32> noise = generator.randn(drawn_shape(of_one_seed, layout_));
     for (std::int64_t picture = 0; picture < of_one_seed; ++picture) {
       const HostView<const f32> own(noise.data() + picture * sample.elements(), sample.shape());
-      const Tensor<f32> mixed = sampling::scale_noise(sample, own, sigma);
+      const Tensor<f32> mixed = sampling::scale_noise(sample, own, levels_.front());
       if (DryRun::active()) continue;
       std::copy_n(mixed.data(), mixed.elements(), noised.data() + (first + picture) * sample.elements());
     }
   }
-  if (progress) progress({"encode image", 1, 1});
-  return pack(noised, count, packed);
+  if (progress_) progress_({"encode image", 1, 1});
+  return pack(noised, count(), layout_);
 }
 
 }  // namespace precast::flux

@@ -33,8 +33,8 @@ void refuse_two_tables(const nn::ParameterSource& t5) {
 
 }  // namespace
 
-Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const Request& full) const {
-  const int longest = *full.max_sequence_length;
+Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const ResolvedRequest& full) const {
+  const int longest = t5_length(full);
   Tokens tokens{clip_tokenizer.prompt_ids(prompt, clip_length(), clip_length()),
                 t5_tokenizer.prompt_ids(prompt, longest, full.padding.value_or(longest))};
   check_vocabulary(model.component("text_encoder"), tokens.clip, model.clip.vocab_size);
@@ -42,36 +42,36 @@ Tokens FluxPipeline::Parts::tokenized(const std::string& prompt, const Request& 
   return tokens;
 }
 
-std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, const Reporter& progress,
-                                                        Result& result) const {
+std::vector<Prompt> FluxPipeline::Run::encoded_prompts() {
   std::vector<Tokens> tokens;
-  for (const std::string& text : texts_of(request)) tokens.push_back(tokenized(text, request));
+  for (const std::string& text : texts_of(full())) tokens.push_back(parts_.tokenized(text, full()));
   std::vector<Prompt> prompts(tokens.size());
   if (DryRun::active())  // in which the first stands for all
     std::ranges::swap(tokens.front(),
                       *std::ranges::max_element(tokens, {}, [](const Tokens& ids) { return ids.t5.size(); }));
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,
                               auto&& make, auto&& use, auto&& copy) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto encoder = with_weights({component, load}, progress, make);
-    result.load_seconds += process::seconds_since(start);
+    const auto encoder = with_weights({component, load}, make);
     const auto loaded = std::chrono::steady_clock::now();
+    const auto tell = [&](std::size_t done) {
+      if (progress_)
+        progress_({encode, static_cast<std::int64_t>(done), static_cast<std::int64_t>(prompts.size())});
+    };
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      if (progress)
-        progress({encode, static_cast<std::int64_t>(i), static_cast<std::int64_t>(prompts.size())});
+      tell(i);
       if (i > 0 && DryRun::active())
         copy(prompts[0], prompts[i]);
       else
         use(*encoder, tokens[i], prompts[i]);
     }
-    if (progress)
-      progress(
-          {encode, static_cast<std::int64_t>(prompts.size()), static_cast<std::int64_t>(prompts.size())});
-    result.text_seconds += process::seconds_since(loaded);
+    tell(prompts.size());
+    result_.text_seconds += process::seconds_since(loaded);
   };
   encode_all(
       "text_encoder", "load CLIP", "encode with CLIP",
-      [&](const auto& source) { return models_of(backend, choices.text_encoder).clip(model.clip, source); },
+      [&](const auto& source) {
+        return models_of(parts_.backend, parts_.choices.text_encoder).clip(parts_.model.clip, source);
+      },
       [&](const text::ClipTextModel& encoder, const Tokens& ids, Prompt& prompt) {
         prompt.pooled = encoder.encode(ids.clip).pooled;
       },
@@ -80,7 +80,8 @@ std::vector<Prompt> FluxPipeline::Parts::encode_prompts(const Request& request, 
       "text_encoder_2", "load T5", "encode with T5",
       [&](const auto& source) {
         refuse_two_tables(source);
-        return models_of(backend, choices.of(families::Role::second_text_encoder)).t5(model.t5, source);
+        return models_of(parts_.backend, parts_.choices.of(families::Role::second_text_encoder))
+            .t5(parts_.model.t5, source);
       },
       [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {
         prompt.embeddings = encoder.encode(ids.t5);

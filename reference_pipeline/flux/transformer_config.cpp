@@ -4,16 +4,15 @@
 #include <flux/transformer.hpp>
 
 #include <precast/io/config.hpp>
-#include <precast/io/null_keys.hpp>
 #include <precast/io/unset_keys.hpp>
 
 namespace precast::flux {
 
 TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
   const io::Config json = io::without_unset_keys(io::Config::load(file));
-  io::refuse_null(json, {"_class_name", "patch_size", "in_channels", "num_layers", "num_single_layers",
-                         "attention_head_dim", "num_attention_heads", "joint_attention_dim",
-                         "pooled_projection_dim", "axes_dims_rope"});
+  json.refuse_null({"_class_name", "patch_size", "in_channels", "num_layers", "num_single_layers",
+                    "attention_head_dim", "num_attention_heads", "joint_attention_dim",
+                    "pooled_projection_dim", "axes_dims_rope"});
   json.require_class("FluxTransformer2DModel", "give a Flux model, or a file or folder of its transformer");
   constexpr std::int64_t widest = 1 << 17, deepest = 4096;
   TransformerConfig config;
@@ -34,7 +33,7 @@ TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
   config.pooled_projection_dim =
       json.integer_or("pooled_projection_dim", config.pooled_projection_dim, 1, widest);
   config.guidance_embeds = json.boolean_or("guidance_embeds", config.guidance_embeds);
-  if (json.has("axes_dims_rope")) config.axes_dims_rope = json.integers("axes_dims_rope", 0, 4096, 3);
+  if (json.has("axes_dims_rope")) config.axes_dims_rope = json.integers("axes_dims_rope", 0, 4096);
   if (config.axes_dims_rope.size() != 3)
     throw json.error("axes_dims_rope", "must have 3 sizes, for a token has 3 coordinates: correct it");
   for (const std::int64_t size : config.axes_dims_rope)

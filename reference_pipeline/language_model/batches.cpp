@@ -140,15 +140,9 @@ std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::i
   return std::make_unique<RandomWindows>(std::move(tokens), batch, context, seed);
 }
 
-std::int64_t steps_of_batches(const std::filesystem::path& file) {
+Shape shape_of_batches(const std::filesystem::path& file) {
   const io::SafetensorsFile opened = open_batches(file);
-  return tokens_of(opened, file).shape[0];
-}
-
-std::int64_t tokens_of_batches(const std::filesystem::path& file) {
-  const io::SafetensorsFile opened = open_batches(file);
-  const Shape& shape = tokens_of(opened, file).shape;
-  return shape[1] * (shape[2] - 1);
+  return tokens_of(opened, file).shape;
 }
 
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <precast/tensor/shape.hpp>
+
 namespace precast::language_model {
 
 /// The data's order: which tokens a step takes follows from its number alone, so that a run can go on from
@@ -33,10 +35,9 @@ std::unique_ptr<Batches> part_of_rank(std::unique_ptr<Batches> all, int rank, in
 std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::int64_t batch,
                                         std::int64_t context, std::uint64_t seed, const std::string& name);
 
-/// Of how many steps a file has the batches. Throws InputError where it is none of `batches_of_file`.
-std::int64_t steps_of_batches(const std::filesystem::path& file);
-/// How many tokens a step takes there, of all ranks together.
-std::int64_t tokens_of_batches(const std::filesystem::path& file);
+/// [steps, batch, context + 1], as a file of batches has them for all ranks together. Throws InputError where
+/// it is none of `batches_of_file`.
+Shape shape_of_batches(const std::filesystem::path& file);
 
 /// Those of a safetensors file with I64 `tokens` [steps, batch, context + 1], read as a whole. Throws
 /// InputError where the file is not that, has fewer steps than are asked for, or a token is none of

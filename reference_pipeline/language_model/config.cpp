@@ -21,30 +21,24 @@ constexpr std::int64_t widest = 1 << 17, deepest = 1024, largest_vocabulary = 1 
 /// GPT-2 has a table of its positions. A Llama has none, and the number says only how long a text it reads.
 constexpr std::int64_t longest_table = 1 << 20, longest_context = (std::int64_t{1} << 31) - 1;
 
-/// The activation that a config names. Transformers takes null for no name, and not for the usual one.
-std::string activation_named(const io::Config& json, const char* key, const char* usual) {
-  if (const auto found = json.json().find(key); found != json.json().end() && found->is_null())
-    throw json.error(key, "is null, where the name of an activation is wanted, such as " +
-                              std::string(usual) + ": correct it");
-  return json.string_or(key, usual);
-}
 /// SwiGLU gates with silu alone, which has two names.
 void require_silu(const io::Config& json, const char* key) {
-  const std::string name = activation_named(json, key, "silu");
-  if (name != "silu" && name != "swish")
-    throw json.error(key, "only silu (swish) is known here: use a model that has it");
+  json.refuse_null({key});
+  json.one_of_or(key, true, {{"silu", true}, {"swish", true}}, "use a model that has it");
 }
 /// The form of gelu that transformers' table of activations has under the name.
 ActivationFunction gelu_named(const io::Config& json, const char* key) {
-  const std::string name = activation_named(json, key, "gelu_new");
-  if (name == "gelu" || name == "gelu_python") return ActivationFunction::gelu_erf;
-  for (const char* by_tanh :
-       {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast", "gelu_accurate"})
-    if (name == by_tanh) return ActivationFunction::gelu_tanh;
-  throw json.error(key,
-                   "only gelu (also gelu_python) and gelu_new (also gelu_pytorch_tanh, "
-                   "gelu_python_tanh, gelu_fast and gelu_accurate) are known here: use a model that "
-                   "has one of them");
+  using enum ActivationFunction;
+  json.refuse_null({key});
+  return json.one_of_or(key, gelu_tanh,
+                        {{"gelu", gelu_erf},
+                         {"gelu_python", gelu_erf},
+                         {"gelu_new", gelu_tanh},
+                         {"gelu_pytorch_tanh", gelu_tanh},
+                         {"gelu_python_tanh", gelu_tanh},
+                         {"gelu_fast", gelu_tanh},
+                         {"gelu_accurate", gelu_tanh}},
+                        "use a model that has one of them");
 }
 
 /// Keys of dropout that are above 0; a key that is not there is `usual`.
@@ -70,7 +64,7 @@ const char* name_in(const io::Config& json, const char* name) {
                             })->first;
   if (!json.has(other)) return name;
   if (!json.has(name)) return other;
-  if (json.json().at(other) != json.json().at(name))
+  if (json.value(other) != json.value(name))
     throw json.error(other, std::string("differs from '") + name +
                                 "', which is another name of it: take one of them away");
   return name;
@@ -113,16 +107,12 @@ double yarn_attention_factor(const io::Config& rope, double factor, double least
 /// Of the object under rope_parameters or rope_scaling; two of its keys may stand beside it.
 RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, std::int64_t positions) {
   const char* const key = rope.has("rope_type") ? "rope_type" : "type";  // before transformers 4.43
-  const std::string type = rope.string_or(key, "default");
   using enum RotaryScalingKind;
-  constexpr std::array kinds{none, linear, dynamic, llama3, yarn};
-  const auto* const kind =
-      std::ranges::find(kinds, type, [](RotaryScalingKind one) { return to_string(one); });
-  if (kind == kinds.end())
-    throw rope.error(key,
-                     "only default, linear, dynamic, llama3 and yarn are known here: use a model that has "
-                     "one of them");
-  RotaryScaling scaling{.kind = *kind};
+  RotaryScaling scaling{
+      .kind = rope.one_of_or(
+          key, none,
+          {{"default", none}, {"linear", linear}, {"dynamic", dynamic}, {"llama3", llama3}, {"yarn", yarn}},
+          "use a model that has one of them")};
   if (scaling.kind == none) return scaling;
   constexpr double least_factor = 1e-6, largest_factor = 1e6;
   constexpr const char* original = "original_max_position_embeddings";
@@ -130,8 +120,7 @@ RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, s
     scaling.original_positions = beside.integer_or(
         original, rope.integer_or(original, positions, 1, longest_context), 1, longest_context);
   // A yarn's may be null, which stands for a quotient in transformers. None of them may be missing.
-  if (const auto factor = rope.json().find("factor");
-      scaling.kind == yarn && factor != rope.json().end() && factor->is_null())
+  if (scaling.kind == yarn && rope.is_null("factor"))
     scaling.factor = static_cast<double>(positions) / static_cast<double>(scaling.original_positions);
   else
     scaling.factor = rope.number("factor", least_factor, largest_factor);
@@ -253,7 +242,7 @@ double LanguageModelConfig::score_scale(std::int64_t layer) const {
 }
 
 std::string LanguageModelConfig::json() const {
-  using Json = nlohmann::ordered_json;
+  using io::Json;
   Json all;
   if (architecture == Architecture::gpt2)
     all = {{"architectures", {"GPT2LMHeadModel"}},
@@ -308,7 +297,7 @@ std::string LanguageModelConfig::json() const {
   if (scale_scores_by_layer) all["scale_attn_by_inverse_layer_idx"] = true;
   all["tie_word_embeddings"] = tied;
   for (const auto& [key, value] : special_tokens) all[key] = Json::parse(value);
-  return all.dump(2) + "\n";
+  return io::indented_json(all) + "\n";
 }
 
 }  // namespace precast::language_model

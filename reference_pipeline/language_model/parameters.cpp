@@ -118,6 +118,12 @@ std::vector<ParameterFacts> parameters_of(const LanguageModelConfig& config) {
   return config.architecture == Architecture::gpt2 ? gpt2(config) : llama(config);
 }
 
+std::int64_t elements_of(const LanguageModelConfig& config) {
+  std::int64_t elements = 0;
+  for (const ParameterFacts& facts : parameters_of(config)) elements += facts.shape.elements();
+  return elements;
+}
+
 ParameterValues initial_values(const std::vector<ParameterFacts>& parameters, std::uint64_t seed) {
   sampling::TorchGenerator generator(seed);
   ParameterValues all;

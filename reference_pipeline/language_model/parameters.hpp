@@ -28,6 +28,8 @@ struct ParameterFacts {
 
 /// All parameters, in the order in which the model takes them. A tied head is not one.
 std::vector<ParameterFacts> parameters_of(const LanguageModelConfig& config);
+/// How many values they have together.
+std::int64_t elements_of(const LanguageModelConfig& config);
 
 /// The values of all parameters, each in the order of its `shape`.
 using ParameterValues = std::vector<std::vector<f32>>;

@@ -2,10 +2,9 @@
 
 #include <image/unicode.hpp>
 #include <language_model/tokenizer.hpp>
-#include <nlohmann/json.hpp>
 
 #include <precast/error.hpp>
-#include <precast/io/json_text.hpp>
+#include <precast/io/config.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::language_model {
@@ -52,14 +51,9 @@ Tokenizer Tokenizer::of_characters(std::string_view text, const std::string& nam
 }
 
 Tokenizer Tokenizer::from_json(std::string_view text, const std::filesystem::path& file) {
-  const nlohmann::json json = io::parse_json(text, file);
-  Tokenizer tokenizer;
-  const auto kind = json.find("kind");
-  if (kind != json.end() && *kind == "bytes") return tokenizer;
-  const auto characters = json.find("characters");
-  if ((kind != json.end() && *kind != "characters") || characters == json.end() || !characters->is_string())
-    throw io::file_error(file, "is not a tokenizer that precast train wrote: train anew, or remove it");
-  return of_characters(characters->get<std::string>(), io::shown(file));
+  const io::Config json = io::Config::of_own(text, file, "a tokenizer that precast train wrote");
+  if (json.one_of_or("kind", false, {{"bytes", true}, {"characters", false}})) return of_bytes();
+  return of_characters(json.string("characters"), io::shown(file));
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const std::string& name) const {
@@ -95,7 +89,7 @@ std::string Tokenizer::json() const {
   if (characters_.empty()) return "{\"kind\": \"bytes\"}\n";
   std::string all;
   for (const char32_t point : characters_) image::append_utf8(all, static_cast<std::int32_t>(point));
-  return nlohmann::ordered_json{{"kind", "characters"}, {"characters", all}}.dump(2) + "\n";
+  return io::indented_json(io::Json{{"kind", "characters"}, {"characters", all}}) + "\n";
 }
 
 }  // namespace precast::language_model

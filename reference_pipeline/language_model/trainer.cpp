@@ -41,7 +41,7 @@ void TrainingOptions::check() const {
 }
 
 std::string StepFacts::json(const std::string& policy) const {
-  nlohmann::ordered_json line = nlohmann::ordered_json::object();
+  io::Json line = io::Json::object();
   if (!policy.empty()) line["policy"] = policy;
   line.update({{"step", step},
                {"loss", io::json_number(loss)},
@@ -58,7 +58,7 @@ std::string StepFacts::json(const std::string& policy) const {
     line["all_reduce"] = exchange.seconds;
     line["all_reduce_wait"] = exchange.waited;
   }
-  return line.dump();
+  return io::json_line(line);
 }
 
 Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& options,

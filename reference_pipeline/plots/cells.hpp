@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,12 @@ inline std::string cell_text(const Cell& cell) {
   return is_whole(value) ? io::fixed(value, 0) : io::significant(value, 6);
 }
 
-/// The same as JSON, numbers with all their digits.
-inline nlohmann::ordered_json cell_json(const Cell& cell) {
+/// The same as JSON, numbers with all their digits, and whole ones without a point.
+inline io::Json cell_json(const Cell& cell) {
   if (const auto* words = std::get_if<std::string>(&cell)) return *words;
   if (const auto* yes = std::get_if<bool>(&cell)) return *yes;
-  return io::json_number(std::get<double>(cell));
+  const double value = std::get<double>(cell);
+  return is_whole(value) ? io::Json(static_cast<std::int64_t>(value)) : io::json_number(value);
 }
 
 /// A table as texts; its first row has the names of the columns.

@@ -7,14 +7,13 @@
 
 #include <precast/error.hpp>
 #include <precast/io/config.hpp>
-#include <precast/io/null_keys.hpp>
 #include <precast/io/number_text.hpp>
 #include <precast/io/unset_keys.hpp>
 
 namespace precast::sampling {
 namespace {
 
-/// linspace(1, 1 / steps, steps) in double, as NumPy rounds it, then f32.
+/// linspace(1, 1 / steps, steps) in double with NumPy's rounding, then rounded to f32.
 std::vector<f32> even_levels(int steps) {
   std::vector<f32> levels(static_cast<std::size_t>(steps));
   const double last = 1.0 / steps;
@@ -34,7 +33,7 @@ void check_same_shape(const Shape& a, const Shape& b, const char* what) {
 
 constexpr char scheduler_name[] = "FlowMatchEulerDiscreteScheduler";
 
-/// What diffusers has beyond Flux: silently ignored, it would give another picture.
+/// Refuses diffusers' options that Flux does not use: ignoring them would give another picture.
 void reject_unsupported(const io::Config& config) {
   for (const char* key : {"invert_sigmas", "stochastic_sampling", "use_karras_sigmas",
                           "use_exponential_sigmas", "use_beta_sigmas", "use_flow_sigmas"})
@@ -47,13 +46,10 @@ void reject_unsupported(const io::Config& config) {
 
 FlowMatchSettings FlowMatchSettings::load(const std::filesystem::path& path) {
   const io::Config config = io::without_unset_keys(io::Config::load(path));
-  const std::string name = config.string_or("_class_name", scheduler_name);
-  if (name != scheduler_name)
-    throw config.error("_class_name", "is '" + io::printable(name) + "', and only " + scheduler_name +
-                                          " is supported: use a Flux model's scheduler");
-  io::refuse_null(config, {"_class_name", "num_train_timesteps", "base_shift", "max_shift",
-                           "base_image_seq_len", "max_image_seq_len", "time_shift_type", "use_karras_sigmas",
-                           "use_exponential_sigmas", "use_beta_sigmas"});
+  config.require_class(scheduler_name, "use a Flux model's scheduler");
+  config.refuse_null({"_class_name", "num_train_timesteps", "base_shift", "max_shift", "base_image_seq_len",
+                      "max_image_seq_len", "time_shift_type", "use_karras_sigmas", "use_exponential_sigmas",
+                      "use_beta_sigmas"});
   reject_unsupported(config);
   constexpr std::int64_t most_tokens = 1 << 24;
   FlowMatchSettings settings;
@@ -61,7 +57,7 @@ FlowMatchSettings FlowMatchSettings::load(const std::filesystem::path& path) {
       config.integer_or("num_train_timesteps", settings.num_train_timesteps, 1, 1'000'000);
   settings.shift = config.number_or("shift", settings.shift, 1e-3, 1e3);
   settings.use_dynamic_shifting = config.boolean_or("use_dynamic_shifting", settings.use_dynamic_shifting);
-  if (!settings.use_dynamic_shifting) io::refuse_null(config, {"shift"});
+  if (!settings.use_dynamic_shifting) config.refuse_null({"shift"});
   settings.base_shift = config.number_or("base_shift", settings.base_shift, -10, 10);
   settings.max_shift = config.number_or("max_shift", settings.max_shift, -10, 10);
   settings.base_image_seq_len =
@@ -71,11 +67,9 @@ FlowMatchSettings FlowMatchSettings::load(const std::filesystem::path& path) {
   if (settings.base_image_seq_len == settings.max_image_seq_len)
     throw config.error("max_image_seq_len",
                        "equals base_image_seq_len, so that no line runs through both: correct it");
-  const std::string shift_type = config.string_or("time_shift_type", "exponential");
-  if (shift_type != "exponential" && shift_type != "linear")
-    throw config.error("time_shift_type",
-                       "is '" + io::printable(shift_type) + "': write exponential or linear");
-  settings.time_shift_type = shift_type == "linear" ? TimeShift::linear : TimeShift::exponential;
+  settings.time_shift_type =
+      config.one_of_or("time_shift_type", TimeShift::exponential,
+                       {{"exponential", TimeShift::exponential}, {"linear", TimeShift::linear}});
   return settings;
 }
 
@@ -126,7 +120,7 @@ int img2img_start(int steps, double strength) {
   return static_cast<int>(std::max(steps - kept, 0.0));
 }
 
-// The sampler's state is f32, and a product is rounded before it is added, as PyTorch does it.
+// The sampler's state is f32; products are rounded before they are added (no FMA), as in PyTorch.
 
 Tensor<f32> scale_noise(HostView<const f32> sample, HostView<const f32> noise, f32 sigma) {
   check_same_shape(sample.shape(), noise.shape(), "scale_noise");

@@ -1,4 +1,4 @@
-// linspace: numbers at equal distances, as torch.linspace makes them.
+// linspace: equidistant numbers, bit-identical to torch.linspace.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace precast::sampling {
 
-/// `count` f32 numbers from first to last: from both ends towards the middle, with fused multiply-adds, which
-/// gives the bits that torch.linspace has on a CPU.
+/// `count` f32 numbers from first to last, computed from both ends towards the middle with fused
+/// multiply-adds: bit-identical to torch.linspace on a CPU.
 inline std::vector<f32> linspace(f32 first, f32 last, std::int64_t count) {
   if (count == 1) return {first};
   const f32 gap = (last - first) / static_cast<f32>(count - 1);

@@ -13,7 +13,7 @@
 namespace precast::sampling {
 namespace {
 
-/// What samplers that count in sigmas have for nothing left of a picture.
+/// The last alphas_cumprod for samplers over sigmas where it would be 0, as in diffusers.
 constexpr f32 nearly_all_noise = 0x1p-24f;
 
 /// numpy.linspace.
@@ -61,7 +61,7 @@ std::vector<f32> betas_of(const SamplerSettings& settings) {
   return betas;
 }
 
-/// The products of all 1 - beta up to each, multiplied in double and kept in f32.
+/// The cumulative products of 1 - beta (alphas_cumprod), computed in double and rounded to f32.
 std::vector<f32> products_of_rest(const std::vector<f32>& betas) {
   std::vector<f32> products;
   double product = 1;
@@ -72,7 +72,7 @@ std::vector<f32> products_of_rest(const std::vector<f32>& betas) {
   return products;
 }
 
-/// Betas that leave nothing of the picture at the last timestep (Lin et al. 2023, algorithm 1).
+/// Betas with zero terminal SNR (Lin et al. 2023, algorithm 1).
 std::vector<f32> rescaled_betas(const std::vector<f32>& betas) {
   std::vector<f32> kept = products_of_rest(betas);
   for (f32& value : kept) value = std::sqrt(value);
@@ -92,8 +92,8 @@ bool counts_in_sigmas(SamplerKind kind) {
   return kind == SamplerKind::euler || kind == SamplerKind::euler_a || is_dpmpp(kind);
 }
 
-/// The natural logarithm of a normal number above 0, in NumPy's bits on processors with AVX2: a fifth of them
-/// are not the nearest, and between two levels of much noise the last bit of one is 1e-4 of a timestep.
+/// The natural logarithm of a positive normal number, bit-identical to NumPy with AVX2, of which a fifth
+/// are not correctly rounded. Between high noise levels the last bit is 1e-4 of a timestep.
 f32 numpy_log(f32 value) {
   constexpr std::array<f32, 6> above{0.0f,
                                      9.999999999999998702752e-01f,
@@ -123,7 +123,7 @@ f32 numpy_log(f32 value) {
                   polynomial(above) / polynomial(below));
 }
 
-/// Evenly apart in their seventh roots (Karras et al. 2022, equation 5).
+/// Sigmas that are equidistant in their seventh roots (Karras et al. 2022, equation 5).
 std::vector<double> karras_levels(double most, double least, std::int64_t steps) {
   constexpr double rho = 7;
   const double high = std::pow(most, 1 / rho), low = std::pow(least, 1 / rho);
@@ -135,7 +135,7 @@ std::vector<double> karras_levels(double most, double least, std::int64_t steps)
   return levels;
 }
 
-/// Evenly apart in their logarithms.
+/// Sigmas that are equidistant in their logarithms.
 std::vector<double> exponential_levels(double most, double least, std::int64_t steps) {
   std::vector<double> levels = even_places(std::log(most), std::log(least), steps);
   for (double& level : levels) level = std::exp(level);
@@ -167,15 +167,15 @@ std::vector<f32> noise_levels(const std::vector<f32>& kept) {
   std::vector<f32> levels;
   levels.reserve(kept.size());
   for (const f32 part : kept) levels.push_back(std::sqrt((1.0f - part) / part));
-  // Half-way between two numbers but for 2^-39. PyTorch's square root, which is MKL's, goes up, and steps
-  // from there carry its last bit to latents that are smaller by hundreds.
+  // The exact root is 2^-39 from the midpoint between two numbers. PyTorch's square root (MKL's) rounds up;
+  // later steps carry the last bit to latents that are hundreds of times smaller.
   if (kept.back() == nearly_all_noise) levels.back() = 4096;
   return levels;
 }
 
 std::vector<double> spaced_timesteps(const SamplerSettings& settings, std::int64_t steps, std::int64_t last) {
   const bool is_euler = settings.kind == SamplerKind::euler || settings.kind == SamplerKind::euler_a;
-  // dpmpp counts one timestep more than there are steps, and leaves out the lowest.
+  // dpmpp spaces one timestep more than there are steps, and drops the lowest.
   const bool one_more = counts_in_sigmas(settings.kind) && !is_euler;
   const std::int64_t count = steps + (one_more ? 1 : 0);
   std::vector<double> timesteps;
@@ -194,7 +194,7 @@ std::vector<double> spaced_timesteps(const SamplerSettings& settings, std::int64
     case TimestepSpacing::trailing: {
       const double gap = static_cast<double>(settings.num_train_timesteps) / static_cast<double>(steps);
       const auto first = static_cast<double>(last);
-      const double down = (first - gap) - first;  // as numpy.arange rounds its steps
+      const double down = (first - gap) - first;  // with the rounding of numpy.arange's step
       for (std::int64_t i = 0; i < steps; ++i) {
         const double place = first + static_cast<double>(i) * down;
         if (place > 0) timesteps.push_back(std::nearbyint(place) - 1);

@@ -54,7 +54,7 @@ SamplerPlan plan(const SamplerSettings& settings, const SamplerRun& run) {
   return plan_dpmpp(settings, run);
 }
 
-/// Throws InputError where what latents are multiplied or divided by is no number.
+/// Throws InputError if a factor or divisor of latents is not finite.
 void check_finite(const SamplerPlan& plan) {
   const auto is_finite = [](f32 value) { return std::isfinite(value); };
   const auto are_finite = [&](const SamplerOperation& operation) {

@@ -1,5 +1,5 @@
-// DDIM (Song et al. 2021) and latent consistency models (Luo et al. 2023): a step draws the clean picture
-// that the prediction means back to a lower level of noise.
+// DDIM (Song et al. 2021) and latent consistency models (Luo et al. 2023): a step estimates the clean
+// picture from the prediction and noises it to a lower level.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -22,7 +22,7 @@ void refuse_all_noise(const SamplerSettings& settings, double timestep, f32 kept
         "picture: set one of them right, or choose the sampler euler");
 }
 
-/// The noise that a prediction means, and in which tensor it then is.
+/// Adds the operations that turn a prediction into noise; returns the tensor with the noise.
 int noise_direction(const SamplerSettings& settings, f32 picture_part, f32 noise_part,
                     std::vector<SamplerOperation>& operations) {
   if (settings.prediction_type == PredictionType::epsilon) return Sampler::prediction;
@@ -56,7 +56,7 @@ SamplerPlan plan_ddim(const SamplerSettings& settings, const SamplerRun& run) {
     const f32 variance = (1.0f - next) / (1.0f - kept) * (1.0f - kept / next);
     const f32 deviation = eta * std::sqrt(variance);
     const f32 square = deviation * deviation;
-    // Where all is drawn anew, rounding may leave a little less than nothing for the direction.
+    // If all noise is redrawn, rounding may make the square of the direction's factor negative.
     const f32 rest = std::sqrt(std::max(1.0f - next - square, 0.0f));
 
     call.operations.push_back(clean_picture(settings, clean_place, picture_part, noise_part));
@@ -86,7 +86,7 @@ SamplerPlan plan_lcm(const SamplerSettings& settings, const SamplerRun& run) {
     refuse_all_noise(settings, timesteps[i], kept);
     call.operations.push_back(clean_picture(settings, clean_place, std::sqrt(kept), std::sqrt(1.0f - kept)));
 
-    // What a consistency model gives at a timestep holds a share of what it was given, all of it at 0.
+    // A consistency model's output blends its input with the clean picture: at timestep 0 all input.
     const f32 scaled = call.timestep * static_cast<f32>(settings.timestep_scaling);
     const f32 square = scaled * scaled + 0.25f;
     const f32 from_latents = 0.25f / square, from_clean = scaled / std::sqrt(square);

@@ -1,5 +1,5 @@
-// DPM-Solver++ (Lu et al. 2022): multistep, of clean pictures, up to the third order, of the ordinary or the
-// stochastic equation.
+// DPM-Solver++ (Lu et al. 2022): multistep in clean pictures, up to third order, for the ODE or the
+// SDE.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace precast::sampling {
 namespace {
 
-/// The parts of picture and noise in latents of variance 1, and half the logarithm of their ratio squared.
+/// The weights of picture and noise in latents of variance 1, and half the log of their squared ratio.
 struct Level {
   f32 picture, noise, lambda;
 };
@@ -52,8 +52,8 @@ DpmppLevels dpmpp_levels(const SamplerSettings& settings, const SamplerRun& run)
   return levels;
 }
 
-/// Which tensors hold the clean pictures of this call and of those before it, and what differences of them go
-/// into.
+/// Numbers of the tensors that hold the clean pictures of this and earlier calls, and their
+/// differences.
 class Memory {
  public:
   explicit Memory(std::int64_t order) : order_(static_cast<int>(order)) {}
@@ -68,21 +68,21 @@ class Memory {
   int order_;
 };
 
-/// Differences of the second order: the slope of the clean pictures. `ratio` is how much longer the last step
-/// was.
+/// The first difference of the clean pictures, for second order. `ratio` is the length of the previous step
+/// over this one's.
 SamplerOperation slope(int out, int newer, int older, f32 ratio) {
   SamplerOperation operation = weighted(out, newer, 1, older, -1);
   operation.how.factor = 1.0f / ratio;
   return operation;
 }
 
-/// The step of call `call` from sigmas[i] to sigmas[i + 1] with the order that is given.
+/// Adds the operations of call `call` from sigmas[i] to sigmas[i + 1] with the given order.
 void add_step(const SamplerSettings& settings, const std::vector<f32>& sigmas, std::size_t i,
               std::size_t call, int order, const Memory& memory, std::vector<SamplerOperation>& operations) {
   const Level to = level_of(sigmas[i + 1]), from = level_of(sigmas[i]);
   const f32 h = to.lambda - from.lambda;
   const bool stochastic = settings.draws_noise;
-  // What of the picture is new: over twice the length where half of the change is drawn.
+  // The weight of the new clean picture: over twice the length for the SDE, which draws half of the change.
   const f32 way = stochastic ? 2.0f * h : h;
   const f32 change = std::exp(-way) - 1.0f;
   const int now = memory.picture(call, 0);
@@ -111,7 +111,7 @@ void add_step(const SamplerSettings& settings, const std::vector<f32>& sigmas, s
       operations.push_back(copied(second, second));
       operations.back().how.factor = 1.0f / (r0 + r1);
       add(mixed, to.picture * (change / way + 1.0f));
-      // Of the stochastic equation it should be + 0.5, and is as diffusers has it.
+      // For the SDE + 0.5 would be correct; this is diffusers' formula.
       const f32 curve = (change + way) / (way * way);
       add(second, stochastic ? to.picture * (-curve - 0.5f) : -(to.picture * (curve - 0.5f)));
     }
@@ -145,7 +145,7 @@ SamplerPlan plan_dpmpp(const SamplerSettings& settings, const SamplerRun& run) {
     int order =
         static_cast<int>(std::min<std::size_t>(number + 1, static_cast<std::size_t>(settings.solver_order)));
     if (i + 2 == count && few) order = std::min(order, 2);
-    // A last step to its own level, which Karras' levels may end with, changes nothing.
+    // A last step of length 0, with which Karras' levels may end, changes nothing.
     if (last_of_first_order || sigmas[i] == sigmas[i + 1]) order = 1;
     add_step(settings, sigmas, i, number, order, memory, call.operations);
     plan.calls.push_back(std::move(call));

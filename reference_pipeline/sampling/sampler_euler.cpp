@@ -1,5 +1,5 @@
-// Euler's method over sigmas (Karras et al. 2022), and its ancestral form, which draws part of the noise
-// anew.
+// Euler's method over sigmas (Karras et al. 2022), and its ancestral form, which replaces part of the noise
+// in each step.
 #include <algorithm>
 #include <cmath>
 
@@ -9,9 +9,9 @@
 namespace precast::sampling {
 namespace {
 
-constexpr int working_place = Sampler::own;  ///< the clean picture, then the derivative
+constexpr int working_place = Sampler::own;  ///< holds the clean picture, then the derivative
 
-/// The noise levels of all steps, with the one that the last leads to, and their timesteps.
+/// The noise levels of all steps and the final level, and their timesteps.
 struct EulerLevels {
   std::vector<f32> sigmas;
   std::vector<double> timesteps;
@@ -32,7 +32,7 @@ EulerLevels euler_levels(const SamplerSettings& settings, const SamplerRun& run)
   return levels;
 }
 
-/// Into the working place, as it is with sigmas: latents are the picture and sigma times its noise.
+/// Computes the clean picture into the working tensor, for latents of the form picture + sigma * noise.
 SamplerOperation clean_of_sigma(PredictionType type, f32 sigma) {
   SamplerOperation operation{working_place, {Sampler::latents, Sampler::prediction}, {}};
   auto& how = operation.how;

@@ -1,5 +1,5 @@
-// PNDM (Liu et al. 2022): a linear multistep method of predictions (PLMS), begun by its own first step twice
-// or, without skip_prk_steps, by three Runge-Kutta steps of four calls each.
+// PNDM (Liu et al. 2022): a linear multistep method in predictions (PLMS). Starts with its first step run
+// twice or, without skip_prk_steps, with three Runge-Kutta steps of four calls each.
 #include <cmath>
 #include <string>
 
@@ -15,7 +15,7 @@ constexpr int remembered = 4;  ///< predictions
 constexpr int held = Sampler::own + remembered, combined = held + 1, runge_kutta = combined + 1;
 constexpr std::size_t runge_kutta_calls = 12;
 
-/// The timesteps of all calls; the first `runge_kutta` of them are of Runge-Kutta steps.
+/// The timesteps of all calls; the first `runge_kutta` belong to Runge-Kutta steps.
 struct PndmTimesteps {
   std::vector<double> all;
   std::size_t runge_kutta = 0;
@@ -41,7 +41,7 @@ PndmTimesteps timesteps_of(const SamplerSettings& settings, const SamplerRun& ru
   return timesteps;
 }
 
-/// Makes the operations of one call after another.
+/// Builds the operations of consecutive calls.
 class PndmSteps {
  public:
   PndmSteps(const SamplerSettings& settings, const SamplerRun& run, PndmTimesteps timesteps)
@@ -82,7 +82,7 @@ class PndmSteps {
   }
 
   void add_multistep(double timestep, std::vector<SamplerOperation>& operations) {
-    if (count_ == 1) {  // the first step anew, with both of its predictions
+    if (count_ == 1) {  // repeats the first step with the mean of both predictions
       operations.push_back(weighted(combined, Sampler::prediction, 1, recent(0), 1));
       operations.back().how.divisor = 2;
       return add_step(timestep + stride_, timestep, combined, held, operations);
@@ -102,7 +102,7 @@ class PndmSteps {
     add_step(timestep, timestep - stride_, combined, Sampler::latents, operations);
   }
 
-  /// Latents at `to` from a sample at `from` and its prediction: equation 9 of the paper.
+  /// The latents at `to` from a sample at `from` and its prediction: equation 9 of the paper.
   void add_step(double from, double to, int prediction, int sample,
                 std::vector<SamplerOperation>& operations) const {
     const f32 kept = parts_.at(from), next = parts_.before(to);
@@ -112,7 +112,7 @@ class PndmSteps {
       prediction = combined;
     }
     const f32 mixed = kept * std::sqrt(1.0f - next);
-    // Both terms with their signs changed, which is exact: only the first can be divided by itself.
+    // Both terms are negated, which is exact: only the first operand can be divided by itself.
     operations.push_back(
         weighted(Sampler::latents, prediction, next - kept, sample, -std::sqrt(next / kept)));
     operations.back().how.first_divisor = mixed + std::sqrt(kept * lost * next);
@@ -123,7 +123,7 @@ class PndmSteps {
     operations.push_back(copied(Sampler::own + static_cast<int>(stored_ % remembered), Sampler::prediction));
     ++stored_;
   }
-  /// The prediction remembered last, or the `before`th before it.
+  /// The tensor with the most recent prediction, or the one `before` calls earlier.
   int recent(std::size_t before) const {
     return Sampler::own + static_cast<int>((stored_ - 1 - before) % remembered);
   }

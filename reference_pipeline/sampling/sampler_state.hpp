@@ -1,5 +1,5 @@
-// SamplerState: a run of a sampler on latents where they live, with the predictions that it remembers. For
-// units that know their backend, as models do.
+// SamplerState: runs a sampler on latents in the backend's memory, with the predictions that it keeps. Only
+// for translation units of a backend, such as models.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace precast::sampling {
 
 inline namespace PRECAST_BACKEND {
 
-/// Steps a run from call to call. All tensors have the latents' shape, in any layout that is the same for
-/// all; nothing leaves the backend's memory.
+/// Steps a run from call to call. All tensors have the shape of the latents, in any layout common to all;
+/// nothing is copied to the host.
 class SamplerState {
  public:
   /// `sampler` must outlive it.
@@ -26,13 +26,13 @@ class SamplerState {
     for (int i = 0; i < sampler.own_tensors(); ++i) own_.emplace_back(latents);
   }
 
-  /// What the model takes for a call: the latents over its divisor. `out` may be the latents.
+  /// The model's input for a call: the latents over its divisor. `out` may alias the latents.
   void model_input_into(std::int64_t call, View<const f32> latents, View<f32> out) const {
     combine_into(latents, {.divisor = sampler_.input_divisor(call)}, out);
   }
 
-  /// Carries the latents, in place, from a call's level of noise to the next one's. Calls are stepped in
-  /// order, each once. Throws InputError where they are not, or where the step draws noise and there is none.
+  /// Advances the latents in place from the noise level of a call to the next. Must be called for each call
+  /// in order. Throws InputError if it is not, or if the step draws noise and none is given.
   void step(std::int64_t call, View<f32> latents, View<const f32> prediction,
             std::optional<View<const f32>> noise = std::nullopt) {
     if (call != next_)

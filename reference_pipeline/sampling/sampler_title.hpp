@@ -1,4 +1,4 @@
-// What pictures' programs call samplers.
+// The names of samplers in pictures' settings.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace precast::sampling {
 
-/// "Euler a", as AUTOMATIC1111 and its successors write it into pictures.
+/// "Euler a", the name that AUTOMATIC1111 and its successors write into pictures.
 std::string_view sampler_title(SamplerKind kind);
 /// The sampler of that title, or nothing.
 std::optional<SamplerKind> sampler_titled(std::string_view title);

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <initializer_list>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include <sampling/scheduler_config.hpp>
@@ -12,7 +10,6 @@
 #include <precast/io/joined.hpp>
 #include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
-#include <precast/io/null_keys.hpp>
 #include <precast/io/unset_keys.hpp>
 
 namespace precast::sampling {
@@ -43,32 +40,6 @@ const NamedKind& named(SamplerKind kind) { return *std::ranges::find(named_kinds
 
 std::string listed_names() { return io::joined(named_kinds, ", ", &NamedKind::name); }
 
-/// That a key has a word which is none of those that are known.
-InputError unknown_word(const io::Config& config, const char* key, const std::string& given,
-                        const std::string& known) {
-  return config.error(key, "is '" + io::printable(given) + "', which is not supported: write " + known);
-}
-
-/// A string that is one of a list of words, as the value beside it. An absent key is `fallback`.
-template <class Value>
-Value one_of(const io::Config& config, const char* key, Value fallback,
-             std::initializer_list<std::pair<const char*, std::type_identity_t<Value>>> words) {
-  if (!config.has(key)) return fallback;
-  const std::string given = config.string(key);
-  for (const auto& [word, value] : words)
-    if (given == word) return value;
-  throw unknown_word(config, key, given,
-                     io::joined(words, " or ", [](const auto& word) { return word.first; }));
-}
-
-/// Throws InputError where the key is there, with a string that is none of the words.
-void require_one_of(const io::Config& config, const char* key, std::initializer_list<const char*> words) {
-  if (!config.has(key)) return;
-  const std::string given = config.string(key);
-  if (std::ranges::find(words, given) == words.end())
-    throw unknown_word(config, key, given, io::joined(words, " or "));
-}
-
 void refuse(const io::Config& config, const char* key) {
   if (config.boolean_or(key, false))
     throw config.error(key, "is true, which is not supported: set it to false");
@@ -76,33 +47,30 @@ void refuse(const io::Config& config, const char* key) {
 
 std::vector<f32> read_trained_betas(const io::Config& config, std::int64_t count) {
   constexpr char key[] = "trained_betas";
-  const nlohmann::json& list = config.json().at(key);
-  if (!list.is_array() || list.size() != static_cast<std::size_t>(count))
-    throw config.error(key, "must be a list of num_train_timesteps, " + std::to_string(count) +
-                                ", numbers: correct it, or leave it out for beta_schedule");
   std::vector<f32> betas;
-  for (const nlohmann::json& item : list) {
-    const double beta = item.is_number() ? item.get<double>() : -1;
-    if (!(beta > 0 && beta < 1))
-      throw config.error(key, "holds a value that is not a number between 0 and 1: correct it");
+  for (const double beta : config.numbers(key, 0, 1)) {
+    if (beta == 0 || beta == 1) throw config.error(key, "holds 0 or 1, and betas lie between: correct it");
     betas.push_back(static_cast<f32>(beta));
   }
+  if (std::ssize(betas) != count)
+    throw config.error(key, "must be a list of num_train_timesteps, " + std::to_string(count) +
+                                ", numbers: correct it, or leave it out for beta_schedule");
   return betas;
 }
 
-/// The schedule of betas, which all classes have in common.
+/// Reads the schedule of betas, common to all classes.
 void read_betas(const io::Config& config, SamplerSettings& settings) {
-  io::refuse_null(config, {"num_train_timesteps"});
-  if (!config.has("trained_betas")) io::refuse_null(config, {"beta_start", "beta_end", "beta_schedule"});
+  config.refuse_null({"num_train_timesteps"});
+  if (!config.has("trained_betas")) config.refuse_null({"beta_start", "beta_end", "beta_schedule"});
   settings.num_train_timesteps = config.integer_or("num_train_timesteps", 1000, 2, 100'000);
   settings.beta_start = config.number_or("beta_start", settings.beta_start, 1e-9, 0.999);
   settings.beta_end = config.number_or("beta_end", settings.beta_end, 1e-9, 0.999);
   if (settings.beta_start > settings.beta_end)
     throw config.error("beta_start", "is larger than beta_end: noise grows from beta_start to beta_end");
-  settings.beta_schedule = one_of(config, "beta_schedule", settings.beta_schedule,
-                                  {{"linear", BetaSchedule::linear},
-                                   {"scaled_linear", BetaSchedule::scaled_linear},
-                                   {"squaredcos_cap_v2", BetaSchedule::squaredcos_cap_v2}});
+  settings.beta_schedule = config.one_of_or("beta_schedule", settings.beta_schedule,
+                                            {{"linear", BetaSchedule::linear},
+                                             {"scaled_linear", BetaSchedule::scaled_linear},
+                                             {"squaredcos_cap_v2", BetaSchedule::squaredcos_cap_v2}});
   if (config.has("trained_betas")) {
     settings.trained_betas = read_trained_betas(config, settings.num_train_timesteps);
     settings.beta_schedule = BetaSchedule::trained;
@@ -110,21 +78,21 @@ void read_betas(const io::Config& config, SamplerSettings& settings) {
 }
 
 void read_timesteps(const io::Config& config, SamplerSettings& settings) {
-  io::refuse_null(config, {"timestep_spacing"});
-  settings.timestep_spacing = one_of(config, "timestep_spacing", settings.timestep_spacing,
-                                     {{"leading", TimestepSpacing::leading},
-                                      {"linspace", TimestepSpacing::linspace},
-                                      {"trailing", TimestepSpacing::trailing}});
+  config.refuse_null({"timestep_spacing"});
+  settings.timestep_spacing = config.one_of_or("timestep_spacing", settings.timestep_spacing,
+                                               {{"leading", TimestepSpacing::leading},
+                                                {"linspace", TimestepSpacing::linspace},
+                                                {"trailing", TimestepSpacing::trailing}});
   settings.steps_offset = config.integer_or("steps_offset", 0, 0, settings.num_train_timesteps - 1);
 }
 
 void read_prediction(const io::Config& config, SamplerSettings& settings) {
   constexpr char key[] = "prediction_type";
-  io::refuse_null(config, {key});
-  settings.prediction_type = one_of(config, key, PredictionType::epsilon,
-                                    {{"epsilon", PredictionType::epsilon},
-                                     {"v_prediction", PredictionType::v_prediction},
-                                     {"sample", PredictionType::sample}});
+  config.refuse_null({key});
+  settings.prediction_type = config.one_of_or(key, PredictionType::epsilon,
+                                              {{"epsilon", PredictionType::epsilon},
+                                               {"v_prediction", PredictionType::v_prediction},
+                                               {"sample", PredictionType::sample}});
   const bool no_sample = settings.kind == SamplerKind::pndm || settings.kind == SamplerKind::euler_a;
   if (settings.prediction_type == PredictionType::sample && no_sample)
     throw config.error(key, "is sample, which the sampler " + std::string(sampler_name(settings.kind)) +
@@ -134,7 +102,7 @@ void read_prediction(const io::Config& config, SamplerSettings& settings) {
 void read_clipping(const io::Config& config, SamplerSettings& settings) {
   refuse(config, "thresholding");
   settings.clip_sample = config.boolean_or("clip_sample", settings.clip_sample);
-  if (settings.clip_sample) io::refuse_null(config, {"clip_sample_range"});
+  if (settings.clip_sample) config.refuse_null({"clip_sample_range"});
   settings.clip_sample_range = config.number_or("clip_sample_range", 1, 1e-6, 1e6);
 }
 
@@ -146,19 +114,18 @@ bool draws_noise(SamplerKind kind) {
   return kind == SamplerKind::dpmpp_2m_sde || kind == SamplerKind::dpmpp_2m_sde_karras;
 }
 
-/// Whether dpmpp's steps draw noise by a file of its own.
+/// Whether the file itself configures dpmpp to draw noise in each step.
 bool says_noise(const io::Config& config) {
   constexpr char key[] = "algorithm_type";
-  io::refuse_null(config, {key});
-  // diffusers takes what a related solver of another class is called for dpmsolver++.
-  return one_of(config, key, false, {{"dpmsolver++", false}, {"deis", false}, {"sde-dpmsolver++", true}});
+  config.refuse_null({key});
+  // diffusers converts the algorithm types of related solvers' classes to dpmsolver++.
+  return config.one_of_or(key, false, {{"dpmsolver++", false}, {"deis", false}, {"sde-dpmsolver++", true}});
 }
 
 void read_levels(const io::Config& config, SamplerSettings& settings) {
-  io::refuse_null(config,
-                  {"final_sigmas_type", "use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas"});
+  config.refuse_null({"final_sigmas_type", "use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas"});
   refuse(config, "use_beta_sigmas");
-  // Of dpmpp the sampler's name says whether levels are Karras'.
+  // For dpmpp, the sampler's name decides whether levels are Karras'.
   const bool says_karras = config.boolean_or("use_karras_sigmas", false);
   const bool karras = is_dpmpp(settings.kind) ? has_karras_levels(settings.kind) : says_karras;
   if (karras) settings.sigma_spacing = SigmaSpacing::karras;
@@ -169,78 +136,63 @@ void read_levels(const io::Config& config, SamplerSettings& settings) {
                          "name: set it to false, or choose another sampler");
     settings.sigma_spacing = SigmaSpacing::exponential;
   }
-  if (config.has("sigma_min")) settings.sigma_min = config.number("sigma_min", 1e-9, 1e6);
-  if (config.has("sigma_max")) settings.sigma_max = config.number("sigma_max", 1e-9, 1e6);
+  settings.sigma_min = config.optional_number("sigma_min", 1e-9, 1e6);
+  settings.sigma_max = config.optional_number("sigma_max", 1e-9, 1e6);
   if (settings.sigma_min && settings.sigma_max && *settings.sigma_min >= *settings.sigma_max)
     throw config.error("sigma_min", "is not smaller than sigma_max: noise falls from sigma_max to sigma_min");
-  settings.final_sigmas_type = one_of(config, "final_sigmas_type", FinalSigma::zero,
-                                      {{"zero", FinalSigma::zero}, {"sigma_min", FinalSigma::sigma_min}});
+  settings.final_sigmas_type =
+      config.one_of_or("final_sigmas_type", FinalSigma::zero,
+                       {{"zero", FinalSigma::zero}, {"sigma_min", FinalSigma::sigma_min}});
 }
 
 void read_euler(const io::Config& config, SamplerSettings& settings) {
-  io::refuse_null(config, {"interpolation_type"});
-  require_one_of(config, "interpolation_type", {"linear"});
-  const bool continuous = one_of(config, "timestep_type", false, {{"discrete", false}, {"continuous", true}});
+  config.refuse_null({"interpolation_type"});
+  config.one_of_or("interpolation_type", true, {{"linear", true}});
+  const bool continuous =
+      config.one_of_or("timestep_type", false, {{"discrete", false}, {"continuous", true}});
   settings.continuous_timesteps = continuous && settings.prediction_type == PredictionType::v_prediction;
 }
 
 void read_dpmpp(const io::Config& config, SamplerSettings& settings) {
-  io::refuse_null(config, {"solver_type", "solver_order"});
-  says_noise(config);  // a word that is not known is refused; the sampler's name decides
+  config.refuse_null({"solver_type", "solver_order"});
+  says_noise(config);  // only refuses unknown values; the sampler's name decides
   settings.draws_noise = draws_noise(settings.kind);
-  // diffusers takes what the related solvers of other classes are called for these.
-  settings.solver_type = one_of(config, "solver_type", SolverType::midpoint,
-                                {{"midpoint", SolverType::midpoint},
-                                 {"heun", SolverType::heun},
-                                 {"logrho", SolverType::midpoint},
-                                 {"bh1", SolverType::midpoint},
-                                 {"bh2", SolverType::midpoint}});
+  // diffusers converts the solver types of related classes to these.
+  settings.solver_type = config.one_of_or("solver_type", SolverType::midpoint,
+                                          {{"midpoint", SolverType::midpoint},
+                                           {"heun", SolverType::heun},
+                                           {"logrho", SolverType::midpoint},
+                                           {"bh1", SolverType::midpoint},
+                                           {"bh2", SolverType::midpoint}});
   settings.solver_order = config.integer_or("solver_order", 2, 1, 3);
   settings.lower_order_final = config.boolean_or("lower_order_final", true);
   settings.euler_at_final = config.boolean_or("euler_at_final", false);
   refuse(config, "use_lu_lambdas");
   refuse(config, "use_flow_sigmas");
   refuse(config, "use_dynamic_shifting");
-  // DDPM's files say how noise is drawn, which no sampler here asks; that a model predicts it, matters.
-  const std::string variance = config.string_or("variance_type", "");
-  if (variance == "learned" || variance == "learned_range")
-    throw config.error("variance_type", "is '" + variance +
-                                            "', and models that predict a variance are not supported: use "
-                                            "another model");
-  require_one_of(config, "variance_type",
-                 {"fixed_small", "fixed_small_log", "fixed_large", "fixed_large_log"});
+  // The kind of variance has no effect on any sampler here; whether the model predicts it has.
+  const bool learned = config.one_of_or("variance_type", false,
+                                        {{"fixed_small", false},
+                                         {"fixed_small_log", false},
+                                         {"fixed_large", false},
+                                         {"fixed_large_log", false},
+                                         {"learned", true},
+                                         {"learned_range", true}});
+  if (learned)
+    throw config.error("variance_type",
+                       "is learned, and models that predict a variance are not supported: use another model");
   if (config.has("lambda_min_clipped")) {
     settings.lambda_min_clipped = config.number("lambda_min_clipped", -1e30, 100);
     settings.clips_lambda = true;
   }
 }
 
-/// Schedulers of models that are given the level of noise itself, and latents scaled by it.
+/// Schedulers of models whose inputs are the noise level itself, and latents scaled by it.
 bool scales_by_noise(std::string_view class_name) {
   constexpr std::array<std::string_view, 4> others{"CMStochasticIterativeScheduler",
                                                    "CosineDPMSolverMultistepScheduler", "KarrasVeScheduler",
                                                    "ScoreSdeVeScheduler"};
   return class_name.starts_with("EDM") || std::ranges::find(others, class_name) != others.end();
-}
-
-/// Python writes lambda_min_clipped's default as -Infinity, which no JSON is: as null.
-std::string without_infinities(std::string_view text) {
-  constexpr std::string_view infinity = "-Infinity";
-  std::string result;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!in_string && text.substr(i).starts_with(infinity)) {
-      result += "null";
-      i += infinity.size() - 1;
-      continue;
-    }
-    result += text[i];
-    if (in_string && text[i] == '\\' && i + 1 < text.size())
-      result += text[++i];
-    else if (text[i] == '"')
-      in_string = !in_string;
-  }
-  return result;
 }
 
 }  // namespace
@@ -278,13 +230,14 @@ InputError SchedulerConfig::wrong_class(const std::string& problem) const {
 io::Config load_scheduler_keys(const std::filesystem::path& path) {
   const io::MappedFile file(path);
   const std::string_view text = io::json_text(file, "a scheduler's settings");
-  return io::without_unset_keys({path, io::parse_json(without_infinities(text), path)});
+  // Python writes lambda_min_clipped's default as -Infinity.
+  return io::without_unset_keys({path, io::parse_json(io::with_nulls(text, {"-Infinity"}), path)});
 }
 
 SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const std::string& class_of_index) {
   io::Config own = load_scheduler_keys(path);
   if (class_of_index.empty()) return {std::move(own), ClassNamedBy::file};
-  io::refuse_null(own, {"_class_name"});
+  own.refuse_null({"_class_name"});
   if (own.string_or("_class_name", "") == class_of_index) return {std::move(own), ClassNamedBy::file};
   nlohmann::json json = own.json();
   json["_class_name"] = class_of_index;
@@ -316,7 +269,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
   read_prediction(config_, settings);
   read_timesteps(config_, settings);
   if (correction == SchedulerCorrection::none && settings.timestep_spacing == TimestepSpacing::leading)
-    io::refuse_null(config_, {"steps_offset"});
+    config_.refuse_null({"steps_offset"});
   if (kind != SamplerKind::pndm)
     settings.rescale_betas_zero_snr = config_.boolean_or("rescale_betas_zero_snr", false);
   if (kind == SamplerKind::ddim || kind == SamplerKind::pndm)
@@ -326,7 +279,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
     read_clipping(config_, settings);
   }
   if (kind == SamplerKind::pndm) {
-    io::refuse_null(config_, {"skip_prk_steps"});  // neither corrected by diffusers nor true
+    config_.refuse_null({"skip_prk_steps"});  // diffusers does not correct null, and it is not true
     settings.skip_prk_steps = config_.boolean_or("skip_prk_steps", false);
   }
   if (has_levels) read_levels(config_, settings);
@@ -334,12 +287,12 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
   if (is_dpmpp(kind)) {
     refuse(config_, "thresholding");
     read_dpmpp(config_, settings);
-    // These have solvers of their own, and diffusers writes those over what their file says.
+    // diffusers overwrites the solver type of these classes with their own.
     if (class_name_ == "UniPCMultistepScheduler" || class_name_ == "DEISMultistepScheduler")
       settings.solver_type = SolverType::midpoint;
   }
   if (kind == SamplerKind::lcm) {
-    io::refuse_null(config_, {"original_inference_steps", "timestep_scaling"});
+    config_.refuse_null({"original_inference_steps", "timestep_scaling"});
     settings.original_inference_steps =
         config_.integer_or("original_inference_steps", 50, 1, settings.num_train_timesteps);
     if (settings.original_inference_steps > settings.num_train_timesteps)
@@ -349,7 +302,7 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
                                                      ": set that no larger");
     settings.timestep_scaling = config_.number_or("timestep_scaling", 10, 1e-3, 1e6);
   }
-  // A sampler that takes the place of the file's own is not told what is not in the file.
+  // Corrections of defaults apply only to the file's own sampler; keys in the file are always corrected.
   const bool is_own = named(kind).class_name == class_name_ && kind == default_kind();
   const auto is_told = [&](const char* key) { return is_own || config_.json().contains(key); };
   if (correction != SchedulerCorrection::none && is_told("steps_offset")) settings.steps_offset = 1;

@@ -8,9 +8,9 @@
 namespace precast::sampling {
 namespace {
 
-// Which products below are fused into a sum (std::fma) and which are rounded on their own is part of the
-// result: it follows PyTorch's AVX2 code as its compiler fused it. What is not written as std::fma must not
-// be fused.
+// The results depend on which products below are fused (std::fma) and which are rounded: this
+// follows PyTorch's AVX2 code as its compiler contracted it. Other products must not be
+// contracted.
 
 /// A polynomial by Horner's rule, highest power first, each step one fused multiply-add.
 template <std::size_t n>
@@ -119,8 +119,8 @@ void TorchGenerator::draw_block(std::span<f32, 16> values) {
   normal_from_uniform(values);
 }
 
-/// Blocks of 16. A rest of fewer values is not cut from a block: the last 16 values are drawn anew. In f32,
-/// but not in bf16 and f16, the numbers for the rest have been taken from the stream before that.
+/// Draws blocks of 16. A last partial block overlaps the previous one: the last 16 values are redrawn. In
+/// f32, but not in bf16 and f16, uniform numbers for the rest have been drawn before that.
 void TorchGenerator::draw_blocks(std::span<f32> values, bool takes_rest_first) {
   const std::size_t rest = values.size() % 16;
   for (std::size_t i = 0; i + 16 <= values.size(); i += 16) draw_block(values.subspan(i).first<16>());
@@ -133,7 +133,7 @@ template <ScalarDtype T>
 Tensor<T> TorchGenerator::randn(const Shape& shape) {
   Tensor<f32> result(shape);
   if (DryRun::active()) {
-    // Sizes alone.
+    // A dry run needs only the shape.
   } else if (result.elements() < 16) {
     draw_few(result.values());
   } else {

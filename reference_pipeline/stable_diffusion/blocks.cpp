@@ -1,5 +1,5 @@
-// The blocks of a UNet one by one, which are its stages: recorded on the way to pictures, and loaded to be
-// run and changed.
+// The blocks of a UNet, which are its stages: recorded during sampling, and loaded to be run and replaced
+// one by one.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -51,20 +51,7 @@ void StableDiffusionPipeline::record(const Request& request, const families::Rec
         "states are recorded of one model: leave out the refiner, or record it by "
         "itself");
   const auto session = parts_->backend.start();
-  parts_->record(with_defaults(request), request, recording, {progress});
-}
-
-void StableDiffusionPipeline::Parts::record(Request full, const Request& given,
-                                            const families::Recording& recording,
-                                            const Reporter& progress) const {
-  Result result;
-  result.used = std::move(full);
-  const Prepared all = prepared(given, nullptr, progress, result);
-  const Leg& leg = all.legs.front();
-  if (!leg.sampler) return;
-  const auto denoiser = load_denoiser(leg, progress, result);
-  for (std::int64_t picture = 0; picture < families::pictures(result.used); ++picture)
-    denoise(*denoiser, leg, nullptr, picture, all, given, progress, result, &recording);
+  Run(*parts_, with_defaults(request), request, nullptr, {progress}, &recording).denoise_all();
 }
 
 std::unique_ptr<nn::ParameterSource> StableDiffusionPipeline::other_weights(

@@ -1,33 +1,23 @@
-// Reads configs, and holds tensors against them.
+// Reads configs, and checks them against tensors.
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include <families/config_beside.hpp>
 #include <stable_diffusion/component_configs.hpp>
 #include <stable_diffusion/component_weights.hpp>
 #include <stable_diffusion/configs_of_tensors.hpp>
 #include <stable_diffusion/unread_tensors.hpp>
-#include <weights/component_facts.hpp>
+#include <weights/component_config.hpp>
 
-#include <precast/io/find_weights.hpp>
 #include <precast/io/message.hpp>
 
 namespace precast::stable_diffusion {
 
 namespace {
 
-/// "FILE: 2 tensors are not read: 'a', 'b'"
-template <class Config>
-void note_unread(ModelFolder& model, const ComponentWeights& weights, const Config& config) {
-  const std::vector<std::string> names = unread_tensors(weights, config);
-  if (!names.empty()) model.notes.push_back(weights::unread_note(weights.path(), names));
-}
-
-/// The kind of a model whose UNet is a file in its authors' names; nothing of others, whose folders have
-/// configs.
+/// The kind of a model whose UNet is a file in the authors' naming; nothing for other models, whose folders
+/// have configs.
 std::optional<Kind> kind_of(const ModelFolder& model) {
   const auto unet = model.files.find("unet");
   if (unet == model.files.end()) return std::nullopt;
@@ -35,42 +25,22 @@ std::optional<Kind> kind_of(const ModelFolder& model) {
   return file ? std::optional(file->kind) : std::nullopt;
 }
 
-/// The config of weights that are given for a component: their folder's, else the model's, else what they
-/// tell.
-template <class Config, class FromTensors>
-Config config_of_given(const ModelFolder& model, const ComponentWeights& weights, const std::string& name,
-                       FromTensors&& from_tensors) {
-  if (const std::filesystem::path config_file = model.config_file(name); !config_file.empty()) {
-    Config config = Config::load(config_file);
-    check_agreement(weights, config, config_file);
-    return config;
-  }
-  const std::optional<Kind> kind = kind_of(model);
-  if (!kind)
-    throw weights.error("is given without a config.json, and there is no " +
-                        io::shown(model.path / name / "config.json") + ": give --model a folder that has it");
-  return from_tensors(weights, *kind);
-}
-
-template <class Config, class FromTensors>
-Config config_of(ModelFolder& model, const std::string& name, FromTensors&& from_tensors) {
-  const auto given = model.files.find(name);
-  if (given == model.files.end()) {
-    const std::filesystem::path own = model.path / name;
-    Config config = Config::load(own / "config.json");
-    // What a run takes is told of configs alone too.
-    if (io::find_weights(own)) note_unread(model, ComponentWeights(own, name), config);
-    return config;
-  }
-  const ComponentWeights weights(given->second, name);
-  Config config = config_of_given<Config>(model, weights, name, from_tensors);
-  if (const auto note = families::note_of_config_beside(
-          weights.path(), config, [&](const Config& beside, const std::filesystem::path& file) {
-            check_agreement(weights, beside, file);
-          }))
-    model.notes.push_back(*note);
-  note_unread(model, weights, config);
-  return config;
+template <class Config, class OfTensors>
+Config config_of(ModelFolder& model, const std::string& name, OfTensors&& of_tensors) {
+  return weights::config_of<Config>(
+      model, name, [&](const std::filesystem::path& path) { return ComponentWeights(path, name); },
+      [&](const ComponentWeights& weights) {
+        if (const std::optional<Kind> kind = kind_of(model)) return of_tensors(weights, *kind);
+        throw weights.error("is given without a config.json, and there is no " +
+                            io::shown(model.path / name / "config.json") +
+                            ": give --model a folder that has it");
+      },
+      [](const ComponentWeights& weights, const Config& config) { return unread_tensors(weights, config); },
+      [](const ComponentWeights& weights, const Config& config, const std::filesystem::path& config_file,
+         weights::ConfigPlace place) {
+        // Not within one folder: there modules report differences, and notes unread tensors.
+        if (place == weights::ConfigPlace::elsewhere) check_agreement(weights, config, config_file);
+      });
 }
 
 }  // namespace

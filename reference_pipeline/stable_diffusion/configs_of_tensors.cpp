@@ -1,4 +1,4 @@
-// Reads sizes off tensors.
+// Derives configs from the shapes of tensors.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t published_groups = 32, published_head = 64;
 constexpr std::string_view layers_of_text = "text_model.encoder.layers.";
 
-/// A parameter's shape, of so many sizes; ones at its end may be missing.
+/// The shape of a parameter, which must have this rank; trailing ones may be missing.
 Shape required(const ComponentWeights& weights, const std::string& name, std::size_t rank) {
   if (!weights.contains(name))
     throw weights.error("lacks " + io::printable(weights.stored_name(name)) +
@@ -25,7 +25,7 @@ Shape required(const ComponentWeights& weights, const std::string& name, std::si
 
 bool has(const ComponentWeights& weights, const std::string& name) { return weights.contains(name); }
 
-/// Levels, blocks and depths; heads are left as they are.
+/// Levels, blocks and depths of a UNet; heads are not set.
 UNetConfig unet_sizes(const ComponentWeights& weights) {
   UNetConfig config;
   config.in_channels = required(weights, "conv_in.weight", 4)[1];
@@ -73,18 +73,17 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
   return config;
 }
 
-weights::Agreement<ComponentWeights> agreement_of(const ComponentWeights& weights,
-                                                  const std::filesystem::path& config) {
+weights::Agreement agreement_of(const ComponentWeights& weights, const std::filesystem::path& config) {
   return {weights, config, "give a file and a folder that are"};
 }
 
-/// The layers that are run, where no config says it: of 2.x not the last of a whole OpenCLIP, which has 24 in
-/// the published models, and in others what no text encoder of a folder has.
+/// The number of layers to run, if no config gives it: for 2.x without the last layer of a complete
+/// OpenCLIP, recognised by its 24 layers or by tensors that text encoders in folders lack.
 std::int64_t text_layers(const ComponentWeights& weights, Kind kind) {
   constexpr std::int64_t of_openclip = 24;
   const std::int64_t layers = weights.blocks(layers_of_text);
   if (kind != Kind::v2 || layers == of_openclip - 1) return layers;
-  const std::string_view beside[] = {"logit_scale", text::openclip_transposed, text::renamed_projection};
+  const std::string_view beside[] = {"logit_scale", "text_projection", text::renamed_projection};
   const bool whole = layers == of_openclip || std::ranges::any_of(beside, [&](std::string_view name) {
                        return weights.has_stored(name);
                      });

@@ -1,4 +1,4 @@
-// Denoiser: a UNet with the loop around it, which stays on its backend from the first step to the last.
+// Denoiser: a UNet with the sampling loop, all of which stays on its backend.
 #pragma once
 
 #include <cstdint>
@@ -18,45 +18,45 @@
 
 namespace precast::stable_diffusion {
 
-/// What lies around the mask of inpainting, and is put back after every step. All [1, h, w, channels], f32,
-/// in the host's memory.
+/// The area around an inpainting mask, which is restored after every step. All [1, h, w, channels], f32, in
+/// host memory.
 struct Surroundings {
-  HostView<const f32> clean;  ///< the latents of the picture
-  HostView<const f32> noise;  ///< what they are noised with
-  HostView<const f32> mask;   ///< 1 where the picture is painted anew, else 0
+  HostView<const f32> clean;  ///< latents of the picture
+  HostView<const f32> noise;  ///< added to them at each level
+  HostView<const f32> mask;   ///< 1 where the picture is repainted, else 0
 };
 
-/// A wish to see latents between steps.
+/// A request for latents between steps.
 struct Look {
-  std::int64_t every = 1;  ///< calls from one look to the next; the last call has one
-  /// Is given the latents after `call` - 1 calls and those before the last look's.
+  std::int64_t every = 1;  ///< calls between two looks; there is one after the last call
+  /// Called with the latents after `call` calls (`now`), and at the previous look or the start (`before`).
   std::function<void(std::int64_t call, HostView<const f32> before, HostView<const f32> now)> show;
 };
 
-/// What one picture is denoised with. What it refers to must outlive the loop.
+/// The inputs for denoising one picture. Objects referred to must outlive the loop.
 struct DenoiseInput {
   const sampling::Sampler& sampler;
   std::vector<Conditioning> conditionings;  ///< {negative, prompt}, or the prompt alone
-  f32 guidance = 1;                         ///< of two conditionings: classifier-free guidance
-  f32 guidance_rescale = 0;                 ///< the share that is rescaled
-  /// [1, h, w, channels] for a call whose step draws noise.
+  f32 guidance = 1;                         ///< classifier-free guidance scale, with two conditionings
+  f32 guidance_rescale = 0;                 ///< the fraction of the prediction that is rescaled
+  /// Returns [1, h, w, channels] for a call whose step draws noise.
   std::function<HostTensor<f32>(std::int64_t call)> noise;
   std::optional<Surroundings> around = std::nullopt;
-  /// [1, h, w, more channels] that the UNet takes beside the latents: a mask and a masked picture.
+  /// [1, h, w, more channels] concatenated to the latents for the UNet: a mask and a masked picture.
   std::optional<HostView<const f32>> beside = std::nullopt;
   std::optional<Look> look = std::nullopt;
-  /// A wish for what the UNet's blocks start from: steps are calls, and the picture's number is left at 0.
+  /// A request to record the inputs of the UNet's blocks: steps are calls, and the picture index stays 0.
   std::optional<families::Recording> recording = std::nullopt;
 };
 
-/// Is called with the number of each call before it starts. May throw to cancel.
+/// Called with the number of each call before it starts. May throw to cancel.
 using BeforeCall = std::function<void(std::int64_t)>;
 
 /// A loaded UNet with its loop.
 class Denoiser {
  public:
   virtual ~Denoiser() = default;
-  /// Takes `latents` [1, h, w, channels] through all calls of the sampler; a dry run through the first.
+  /// Runs `latents` [1, h, w, channels] through all calls of the sampler; a dry run only through the first.
   virtual void denoise(HostView<f32> latents, const DenoiseInput& input,
                        const BeforeCall& before_call) const = 0;
   /// The UNet alone.

@@ -37,7 +37,7 @@ class DenoiserTemplate final : public Denoiser {
     const bool guided = input.conditionings.size() > 1;
     sampling::SamplerState sampler(input.sampler, latents.shape());
     Tensor<f32> state(latents.shape(), latents.values()), time(Shape{1, 1});
-    Tensor<f32> taken = beside_latents(latents, input);  // what the UNet takes
+    Tensor<f32> taken = beside_latents(latents, input);  // the UNet's input
     const View<f32> taken_latents = taken.view().columns_between(0, latents.columns());
     Tensor<f32> predicted(
         Shape{std::ssize(input.conditionings), latents.shape()[1], latents.shape()[2], config_.out_channels});
@@ -58,7 +58,7 @@ class DenoiserTemplate final : public Denoiser {
       if (input.recording && call % input.recording->every == 0)
         record(inputs, input, taken.view(), time.view(), call);
       if (watch::active())
-        predict();  // an observer looks at every op as it runs
+        predict();  // not replayed: the observer must see every op
       else
         replay(predict);
       if (guided) {
@@ -95,7 +95,7 @@ class DenoiserTemplate final : public Denoiser {
  private:
   void record(const UNetInputs<P>& inputs, const DenoiseInput& input, View<const f32> latents,
               View<const f32> time, std::int64_t call) const {
-    // What this computes once more than the picture needs is not counted among what layers read.
+    // The extra computation for recording is left out of the statistics of layers' inputs.
     watch::InputSquares ignored;
     std::optional<watch::CountingInputSquares> elsewhere;
     if (watch::counted_input_squares()) elsewhere.emplace(ignored);
@@ -103,7 +103,7 @@ class DenoiserTemplate final : public Denoiser {
                            input.sampler.timestep(call)});
   }
 
-  /// Surroundings where ops read them.
+  /// Surroundings in the backend's memory.
   struct Around {
     explicit Around(const std::optional<Surroundings>& host) {
       if (!host) return;
@@ -124,13 +124,13 @@ class DenoiserTemplate final : public Denoiser {
         .rows_between(index * shape[1] * shape[2], shape[1] * shape[2])
         .reshaped(Shape{1, shape[1], shape[2], shape[3]});
   }
-  /// Those of all calls, so that no step needs one of the host.
+  /// The timesteps of all calls, so that no step copies one from the host.
   static Tensor<f32> timesteps(const sampling::Sampler& sampler) {
     std::vector<f32> times;
     for (std::int64_t call = 0; call < sampler.calls(); ++call) times.push_back(sampler.timestep(call));
     return Tensor<f32>(Shape{std::ssize(times)}, times);
   }
-  /// [1, h, w, in_channels], whose first channels the latents of each step take.
+  /// [1, h, w, in_channels]; the first channels are overwritten by the latents in each step.
   Tensor<f32> beside_latents(HostView<const f32> latents, const DenoiseInput& input) const {
     const std::int64_t first = latents.columns(), more = input.beside ? input.beside->columns() : 0;
     if (first + more != config_.in_channels)

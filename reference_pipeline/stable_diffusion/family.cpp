@@ -1,4 +1,4 @@
-// What programs are told of Stable Diffusion: its classes, its folders, its keys.
+// Stable Diffusion's classes, folders and config keys, as a family.
 #include <any>
 #include <array>
 #include <string>
@@ -20,13 +20,13 @@ using families::ComponentInfo, families::Role;
 constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder},
                                 ComponentInfo{"text_encoder_2", Role::text_encoder},
                                 ComponentInfo{"unet", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
-/// Pipelines that differ in what they are asked for; what a model can do, its components say.
+/// Pipeline classes differ in their arguments; a model's abilities follow from its components.
 constexpr std::array<std::string_view, 8> pipeline_classes{
     "StableDiffusionPipeline",          "StableDiffusionImg2ImgPipeline",
     "StableDiffusionInpaintPipeline",   "StableDiffusionXLPipeline",
     "StableDiffusionXLImg2ImgPipeline", "StableDiffusionXLInpaintPipeline",
     "LatentConsistencyModelPipeline",   "LatentConsistencyModelImg2ImgPipeline"};
-/// Pipelines whose weights were made for something else. By how their names start, the longer first.
+/// Pipelines with weights for other purposes, by prefixes of their names, longer ones first.
 constexpr std::array<families::RelatedClasses, 9> related_classes{
     {{"StableDiffusion3", "a Stable Diffusion 3 model, which is another architecture"},
      {"StableDiffusionXLControlNet", "a ControlNet model, which follows a second picture"},

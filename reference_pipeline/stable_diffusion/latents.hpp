@@ -1,5 +1,5 @@
-// Latents and pictures in their layouts: drawn [channels, h, w], as PyTorch has them, and [1, h, w, channels]
-// for models; and masks.
+// Latents and pictures in two layouts, [channels, h, w] as drawn by PyTorch and [1, h, w, channels] for
+// models; and masks.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace precast::stable_diffusion {
 
-/// The latents of one picture.
+/// The size of one picture's latents.
 struct LatentSize {
   std::int64_t channels, height, width;
 
@@ -22,13 +22,13 @@ struct LatentSize {
   Shape model() const { return Shape{1, height, width, channels}; }
 };
 
-/// One picture's [channels, h, w] -> [1, h, w, channels], and back.
+/// Converts one picture from [channels, h, w] to [1, h, w, channels], and back.
 HostTensor<f32> channels_last(const f32* drawn, const LatentSize& size);
 void channels_first(HostView<const f32> model, f32* drawn, const LatentSize& size);
 
-/// What takes an autoencoder's latents to those of a UNet, and back: value scale, or, where an XL model's
-/// config has the channels' means and deviations, (value - mean) scale / deviation. No pipeline of the family
-/// reads a shift_factor.
+/// Scales an autoencoder's latents for a UNet, and back: value * scale, or, if an XL model's config has
+/// means and standard deviations of the channels, (value - mean) * scale / deviation. No pipeline of the
+/// family reads a shift_factor.
 class LatentScale {
  public:
   LatentScale(const vae::AutoencoderConfig& config, bool is_xl);
@@ -49,20 +49,20 @@ class LatentScale {
   std::vector<f32> means_, deviations_;
 };
 
-/// A sample of an encoder's distribution with noise [1, channels, h, w], as the UNet has latents: [1, h, w,
+/// A sample from an encoder's distribution with noise [1, channels, h, w], scaled for the UNet: [1, h, w,
 /// channels].
 HostTensor<f32> sampled(const vae::Moments& moments, HostView<const f32> noise, const LatentSize& size,
                         const LatentScale& scale);
 
-/// Whether each pixel of a picture of the mask is to be painted anew: where its brightness is one half and
-/// more.
+/// Whether each pixel is to be repainted: where the mask's brightness is at least one
+/// half.
 std::vector<bool> painted(const image::Image& mask);
 
-/// The same for latents, each of which takes the first of its pixels: [1, h, w, 1] of 0 and 1. Throws
-/// InputError where pixels are painted, and no latent is.
+/// The same for latents, each of which has the value of its first pixel: [1, h, w, 1] of 0 and 1. Throws
+/// InputError if pixels are painted and no latent is.
 HostTensor<f32> latent_mask(const std::vector<bool>& painted, const LatentSize& size, std::int64_t factor);
 
-/// Pixels [1, H, W, 3] with zeros, the middle grey, where they are painted anew.
+/// Sets pixels [1, H, W, 3] to 0, middle grey, where they are to be repainted.
 void remove_painted(HostView<f32> pixels, const std::vector<bool>& painted);
 
 }  // namespace precast::stable_diffusion

@@ -1,5 +1,5 @@
-// How the authors of Stable Diffusion (the LDM code) name a UNet's parameters, beside diffusers' names: they
-// number blocks through, with what changes the resolution as a block of its own or at the end of one.
+// The parameter names of Stable Diffusion's authors (LDM), mapped to diffusers' names. LDM numbers blocks
+// consecutively; resampling is a block of its own or the last part of one.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace precast::stable_diffusion {
 
-/// What stands at the ends of a UNet and in its middle.
+/// The input, the output and the middle of a UNet.
 inline constexpr std::array ldm_outer_names = {
     io::NameLine{"time_embed.0.*", "time_embedding.linear_1.*"},
     io::NameLine{"time_embed.2.*", "time_embedding.linear_2.*"},
@@ -27,7 +27,7 @@ inline constexpr std::array ldm_outer_names = {
     io::NameLine{"out.2.*", "conv_out.*"},
 };
 
-/// The parts of a residual block.
+/// The layers of a residual block.
 inline constexpr std::array ldm_residual_names = {
     io::NameLine{"in_layers.0.*", "norm1.*"},          io::NameLine{"in_layers.2.*", "conv1.*"},
     io::NameLine{"emb_layers.1.*", "time_emb_proj.*"}, io::NameLine{"out_layers.0.*", "norm2.*"},
@@ -36,7 +36,7 @@ inline constexpr std::array ldm_residual_names = {
 
 namespace detail {
 
-/// The number that a name begins with, taken off with the point behind it.
+/// Removes the leading number of a name with the dot behind it, and returns it.
 inline std::optional<std::int64_t> leading_number(std::string_view& name) {
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -52,7 +52,7 @@ inline std::optional<std::string> residual_name(const std::string& place, std::s
   return std::nullopt;
 }
 
-/// "conv.weight" after `place`; nothing for other names.
+/// "conv.weight" appended to `place`; nothing for other names.
 inline std::optional<std::string> convolution(const std::string& place, std::string_view rest,
                                               std::string_view theirs) {
   if (const auto ours = io::translated(rest, theirs, "conv.*")) return place + *ours;
@@ -61,11 +61,11 @@ inline std::optional<std::string> convolution(const std::string& place, std::str
 
 }  // namespace detail
 
-/// Residual blocks of each level on the way down in a UNet of parameters that the authors call so: those
-/// before the first change of resolution.
+/// Residual blocks per level on the way down, in a UNet with LDM names: those before the first
+/// downsampling.
 inline std::int64_t ldm_unet_layers(std::span<const std::string_view> names) {
   constexpr std::string_view blocks = "input_blocks.";
-  constexpr std::int64_t most = 9999;  // so that no name makes us count further
+  constexpr std::int64_t most = 9999;  // bounds the count
   std::int64_t first_change = most, last = 0;
   for (const std::string_view name : names) {
     if (!name.starts_with(blocks)) continue;
@@ -78,8 +78,8 @@ inline std::int64_t ldm_unet_layers(std::span<const std::string_view> names) {
   return std::max<std::int64_t>(1, first_change < most ? first_change - 1 : last);
 }
 
-/// diffusers' name of a UNet's parameter that the authors call `name`, nothing where it is none. `layers`:
-/// residual blocks of each level on the way down.
+/// diffusers' name of a UNet's parameter with the LDM name `name`, nothing if there is none. `layers`:
+/// residual blocks per level on the way down.
 inline std::optional<std::string> diffusers_unet_name(std::string_view name, std::int64_t layers) {
   for (const io::NameLine& line : ldm_outer_names)
     if (auto ours = io::translated(name, line.theirs, line.ours)) return ours;
@@ -93,7 +93,7 @@ inline std::optional<std::string> diffusers_unet_name(std::string_view name, std
     const auto part = detail::leading_number(name);
     const std::string at = std::to_string(layer) + ".";
     if (part == 0) return detail::residual_name(block + resnets + at, name);
-    // What is inside of a transformer has the same names.
+    // Names inside transformers are the same.
     if (part == 1) return block + attentions + at + std::string(name);
     return std::nullopt;
   };
@@ -124,9 +124,9 @@ inline std::optional<std::string> diffusers_unet_name(std::string_view name, std
   return std::nullopt;
 }
 
-/// The authors' name of a UNet's parameter that diffusers calls `name`, nothing where it is none.
-/// `attends(i)`: whether there is attention in the level that is number i on the way up, of which a
-/// convolution that enlarges is the part behind it.
+/// The LDM name of a UNet's parameter with diffusers' name `name`, nothing if there is none.
+/// `attends(i)`: whether level i on the way up has attention; its upsampling convolution is then the part
+/// after it.
 template <class Attends>
 std::optional<std::string> ldm_unet_name(std::string_view name, std::int64_t layers, Attends&& attends) {
   for (const io::NameLine& line : ldm_outer_names)

@@ -12,7 +12,7 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// Throws ShapeError where `to` has no room for them.
+/// Throws ShapeError if `to` is too small.
 void copy_columns(HostView<const f32> from, Tensor<f32>& to, std::int64_t first_column) {
   if (from.rows() > to.rows() || first_column + from.columns() > to.columns())
     throw ShapeError("a text encoder gives " + to_string(from.shape()) + " from column " +
@@ -55,7 +55,7 @@ std::vector<std::int32_t> Model::tokens(const Encoder& encoder, const std::strin
 }
 
 text::ClipState Model::state_of(const Encoder& encoder, std::optional<int> clip_skip) const {
-  // Of 2.x the files end with the layer before the last that was trained.
+  // Folders of 2.x lack the last layer of OpenCLIP, so that their last state is the penultimate one.
   const text::ClipState usual = folder.is_xl() ? text::penultimate_state : text::last_state;
   if (!clip_skip) return usual;
   const std::int64_t layers = encoder.config.num_hidden_layers;
@@ -88,16 +88,15 @@ std::vector<Prompt> Model::encoded(const std::vector<std::optional<std::string>>
     const std::string_view load = second ? "load OpenCLIP" : "load CLIP",
                            encode = second ? "encode with OpenCLIP" : "encode with CLIP";
     const text::ClipState state = state_of(encoder, clip_skip);
-    const auto start = std::chrono::steady_clock::now();
-    const auto loaded = with_weights({encoder.name, load}, progress, [&](const nn::ParameterSource& source) {
-      return models_of(backend, choice).clip(encoder.config, source);
-    });
-    result.load_seconds += process::seconds_since(start);
+    const auto loaded =
+        with_weights({encoder.name, load}, progress, result, [&](const nn::ParameterSource& source) {
+          return models_of(backend, choice).clip(encoder.config, source);
+        });
     const auto running = std::chrono::steady_clock::now();
     for (std::int64_t i = 0; i < count; ++i) {
       if (progress) progress({encode, i, count});
       const auto& text = texts[static_cast<std::size_t>(i)];
-      if (!text || (i > 0 && DryRun::active())) continue;  // in which the first stands for all
+      if (!text || (i > 0 && DryRun::active())) continue;  // a dry run needs only the first
       const text::ClipOutput output = loaded->encode(tokens(encoder, *text), state);
       Prompt& prompt = prompts[static_cast<std::size_t>(i)];
       copy_columns(output.hidden_state, prompt.context, first_column);

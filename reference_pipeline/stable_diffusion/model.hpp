@@ -1,4 +1,4 @@
-// Model: an opened folder with its tokenizers: what texts become for it.
+// Model: an opened folder with its tokenizers, which encodes texts.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,21 @@
 
 namespace precast::stable_diffusion {
 
-/// What the text encoders made of a prompt.
+/// The text encoders' output for a prompt.
 struct Prompt {
-  Tensor<f32> context;  ///< [tokens, width], of both encoders side by side
-  Tensor<f32> pooled;   ///< [1, width] of an XL model; else empty
+  Tensor<f32> context;  ///< [tokens, width], both encoders' concatenated
+  Tensor<f32> pooled;   ///< [1, width] for an XL model; else empty
 };
 
 struct Model {
-  /// One of its text encoders.
+  /// One of the model's text encoders.
   struct Encoder {
     std::string_view name;   ///< "text_encoder_2"
     std::string_view words;  ///< "CLIP", "OpenCLIP"
     const text::ClipConfig& config;
     const text::ClipTokenizer& tokenizer;
 
-    /// The tokens that it takes.
+    /// The number of tokens that it reads.
     int length() const { return tokenizer.length(config.max_position_embeddings); }
   };
 
@@ -46,27 +46,28 @@ struct Model {
   /// Reads configs and tokenizers. Throws InputError.
   static Model open(const families::ModelFiles& files);
 
-  /// Those that it has, in the order in which they run.
+  /// The model's text encoders in the order in which they run.
   std::vector<Encoder> encoders() const;
-  /// A text's ids as an encoder takes them, padded. Throws InputError where it has no row for one.
+  /// The token ids of a text for an encoder, padded. Throws InputError for an id outside its embedding.
   std::vector<std::int32_t> tokens(const Encoder& encoder, const std::string& text) const;
-  /// What is not to be seen where nobody says it: the encoded "", or zeros.
+  /// Without a negative prompt: whether its encoding is zeros instead of that of "".
   bool zeros_for_no_negative() const { return folder.is_xl() && folder.force_zeros_for_empty_prompt; }
 
-  /// Opens a component's weights, and reports each byte that is taken under the stage's name.
+  /// Calls a function with a component's opened weights, whose bytes are reported under the stage's name.
   template <class Use>
-  auto with_weights(const families::LoadStage& stage, const families::Reporter& progress, Use&& use) const {
+  auto with_weights(const families::LoadStage& stage, const families::Reporter& progress,
+                    families::Result& result, Use&& use) const {
     const std::filesystem::path path = folder.component(stage.component);
     return families::with_weights(
-        path, stage, progress,
+        path, stage, progress, result,
         [&](io::TakenCallback taken) { return ComponentWeights(path, stage.component, std::move(taken)); },
         std::forward<Use>(use));
   }
 
-  /// What the UNet is shown of an encoder: its layer `clip_skip` from the end, else the one that it was
-  /// trained with. Throws RequestError where there is no such layer.
+  /// The hidden state of an encoder for the UNet: that of layer `clip_skip` from the end, else the one of
+  /// training. Throws RequestError if there is no such layer.
   text::ClipState state_of(const Encoder& encoder, std::optional<int> clip_skip) const;
-  /// The prompts of texts; one that is none is zeros. Encoders load, run and free one after another.
+  /// Encodes texts; nullopt gives zeros. Encoders are loaded, run and freed one after another.
   std::vector<Prompt> encoded(const std::vector<std::optional<std::string>>& texts,
                               std::optional<int> clip_skip, const families::Backend& backend,
                               const PolicyChoice& choice, const families::Reporter& progress,

@@ -1,5 +1,5 @@
-// Opens models out of single files: what lies in them, what lies beside them, and whether both are of one
-// model.
+// Opens models in single files: finds the components in them and next to them, and checks that they belong
+// together.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -21,7 +21,7 @@ namespace {
 
 using Files = families::ComponentFiles;
 
-/// Commands and other families call every denoiser so.
+/// The denoiser's name in commands and in other families.
 constexpr std::string_view other_name_of_unet = "transformer";
 
 bool is_file(const std::filesystem::path& path) {
@@ -29,16 +29,16 @@ bool is_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-/// The components of a model that is a file.
+/// The components in a model's file.
 Files files_in(const std::filesystem::path& file) {
   const auto found = weight_file(io::ComponentSource(file));
-  if (!found || !refusal(*found).empty()) ComponentWeights{file, "unet"};  // which says what is wrong
+  if (!found || !refusal(*found).empty()) ComponentWeights{file, "unet"};  // throws, with the reason
   Files files;
-  for (const FileComponent& part : found->components) files.emplace(part.component, file);
+  for (const FoundComponent& part : found->components) files.emplace(part.component, file);
   return files;
 }
 
-/// The text encoders of a kind, and the tokenizers that go with them.
+/// The text encoders of a kind, with their tokenizers.
 std::vector<std::pair<std::string, std::string>> encoders_of(Kind kind) {
   std::vector<std::pair<std::string, std::string>> encoders;
   if (kind != Kind::xl_refiner) encoders.emplace_back("text_encoder", "tokenizer");
@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, std::string>> encoders_of(Kind kind) {
   return encoders;
 }
 
-/// Throws InputError that says which folder is lacking. One that holds a config alone lacks the weights.
+/// Throws InputError that names a missing folder. A folder with only a config lacks the weights.
 void require_parts(const std::filesystem::path& folder, const Files& files, const std::filesystem::path& file,
                    const WeightFile& whole) {
   const auto lacks = [&](const std::string& component) {
@@ -69,7 +69,7 @@ void require_parts(const std::filesystem::path& folder, const Files& files, cons
                                    " has no vae/ with weights: put it there, or give a file (--vae)");
 }
 
-/// Throws RequestError where a file is given for an encoder that the model does not have.
+/// Throws RequestError if a file is given for an encoder that the model lacks.
 void check_given(const ModelFolder& model, const families::ModelFiles& given) {
   for (const auto& [name, path] : given.components) {
     const bool lacks = (name == "text_encoder" && !model.text_encoder) ||
@@ -81,19 +81,20 @@ void check_given(const ModelFolder& model, const families::ModelFiles& given) {
   }
 }
 
-/// Throws InputError where a scheduler's file contradicts what a tensor says of the UNet.
+/// Throws InputError if the scheduler's config contradicts a tensor on the UNet's prediction type.
 void check_prediction(const ModelFolder& model) {
   const auto given = model.files.find("unet");
   if (given == model.files.end()) return;
   const ComponentWeights unet(given->second, "unet");
-  if (!unet.file() || !unet.file()->predicts_v) return;
+  const std::optional<WeightFile> whole = unet.file();
+  if (!whole || !whole->predicts_v) return;
   if (prediction_of(model) != sampling::PredictionType::v_prediction)
     throw unet.error("has a tensor 'v_pred', so its UNet predicts v, and " +
                      io::shown(model.path / "scheduler" / "scheduler_config.json") +
                      " says otherwise: set its prediction_type to v_prediction");
 }
 
-/// What the UNet of a file of 2.x is taken to predict, and by what.
+/// A note on the prediction type assumed for a 2.x file, and the reason.
 std::string note_of_prediction(const std::filesystem::path& file, const WeightFile& whole) {
   if (!whole.seems_to_predict_v)
     return io::shown(file) +
@@ -104,7 +105,7 @@ std::string note_of_prediction(const std::filesystem::path& file, const WeightFi
          std::string(bias_of_prediction) + " (where that is wrong, put its scheduler/ beside the file)";
 }
 
-/// Notes what lies in a model that is a file beside its components.
+/// Adds a note on matrices in a model's file that belong to no component.
 void note_other_matrices(ModelFolder& model, const std::filesystem::path& file) {
   const io::ComponentSource source(file);
   const std::optional<WeightFile> found = weight_file(source);
@@ -122,12 +123,12 @@ ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files f
                          "holds no model_index.json, and no file with a UNet is given: give --model a folder "
                          "that diffusers saved, or such a file");
   const std::filesystem::path file = unet_file->second;
-  const ComponentWeights unet_weights(file, "unet");
-  if (!unet_weights.file())
+  const std::optional<WeightFile> found = ComponentWeights(file, "unet").file();
+  if (!found)
     throw io::file_error(file,
                          "has diffusers' names, and no model_index.json is beside it: give --model the "
                          "folder that it is of");
-  const WeightFile& whole = *unet_weights.file();
+  const WeightFile& whole = *found;
   require_parts(folder, files, file, whole);
   const std::filesystem::path scheduler_file = folder / "scheduler" / "scheduler_config.json";
   ModelFolder model(folder, std::move(files),

@@ -1,4 +1,4 @@
-// Opens a diffusers folder, and checks that the parts are of one model.
+// Opens a diffusers folder, and checks that its components belong to one model.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -17,8 +17,8 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// The class that diffusers would load a component with, whatever the component's own config says. Which
-/// schedulers are known, their settings say.
+/// The class with which diffusers loads a component, whatever the component's own config says. Schedulers
+/// are checked where their settings are read.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> component_classes{
     {{"text_encoder", "CLIPTextModel"},
      {"text_encoder_2", "CLIPTextModelWithProjection"},
@@ -26,34 +26,24 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> component
      {"vae", "AutoencoderKL"}}};
 constexpr std::array<std::string_view, 3> other_components{"scheduler", "tokenizer", "tokenizer_2"};
 
-/// Whether a component is there: listed as [library, class], and not as [null, null].
-bool is_listed(const io::Config& index, std::string_view component) {
-  if (!index.has(component)) return false;
-  const nlohmann::json& entry = index.json().at(std::string(component));
-  if (!entry.is_array() || entry.size() != 2 || !(entry[1].is_null() || entry[1].is_string()))
-    throw index.error(component, "must name a library and a class: get the file anew");
-  return !entry[1].is_null();
-}
-
-/// Throws InputError where a component that is listed has another class.
+/// Throws InputError if a listed component has another class.
 void check_class(const io::Config& index, std::string_view component, std::string_view known) {
-  if (!is_listed(index, component)) return;
-  const nlohmann::json& entry = index.json().at(std::string(component));
-  if (!families::is_class(entry[1], known))
+  const std::optional<std::string> named = families::listed_class(index, component);
+  if (named && !families::is_class(*named, known))
     throw index.error(component,
-                      "has class " + io::json_in_words(entry[1]) +
-                          ", which is not known here: a Stable Diffusion model needs one of class " +
+                      "has class '" + io::printable(*named, 40) +
+                          "', which is not known here: a Stable Diffusion model needs one of class " +
                           std::string(known));
 }
 
 void require(const io::Config& index, std::string_view component, std::string_view why) {
-  if (is_listed(index, component)) return;
+  if (families::listed_class(index, component)) return;
   throw index.error(component, (index.has(component) ? "is null, for the model was saved without it: "
                                                      : "is missing: get the file anew, for ") +
                                    std::string(why));
 }
 
-/// What the folder has beside a model's parts.
+/// Notes on components in the folder that are not used.
 std::vector<std::string> notes_of(const io::Config& index) {
   std::vector<std::string> notes;
   const std::string where = io::shown(index.path()) + ": ";
@@ -65,7 +55,7 @@ std::vector<std::string> notes_of(const io::Config& index) {
     if (known) continue;
     if (name == "safety_checker")
       notes.push_back(where + "its safety_checker is not run: pictures are not looked at");
-    else if (name != "feature_extractor")  // which serves the safety checker alone
+    else if (name != "feature_extractor")  // which only the safety checker uses
       notes.push_back(where + "its " + io::printable(name) + " is not used");
   }
   if (index.boolean_or("add_watermarker", false))
@@ -73,7 +63,7 @@ std::vector<std::string> notes_of(const io::Config& index) {
   return notes;
 }
 
-/// Throws InputError where padding is to be hidden from a text encoder.
+/// Throws InputError if the text encoder needs an attention mask over padding.
 void check_attention_mask(const ModelFolder& model) {
   const std::filesystem::path config = model.config_file("text_encoder");
   if (config.empty()) return;
@@ -124,7 +114,7 @@ void ModelFolder::check_fit() const {
                              "the UNet would take"
                            : "must be text_time: the model has a text_encoder_2, whose pooled text "
                              "the UNet does not take");
-  if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines never read it
+  if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines do not read it
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;
   if (model.unet.text_time_width != wanted)
@@ -149,7 +139,7 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families
 
   ModelFolder model(path, std::move(files),
                     sampling::SchedulerConfig::load(path / "scheduler" / "scheduler_config.json",
-                                                    index.json().at("scheduler")[1].get<std::string>()));
+                                                    *families::listed_class(index, "scheduler")));
   model.notes = notes_of(index);
   model.is_lcm = index.string("_class_name").starts_with("LatentConsistencyModel");
   model.force_zeros_for_empty_prompt = index.boolean_or("force_zeros_for_empty_prompt", true);
@@ -161,7 +151,7 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families
     return clip_config_of(model, std::string(name));
   };
   if (model.is_xl()) {
-    if (model.files.contains("unet") && !is_listed(index, "text_encoder_2"))
+    if (model.files.contains("unet") && !families::listed_class(index, "text_encoder_2"))
       throw io::file_error(model.component("unet"), "is a UNet of the XL kind, and " + io::shown(path) +
                                                         " has no text_encoder_2 for it: give another UNet");
     require(index, "text_encoder_2", "a model of the XL kind takes its pooled text");
@@ -169,8 +159,9 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families
   } else {
     require(index, "text_encoder", "a model without addition_embed_type in unet/config.json has no other");
   }
-  if (is_listed(index, "text_encoder")) model.text_encoder = encoder("text_encoder", "tokenizer");
-  if (!model.is_xl() && is_listed(index, "text_encoder_2"))
+  if (families::listed_class(index, "text_encoder"))
+    model.text_encoder = encoder("text_encoder", "tokenizer");
+  if (!model.is_xl() && families::listed_class(index, "text_encoder_2"))
     model.notes.push_back(io::shown(index.path()) + ": its text_encoder_2 is not used by its unet");
   model.vae = vae_config_of(model);
   model.defaults = families::ModelDefaults::load(path / "precast.json");
@@ -180,8 +171,8 @@ ModelFolder ModelFolder::open_folder(const std::filesystem::path& path, families
 
 std::optional<families::PreviewMap> ModelFolder::preview_map() const {
   if (defaults.preview) return defaults.preview;
-  // Fits of these two autoencoders, of which they are a property: ComfyUI's latent_rgb_factors of SD15 and
-  // SDXL (comfy/latent_formats.py, 2025).
+  // Linear fits for these two autoencoders, independent of the UNet: ComfyUI's latent_rgb_factors of SD15
+  // and SDXL (comfy/latent_formats.py, 2025).
   static const families::PreviewMap usual{{{0.3512f, 0.2297f, 0.3227f},
                                            {0.3250f, 0.4974f, 0.2350f},
                                            {-0.2829f, 0.1762f, 0.2721f},

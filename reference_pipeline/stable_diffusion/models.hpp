@@ -1,4 +1,4 @@
-// What loads the components of a Stable Diffusion model under one policy, on one backend.
+// The loaders of Stable Diffusion's components, for one policy and backend.
 #pragma once
 
 #include <families/backend.hpp>
@@ -17,7 +17,7 @@ struct Models {
   families::ComponentLoader<vae::Decoder, vae::AutoencoderConfig> decoder;
 };
 
-/// Stable Diffusion's models under a policy. Throws PathNotCompiled where a build leaves it out.
+/// The loaders for a policy. Throws PathNotCompiled if the build lacks it.
 inline const Models& models_of(const families::Backend& backend, const PolicyChoice& choice) {
   return families::models_of<Models>(backend, choice);
 }

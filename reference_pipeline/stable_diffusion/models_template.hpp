@@ -1,4 +1,4 @@
-// Stable Diffusion's models for a policy on this translation unit's backend. Only kernels/ includes this.
+// Stable Diffusion's loaders for a policy on this translation unit's backend. Only kernels/ includes this.
 #pragma once
 
 #include <stable_diffusion/denoiser_template.hpp>
@@ -21,8 +21,8 @@ struct CompiledModels {
             .encoder = vae::make_encoder<P>,
             .decoder = vae::make_decoder<P>};
   }
-  /// For a path with Upcast<Conv>, of the models of the path without it: CLIP, which has no convolutions, is
-  /// not compiled twice.
+  /// The loaders for a path with Upcast<Conv>, from those of the path without it: CLIP has no convolutions,
+  /// and is not compiled twice.
   static Models with_upcast_conv(Models others) {
     others.denoiser = make_denoiser<P>;
     others.encoder = vae::make_encoder<P>;

@@ -1,14 +1,8 @@
-// The stages of a run: pictures are denoised, refined and decoded.
+// The stages of a run: denoising, refining and decoding.
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <utility>
 
-#include <families/decode_stage.hpp>
-#include <image/resize.hpp>
-#include <image/tensor_image.hpp>
-#include <process/memory.hpp>
-#include <sampling/sampler_title.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 
 #include <precast/memory/dry_run.hpp>
@@ -18,29 +12,29 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// The size of the picture, no crop, and the size once more; or, for refiners, a score.
-std::vector<f32> time_ids(const Model& model, const Request& full,
+/// The picture's size, a zero crop, and the size again; or, for refiners, a score instead of the latter.
+std::vector<f32> time_ids(const Model& model, const ResolvedRequest& full,
                           const std::optional<double>& aesthetic_score) {
-  const auto height = static_cast<f32>(*full.height), width = static_cast<f32>(*full.width);
-  if (model.folder.requires_aesthetics_score)
+  const auto height = static_cast<f32>(full.height), width = static_cast<f32>(full.width);
+  if (model.folder.requires_aesthetics_score && aesthetic_score)
     return {height, width, 0, 0, static_cast<f32>(*aesthetic_score)};
   return {height, width, 0, 0, height, width};
 }
 
-/// The prompt, and what else a UNet is told: the score is one that refiners take.
-Conditioning conditioning_of(const Model& model, const Request& full, const Prompt& prompt,
+/// All conditioning of a UNet: the prompt and time ids; `aesthetic_score` is for refiners.
+Conditioning conditioning_of(const Model& model, const ResolvedRequest& full, const Prompt& prompt,
                              const std::optional<double>& aesthetic_score) {
   Conditioning conditioning{prompt.context, std::nullopt, {}, std::nullopt};
   if (model.folder.is_xl()) {
     conditioning.pooled = prompt.pooled;
     conditioning.time_ids = time_ids(model, full, aesthetic_score);
   }
-  if (model.folder.embeds_guidance()) conditioning.guidance = static_cast<f32>(*full.guidance - 1);
+  if (model.folder.embeds_guidance()) conditioning.guidance = static_cast<f32>(full.guidance.value_or(1) - 1);
   return conditioning;
 }
 
-/// Where a straight way from `before` through `now`, each at its level of noise, ends without noise: the
-/// picture that the latents would be without what is left in them.
+/// Extrapolates linearly from `before` through `now`, each at its noise level, to noise 0: an estimate of
+/// the clean latents.
 HostTensor<f32> without_noise(HostView<const f32> before, sampling::NoiseMix from, HostView<const f32> now,
                               sampling::NoiseMix to) {
   HostTensor<f32> result(now.shape());
@@ -66,165 +60,84 @@ PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of, VaeHalf
   return overflows || (half == VaeHalf::encoder && path_compiled(wide)) ? wide : asked;
 }
 
-std::unique_ptr<Denoiser> StableDiffusionPipeline::Parts::load_denoiser(const Leg& leg,
-                                                                        const Reporter& progress,
-                                                                        Result& result) const {
-  const auto start = std::chrono::steady_clock::now();
-  auto denoiser = leg.model->with_weights(
-      {"unet", leg.model == &model ? "load UNet" : "load refiner"}, progress,
+families::LoadedDenoiser StableDiffusionPipeline::Run::load_denoiser(std::int64_t number) {
+  const Leg& leg = legs_[static_cast<std::size_t>(number)];
+  const std::shared_ptr<const Denoiser> denoiser = leg.model->with_weights(
+      {"unet", leg.model == &parts_.model ? "load UNet" : "load refiner"}, progress_, result_,
       [&](const nn::ParameterSource& source) {
-        return models_of(backend, choices.denoiser).denoiser(leg.model->folder.unet, source);
+        return models_of(parts_.backend, parts_.choices.denoiser).denoiser(leg.model->folder.unet, source);
       });
-  result.load_seconds += process::seconds_since(start);
-  return denoiser;
+  return {leg.words, leg.sampler.calls(),
+          [this, denoiser, &leg](std::int64_t picture, const vae::Decoder* previews,
+                                 const BeforeCall& before_call) {
+            denoise(*denoiser, leg, picture, previews, before_call);
+          }};
 }
 
-std::unique_ptr<vae::Decoder> StableDiffusionPipeline::Parts::load_decoder(const Model& of,
-                                                                           const Reporter& progress,
-                                                                           Result& result) const {
-  const auto start = std::chrono::steady_clock::now();
-  auto decoder =
-      of.with_weights({"vae", "load VAE decoder"}, progress, [&](const nn::ParameterSource& source) {
-        return models_of(backend, vae_choice(of, VaeHalf::decoder)).decoder(of.folder.vae, source);
-      });
-  result.load_seconds += process::seconds_since(start);
-  return decoder;
+std::unique_ptr<vae::Decoder> StableDiffusionPipeline::Run::load_decoder() {
+  return last_.with_weights({"vae", "load VAE decoder"}, progress_, result_,
+                            [&](const nn::ParameterSource& source) {
+                              return models_of(parts_.backend, parts_.vae_choice(last_, VaeHalf::decoder))
+                                  .decoder(last_.folder.vae, source);
+                            });
 }
 
-HostTensor<f32> StableDiffusionPipeline::Parts::for_decoder(const Model& of, HostTensor<f32> latents) {
-  const LatentScale scale(of.folder.vae, of.folder.is_xl());
+HostTensor<f32> StableDiffusionPipeline::Run::latents_of(std::int64_t picture) {
+  return channels_last(drawn_latents(picture), size_);
+}
+
+HostTensor<f32> StableDiffusionPipeline::Run::unscaled(HostTensor<f32> latents) const {
+  const LatentScale scale(last_.folder.vae, last_.folder.is_xl());
   for (std::int64_t i = 0; i < latents.elements() && !DryRun::active(); ++i)
     latents.data()[i] = scale.unscaled(latents.data()[i], i % latents.columns());
   return latents;
 }
 
-void StableDiffusionPipeline::Parts::show_preview(const families::PreviewWish& wish,
-                                                  const vae::Decoder* decoder, HostTensor<f32> latents,
-                                                  const Request& full, families::Preview preview) const {
-  if (decoder) {
-    const HostTensor<f32> pixels =
-        decoder->decode(for_decoder(model, std::move(latents)), families::tiling_of(full));
-    if (DryRun::active()) return;
-    preview.picture = std::move(image::to_images(pixels).images.front());
-  } else {
-    if (DryRun::active()) return;
-    preview.picture = image::resize(model.folder.preview_map()->picture(latents), *full.width, *full.height);
-  }
-  wish.show(preview);
-}
-
-void StableDiffusionPipeline::Parts::denoise(const Denoiser& denoiser, const Leg& leg,
-                                             const vae::Decoder* previews, std::int64_t picture,
-                                             const Prepared& prepared, const Request& given,
-                                             const Reporter& progress, Result& result,
-                                             const families::Recording* recording) const {
+void StableDiffusionPipeline::Run::denoise(const Denoiser& denoiser, const Leg& leg, std::int64_t picture,
+                                           const vae::Decoder* previews, const BeforeCall& before_call) {
   const auto scope = scope_of(leg);
-  const auto start = std::chrono::steady_clock::now();
-  const Request& full = result.used;
-  const LatentSize latents = size(full);
-  const std::int64_t count = families::pictures(full), calls = leg.sampler->calls();
-  f32* own = result.latents.data() + picture * latents.elements();
-  HostTensor<f32> state = channels_last(own, latents);
-  const Tensor<f32>& drawn = leg.around ? *leg.around : prepared.noise;
-  const HostTensor<f32> noise = channels_last(drawn.data() + picture * latents.elements(), latents);
+  const Model& model = *leg.model;
+  HostTensor<f32> state = latents_of(picture);
+  const Tensor<f32>& drawn = leg.around ? *leg.around : noise_;
+  const HostTensor<f32> noise = channels_last(drawn.data() + picture * size_.elements(), size_);
 
-  DenoiseInput input{*leg.sampler, {}, 1, 0, {}};
-  if (guided(*leg.model, full)) {
+  DenoiseInput input{leg.sampler, {}, 1, 0, {}};
+  if (Parts::guided(model, full())) {
     input.conditionings.push_back(
-        conditioning_of(*leg.model, full, leg.prompts.back(), full.negative_aesthetic_score));
-    input.guidance = static_cast<f32>(*full.guidance);
-    input.guidance_rescale = static_cast<f32>(full.guidance_rescale.value_or(0));
+        conditioning_of(model, full(), leg.prompts.back(), full().negative_aesthetic_score));
+    input.guidance = static_cast<f32>(full().guidance.value_or(1));
+    input.guidance_rescale = static_cast<f32>(full().guidance_rescale.value_or(0));
   }
-  const Prompt& prompt = leg.prompts[static_cast<std::size_t>(picture / full.batch)];
-  input.conditionings.push_back(conditioning_of(*leg.model, full, prompt, full.aesthetic_score));
+  const Prompt& prompt = leg.prompts[static_cast<std::size_t>(picture / full().batch)];
+  input.conditionings.push_back(conditioning_of(model, full(), prompt, full().aesthetic_score));
   input.noise = [&](std::int64_t call) {
     std::int64_t draw = 0;
-    for (std::int64_t before = 0; before < call; ++before) draw += leg.sampler->draws_noise(before);
-    return channels_last(leg.noise.data() + draw * leg.noise.columns() + picture * latents.elements(),
-                         latents);
+    for (std::int64_t before = 0; before < call; ++before) draw += leg.sampler.draws_noise(before);
+    return channels_last(leg.noise.data() + draw * leg.noise.columns() + picture * size_.elements(), size_);
   };
-  if (given.mask) {
-    const Kept& kept = prepared.kept[full.seed_step ? static_cast<std::size_t>(picture) : 0];
-    if (leg.model->folder.takes_mask())
+  if (given_.mask) {
+    const Kept& kept = kept_of(picture);
+    if (model.folder.takes_mask())
       input.beside = kept.beside.view();
     else
-      input.around = Surroundings{kept.clean, noise, prepared.mask};
+      input.around = Surroundings{kept.clean, noise, mask_};
   }
-  if (recording)
-    input.recording = families::Recording{recording->every, [&](families::RecordedState at) {
+  if (recording_)
+    input.recording = families::Recording{recording_->every, [&](families::RecordedState at) {
                                             at.picture = picture;
-                                            recording->take(std::move(at));
+                                            recording_->take(std::move(at));
                                           }};
-  double preview_seconds = 0;
   std::int64_t seen = 0;
-  if (given.preview)
+  if (given_.preview)
     input.look = Look{
-        given.preview->every, [&](std::int64_t call, HostView<const f32> before, HostView<const f32> now) {
-          const auto shown = std::chrono::steady_clock::now();
-          HostTensor<f32> clean =
-              without_noise(before, leg.sampler->noise_mix(seen), now, leg.sampler->noise_mix(call));
+        given_.preview->every, [&](std::int64_t call, HostView<const f32> before, HostView<const f32> now) {
+          show_preview(previews, {{}, picture, call, leg.sampler.calls()}, [&] {
+            return without_noise(before, leg.sampler.noise_mix(seen), now, leg.sampler.noise_mix(call));
+          });
           seen = call;
-          show_preview(*given.preview, previews, std::move(clean), full, {{}, picture, call, calls});
-          preview_seconds += process::seconds_since(shown);
         }};
-  denoiser.denoise(state, input, [&](std::int64_t call) {
-    if (progress) progress({leg.words, picture * calls + call, count * calls});
-  });
-  channels_first(state, own, latents);
-  result.steps += calls;
-  if (progress && picture + 1 == count) progress({leg.words, count * calls, count * calls});
-  result.denoise_seconds += process::seconds_since(start) - preview_seconds;
-}
-
-void StableDiffusionPipeline::Parts::decode(const Model& of, const vae::Decoder& decoder,
-                                            std::int64_t picture, const Reporter& progress,
-                                            const families::PictureCallback& on_picture,
-                                            Result& result) const {
-  const auto unscaled = [&] {
-    const LatentSize latents = size(result.used);
-    return for_decoder(of, channels_last(result.latents.data() + picture * latents.elements(), latents));
-  };
-  families::decode_picture(decoder, picture, unscaled, progress, on_picture, result);
-}
-
-Result StableDiffusionPipeline::Parts::run(Request full, const Request& given, const Model* refiner,
-                                           Order order, const Reporter& progress,
-                                           const families::PictureCallback& on_picture) const {
-  Result result;
-  result.used = std::move(full);
-  result.sampler = sampling::sampler_title(sampling::sampler_named(*result.used.sampler));
-  const Prepared all = prepared(given, refiner, progress, result);
-  const std::int64_t count = families::pictures(result.used);
-  const Model& last = refiner && !vae_is_given ? *refiner : model;
-  const bool previews = given.preview && given.preview->vae;
-  const DryHold others((count - 1) * families::picture_bytes(result.used));  // beside the last one
-  std::unique_ptr<vae::Decoder> decoder;
-  if (previews) decoder = load_decoder(last, progress, result);
-  if (order == Order::one_by_one) {
-    const Leg& leg = all.legs.front();
-    const auto denoiser = load_denoiser(leg, progress, result);
-    for (std::int64_t picture = 0; picture < (DryRun::active() ? 2 : count); ++picture) {
-      denoise(*denoiser, leg, previews ? decoder.get() : nullptr, picture, all, given, progress, result);
-      process::give_back_memory();
-      if (!decoder) decoder = load_decoder(last, progress, result);
-      decode(last, *decoder, picture, progress, on_picture, result);
-      process::give_back_memory();
-    }
-    return result;
-  }
-  const std::int64_t seen = DryRun::active() ? 1 : count;
-  for (const Leg& leg : all.legs) {
-    if (!leg.sampler) continue;
-    const auto denoiser = load_denoiser(leg, progress, result);
-    for (std::int64_t picture = 0; picture < seen; ++picture)
-      denoise(*denoiser, leg, decoder.get(), picture, all, given, progress, result);
-  }
-  process::give_back_memory();
-  if (!decoder) decoder = load_decoder(last, progress, result);
-  for (std::int64_t picture = 0; picture < seen; ++picture)
-    decode(last, *decoder, picture, progress, on_picture, result);
-  process::give_back_memory();
-  return result;
+  denoiser.denoise(state, input, before_call);
+  channels_first(state, drawn_latents(picture), size_);
 }
 
 }  // namespace precast::stable_diffusion

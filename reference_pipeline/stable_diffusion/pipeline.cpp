@@ -1,4 +1,4 @@
-// A Stable Diffusion pipeline: what a request means, what it takes, and when it is refused.
+// The Stable Diffusion pipeline: resolves, checks and estimates requests.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -22,18 +22,10 @@ namespace {
 
 using families::out_of_range, families::RequestError;
 
-/// Latents along a side where the UNet's config does not say.
+/// Latents along a side if the UNet's config does not say.
 constexpr std::int64_t usual_sample_size = 64;
 
-sampling::SamplerKind sampler_kind(const std::string& name) {
-  try {
-    return sampling::sampler_named(name);
-  } catch (const InputError& wrong) {
-    throw RequestError(wrong.what());
-  }
-}
-
-/// That the mask, the image and the latents that are given are those that a run can begin with.
+/// Throws if the given mask, image or latents are not valid inputs of a run.
 void check_start_of(const ModelFolder& folder, const Request& given) {
   families::check_start(given);
   if (given.mask) image::check_pixels(*given.mask, "the mask");
@@ -50,7 +42,7 @@ StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& mod
                                                  const families::ComponentChoices& choices,
                                                  const families::Backend& backend) {
   families::ComponentChoices used = choices;
-  used.second_text_encoder.reset();  // that is T5's, and CLIP's two have one policy
+  used.second_text_encoder.reset();  // that is T5's; both CLIP encoders have one policy
   for (const families::Role role : families::all_roles) families::require_policy(used.of(role));
   parts_ = std::make_unique<Parts>(
       Parts{Model::open(model), used, backend, used, model.components.contains("vae")});
@@ -72,7 +64,7 @@ std::vector<std::string> StableDiffusionPipeline::notes() const {
                     "--upcast-attention does");
   return notes;
 }
-// Such UNets are published alone, to take the place of the one in a folder whose sampler stays.
+// Such UNets are published alone, as a replacement in a folder whose sampler stays.
 std::vector<std::string> StableDiffusionPipeline::doubtful_defaults(const Request& request) const {
   const ModelFolder& folder = parts_->model.folder;
   if (request.sampler || !folder.embeds_guidance()) return {};
@@ -101,34 +93,33 @@ std::vector<families::CutPrompt> StableDiffusionPipeline::cut_prompts(const Requ
   return families::cut_prompts(with_defaults(request), readers);
 }
 
-Request StableDiffusionPipeline::with_defaults(const Request& request) const {
+ResolvedRequest StableDiffusionPipeline::with_defaults(const Request& request) const {
   const Model& model = parts_->model;
   const ModelFolder& folder = model.folder;
   const int factor = static_cast<int>(folder.vae.factor());
   const int usual_side = static_cast<int>(folder.unet.sample_size.value_or(usual_sample_size)) * factor;
   const bool embeds = folder.embeds_guidance();
-  Request full = families::taken_as_given(request);
+  ResolvedRequest full(request, {.steps = folder.defaults.steps.value_or(embeds ? 4 : 50),
+                                 .width = folder.defaults.width.value_or(usual_side),
+                                 .height = folder.defaults.height.value_or(usual_side)});
   full.refiner = request.refiner;
-  full.steps = request.steps ? request.steps : folder.defaults.steps.value_or(embeds ? 4 : 50);
-  // Other programs call it CFG scale, and so do pictures.
+  // Other programs, and pictures' settings, call it CFG scale.
   if (request.cfg_scale != 1 && request.guidance && *request.guidance != request.cfg_scale)
     throw RequestError("guidance " + io::shortest(*request.guidance) + " and CFG scale " +
                        io::shortest(request.cfg_scale) +
                        " contradict each other: of Stable Diffusion they are one setting (--guidance)");
-  if (request.cfg_scale != 1)
-    full.guidance = request.cfg_scale;
-  else
-    full.guidance = folder.defaults.guidance.value_or(embeds ? 8.5 : folder.is_xl() ? 5.0 : 7.5);
-  if (request.guidance) full.guidance = request.guidance;
-  full.width = request.width ? request.width : folder.defaults.width.value_or(usual_side);
-  full.height = request.height ? request.height : folder.defaults.height.value_or(usual_side);
-  const sampling::SamplerKind kind =
-      request.sampler ? sampler_kind(*request.sampler) : folder.scheduler.default_kind();
+  const double usual_guidance = request.cfg_scale != 1
+                                    ? request.cfg_scale
+                                    : folder.defaults.guidance.value_or(embeds           ? 8.5
+                                                                        : folder.is_xl() ? 5.0
+                                                                                         : 7.5);
+  const double guidance = request.guidance.value_or(usual_guidance);
+  full.guidance = guidance;
+  const sampling::SamplerKind kind = Parts::sampler_kind(model, request);
   full.sampler = sampling::sampler_name(kind);
 
-  families::check_counts(full);
-  full.preview.reset();
-  families::require_in(families::guidance_range, "guidance", *full.guidance);
+  families::check_counts(full, request.preview);
+  families::require_in(families::guidance_range, "guidance", guidance);
   families::check_sides(full, factor, "a latent of " + std::to_string(factor) + " pixels");
   if (request.eta) families::require_in(families::part_range, "eta", *request.eta);
   if (request.guidance_rescale)
@@ -139,7 +130,7 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
   if (Parts::guided(model, full)) {
     full.guidance_rescale = request.guidance_rescale;
-    full.negative = request.negative;  // what none means, a base and its refiner may differ in
+    full.negative = request.negative;  // a default would differ between base and refiner
   }
   if (folder.requires_aesthetics_score || full.refiner) {
     full.aesthetic_score = request.aesthetic_score.value_or(6.0);
@@ -157,7 +148,16 @@ Request StableDiffusionPipeline::with_defaults(const Request& request) const {
   return full;
 }
 
-std::optional<Model> StableDiffusionPipeline::Parts::open_refiner(const Request& full) const {
+sampling::SamplerKind StableDiffusionPipeline::Parts::sampler_kind(const Model& model, const Request& given) {
+  if (!given.sampler) return model.folder.scheduler.default_kind();
+  try {
+    return sampling::sampler_named(*given.sampler);
+  } catch (const InputError& wrong) {
+    throw RequestError(wrong.what());
+  }
+}
+
+std::optional<Model> StableDiffusionPipeline::Parts::open_refiner(const ResolvedRequest& full) const {
   if (!full.refiner) return std::nullopt;
   Model refiner = Model::open(*full.refiner);
   const vae::AutoencoderConfig &own = model.folder.vae, &other = refiner.folder.vae;
@@ -169,34 +169,17 @@ std::optional<Model> StableDiffusionPipeline::Parts::open_refiner(const Request&
   return refiner;
 }
 
-void StableDiffusionPipeline::Parts::check_latents(const Request& full,
-                                                   const std::optional<Tensor<f32>>& latents) const {
-  const Shape wanted = size(full).drawn(families::pictures(full));
-  if (latents && !(latents->shape() == wanted))
-    throw ShapeError("latents have shape " + to_string(latents->shape()) + ", and this request needs " +
-                     to_string(wanted) +
-                     ": give latents of its size, or change --width, --height or --batch");
-}
-
-families::RunPlan StableDiffusionPipeline::Parts::plan(const StableDiffusionPipeline& pipeline,
-                                                       const Request& request, const Model* refiner) const {
-  const Request full = pipeline.with_defaults(request);
-  const bool several = families::pictures(full) > 1 && !refiner && !(request.image && full.strength == 0);
-  return families::planned(backend, several, [&](Order order, const Reporter& reporter) {
-    run(pipeline.with_defaults(request), request, refiner, order, reporter, {});
+families::RunPlan StableDiffusionPipeline::Parts::plan(const ResolvedRequest& full, const Request& given,
+                                                       const Model* refiner) const {
+  return families::planned(backend, full, given, [&](const Reporter& reporter) {
+    return Run(*this, full, given, refiner, reporter);
   });
 }
 
-families::MemoryEstimate StableDiffusionPipeline::estimate(const Request& request) const {
-  const auto refiner = parts_->open_refiner(with_defaults(request));
-  return parts_->plan(*this, request, refiner ? &*refiner : nullptr).estimate;
-}
-
-families::RunPlan StableDiffusionPipeline::Parts::checked_plan(const StableDiffusionPipeline& pipeline,
-                                                               const Request& request,
+families::RunPlan StableDiffusionPipeline::Parts::checked_plan(const ResolvedRequest& full,
+                                                               const Request& given,
                                                                const Model* refiner) const {
-  const Request full = pipeline.with_defaults(request);
-  check_latents(full, request.latents);
+  families::check_latents(given, size(full).drawn(families::pictures(full)));
   for (const Model* each : {&model, refiner}) {
     if (!each) continue;
     for (const Model::Encoder& encoder : each->encoders()) {
@@ -205,26 +188,34 @@ families::RunPlan StableDiffusionPipeline::Parts::checked_plan(const StableDiffu
     }
     for (const std::string_view component : {"unet", "vae"})
       ComponentWeights{each->folder.component(component), component};
-    sampler_of(*each, full, request, each == refiner ? ModelRole::refiner : ModelRole::base);
+    if (!families::keeps_picture(full, given))
+      sampler_of(*each, full, given, each == refiner ? ModelRole::refiner : ModelRole::base);
   }
-  families::RunPlan plan = this->plan(pipeline, request, refiner);
+  families::RunPlan plan = this->plan(full, given, refiner);
   families::require_memory(model.folder.path, plan.estimate, choices, full.vae_tiling, backend.free_memory());
   return plan;
 }
 
+families::MemoryEstimate StableDiffusionPipeline::estimate(const Request& request) const {
+  const ResolvedRequest full = with_defaults(request);
+  const auto refiner = parts_->open_refiner(full);
+  return parts_->plan(full, request, refiner ? &*refiner : nullptr).estimate;
+}
+
 families::MemoryEstimate StableDiffusionPipeline::check(const Request& request) const {
-  const auto refiner = parts_->open_refiner(with_defaults(request));
-  return parts_->checked_plan(*this, request, refiner ? &*refiner : nullptr).estimate;
+  const ResolvedRequest full = with_defaults(request);
+  const auto refiner = parts_->open_refiner(full);
+  return parts_->checked_plan(full, request, refiner ? &*refiner : nullptr).estimate;
 }
 
 Result StableDiffusionPipeline::generate(const Request& request, const families::ProgressCallback& progress,
                                          const families::PictureCallback& on_picture) const {
-  const auto refiner = parts_->open_refiner(with_defaults(request));
-  const Model* second = refiner ? &*refiner : nullptr;
+  const ResolvedRequest full = with_defaults(request);
+  const auto refiner = parts_->open_refiner(full);
+  const Model* const second = refiner ? &*refiner : nullptr;
   return families::run_as_planned(
-      parts_->backend, parts_->checked_plan(*this, request, second), [&](Order order) {
-        return parts_->run(with_defaults(request), request, second, order, {progress}, on_picture);
-      });
+      parts_->backend, parts_->checked_plan(full, request, second), progress, on_picture,
+      [&](const Reporter& reporter) { return Run(*parts_, full, request, second, reporter); });
 }
 
 }  // namespace precast::stable_diffusion

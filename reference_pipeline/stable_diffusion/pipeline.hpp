@@ -1,5 +1,5 @@
-// StableDiffusionPipeline: from prompts to pictures with SD 1.x, 2.x, XL, its refiner and LCM, each component
-// under a precision policy of its own.
+// StableDiffusionPipeline: prompts to pictures with SD 1.x, 2.x, XL, its refiner and LCM, with a precision
+// policy for each component.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,8 @@
 namespace precast::stable_diffusion {
 
 /// A Stable Diffusion model in a diffusers folder, or in files. Opening reads configs and tokenizers, no
-/// weights. Latents are [pictures, channels, h, w], as diffusers has them; those that are given are noise, of
-/// variance 1. Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or
+/// weights. Latents are [pictures, channels, h, w], as in diffusers; given latents are noise of variance 1.
+/// Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or
 /// OutOfMemory.
 class StableDiffusionPipeline final : public families::Pipeline {
  public:
@@ -29,7 +29,7 @@ class StableDiffusionPipeline final : public families::Pipeline {
                             const families::PictureCallback& on_picture = {}) const override;
   families::MemoryEstimate check(const families::Request& request) const override;
   families::MemoryEstimate estimate(const families::Request& request) const override;
-  families::Request with_defaults(const families::Request& request) const override;
+  families::ResolvedRequest with_defaults(const families::Request& request) const override;
   std::vector<families::NamedTokens> tokens(const std::string& text) const override;
   std::vector<families::CutPrompt> cut_prompts(const families::Request& request) const override;
   std::vector<std::string> notes() const override;
@@ -45,6 +45,7 @@ class StableDiffusionPipeline final : public families::Pipeline {
 
  private:
   struct Parts;
+  class Run;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -1,4 +1,4 @@
-// The parts of a StableDiffusionPipeline, and what its stages hand on to each other. For its own sources.
+// The parts of a StableDiffusionPipeline, and its runs. Only for its own sources.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <families/run.hpp>
 #include <families/stages.hpp>
 #include <sampling/sampler.hpp>
 #include <stable_diffusion/latents.hpp>
@@ -20,42 +21,34 @@
 
 namespace precast::stable_diffusion {
 
-using families::Order, families::Reporter, families::Request, families::Result;
+using families::Reporter, families::Request, families::ResolvedRequest, families::Result;
 
-/// What a model is in a run.
+/// The role of a model in a run.
 enum class ModelRole : std::uint8_t { base, refiner };
 
-/// A model's share of a run: all of it, or a base's or a refiner's part.
+/// The part of a run by one model: all of it, or the base's or the refiner's part.
 struct Leg {
   const Model* model = nullptr;
-  std::string_view words;                    ///< "denoise", "refine"
-  std::optional<sampling::Sampler> sampler;  ///< none where the picture to start from is kept
-  std::vector<Prompt> prompts = {};          ///< of the request, then the negative one where it is guided
-  Tensor<f32> noise = {};                    ///< [draws, pictures, channels, h, w] of its steps
-  std::optional<Tensor<f32>> around = {};  ///< of a refiner that paints into a picture: noise around the mask
+  std::string_view words;  ///< "denoise", "refine"
+  sampling::Sampler sampler;
+  std::vector<Prompt> prompts = {};        ///< of the request, then the negative one if guided
+  Tensor<f32> noise = {};                  ///< [draws, pictures, channels, h, w] for its steps
+  std::optional<Tensor<f32>> around = {};  ///< for a refiner that inpaints: noise around the mask
 };
 
-/// What inpainting keeps of the picture to start from, one for each generator of noise.
+/// The parts of the initial picture that inpainting keeps, one for each noise generator.
 struct Kept {
   HostTensor<f32> clean;   ///< its latents [1, h, w, channels]
-  HostTensor<f32> beside;  ///< [1, h, w, 1 + channels], where the UNet takes a mask and a masked picture
+  HostTensor<f32> beside;  ///< [1, h, w, 1 + channels], if the UNet takes mask and picture
 };
 
-/// What all pictures of a run are made from.
-struct Prepared {
-  std::vector<Leg> legs;
-  Tensor<f32> noise;       ///< [pictures, channels, h, w]: what they start from
-  std::vector<Kept> kept;  ///< of inpainting: of all pictures, or of each
-  HostTensor<f32> mask;    ///< of inpainting: [1, h, w, channels] of 0 and 1
-};
-
-/// What is known of the latents that a run begins with, before anything is drawn.
+/// The initial picture's encoding, before any noise is drawn.
 struct StartingPicture {
-  bool is_noise = true;                 ///< they begin as noise alone
-  bool kept_by_refiner = false;         ///< a refiner, which takes no mask, keeps what is around it by them
-  std::optional<vae::Moments> moments;  ///< of the picture, where it is needed
-  std::optional<vae::Moments> masked_moments;  ///< of what a mask leaves of it, for a UNet that takes both
-  HostTensor<f32> mask;                        ///< [1, h, w, 1], where there is one
+  bool is_noise = true;                 ///< whether the latents start as pure noise
+  bool kept_by_refiner = false;         ///< for a refiner, which has no mask input, to keep surroundings
+  std::optional<vae::Moments> moments;  ///< of the picture, if needed
+  std::optional<vae::Moments> masked_moments;  ///< outside the mask, for a UNet with a mask input
+  HostTensor<f32> mask;                        ///< [1, h, w, 1], if given
 };
 
 enum class VaeHalf : std::uint8_t { encoder, decoder };
@@ -64,69 +57,78 @@ struct StableDiffusionPipeline::Parts {
   Model model;
   families::ComponentChoices choices;
   const families::Backend& backend;
-  families::ComponentChoices in_effect;  ///< with the VAE's as it decodes
-  bool vae_is_given = false;             ///< by itself: then it decodes what a refiner ends with too
+  families::ComponentChoices in_effect;  ///< with the VAE's policy for decoding
+  bool vae_is_given = false;             ///< as a file of its own: then it also decodes a refiner's latents
 
-  LatentSize size(const Request& request) const {
+  LatentSize size(const ResolvedRequest& request) const {
     const std::int64_t factor = model.folder.vae.factor();
-    return {model.folder.vae.latent_channels, *request.height / factor, *request.width / factor};
+    return {model.folder.vae.latent_channels, request.height / factor, request.width / factor};
   }
   /// Whether each step makes two predictions.
-  static bool guided(const Model& model, const Request& full) {
-    return !model.folder.embeds_guidance() && *full.guidance > 1;
+  static bool guided(const Model& model, const ResolvedRequest& full) {
+    return !model.folder.embeds_guidance() && full.guidance.value_or(1) > 1;
   }
-  /// The policy of half of a VAE. An XL model's that says force_upcast runs in f32 where f16 is asked for,
-  /// which a program without f32 refuses. Its encoder runs in f32 in place of bf16 too, as diffusers casts it
-  /// without asking from what; there a program without f32 encodes in bf16, which does not overflow.
+  /// The policy for half of a VAE. XL's VAE with force_upcast runs in f32 instead of f16, which a build
+  /// without f32 refuses. Its encoder also runs in f32 instead of bf16, as diffusers always upcasts it; a
+  /// build without f32 encodes in bf16, which does not overflow.
   PolicyChoice vae_choice(const Model& of, VaeHalf half) const;
 
-  /// The run of a model's sampler; nothing where an image is kept as it is.
-  static std::optional<sampling::Sampler> sampler_of(const Model& model, const Request& full,
-                                                     const Request& given, ModelRole role);
-  /// The request's refiner, opened and found to fit.
-  std::optional<Model> open_refiner(const Request& full) const;
-  void check_latents(const Request& full, const std::optional<Tensor<f32>>& latents) const;
-  /// In a trace, what a refiner runs is of "refiner": its components have the base's names.
-  std::optional<watch::Scope> scope_of(const Leg& leg) const {
-    return leg.model == &model ? std::optional<watch::Scope>()
-                               : std::optional<watch::Scope>(std::in_place, "refiner");
+  /// The requested sampler, or the model's own.
+  static sampling::SamplerKind sampler_kind(const Model& model, const Request& given);
+  /// The sampler for a model's part of a request with at least one step.
+  static sampling::Sampler sampler_of(const Model& model, const ResolvedRequest& full, const Request& given,
+                                      ModelRole role);
+  /// The request's refiner, opened and checked to fit.
+  std::optional<Model> open_refiner(const ResolvedRequest& full) const;
+
+  /// The plan of a request's run, with its memory.
+  families::RunPlan plan(const ResolvedRequest& full, const Request& given, const Model* refiner) const;
+  /// The same, but throws for requests that `check` refuses.
+  families::RunPlan checked_plan(const ResolvedRequest& full, const Request& given,
+                                 const Model* refiner) const;
+};
+
+class StableDiffusionPipeline::Run final : public families::Run {
+ public:
+  Run(const Parts& parts, const ResolvedRequest& full, const Request& given, const Model* refiner,
+      const Reporter& progress, const families::Recording* recording = nullptr);
+
+ private:
+  std::int64_t denoisers() const override { return std::ssize(legs_); }
+  families::LoadedDenoiser load_denoiser(std::int64_t number) override;
+  std::unique_ptr<vae::Decoder> load_decoder() override;
+  HostTensor<f32> latents_of(std::int64_t picture) override;
+  HostTensor<f32> unscaled(HostTensor<f32> latents) const override;
+  std::optional<families::PreviewMap> preview_map() const override {
+    return parts_.model.folder.preview_map();
   }
 
-  Result run(Request full, const Request& given, const Model* refiner, Order order, const Reporter& progress,
-             const families::PictureCallback& on_picture) const;
-  Prepared prepared(const Request& given, const Model* refiner, const Reporter& progress,
-                    Result& result) const;
-  /// The picture to start from, encoded, and its mask, which `prepared` keeps.
-  StartingPicture encoded_picture(const Request& given, const Reporter& progress, Prepared& prepared,
-                                  Result& result) const;
-  /// Everything that is drawn, in the order in which diffusers draws it.
-  void draw(const Request& given, const Request& full, const StartingPicture& starting,
-            Prepared& prepared) const;
-  /// [pictures, channels, h, w]: the latents to start from.
-  Tensor<f32> first_latents(const Request& full, const StartingPicture& starting,
-                            const Prepared& prepared) const;
-  void denoise(const Denoiser& denoiser, const Leg& leg, const vae::Decoder* previews, std::int64_t picture,
-               const Prepared& prepared, const Request& given, const Reporter& progress, Result& result,
-               const families::Recording* recording = nullptr) const;
-  /// The same up to the final latents, with states to be recorded.
-  void record(Request full, const Request& given, const families::Recording& recording,
-              const Reporter& progress) const;
-  /// Shows what latents without noise are, by the decoder or, where there is none, by the sums of their
-  /// channels.
-  void show_preview(const families::PreviewWish& wish, const vae::Decoder* decoder, HostTensor<f32> latents,
-                    const Request& full, families::Preview preview) const;
-  void decode(const Model& of, const vae::Decoder& decoder, std::int64_t picture, const Reporter& progress,
-              const families::PictureCallback& on_picture, Result& result) const;
-  /// What the decoder takes: [1, h, w, channels], unscaled.
-  static HostTensor<f32> for_decoder(const Model& of, HostTensor<f32> latents);
-  std::unique_ptr<Denoiser> load_denoiser(const Leg& leg, const Reporter& progress, Result& result) const;
-  std::unique_ptr<vae::Decoder> load_decoder(const Model& of, const Reporter& progress, Result& result) const;
-  /// How a request is going to run, and what that takes.
-  families::RunPlan plan(const StableDiffusionPipeline& pipeline, const Request& request,
-                         const Model* refiner) const;
-  /// The same, of a request that is refused where `check` refuses it.
-  families::RunPlan checked_plan(const StableDiffusionPipeline& pipeline, const Request& request,
-                                 const Model* refiner) const;
+  /// The scope "refiner" for a refiner's ops in traces, since its components have the base's names.
+  std::optional<watch::Scope> scope_of(const Leg& leg) const {
+    return leg.model == &parts_.model ? std::optional<watch::Scope>()
+                                      : std::optional<watch::Scope>(std::in_place, "refiner");
+  }
+  /// Encodes the initial picture and its mask; keeps the mask.
+  StartingPicture encoded_picture();
+  /// Draws all noise, in diffusers' order.
+  void draw(const StartingPicture& starting);
+  /// The initial latents [pictures, channels, h, w].
+  Tensor<f32> first_latents(const StartingPicture& starting) const;
+  const Kept& kept_of(std::int64_t picture) const {
+    return kept_[full().seed_step ? static_cast<std::size_t>(picture) : 0];
+  }
+  /// The data of a picture's latents.
+  f32* drawn_latents(std::int64_t picture) { return result_.latents.data() + picture * size_.elements(); }
+  void denoise(const Denoiser& denoiser, const Leg& leg, std::int64_t picture, const vae::Decoder* previews,
+               const BeforeCall& before_call);
+
+  const Parts& parts_;
+  const Model& last_;  ///< its VAE decodes
+  LatentSize size_;
+  std::vector<Leg> legs_;   ///< empty if the initial picture is kept unchanged
+  Tensor<f32> noise_;       ///< [pictures, channels, h, w]: initial noise
+  std::vector<Kept> kept_;  ///< inpainting: one for all pictures, or one for each
+  HostTensor<f32> mask_;    ///< inpainting: [1, h, w, channels] of 0 and 1
 };
 
 }  // namespace precast::stable_diffusion

@@ -1,4 +1,4 @@
-// The residual block of a UNet, which learns the time. Pictures are [n, height, width, channels].
+// The residual block of a UNet, with the time as input. Pictures are [n, height, width, channels].
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace precast::stable_diffusion {
 
 inline namespace PRECAST_BACKEND {
 
-/// norm, silu, conv, the time added, norm, silu, conv, and the input added back, through a 1x1 conv where
+/// norm, silu, conv, plus the time, norm, silu, conv, and the residual, through a 1x1 convolution if
 /// channels change.
 template <PolicyType P>
 class ResidualBlock {
@@ -35,7 +35,7 @@ class ResidualBlock {
     if (in_channels != out_channels) shortcut_.emplace(place / "conv_shortcut", in_channels, out_channels, 1);
   }
 
-  /// `embedded_time` is its silu, [n or 1, time_width].
+  /// `embedded_time`: silu of the time embedding, [n or 1, time_width].
   Tensor<Activation> operator()(View<const Activation> x, View<const Activation> embedded_time) const {
     const Tensor<Activation> time = watch::scoped("time_emb_proj", [&] { return time_(embedded_time); });
     Tensor<Activation> hidden = watch::scoped("norm1", [&] { return norm1_(x, ActivationFunction::silu); });

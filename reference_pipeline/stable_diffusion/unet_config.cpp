@@ -10,7 +10,6 @@
 #include <stable_diffusion/unet.hpp>
 
 #include <precast/io/config.hpp>
-#include <precast/io/null_keys.hpp>
 #include <precast/io/unset_keys.hpp>
 
 namespace precast::stable_diffusion {
@@ -24,15 +23,15 @@ constexpr std::array default_up_blocks{"UpBlock2D", "CrossAttnUpBlock2D", "Cross
                                        "CrossAttnUpBlock2D"};
 constexpr std::string_view what_is_known = "use a UNet of Stable Diffusion 1.x, 2.x or XL";
 
-/// A key whose other values make a model that is not known here.
+/// A key of which other values mean an unsupported model.
 struct FixedKey {
   const char* key;
-  std::vector<nlohmann::json> known;  ///< null stands for a key that is not there
+  std::vector<nlohmann::json> known;  ///< null stands for a missing key
 };
 
 void require_known(const io::Config& json, const FixedKey& fixed) {
   if (!json.has(fixed.key)) return;
-  const nlohmann::json& value = json.json().at(fixed.key);
+  const nlohmann::json& value = json.value(fixed.key);
   if (std::ranges::find(fixed.known, value) != fixed.known.end()) return;
   std::string known;
   for (const nlohmann::json& one : fixed.known)
@@ -41,36 +40,36 @@ void require_known(const io::Config& json, const FixedKey& fixed) {
                                   std::string(what_is_known));
 }
 
-/// Keys that nothing here follows from. diffusers stops at some of them where they are of another type, and
-/// such a file is broken at all of them.
+/// Checks the types of keys that have no effect here. diffusers fails on some of them, and a file with a
+/// wrong type in any is damaged.
 void require_types(const io::Config& json) {
-  io::refuse_null(json, {"_class_name", "_diffusers_version", "dropout"});
-  json.number_or("dropout", 0, 0, 1);  // of training
+  json.refuse_null({"_class_name", "_diffusers_version", "dropout"});
+  json.number_or("dropout", 0, 0, 1);  // only for training
   json.boolean_or("mid_block_only_cross_attention", false);
   json.integer_or("addition_embed_type_num_heads", 64, 1, widest);
 }
 
 void require_known_model(const io::Config& json) {
-  io::refuse_null(json, {"in_channels",
-                         "out_channels",
-                         "freq_shift",
-                         "down_block_types",
-                         "up_block_types",
-                         "only_cross_attention",
-                         "block_out_channels",
-                         "layers_per_block",
-                         "downsample_padding",
-                         "mid_block_scale_factor",
-                         "act_fn",
-                         "norm_num_groups",
-                         "norm_eps",
-                         "cross_attention_dim",
-                         "transformer_layers_per_block",
-                         "attention_head_dim",
-                         "resnet_time_scale_shift",
-                         "time_embedding_type",
-                         "conv_in_kernel",
-                         "conv_out_kernel"});
+  json.refuse_null({"in_channels",
+                    "out_channels",
+                    "freq_shift",
+                    "down_block_types",
+                    "up_block_types",
+                    "only_cross_attention",
+                    "block_out_channels",
+                    "layers_per_block",
+                    "downsample_padding",
+                    "mid_block_scale_factor",
+                    "act_fn",
+                    "norm_num_groups",
+                    "norm_eps",
+                    "cross_attention_dim",
+                    "transformer_layers_per_block",
+                    "attention_head_dim",
+                    "resnet_time_scale_shift",
+                    "time_embedding_type",
+                    "conv_in_kernel",
+                    "conv_out_kernel"});
   const nlohmann::json null;
   const std::vector<FixedKey> fixed{{"_class_name", {"UNet2DConditionModel"}},
                                     {"act_fn", {"silu", "swish"}},
@@ -97,11 +96,11 @@ void require_known_model(const io::Config& json) {
   for (const FixedKey& one : fixed) require_known(json, one);
   if (json.has("num_attention_heads"))
     throw json.error("num_attention_heads",
-                     io::json_in_words(json.json().at("num_attention_heads")) +
+                     io::json_in_words(json.value("num_attention_heads")) +
                          " is not known here, only null: diffusers reads the number of heads from "
                          "attention_head_dim, so take this key away");
   if (json.has("only_cross_attention")) {
-    const nlohmann::json& value = json.json().at("only_cross_attention");
+    const nlohmann::json& value = json.value("only_cross_attention");
     const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
     for (const nlohmann::json& one : list)
       if (one != nlohmann::json(false))
@@ -110,7 +109,7 @@ void require_known_model(const io::Config& json) {
   }
 }
 
-/// The kinds of block on the way down or up: whether each attends.
+/// Whether each block on the way down or up has attention, from its kind.
 std::vector<bool> blocks(const io::Config& json, const char* key, std::span<const char* const> defaults,
                          std::string_view attending, std::string_view plain) {
   std::vector<std::string> names(defaults.begin(), defaults.end());
@@ -134,33 +133,28 @@ void require_levels(const io::Config& json, const char* key, std::size_t found, 
                               std::to_string(levels) + " levels: correct it");
 }
 
-/// A number for each level: one for all, or a list.
+/// A number per level, from one number for all or a list.
 std::vector<std::int64_t> by_level(const io::Config& json, const char* key, std::size_t levels,
                                    std::int64_t fallback, std::int64_t least, std::int64_t most) {
-  if (!json.has(key) || !json.json().at(key).is_array())
+  if (!json.has_list(key))
     return std::vector<std::int64_t>(levels, json.integer_or(key, fallback, least, most));
   const std::vector<std::int64_t> numbers = json.integers(key, least, most);
   require_levels(json, key, numbers.size(), levels);
   return numbers;
 }
 
-/// Blocks of the transformers of the layers of each level: one number for all, one for each level, or lists
-/// with one for each layer.
+/// The transformer blocks in the layers of each level: from one number for all, one per level, or lists
+/// with one per layer.
 std::vector<std::vector<std::int64_t>> depths(const io::Config& json, const char* key,
                                               std::span<const std::int64_t> layers) {
   std::vector<std::vector<std::int64_t>> result;
-  if (!json.has(key) || !json.json().at(key).is_array()) {
+  if (!json.has_list(key)) {
     const std::int64_t depth = json.integer_or(key, 1, 0, most_layers);
     for (const std::int64_t count : layers) result.emplace_back(count, depth);
     return result;
   }
-  const auto number = [&](const nlohmann::json& item) {
-    if (!item.is_number_integer() || item < 0 || item > most_layers)
-      throw json.error(key, "holds " + io::json_in_words(item) + ", where a number from 0 to " +
-                                std::to_string(most_layers) + " is wanted: correct it");
-    return item.get<std::int64_t>();
-  };
-  const nlohmann::json& items = json.json().at(key);
+  const auto number = [&](const nlohmann::json& item) { return json.as_integer(key, item, 0, most_layers); };
+  const nlohmann::json& items = json.value(key);
   require_levels(json, key, items.size(), layers.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     std::vector<std::int64_t>& level = result.emplace_back();
@@ -176,28 +170,26 @@ std::vector<std::vector<std::int64_t>> depths(const io::Config& json, const char
   return result;
 }
 
-/// The same of the layers up: by a key of their own, from the last level to the first, or as on the way down.
+/// The same for layers up: from their own key, from the last level to the first, else as for layers down.
 std::vector<std::vector<std::int64_t>> depths_up(const io::Config& json, std::vector<std::int64_t> layers) {
   constexpr const char *down = "transformer_layers_per_block", *up = "reverse_transformer_layers_per_block";
   for (std::int64_t& count : layers) ++count;
   if (!json.has(up)) {
-    if (json.has(down) && json.json().at(down).is_array())
-      for (const nlohmann::json& item : json.json().at(down))
+    if (json.has_list(down))
+      for (const nlohmann::json& item : json.value(down))
         if (item.is_array())
           throw json.error(up, "is missing, where " + std::string(down) +
                                    " has a list for a level: it says what the way up has, get the file anew");
     return depths(json, down, layers);
   }
-  if (!json.json().at(up).is_array())
-    throw json.error(up, "is " + io::json_in_words(json.json().at(up)) +
-                             ", where a list with an item for each level is wanted: correct it");
+  if (!json.has_list(up)) throw json.wrong(up, "must be a list with an item for each level", json.value(up));
   std::ranges::reverse(layers);
   auto result = depths(json, up, layers);
   std::ranges::reverse(result);
   return result;
 }
 
-/// The one width that the prompt's tokens have.
+/// The width of the prompt's tokens, which must be the same for all levels.
 std::int64_t context_width(const io::Config& json, std::size_t levels) {
   const std::vector<std::int64_t> widths = by_level(json, "cross_attention_dim", levels, 1280, 1, widest);
   if (std::ranges::adjacent_find(widths, std::ranges::not_equal_to{}) != widths.end())
@@ -207,19 +199,16 @@ std::int64_t context_width(const io::Config& json, std::size_t levels) {
 }
 
 UNetConfig::Middle middle_of(const io::Config& json) {
-  // Unlike elsewhere, null is a value of its own.
-  const auto found = json.json().find("mid_block_type");
-  if (found != json.json().end() && found->is_null()) return UNetConfig::Middle::absent;
-  const std::string name = json.string_or("mid_block_type", "UNetMidBlock2DCrossAttn");
-  if (name == "UNetMidBlock2DCrossAttn") return UNetConfig::Middle::attention;
-  if (name == "UNetMidBlock2D") return UNetConfig::Middle::residual;
-  throw json.error("mid_block_type",
-                   "'" + io::printable(name, 40) +
-                       "' is not known here, only UNetMidBlock2DCrossAttn, UNetMidBlock2D and null: " +
-                       std::string(what_is_known));
+  // Unlike for other keys, null is a value.
+  constexpr const char* key = "mid_block_type";
+  if (json.is_null(key)) return UNetConfig::Middle::absent;
+  return json.one_of_or(key, UNetConfig::Middle::attention,
+                        {{"UNetMidBlock2DCrossAttn", UNetConfig::Middle::attention},
+                         {"UNetMidBlock2D", UNetConfig::Middle::residual}},
+                        std::string(what_is_known));
 }
 
-/// Whether anything at a level attends.
+/// Whether a level has attention, the middle included for the last level.
 bool attends(const UNetConfig& config, std::size_t level) {
   const bool middle = level + 1 == config.levels.size() && config.middle == UNetConfig::Middle::attention;
   return config.levels[level].attention_down || config.levels[level].attention_up || middle;
@@ -229,17 +218,17 @@ void read_levels(const io::Config& json, UNetConfig& config) {
   std::vector<std::int64_t> channels{320, 640, 1280, 1280};
   if (json.has("block_out_channels")) channels = json.integers("block_out_channels", 1, widest);
   const std::size_t count = channels.size();
-  if (count > most_levels)
-    throw json.error("block_out_channels", "has more than " + std::to_string(most_levels) +
-                                               " levels, a factor of over 128 a side: correct it");
+  if (count == 0 || count > most_levels)
+    throw json.error("block_out_channels", "must have 1 to " + std::to_string(most_levels) +
+                                               " levels, a factor of 1 to 128 a side: correct it");
   const std::vector<bool> down = blocks(json, "down_block_types", default_down_blocks, "CrossAttnDownBlock2D",
                                         "DownBlock2D"),
                           up = blocks(json, "up_block_types", default_up_blocks, "CrossAttnUpBlock2D",
                                       "UpBlock2D");
   require_levels(json, "down_block_types", down.size(), count);
   require_levels(json, "up_block_types", up.size(), count);
-  if (json.has("only_cross_attention") && json.json().at("only_cross_attention").is_array())
-    require_levels(json, "only_cross_attention", json.json().at("only_cross_attention").size(), count);
+  if (json.has_list("only_cross_attention"))
+    require_levels(json, "only_cross_attention", json.value("only_cross_attention").size(), count);
   const auto layers = by_level(json, "layers_per_block", count, 2, 1, most_layers),
              heads = by_level(json, "attention_head_dim", count, 8, 1, widest);
   const auto blocks_down = depths(json, "transformer_layers_per_block", layers),
@@ -278,7 +267,7 @@ void read_text_time(const io::Config& json, UNetConfig& config) {
                          std::to_string(config.time_id_channels) + ": correct it");
 }
 
-/// Whether diffusers wrote the config before its release 0.9.
+/// Whether diffusers wrote the config before release 0.9.
 bool is_before_0_9(const io::Config& json) {
   constexpr const char* key = "_diffusers_version";
   if (!json.has(key)) return false;
@@ -297,15 +286,15 @@ void read_sample_size(const io::Config& json, UNetConfig& config) {
   constexpr std::int64_t longest = 1 << 14;
   const bool is_early = is_before_0_9(json);
   if (!json.has("sample_size")) return;
-  if (!json.json().at("sample_size").is_array()) {
+  if (!json.has_list("sample_size")) {
     config.sample_size = json.integer("sample_size", 1, longest);
-    // Folders of 1.x said 32 by mistake then, which diffusers' pipelines set right.
+    // Before 0.9, folders of 1.x had 32 by mistake, which diffusers' pipelines correct.
     constexpr std::int64_t of_v1 = 64;
     const bool is_of_a_later_kind = config.text_time || config.guidance_channels > 0;
     if (is_early && !is_of_a_later_kind) config.sample_size = std::max(*config.sample_size, of_v1);
     return;
   }
-  const std::vector<std::int64_t> sides = json.integers("sample_size", 1, longest, 2);
+  const std::vector<std::int64_t> sides = json.integers("sample_size", 1, longest);
   if (sides.size() != 2 || sides[0] != sides[1])
     throw json.error("sample_size", "must be one number, or one number twice: correct it");
   config.sample_size = sides[0];

@@ -27,17 +27,17 @@ namespace precast::stable_diffusion {
 
 inline namespace PRECAST_BACKEND {
 
-/// What all steps of a picture share, in the backend's memory.
+/// The inputs common to all steps of a picture, in the backend's memory.
 template <PolicyType P>
 struct UNetInputs {
   using Activation = typename P::activation;
   std::int64_t pictures = 0;          ///< n, one for each conditioning
-  PromptAttention<P> prompts;         ///< what each transformer block attends to
-  Tensor<Activation> guidance;        ///< what it adds to the waves of the time; may be empty
-  Tensor<Activation> text_and_sizes;  ///< what they add to the embedded time; may be empty
+  PromptAttention<P> prompts;         ///< keys and values of the prompts for each transformer block
+  Tensor<Activation> guidance;        ///< added to the sinusoids of the time; may be empty
+  Tensor<Activation> text_and_sizes;  ///< added to the time embedding; may be empty
 };
 
-/// UNet2DConditionModel of diffusers, for one picture or several at a time.
+/// diffusers' UNet2DConditionModel, for one or several pictures at a time.
 template <PolicyType P>
 class UNetModel final : public UNet {
  public:
@@ -55,8 +55,8 @@ class UNetModel final : public UNet {
 
   const UNetConfig& config() const { return config_; }
 
-  /// Brings what a picture is conditioned on to the backend, for any number of predictions. Throws ShapeError
-  /// where it does not fit the config, or one conditioning the other.
+  /// Copies conditionings to the backend, for any number of predictions. Throws ShapeError if they do not
+  /// match the config or each other.
   UNetInputs<P> prepare(std::span<const Conditioning> conditionings) const {
     check(conditionings);
     const watch::Scope model("unet");
@@ -67,8 +67,8 @@ class UNetModel final : public UNet {
     return inputs;
   }
 
-  /// latents [1 or n, h, w, in_channels], time [1, 1] -> [n, h, w, out_channels], for the n conditionings of
-  /// `inputs`. Takes nothing from the host. Throws ShapeError where latents do not fit.
+  /// latents [1 or n, h, w, in_channels], time [1, 1] -> [n, h, w, out_channels], for the n conditionings
+  /// of `inputs`. Copies nothing from the host. Throws ShapeError if the latents do not match.
   Tensor<f32> predict(const UNetInputs<P>& inputs, View<const f32> latents, View<const f32> time) const {
     check(latents.shape(), inputs.pictures);
     const watch::Scope model("unet");
@@ -84,8 +84,8 @@ class UNetModel final : public UNet {
     return nn::widened(watch::scoped("conv_out", [&] { return out_(normed); }));
   }
 
-  /// The state before the first stage of the prediction that `predict` makes of the same, whose inputs were
-  /// prepared from these conditionings.
+  /// The state before the first stage of `predict` with these arguments; `inputs` must be prepared from
+  /// `conditionings`.
   families::BlockState state_before_blocks(const UNetInputs<P>& inputs,
                                            std::span<const Conditioning> conditionings,
                                            View<const f32> latents, View<const f32> time) const {
@@ -153,19 +153,19 @@ class UNetModel final : public UNet {
     return there;
   }
 
-  /// What the transformers of stages [first, last) have of the prompts.
+  /// The keys and values of the prompts for the transformers in stages [first, last).
   PromptAttention<P> read_prompts(View<const Activation> context, std::size_t first, std::size_t last) const {
     PromptAttention<P> prompts;
     for (std::size_t i = first; i < last; ++i) stages_[i].read_prompts(context, prompts);
     return prompts;
   }
 
-  /// What the stages start from: [n, h, w, channels].
+  /// The input of the first stage: [n, h, w, channels].
   Tensor<Activation> first_skip(const UNetInputs<P>& inputs, View<const f32> latents) const {
     return for_each_picture(watch::scoped("conv_in", [&] { return in_(latents); }), inputs.pictures);
   }
 
-  /// The same picture once for each conditioning.
+  /// Repeats one picture for each conditioning.
   static Tensor<Activation> for_each_picture(Tensor<Activation> x, std::int64_t pictures) {
     const Shape& shape = x.shape();
     if (shape[0] == pictures) return x;

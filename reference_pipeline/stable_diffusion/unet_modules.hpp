@@ -1,4 +1,4 @@
-// The modules of a UNet's stages, and what goes through them. Pictures are [n, height, width, channels].
+// The modules of a UNet's stages, and the state between them. Pictures are [n, height, width, channels].
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ namespace precast::stable_diffusion {
 
 inline namespace PRECAST_BACKEND {
 
-/// What all stages of one prediction share.
+/// The inputs common to all stages of one prediction.
 template <PolicyType P>
 struct BlockConditions {
-  View<const typename P::activation> time;  ///< silu of the embedded time, [n or 1, time_width]
+  View<const typename P::activation> time;  ///< silu of the time embedding, [n or 1, time_width]
   PromptReader<P>& prompts;
 };
 
-/// What one stage hands on to the next.
+/// The output of one stage and input of the next.
 template <PolicyType P>
 struct StageState {
   using Activation = typename P::activation;
-  std::vector<Tensor<Activation>> skips;  ///< what the way down leaves for the way up, the latest last
+  std::vector<Tensor<Activation>> skips;  ///< skip connections to the way up, the latest last
   Tensor<Activation> result;              ///< the latest result; empty where that is the latest skip
 
   View<const Activation> latest() const {
@@ -40,7 +40,7 @@ struct StageState {
   }
 };
 
-/// A convolution that halves a picture.
+/// A convolution with stride 2.
 template <PolicyType P>
 class Halving {
  public:
@@ -57,7 +57,7 @@ class Halving {
   nn::Conv2d<P> conv_;
 };
 
-/// An enlargement, and a convolution.
+/// Upsampling to a given size, then a convolution.
 template <PolicyType P>
 class Enlarging {
  public:
@@ -65,7 +65,7 @@ class Enlarging {
 
   Enlarging(const nn::ParameterPath& place, std::int64_t channels)
       : conv_(place / "conv", channels, channels, 3) {}
-  /// To the height and width of `size`.
+  /// Upsamples to the height and width of `size`.
   Tensor<Activation> operator()(Tensor<Activation> x, const Shape& size) const {
     Tensor<Activation> large(Shape{size[0], size[1], size[2], x.columns()});
     upsample_nearest_into<P>(x, 2, large.view());
@@ -77,7 +77,7 @@ class Enlarging {
   nn::Conv2d<P> conv_;
 };
 
-/// The loaded module of a stage.
+/// The module of a stage.
 template <PolicyType P>
 class StageModule {
  public:
@@ -88,7 +88,7 @@ class StageModule {
 
   const UNetStage& stage() const { return stage_; }
 
-  /// Adds what a transformer has of the prompts.
+  /// Appends the keys and values of the prompts, if the stage is a transformer.
   void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
     const watch::Scope scope(stage_.place);
     if (const auto* transformer = std::get_if<PictureTransformer<P>>(&module_))
@@ -121,7 +121,7 @@ class StageModule {
     return Enlarging<P>(place, stage.out_channels);
   }
 
-  /// The channels of the latest result and of the latest skip side by side.
+  /// Concatenates the channels of the latest result and of the latest skip, which is removed.
   static void join_skip(StageState<P>& state) {
     const View<const Activation> first = state.latest(), second = state.skips.back().view();
     Tensor<Activation> both(first.shape().with_back(first.columns() + second.columns()));

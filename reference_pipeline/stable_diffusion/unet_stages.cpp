@@ -55,7 +55,7 @@ class StageListing {
       stages_.push_back({Kind::enlarge, place + ".upsamplers.0", of, channels_, channels_});
   }
 
-  /// A residual block, and a transformer behind it where there is a depth.
+  /// A residual block, followed by a transformer if there is a depth.
   void layer(const std::string& place, std::int64_t index, std::size_t of,
              std::optional<std::int64_t> depth) {
     const std::int64_t to = config_.levels[of].channels;

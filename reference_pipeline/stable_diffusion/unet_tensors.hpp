@@ -1,4 +1,4 @@
-// Which tensors a UNet has, from its config alone: their names, shapes and number of values.
+// The tensors of a UNet, from its config alone: names, shapes and number of values.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct UNetTensor {
   Shape shape;
 };
 
-/// All tensors of a UNet, those that a prediction meets first before others.
+/// All tensors of a UNet, in the order in which a prediction first uses them.
 std::vector<UNetTensor> unet_tensors(const UNetConfig& config);
 
-/// The number of values of all of them.
+/// The number of parameters.
 std::int64_t unet_parameters(const UNetConfig& config);
 
 }  // namespace precast::stable_diffusion

@@ -1,4 +1,4 @@
-// What a UNet is told beside latents and prompt: the time, an embedded guidance, pooled text and sizes.
+// The time embedding of a UNet, with guidance, pooled text and sizes added.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@ namespace precast::stable_diffusion {
 
 inline namespace PRECAST_BACKEND {
 
-/// a [n or 1, C] + b [n or 1, C], where one row stands for all.
+/// a [n or 1, C] + b [n or 1, C], where one row is broadcast.
 template <PolicyType P>
 Tensor<typename P::activation> add_rows(const Tensor<typename P::activation>& a,
                                         const Tensor<typename P::activation>& b) {
@@ -36,7 +36,7 @@ Tensor<typename P::activation> add_rows(const Tensor<typename P::activation>& a,
 
 using families::TimestepEmbedding;
 
-/// The embedding of time and of what is added to it.
+/// The embedding of the time with the additional conditioning.
 template <PolicyType P>
 class UNetTime {
  public:
@@ -56,7 +56,7 @@ class UNetTime {
       text_time_.emplace(root / "add_embedding", config.text_time_width, config.time_width);
   }
 
-  /// What the guidance of each conditioning adds to the waves of a time, [n, channels]; empty without one.
+  /// The term for each conditioning's guidance, added to the sinusoids, [n, channels]; empty without one.
   Tensor<Activation> guidance(std::span<const Conditioning> conditionings) const {
     if (!guidance_ || !conditionings.front().guidance) return {};
     HostTensor<f32> waves(Shape{std::ssize(conditionings), guidance_channels_});
@@ -66,8 +66,8 @@ class UNetTime {
     return (*guidance_)(arrived(std::move(waves)));
   }
 
-  /// What pooled text and time ids of each conditioning add to the embedded time, [n, time_width]; empty
-  /// where the model takes none.
+  /// The terms for each conditioning's pooled text and time ids, added to the time embedding, [n,
+  /// time_width]; empty if the model has none.
   Tensor<Activation> text_and_sizes(std::span<const Conditioning> conditionings) const {
     if (!text_time_) return {};
     const auto count = std::ssize(conditionings);
@@ -91,7 +91,7 @@ class UNetTime {
     return (*text_time_)(both);
   }
 
-  /// silu of the embedded time [1, 1] and of what is added to it, [n or 1, time_width].
+  /// silu of the embedding of time [1, 1] with the terms added, [n or 1, time_width].
   Tensor<Activation> operator()(View<const f32> time, const Tensor<Activation>& guidance,
                                 const Tensor<Activation>& text_and_sizes) const {
     const watch::Scope scope("time_embedding");
@@ -103,7 +103,7 @@ class UNetTime {
   }
 
  private:
-  /// Sines, then cosines, of the guidance in thousandths, in the f32 steps of diffusers' pipelines.
+  /// The sinusoids, sines first, of the guidance in thousandths, with the f32 rounding of diffusers.
   static void guidance_waves(f32 guidance, std::span<f32> waves) {
     const std::size_t half = waves.size() / 2;
     const f32 step = std::log(10000.0f) / static_cast<f32>(half - 1);

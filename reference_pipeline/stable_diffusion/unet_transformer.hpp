@@ -1,5 +1,5 @@
-// The transformers of a UNet, which look at the picture and at the prompt. Pictures are [n, height, width,
-// channels].
+// The transformers of a UNet, with self-attention and attention to the prompt. Pictures are [n, height,
+// width, channels].
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ namespace precast::stable_diffusion {
 
 inline namespace PRECAST_BACKEND {
 
-/// What pixels attend to: keys and values, each [n, rows, inner].
+/// Keys and values of attention, each [n, rows, inner].
 template <PolicyType P>
 struct KeysAndValues {
   Tensor<typename P::activation> keys, values;
 };
 
-/// Those that each transformer block has of the prompts, in the order in which a prediction meets the blocks.
+/// The keys and values of the prompts for each transformer block, in execution order.
 template <PolicyType P>
 using PromptAttention = std::vector<KeysAndValues<P>>;
 
-/// The blocks of one prediction on their way through a PromptAttention.
+/// Iterates over a PromptAttention during one prediction.
 template <PolicyType P>
 class PromptReader {
  public:
   explicit PromptReader(const PromptAttention<P>& prompts) : prompts_(prompts) {}
-  /// That of the block that asks.
+  /// The keys and values for the next block.
   const KeysAndValues<P>& next() { return prompts_[next_++]; }
 
  private:
@@ -44,7 +44,7 @@ class PromptReader {
   std::size_t next_ = 0;
 };
 
-/// Attention of pixels to pixels, or to the prompt's tokens.
+/// Self-attention of pixels, or cross-attention to the prompt's tokens.
 template <PolicyType P>
 class PictureAttention {
  public:
@@ -58,7 +58,7 @@ class PictureAttention {
         out_(place / "to_out.0", inner, inner),
         heads_(heads) {}
 
-  /// attended [n, rows, width].
+  /// attended: [n, rows, width].
   KeysAndValues<P> keys_and_values(View<const Activation> attended) const {
     Tensor<Activation> keys = watch::scoped("to_k", [&] { return key_(attended); });
     return {std::move(keys), watch::scoped("to_v", [&] { return value_(attended); })};
@@ -69,7 +69,7 @@ class PictureAttention {
     const Tensor<Activation> query = watch::scoped("to_q", [&] { return query_(x); });
     return attend(query, attended);
   }
-  /// The same, of x to itself.
+  /// Self-attention of x.
   Tensor<Activation> operator()(View<const Activation> x) const {
     const Tensor<Activation> query = watch::scoped("to_q", [&] { return query_(x); });
     return attend(query, keys_and_values(x));
@@ -87,8 +87,8 @@ class PictureAttention {
   std::int64_t heads_;
 };
 
-/// Attention to the picture, attention to the prompt, and a gated feed-forward layer, each after a layer norm
-/// and added to what came in.
+/// Self-attention, attention to the prompt, and a gated feed-forward layer, each after a layer norm and
+/// with a residual.
 template <PolicyType P>
 class TransformerBlock {
  public:
@@ -103,13 +103,13 @@ class TransformerBlock {
         widen_(place / "ff" / "net.0.proj", level.inner(), 8 * level.inner()),
         narrow_(place / "ff" / "net.2", 4 * level.inner(), level.inner()) {}
 
-  /// Its keys and values of the prompts, which are the same in every prediction.
+  /// The keys and values of the prompts, which are the same in every prediction.
   KeysAndValues<P> of_prompts(View<const Activation> context) const {
     const watch::Scope scope("attn2");
     return to_prompt_.keys_and_values(context);
   }
 
-  /// Replaces x, [n, pixels, inner].
+  /// Updates x, [n, pixels, inner], in place.
   void operator()(Tensor<Activation>& x, const KeysAndValues<P>& prompts) const {
     {
       const Tensor<Activation> normed = watch::scoped("norm1", [&] { return norm1_(x); });
@@ -142,8 +142,8 @@ class TransformerBlock {
   nn::Linear<P> widen_, narrow_;
 };
 
-/// A linear layer over channels, which files hold as one or as a convolution of 1 x 1: each keeps the
-/// precisions of its class of operation.
+/// A linear layer over channels, stored as a linear layer or as a 1x1 convolution: the policy's class of op
+/// follows the stored form.
 template <PolicyType P>
 class ChannelProjection {
  public:
@@ -164,14 +164,14 @@ class ChannelProjection {
   std::optional<nn::Conv2d<P>> conv_;
 };
 
-/// Transformer2DModel of diffusers: a picture's pixels as tokens through transformer blocks, added to what
-/// came in.
+/// diffusers' Transformer2DModel: a picture's pixels as tokens through transformer blocks, with a
+/// residual.
 template <PolicyType P>
 class PictureTransformer {
  public:
   using Activation = typename P::activation;
 
-  /// One of so many blocks, at a level.
+  /// `depth` transformer blocks, of a level.
   PictureTransformer(const nn::ParameterPath& place, std::int64_t depth, const UNetLevel& level,
                      const UNetConfig& config)
       : norm_(place / "norm", config.norm_groups, level.channels, norm_epsilon),
@@ -182,7 +182,7 @@ class PictureTransformer {
       blocks_.emplace_back(place / "transformer_blocks" / i, level, config.context_width);
   }
 
-  /// Adds what its blocks have of the prompts.
+  /// Appends the keys and values of the prompts for its blocks.
   void read_prompts(View<const Activation> context, PromptAttention<P>& prompts) const {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       const watch::Scope scope("transformer_blocks", static_cast<std::int64_t>(i));

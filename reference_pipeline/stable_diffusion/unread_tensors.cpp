@@ -1,4 +1,4 @@
-// Holds the names of tensors against what configs describe.
+// Compares the names of tensors with what configs describe.
 #include <set>
 #include <string_view>
 
@@ -12,7 +12,7 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// Each once: several parameters may lie in one tensor.
+/// The stored names that `is_read` rejects, each once: several parameters may share one tensor.
 template <class IsRead>
 std::vector<std::string> others(const ComponentWeights& weights, IsRead&& is_read) {
   std::set<std::string> names(weights.unread().begin(), weights.unread().end());
@@ -21,11 +21,10 @@ std::vector<std::string> others(const ComponentWeights& weights, IsRead&& is_rea
   return {names.begin(), names.end()};
 }
 
-/// Whether a name has no number behind `stem`, or one of the first `count`.
+/// Whether a name has no number after `stem`, or one below `count`.
 bool is_among(std::string_view name, std::string_view stem, std::int64_t count) {
-  constexpr std::int64_t most = 999'999;
-  return !name.starts_with(stem) ||
-         (weights::number_after(name, stem, most) >= 0 && weights::number_after(name, stem, most) < count);
+  const std::int64_t number = weights::number_after(name, stem);
+  return !name.starts_with(stem) || (number >= 0 && number < count);
 }
 
 }  // namespace
@@ -39,8 +38,7 @@ std::vector<std::string> unread_tensors(const ComponentWeights& weights, const U
 std::vector<std::string> unread_tensors(const ComponentWeights& weights, const text::ClipConfig& config) {
   const bool one_more = weights.may_have_one_more();
   return others(weights, [&](std::string_view name) {
-    constexpr std::string_view within = "text_model.";
-    if (name.starts_with(within)) name.remove_prefix(within.size());
+    name = text::without_text_model(name);
     return io::their_rows(text::clip_names, name) &&
            is_among(name, "encoder.layers.", config.num_hidden_layers + one_more);
   });

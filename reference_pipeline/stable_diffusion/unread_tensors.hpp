@@ -1,4 +1,4 @@
-// Which tensors of a component no module reads: what a file has beside the model that its config describes.
+// The tensors of a component that no module reads: those beyond the model that its config describes.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace precast::stable_diffusion {
 
-/// Their names as they are stored, those of blocks that the config does not have among them.
+/// Their stored names, including those of blocks that the config does not have.
 std::vector<std::string> unread_tensors(const ComponentWeights& weights, const UNetConfig& config);
 std::vector<std::string> unread_tensors(const ComponentWeights& weights, const text::ClipConfig& config);
 std::vector<std::string> unread_tensors(const ComponentWeights& weights,

@@ -1,4 +1,4 @@
-// Knows single files of Stable Diffusion by their tensors.
+// Recognises single files of Stable Diffusion by their tensors.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,86 +11,77 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// Where components lie in files, by a tensor that each of them has.
+/// A component's prefix in files, recognised by a tensor that every such component has.
 struct Place {
   std::string_view component;
   Naming naming;
   std::string_view prefix, tensor;
 };
 constexpr Place places[] = {
-    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer.",
-     "text_model.final_layer_norm.weight"},
-    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer.", "final_layer_norm.weight"},
+    {"text_encoder", Naming::ours, "cond_stage_model.transformer.", "text_model.final_layer_norm.weight"},
+    {"text_encoder", Naming::ours, "cond_stage_model.transformer.", "final_layer_norm.weight"},
     {"text_encoder", Naming::openclip, "cond_stage_model.model.", "ln_final.weight"},
-    {"text_encoder", Naming::diffusers, "conditioner.embedders.0.transformer.",
+    {"text_encoder", Naming::ours, "conditioner.embedders.0.transformer.",
      "text_model.final_layer_norm.weight"},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model.", "ln_final.weight"},
-    // stable-diffusion.cpp, which gives OpenCLIP's parameters the names of transformers.
-    {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer.",
-     "text_model.final_layer_norm.weight"},
-    {"vae", Naming::ldm, "first_stage_model.", "decoder.conv_in.weight"},
-    {"vae", Naming::ldm, "vae.", "decoder.conv_in.weight"},
+    // stable-diffusion.cpp gives OpenCLIP's parameters transformers' names.
+    {"text_encoder_2", Naming::ours, "cond_stage_model.1.transformer.", "text_model.final_layer_norm.weight"},
+    {"vae", Naming::original, "first_stage_model.", "decoder.conv_in.weight"},
+    {"vae", Naming::original, "vae.", "decoder.conv_in.weight"},
 };
 
-/// OpenCLIP alone, as Stability's later programs name it: the refiner's, or that of 2.x.
+/// OpenCLIP alone, as named in Stability's later programs: the refiner's, or that of 2.x.
 constexpr std::string_view lone_openclip = "conditioner.embedders.0.model.";
 
-/// How names begin in files of one component, or of text encoders alone. Longer ones before those that they
-/// begin with.
+/// Prefixes in files of one component, or of text encoders alone. A prefix must follow longer ones that
+/// begin with it.
 struct LonePlace {
   std::string_view component;
   Naming naming;
   std::string_view prefix;
 };
 constexpr LonePlace lone_places[] = {
-    {"vae", Naming::ldm, ""},
-    {"vae", Naming::ldm, "first_stage_model."},
-    {"vae", Naming::ldm, "vae."},
-    {"text_encoder", Naming::diffusers, "cond_stage_model.transformer."},
-    {"text_encoder", Naming::diffusers, "conditioner.embedders.0.transformer."},
-    {"text_encoder", Naming::diffusers, "text_encoders.clip_l.transformer."},
-    {"text_encoder", Naming::diffusers, "text_encoders.clip_l."},
-    {"text_encoder", Naming::diffusers, "clip_l.transformer."},
-    {"text_encoder", Naming::diffusers, "clip_l."},
-    {"text_encoder", Naming::diffusers, "text_encoder."},
+    {"vae", Naming::original, ""},
+    {"vae", Naming::original, "first_stage_model."},
+    {"vae", Naming::original, "vae."},
+    {"text_encoder", Naming::ours, "cond_stage_model.transformer."},
+    {"text_encoder", Naming::ours, "conditioner.embedders.0.transformer."},
+    {"text_encoder", Naming::ours, "text_encoders.clip_l.transformer."},
+    {"text_encoder", Naming::ours, "text_encoders.clip_l."},
+    {"text_encoder", Naming::ours, "clip_l.transformer."},
+    {"text_encoder", Naming::ours, "clip_l."},
+    {"text_encoder", Naming::ours, "text_encoder."},
     {"text_encoder", Naming::openclip, "cond_stage_model.model."},
     {"text_encoder", Naming::openclip, lone_openclip},
     {"text_encoder", Naming::openclip, ""},
-    {"text_encoder_2", Naming::diffusers, "cond_stage_model.1.transformer."},
-    {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g.transformer."},
-    {"text_encoder_2", Naming::diffusers, "text_encoders.clip_g."},
-    {"text_encoder_2", Naming::diffusers, "clip_g.transformer."},
-    {"text_encoder_2", Naming::diffusers, "clip_g."},
-    {"text_encoder_2", Naming::diffusers, "text_encoder_2."},
+    {"text_encoder_2", Naming::ours, "cond_stage_model.1.transformer."},
+    {"text_encoder_2", Naming::ours, "text_encoders.clip_g.transformer."},
+    {"text_encoder_2", Naming::ours, "text_encoders.clip_g."},
+    {"text_encoder_2", Naming::ours, "clip_g.transformer."},
+    {"text_encoder_2", Naming::ours, "clip_g."},
+    {"text_encoder_2", Naming::ours, "text_encoder_2."},
     {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model."},
     {"text_encoder_2", Naming::openclip, lone_openclip},
     {"text_encoder_2", Naming::openclip, ""},
 };
 
-/// A tensor that each component has under such names and under no others.
+/// The tensors that identify a text encoder in this naming and in no other.
 std::span<const std::string_view> marks_of(Naming naming) {
   static constexpr std::array<std::string_view, 2> transformers{"text_model.final_layer_norm.weight",
                                                                 "final_layer_norm.weight"};
   static constexpr std::array<std::string_view, 1> openclip{"ln_final.weight"},
-      ldm{"decoder.mid.block_1.norm1.weight"};
-  switch (naming) {
-    case Naming::diffusers:
-      return transformers;
-    case Naming::openclip:
-      return openclip;
-    case Naming::ldm:
-      break;
-  }
-  return ldm;
+      original{"decoder.mid.block_1.norm1.weight"};
+  if (naming == Naming::ours) return transformers;
+  return naming == Naming::openclip ? openclip : original;
 }
 
-/// Of the text encoder of 2.x, and so of its prompts.
+/// The width of 2.x's text encoder, and of its prompts.
 constexpr std::int64_t width_of_openclip_h = 1024;
 
 constexpr std::array<std::string_view, 2> unet_prefixes{"model.diffusion_model.", ""};
 
-/// The columns of the first matrix with which a prompt is looked at, or 0: those that it stands for, of which
-/// several may be packed in a byte.
+/// The width of the prompt's tokens from the first attention to them, or 0: the columns of the logical
+/// matrix, of which a byte may pack several.
 std::int64_t context_width(const io::ComponentSource& file) {
   const std::string_view attention = ".attn2.", name = "to_k.weight";
   for (const io::TensorEntry* entry : file.tensors()) {
@@ -103,32 +94,32 @@ std::int64_t context_width(const io::ComponentSource& file) {
 }
 
 Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
-  const FileComponent* second = found.find("text_encoder_2");
-  const FileComponent* first = found.find("text_encoder");
+  const FoundComponent* second = found.find("text_encoder_2");
+  const FoundComponent* first = found.find("text_encoder");
   const std::string& prefix = found.find("unet")->prefix;
   constexpr std::int64_t refiner_context = 1280;
   if (second) return first ? Kind::xl : Kind::xl_refiner;
-  // Names of text encoders and the dimensions of projections are changed by stable-diffusion.cpp, widths not.
+  // stable-diffusion.cpp changes names of text encoders and ranks of projections, but not widths.
   const std::int64_t context = context_width(file);
   if (context == width_of_openclip_h) return Kind::v2;
   if (file.has_names_beginning(prefix + "label_emb."))
     return context == refiner_context ? Kind::xl_refiner : Kind::xl;
   if (first) return first->naming == Naming::openclip ? Kind::v2 : Kind::v1;
-  // 2.x projects to and from its transformers by matrices, 1.x by convolutions of 1 x 1.
+  // 2.x has matrices before and after its transformers, 1.x 1x1 convolutions.
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.ends_with(".1.proj_in.weight")) return entry->shape.rank() == 2 ? Kind::v2 : Kind::v1;
   return Kind::v1;
 }
 
-/// Whose encoder `lone_openclip` is: that of 2.x, unless the UNet takes pooled text as the refiner does.
+/// The component of `lone_openclip`: 2.x's encoder, unless the UNet takes pooled text as the refiner does.
 std::string_view owner_of_lone_openclip(const io::ComponentSource& file, const std::string& unet) {
   const bool is_refiner =
       file.has_names_beginning(unet + "label_emb.") && context_width(file) != width_of_openclip_h;
   return is_refiner ? "text_encoder_2" : "text_encoder";
 }
 
-/// ComfyUI's test of 2.x (comfy/supported_models.py, SD20, 2025): the biases of the last norm before
-/// attention are spread wider where a UNet was trained to predict v.
+/// ComfyUI's test for 2.x (comfy/supported_models.py, SD20, 2025): the biases of the last norm before
+/// attention have a larger spread if the UNet predicts v.
 std::optional<bool> spread_of_v(const io::ComponentSource& file, const std::string& unet) {
   const io::TensorEntry* bias = file.lookup(unet + std::string(bias_of_prediction));
   if (!bias || bias->shape.rank() != 1 || bias->shape.elements() == 0 || !weights::holds_numbers(*bias))
@@ -144,13 +135,8 @@ std::optional<bool> spread_of_v(const io::ComponentSource& file, const std::stri
 
 }  // namespace
 
-std::string_view in_words(Naming naming) {
-  constexpr std::array<std::string_view, 3> words{"diffusers", "original", "OpenCLIP"};
-  return words[static_cast<std::size_t>(naming)];
-}
-
-const FileComponent* WeightFile::find(std::string_view component) const {
-  const auto found = std::ranges::find(components, component, &FileComponent::component);
+const FoundComponent* WeightFile::find(std::string_view component) const {
+  const auto found = std::ranges::find(components, component, &FoundComponent::component);
   return found == components.end() ? nullptr : &*found;
 }
 
@@ -189,7 +175,7 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
     const io::TensorEntry* first = file.lookup(start + "input_blocks.0.0.weight");
     if (!first || first->shape.rank() < 2 || !file.lookup(start + "time_embed.0.weight")) continue;
     found.in_channels = first->shape[1];
-    found.components.push_back({"unet", Naming::ldm, start});
+    found.components.push_back({"unet", Naming::original, start});
     break;
   }
   if (found.components.empty()) return std::nullopt;
@@ -201,7 +187,7 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
     if (const std::string_view owner = owner_of_lone_openclip(file, unet); !found.find(owner))
       found.components.push_back({std::string(owner), Naming::openclip, std::string(lone_openclip)});
   found.kind = kind_of(file, found);
-  // What trainers leave beside the weights of models whose noise is not that of the published ones.
+  // Tensors that trainers store with models whose noise schedule is not the published one.
   const auto holds = [&](std::string_view name) { return file.lookup(name) != nullptr; };
   found.predicts_v = holds("v_pred");
   found.has_no_signal_at_last = holds("ztsnr");
@@ -214,16 +200,16 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
   return found;
 }
 
-std::optional<FileComponent> lone_component(const io::ComponentSource& file, std::string_view component) {
+std::optional<FoundComponent> lone_component(const io::ComponentSource& file, std::string_view component) {
   for (const LonePlace& place : lone_places)
     for (const std::string_view tensor : marks_of(place.naming))
       if (place.component == component && file.lookup(std::string(place.prefix).append(tensor)))
-        return FileComponent{std::string(component), place.naming, std::string(place.prefix)};
+        return FoundComponent{std::string(component), place.naming, std::string(place.prefix)};
   return std::nullopt;
 }
 
-std::vector<FileComponent> lone_text_encoders(const io::ComponentSource& file) {
-  std::vector<FileComponent> found;
+std::vector<FoundComponent> lone_text_encoders(const io::ComponentSource& file) {
+  std::vector<FoundComponent> found;
   for (const std::string_view component : {"text_encoder", "text_encoder_2"})
     if (const auto encoder = lone_component(file, component)) found.push_back(*encoder);
   if (found.size() == 2 && found[0].prefix == found[1].prefix) {
@@ -238,7 +224,7 @@ std::vector<std::string> other_matrices(const io::ComponentSource& file, const W
   std::vector<std::string> names;
   for (const io::TensorEntry* entry : file.tensors()) {
     const std::string_view name = entry->name;
-    const auto holds = [&](const FileComponent& part) { return name.starts_with(part.prefix); };
+    const auto holds = [&](const FoundComponent& part) { return name.starts_with(part.prefix); };
     if (entry->shape.rank() > 1 && !name.starts_with("model_ema.") &&
         std::ranges::none_of(found.components, holds))
       names.push_back(entry->name);

@@ -1,5 +1,5 @@
-// What a single file of Stable Diffusion holds, as its authors and the programs of many write it: known by
-// the names and shapes of its tensors and the values of one of them, never by its own name.
+// The contents of a single Stable Diffusion file, in the namings of its authors and of other programs:
+// recognised by names and shapes of tensors and the values of one, never by the file's name.
 #pragma once
 
 #include <cstdint>
@@ -8,65 +8,53 @@
 #include <string_view>
 #include <vector>
 
+#include <weights/layouts.hpp>
+
 #include <precast/io/component_source.hpp>
 
 namespace precast::stable_diffusion {
 
-/// Who named the tensors of a component.
-enum class Naming : std::uint8_t {
-  diffusers,  ///< diffusers and transformers, of any release
-  ldm,        ///< the authors of latent diffusion: UNet and VAE
-  openclip,   ///< OpenCLIP: queries, keys and values are one matrix
-};
-/// "diffusers", "original", "OpenCLIP".
-std::string_view in_words(Naming naming);
-
-/// A component of a model in a file.
-struct FileComponent {
-  std::string component;  ///< its folder in a diffusers model: "unet"
-  Naming naming;
-  std::string prefix;  ///< before the names of its tensors
-};
+using weights::FoundComponent, weights::Naming;
 
 enum class Kind : std::uint8_t { v1, v2, xl, xl_refiner };
 
-/// A file with a UNet in it.
+/// A file that contains a UNet.
 struct WeightFile {
   Kind kind;
-  std::int64_t in_channels;                ///< of its UNet: 4, or 9 of one that fills in
-  bool predicts_v = false;                 ///< a tensor says so; without one it is not known
-  std::optional<bool> seems_to_predict_v;  ///< of 2.x, by the spread of a bias where it is there
-  bool has_no_signal_at_last = false;      ///< a tensor says that its last timestep is all noise
-  bool has_levels_of_edm = false;  ///< tensors give levels of noise, or statistics of latents, as EDM has
-  bool is_video = false;           ///< its blocks look along the frames of a video, too
-  bool is_unclip = false;          ///< one of 2.x that takes an embedded picture beside the time
-  std::vector<FileComponent> components;
+  std::int64_t in_channels;                ///< of its UNet: 4, or 9 for inpainting
+  bool predicts_v = false;                 ///< a tensor says so; unknown otherwise
+  std::optional<bool> seems_to_predict_v;  ///< 2.x: from the spread of a bias, if present
+  bool has_no_signal_at_last = false;      ///< a tensor marks zero terminal SNR
+  bool has_levels_of_edm = false;          ///< tensors with EDM's noise levels or latent statistics
+  bool is_video = false;                   ///< its blocks also attend across the frames of a video
+  bool is_unclip = false;                  ///< a 2.x model with an image embedding as input
+  std::vector<FoundComponent> components;
 
   /// The component of that name, or nullptr.
-  const FileComponent* find(std::string_view component) const;
+  const FoundComponent* find(std::string_view component) const;
 };
 
-/// The bias of a UNet in its authors' names by whose spread `seems_to_predict_v` is told.
+/// The bias whose spread determines `seems_to_predict_v`, in the authors' naming of a UNet.
 inline constexpr std::string_view bias_of_prediction = "output_blocks.11.1.transformer_blocks.0.norm1.bias";
 
 /// "Stable Diffusion 1.x", "Stable Diffusion XL, inpainting".
 std::string in_words(const WeightFile& file);
-/// Why it cannot be run, in words that follow "is": "InstructPix2Pix, which ...". "" where it can.
+/// Why it cannot be run, as a phrase after "is": "InstructPix2Pix, which ..."; "" if it can.
 std::string refusal(const WeightFile& file);
 
-/// What a file or folder holds; nothing where it has no UNet in the authors' naming.
+/// The contents of a file or folder; nothing if it has no UNet in the authors' naming.
 std::optional<WeightFile> weight_file(const io::ComponentSource& file);
 
-/// Where a component lies in a file or folder that has no UNet in the authors' naming: a VAE or a text
-/// encoder of its own. Nothing where it is a UNet, or where names are diffusers' without a prefix.
-std::optional<FileComponent> lone_component(const io::ComponentSource& file, std::string_view component);
+/// A component in a file or folder without a UNet in the authors' naming: a VAE or a text encoder by
+/// itself. Nothing for a UNet, or for diffusers' names without a prefix.
+std::optional<FoundComponent> lone_component(const io::ComponentSource& file, std::string_view component);
 
-/// The text encoders of their own that a file has in such names. Of names that both have it is the one that
-/// is as wide: OpenCLIP's H of 2.x, or its bigG of XL.
-std::vector<FileComponent> lone_text_encoders(const io::ComponentSource& file);
+/// The text encoders in such a file. Where two kinds share names, the width decides: OpenCLIP's H for 2.x,
+/// or its bigG for XL.
+std::vector<FoundComponent> lone_text_encoders(const io::ComponentSource& file);
 
-/// The names of matrices that are of none of a file's components, as of a LoRA or a ControlNet. What training
-/// left there is not among them: averages of the weights, and schedules of noise, which are no matrices.
+/// The names of matrices that belong to none of a file's components, such as a LoRA's or a ControlNet's.
+/// Averages of the weights and noise schedules, which training leaves, are not matrices and do not count.
 std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found);
 
 }  // namespace precast::stable_diffusion

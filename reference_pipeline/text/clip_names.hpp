@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include <precast/io/name_table.hpp>
 
@@ -24,5 +25,13 @@ inline constexpr std::array clip_names = {
     io::NameLine{"", "text_projection.weight"},
     io::NameLine{"", "logit_scale"},
 };
+
+/// How its names begin, but for those of merged files of Stable Diffusion 1.x and of what transformers saves
+/// from version 5 on.
+inline constexpr std::string_view text_model = "text_model.";
+
+inline std::string_view without_text_model(std::string_view name) {
+  return name.starts_with(text_model) ? name.substr(text_model.size()) : name;
+}
 
 }  // namespace precast::text

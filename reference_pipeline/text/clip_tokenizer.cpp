@@ -92,27 +92,25 @@ void check_merge(const std::filesystem::path& path, std::size_t line, const Voca
                                    "' is not in the vocabulary: the two files do not belong together");
 }
 
-Vocabulary read_vocabulary(const io::Config& config, const nlohmann::json& object) {
+Vocabulary read_vocabulary(const io::Config& json) {
   Vocabulary vocabulary;
   std::unordered_map<std::int64_t, bool> ids;
-  const io::Config checked(config.path(), object);
-  for (const auto& [piece, value] : object.items()) {
-    const std::int64_t id = checked.integer(piece, 0, largest_token_id);
+  for (const auto& [piece, value] : json.json().items()) {
+    const std::int64_t id = json.integer(piece, 0, largest_token_id);
     if (!ids.emplace(id, true).second)
-      throw checked.error(piece,
-                          "has id " + std::to_string(id) + ", as another piece has: get the file anew");
+      throw json.error(piece, "has id " + std::to_string(id) + ", as another piece has: get the file anew");
     vocabulary.emplace(piece, static_cast<std::int32_t>(id));
   }
-  if (vocabulary.empty()) throw io::file_error(config.path(), "has an empty vocabulary: get the file anew");
+  if (vocabulary.empty()) throw io::file_error(json.path(), "has an empty vocabulary: get the file anew");
   return vocabulary;
 }
 
 /// "left right", split at its one space.
-std::pair<std::string, std::string> read_pair(const std::filesystem::path& path, std::size_t line,
+std::pair<std::string, std::string> read_pair(const std::filesystem::path& path, const std::string& place,
                                               std::string_view text) {
   const std::size_t space = text.find(' ');
   if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos)
-    throw io::file_error(path, "merge " + std::to_string(line) + ": '" + io::printable(text) +
+    throw io::file_error(path, place + ": '" + io::printable(text) +
                                    "' must be two pieces with a space between them: get the file anew");
   return {std::string(text.substr(0, space)), std::string(text.substr(space + 1))};
 }
@@ -128,25 +126,18 @@ Pairs read_merges_file(const std::filesystem::path& path) {
     rest.remove_prefix(std::min(text.size() + 1, rest.size()));
     if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.empty() || text.starts_with("#version")) continue;
-    merges.push_back(read_pair(path, line, text));
+    merges.push_back(read_pair(path, "merge " + std::to_string(line), text));
   }
   return merges;
 }
 
 Pairs read_merges(const io::Config& model) {
-  Pairs merges;
-  const nlohmann::json& list = model.json().at("merges");
-  if (!list.is_array()) throw model.error("merges", "must be a list: get the file anew");
-  for (const nlohmann::json& item : list) {
-    const std::size_t line = merges.size() + 1;
-    const bool is_pair = item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string();
-    if (!is_pair && !item.is_string())
-      throw model.error("merges",
-                        "merge " + std::to_string(line) + " must be a pair of strings: get the file anew");
-    merges.push_back(is_pair ? std::pair(item[0].get<std::string>(), item[1].get<std::string>())
-                             : read_pair(model.path(), line, item.get_ref<const std::string&>()));
-  }
-  return merges;
+  return model.list("merges", [&](const std::string& place, const nlohmann::json& item) {
+    if (item.is_string()) return read_pair(model.path(), place, item.get_ref<const std::string&>());
+    if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_string())
+      throw model.wrong(place, "must be a pair of strings", item);
+    return std::pair(item[0].get<std::string>(), item[1].get<std::string>());
+  });
 }
 
 }  // namespace
@@ -179,16 +170,14 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
     const io::Config model = json->object("model");
     if (model.string_or("type", "BPE") != "BPE")
       throw model.error("type", "must be BPE for a CLIP tokenizer: get the folder of the right model");
-    vocabulary = read_vocabulary(*json, model.object("vocab").json());
-    if (!model.has("merges")) throw model.error("merges", "is missing: get the file anew");
+    vocabulary = read_vocabulary(model.object("vocab"));
     tokenizer.set_vocabulary(json->path(), vocabulary, read_merges(model));
   } else {
     for (const char* name : {"vocab.json", "merges.txt"})
       if (!io::is_there(folder / name))
         throw io::file_error(folder, std::string("holds neither tokenizer.json nor ") + name +
                                          ": get the CLIP tokenizer's files");
-    const io::Config config = io::Config::load(folder / "vocab.json");
-    vocabulary = read_vocabulary(config, config.json());
+    vocabulary = read_vocabulary(io::Config::load(folder / "vocab.json"));
     tokenizer.set_vocabulary(folder / "merges.txt", vocabulary, read_merges_file(folder / "merges.txt"));
   }
 

@@ -9,12 +9,13 @@
 
 namespace precast::text {
 
-/// For io::our_rows (OpenCLIP -> transformers). `text_projection` lies with rows and columns exchanged.
+/// For io::our_rows (OpenCLIP -> transformers).
 inline constexpr std::array openclip_names = {
     io::NameLine{"token_embedding.weight", "text_model.embeddings.token_embedding.weight"},
     io::NameLine{"positional_embedding", "text_model.embeddings.position_embedding.weight"},
     io::NameLine{"ln_final.*", "text_model.final_layer_norm.*"},
-    io::NameLine{"text_projection", "text_projection.weight"},
+    io::NameLine{.theirs = "text_projection", .ours = "text_projection.weight", .transposed = true},
+    io::NameLine{"logit_scale", "logit_scale"},  // which nobody reads
     io::NameLine{"transformer.resblocks.#.ln_1.*", "text_model.encoder.layers.#.layer_norm1.*"},
     io::NameLine{"transformer.resblocks.#.ln_2.*", "text_model.encoder.layers.#.layer_norm2.*"},
     io::NameLine{"transformer.resblocks.#.attn.in_proj_*", "text_model.encoder.layers.#.self_attn.q_proj.*",
@@ -28,7 +29,6 @@ inline constexpr std::array openclip_names = {
     io::NameLine{"transformer.resblocks.#.mlp.c_fc.*", "text_model.encoder.layers.#.mlp.fc1.*"},
     io::NameLine{"transformer.resblocks.#.mlp.c_proj.*", "text_model.encoder.layers.#.mlp.fc2.*"},
 };
-inline constexpr std::string_view openclip_transposed = "text_projection";
 
 /// The name that stable-diffusion.cpp gives OpenCLIP's projection, which lies in its files as in OpenCLIP's,
 /// among parameters that have transformers' names; and transformers' own.

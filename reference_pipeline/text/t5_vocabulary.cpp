@@ -58,14 +58,12 @@ std::string_view last_field(std::string_view message, std::uint64_t wanted) {
 std::string read_charsmap(const io::Config& json) {
   if (!json.has("normalizer")) return {};
   const io::Config normalizer = json.object("normalizer");
-  nlohmann::json steps = nlohmann::json::array({normalizer.json()});
-  if (normalizer.has("normalizers")) steps = normalizer.json().at("normalizers");
-  if (!steps.is_array()) throw normalizer.error("normalizers", "must be a list: get the file anew");
-  for (const nlohmann::json& step : steps) {
-    const io::Config fields(json.path(), step);
-    if (fields.string_or("type", "") != "Precompiled" || !fields.has("precompiled_charsmap")) continue;
-    const auto bytes = decode_base64(fields.string("precompiled_charsmap"));
-    if (!bytes) throw json.error("precompiled_charsmap", "is not base64: get the file anew");
+  const auto steps =
+      normalizer.has("normalizers") ? normalizer.objects("normalizers") : std::vector<io::Config>{normalizer};
+  for (const io::Config& step : steps) {
+    if (step.string_or("type", "") != "Precompiled" || !step.has("precompiled_charsmap")) continue;
+    const auto bytes = decode_base64(step.string("precompiled_charsmap"));
+    if (!bytes) throw step.error("precompiled_charsmap", "is not base64: get the file anew");
     return *bytes;
   }
   return {};
@@ -163,22 +161,18 @@ T5Vocabulary T5Vocabulary::of_json(const io::Config& json) {
   const io::Config model = json.object("model");
   if (model.string_or("type", "Unigram") != "Unigram")
     throw model.error("type", "must be Unigram for a T5 tokenizer: get the folder of the right model");
-  if (!model.has("vocab")) throw model.error("vocab", "is missing: get the file anew");
   T5Vocabulary result;
   result.path = json.path();
   result.charsmap = read_charsmap(json);
-  const nlohmann::json& list = model.json().at("vocab");
-  if (!list.is_array()) throw model.error("vocab", "must be a list of pieces and scores: get the file anew");
   std::set<std::string> seen;
-  for (const nlohmann::json& item : list) {
+  result.pieces = model.list("vocab", [&](const std::string& place, const nlohmann::json& item) {
     if (!item.is_array() || item.size() != 2 || !item[0].is_string() || !item[1].is_number())
-      throw model.error("vocab", "item " + std::to_string(result.pieces.size()) +
-                                     " must be a piece and its score: get the file anew");
-    result.pieces.push_back({item[0].get<std::string>(), item[1].get<double>()});
-    if (!seen.insert(result.pieces.back().text).second)
-      throw model.error("vocab", "piece '" + io::printable(result.pieces.back().text) +
-                                     "' stands there twice: get the file anew");
-  }
+      throw model.wrong(place, "must be a piece and its score", item);
+    const auto text = item[0].get<std::string>();
+    if (!seen.insert(text).second)
+      throw model.error(place, "'" + io::printable(text) + "' stands there twice: get the file anew");
+    return ScoredPiece{text, item[1].get<double>()};
+  });
   result.check();
   return result;
 }

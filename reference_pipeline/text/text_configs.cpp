@@ -7,7 +7,6 @@
 #include <text/t5_encoder.hpp>
 
 #include <precast/io/config.hpp>
-#include <precast/io/null_keys.hpp>
 
 namespace precast::text {
 
@@ -32,7 +31,7 @@ ActivationFunction activation_named(const io::Config& json, std::string_view key
 /// Keys that nothing here follows from, and that transformers stops at where they are of another type.
 void require_types(const io::Config& json) {
   constexpr double largest = 1e6;
-  io::refuse_null(json, {"initializer_range", "initializer_factor"});
+  json.refuse_null({"initializer_range", "initializer_factor"});
   for (const char* of_training : {"attention_dropout", "initializer_range", "initializer_factor"})
     json.number_or(of_training, 0, 0, largest);
   // Which tokens prompts begin with and are filled up with, the tokenizer says.
@@ -43,7 +42,7 @@ void require_types(const io::Config& json) {
 
 /// Throws InputError where the config is that of another component, whose class diffusers writes there, and
 /// which has no type of transformers'.
-void require_text_encoder(const io::Config& json, std::string_view known) {
+void require_text_encoder(const io::Config& json, const char* known) {
   if (!json.has("model_type")) json.require_class(known, "give the folder of a text encoder");
 }
 
@@ -56,9 +55,9 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
   const io::Config json = whole.string_or("model_type", "") == "clip" && whole.has("text_config")
                               ? whole.object("text_config")
                               : whole;
-  io::refuse_null(
-      json, {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
-             "max_position_embeddings", "eos_token_id", "layer_norm_eps", "hidden_act"});
+  json.refuse_null({"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+                    "num_attention_heads", "max_position_embeddings", "eos_token_id", "layer_norm_eps",
+                    "hidden_act"});
   require_types(json);
   ClipConfig config;
   config.vocab_size = json.integer_or("vocab_size", config.vocab_size, 1, largest_vocabulary);
@@ -90,9 +89,9 @@ std::int64_t ClipConfig::pooled_position(std::span<const std::int32_t> ids) cons
 T5Config T5Config::load(const std::filesystem::path& file) {
   const io::Config json = io::Config::load(file);
   require_text_encoder(json, "T5EncoderModel");
-  io::refuse_null(json, {"vocab_size", "relative_attention_num_buckets", "relative_attention_max_distance",
-                         "layer_norm_epsilon", "feed_forward_proj", "dense_act_fn", "hidden_size", "head_dim",
-                         "num_hidden_layers", "num_attention_heads"});
+  json.refuse_null({"vocab_size", "relative_attention_num_buckets", "relative_attention_max_distance",
+                    "layer_norm_epsilon", "feed_forward_proj", "dense_act_fn", "hidden_size", "head_dim",
+                    "num_hidden_layers", "num_attention_heads"});
   // transformers knows some sizes by the names that other models have for them, too, and takes those first.
   const auto size = [&](const char* key, const char* other_name, std::int64_t most) {
     return json.integer(json.has(other_name) ? other_name : key, 1, most);

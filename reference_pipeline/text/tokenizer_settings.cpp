@@ -7,7 +7,6 @@
 
 #include <text/tokenizer_settings.hpp>
 
-#include <precast/io/null_keys.hpp>
 #include <precast/io/number_text.hpp>
 
 namespace precast::text {
@@ -16,32 +15,24 @@ namespace {
 constexpr std::array roles = {"bos_token", "eos_token", "unk_token", "sep_token",
                               "pad_token", "cls_token", "mask_token"};
 
-/// A token written as a string or as an object. A special token's string is looked for in the text as
-/// written.
-AddedToken read_token(const io::Config& config, std::string_view key, const nlohmann::json& value) {
-  AddedToken token;
-  if (value.is_string()) {
-    token.content = value.get<std::string>();
-    return token;
-  }
-  if (!value.is_object())
-    throw config.error(key, "must be a token, not " + io::json_in_words(value) + ": get the file anew");
-  const io::Config fields(config.path(), value);
-  token.content = fields.string("content");
-  token.single_word = fields.boolean_or("single_word", false);
-  token.left_strip = fields.boolean_or("lstrip", false);
-  token.right_strip = fields.boolean_or("rstrip", false);
-  token.normalized = fields.boolean_or("normalized", false);
-  return token;
+AddedToken read_token(const io::Config& fields) {
+  return {.content = fields.string("content"),
+          .single_word = fields.boolean_or("single_word", false),
+          .left_strip = fields.boolean_or("lstrip", false),
+          .right_strip = fields.boolean_or("rstrip", false),
+          .normalized = fields.boolean_or("normalized", false)};
 }
 
-std::vector<AddedToken> read_tokens(const io::Config& config, std::string_view key) {
-  const nlohmann::json& list = config.json().at(std::string(key));
-  if (!list.is_array())
-    throw config.error(key, "must be a list, not " + io::json_in_words(list) + ": get the file anew");
-  std::vector<AddedToken> tokens;
-  for (const nlohmann::json& item : list) tokens.push_back(read_token(config, key, item));
-  return tokens;
+/// A token written as a string or as an object. A special token's string is looked for in the text as
+/// written.
+AddedToken read_token(const io::Config& config, const std::string& place, const nlohmann::json& value) {
+  if (value.is_string()) return {.content = value.get<std::string>()};
+  if (!value.is_object()) throw config.wrong(place, "must be a token", value);
+  return read_token(config.as_object(place, value));
+}
+
+std::vector<AddedToken> read_tokens(const io::Config& config, const char* key) {
+  return config.list(key, [&](auto& place, auto& item) { return read_token(config, place, item); });
 }
 
 std::int64_t read_id(const io::Config& config, std::string_view key, const std::string& text) {
@@ -57,9 +48,10 @@ std::vector<AddedToken> read_named(const io::Config& config) {
   std::vector<AddedToken> tokens;
   for (const char* key :
        {"extra_special_tokens", "additional_special_tokens", "model_specific_special_tokens"})
-    if (config.has(key) && config.json().at(key).is_object())
-      for (const auto& [name, value] : config.json().at(key).items())
-        tokens.push_back(read_token(config, key, value));
+    if (config.has(key) && config.value(key).is_object()) {
+      const io::Config named = config.object(key);
+      for (const auto& [name, value] : named.json().items()) tokens.push_back(read_token(named, name, value));
+    }
   for (const auto& [name, value] : config.json().items())
     if (name.ends_with("_token") && std::ranges::find(roles, name) == roles.end() &&
         (value.is_string() || value.contains("content")))
@@ -80,8 +72,7 @@ void require_right(const io::Config& config, const char* key, const char* right)
 }  // namespace
 
 void TokenizerSettings::read_config(const io::Config& config) {
-  io::refuse_null(config,
-                  {"padding_side", "truncation_side", "split_special_tokens", "added_tokens_decoder"});
+  config.refuse_null({"padding_side", "truncation_side", "split_special_tokens", "added_tokens_decoder"});
   for (const char* side : {"padding_side", "truncation_side"}) require_right(config, side, "right");
   if (config.boolean_or("split_special_tokens", false))
     throw config.error("split_special_tokens",
@@ -89,15 +80,13 @@ void TokenizerSettings::read_config(const io::Config& config) {
   if (config.has("added_tokens_decoder")) {
     const io::Config list = config.object("added_tokens_decoder");
     for (const auto& [id, value] : list.json().items())
-      listed_[read_id(config, "added_tokens_decoder", id)] =
-          read_token(config, "added_tokens_decoder", value);
+      listed_[read_id(config, "added_tokens_decoder", id)] = read_token(list, id, value);
   }
   for (const char* name : roles)
-    if (config.has(name)) roles_[name] = read_token(config, name, config.json().at(name));
+    if (config.has(name)) roles_[name] = read_token(config, name, config.value(name));
   named_ = read_named(config);
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"})
-    if (config.has(key) && config.json().at(key).is_array() && (!extra_ || extra_->empty()))
-      extra_ = read_tokens(config, key);
+    if (config.has_list(key) && (!extra_ || extra_->empty())) extra_ = read_tokens(config, key);
   if (config.has("model_max_length")) {
     // transformers writes 1e30 for "no limit".
     const double length = config.number("model_max_length", 1, std::numeric_limits<double>::max());
@@ -109,10 +98,10 @@ void TokenizerSettings::read_config(const io::Config& config) {
 
 void TokenizerSettings::read_special_tokens_map(const io::Config& config) {
   for (const char* name : roles)
-    if (config.has(name)) roles_[name] = read_token(config, name, config.json().at(name));
+    if (config.has(name)) roles_[name] = read_token(config, name, config.value(name));
   for (AddedToken& token : read_named(config)) named_.push_back(std::move(token));
   for (const char* key : {"extra_special_tokens", "additional_special_tokens"})
-    if (config.has(key) && config.json().at(key).is_array() && !extra_) extra_ = read_tokens(config, key);
+    if (config.has_list(key) && !extra_) extra_ = read_tokens(config, key);
 }
 
 TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
@@ -136,21 +125,15 @@ TokenizerSettings TokenizerSettings::read(const std::filesystem::path& folder,
       settings.listed_[added.integer(content, 0, largest_token_id)] =
           AddedToken{.content = content, .normalized = !settings.is_special(content)};
   }
-  if (tokenizer_json && tokenizer_json->has("added_tokens")) {
-    const nlohmann::json& list = tokenizer_json->json().at("added_tokens");
-    if (!list.is_array()) throw tokenizer_json->error("added_tokens", "must be a list: get the file anew");
-    for (const nlohmann::json& item : list) {
-      AddedToken token = read_token(*tokenizer_json, "added_tokens", item);
-      const io::Config fields(tokenizer_json->path(), item);
-      settings.listed_[fields.integer("id", 0, largest_token_id)] = std::move(token);
-    }
-  }
+  if (tokenizer_json && tokenizer_json->has("added_tokens"))
+    for (const io::Config& token : tokenizer_json->objects("added_tokens"))
+      settings.listed_[token.integer("id", 0, largest_token_id)] = read_token(token);
   return settings;
 }
 
 void TokenizerSettings::require_roles(std::initializer_list<const char*> names) const {
   for (const char* name : names)
-    if (config_ && !roles_.contains(name)) io::refuse_null(*config_, {name});
+    if (config_ && !roles_.contains(name)) config_->refuse_null({name});
 }
 
 bool TokenizerSettings::is_special(std::string_view content) const {

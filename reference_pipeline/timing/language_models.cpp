@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include <language_model/needed_memory.hpp>
 #include <language_model/splitmix64.hpp>
 #include <language_model/trained_model.hpp>
 #include <process/memory.hpp>
@@ -55,9 +56,13 @@ constexpr AdamWOptions optimizer_options{};
 
 }  // namespace
 
+LanguageModelConfig ModelCase::config() const {
+  return model_config(model_size(size), architecture, context);
+}
+
 TrainingStep::TrainingStep(const ModelCase& of, const language_model::TrainingDevice& device)
     : batch_(of.batch) {
-  const LanguageModelConfig config = model_config(model_size(of.size), of.architecture, of.context);
+  const LanguageModelConfig config = of.config();
   const std::vector<ParameterFacts> parameters = parameters_of(config);
   const language_model::TrainingPolicy& policy = device.policy(of.policy);
   windows_ = random_windows(config, of);
@@ -79,22 +84,16 @@ std::optional<Timing> ModelTimings::backward() const {
 }
 
 std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device) {
-  // A dry run makes the tokens' numbers, which must not fill memory themselves: of more tokens the scores of
-  // all words alone, which nothing holds, are said.
-  constexpr std::int64_t most_tokens = std::int64_t{1} << 24;
-  if (of.context > most_tokens / of.batch)
-    return bytes_for<f32>(of.batch * of.context *
-                          model_config(model_size(of.size), of.architecture, of.context).vocabulary);
-  const DryRun dry(device.backend().counted_memory());
-  TrainingStep step(of, device.training);
-  // In the order in which they are measured, and as often until the pool is full.
-  constexpr std::int64_t until_the_pool_is_full = 3;
-  const std::int64_t runs = std::min(until_the_pool_is_full, of.warmup + of.steps);
-  for (std::int64_t run = 0; run < runs && of.parts.forward; ++run) step.forward();
-  for (std::int64_t run = 0; run < runs && of.parts.forward_backward; ++run) step.forward_backward();
-  if (of.parts.optimizer && !of.parts.forward_backward) step.forward_backward();
-  if (of.parts.optimizer) step.optimizer();
-  return dry.peak();
+  return language_model::needed_memory(of.config(), of.batch, of.context, device.backend(), [&] {
+    TrainingStep step(of, device.training);
+    // In the order in which they are measured, and as often until the pool is full.
+    const std::int64_t runs =
+        std::min<std::int64_t>(language_model::steps_until_pool_is_full, of.warmup + of.steps);
+    for (std::int64_t run = 0; run < runs && of.parts.forward; ++run) step.forward();
+    for (std::int64_t run = 0; run < runs && of.parts.forward_backward; ++run) step.forward_backward();
+    if (of.parts.optimizer && !of.parts.forward_backward) step.forward_backward();
+    if (of.parts.optimizer) step.optimizer();
+  });
 }
 
 ModelTimings measure(const ModelCase& of, const TimedDevice& device, const BeforeRun& before_run) {

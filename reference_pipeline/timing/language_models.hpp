@@ -28,6 +28,9 @@ struct ModelCase {
   language_model::Architecture architecture = language_model::Architecture::llama;
   std::int64_t context = 128, batch = 4, warmup = 5, steps = 10;
   Parts parts{};
+
+  /// Of its model. Throws RequestError for a size that is none.
+  language_model::LanguageModelConfig config() const;
 };
 
 /// A model with random values and the random tokens of a step.
@@ -58,9 +61,8 @@ struct ModelTimings {
   std::optional<Timing> backward() const;
 };
 
-/// The bytes of the device's memory that a case takes: the most that are in use at once while its model is
-/// made and while it runs, found by a dry run of the same code; of more than 16 million tokens, what their
-/// results take at least. Throws what options and sizes do.
+/// The bytes of the device's memory that a case takes while its model is made and while it runs, as
+/// language_model::needed_memory finds them. Throws what options and sizes do.
 std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device);
 
 /// Measures a case with random values and random tokens. `before_run` is called before each run, and may

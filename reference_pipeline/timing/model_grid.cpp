@@ -44,9 +44,7 @@ std::vector<Cell> row_of(std::int64_t case_number, const ModelCase& of, const Ti
 
 /// What a case takes, in thousand million multiplications and additions.
 std::int64_t work_of(const ModelCase& of) {
-  const auto config = model_config(model_size(of.size), of.architecture, of.context);
-  std::int64_t parameters = 0;
-  for (const auto& facts : language_model::parameters_of(config)) parameters += facts.shape.elements();
+  const std::int64_t parameters = elements_of(of.config());
   const auto tokens = static_cast<double>(of.batch * of.context);
   const double passes = (of.parts.forward ? 1.0 : 0.0) + (of.parts.forward_backward ? 3.0 : 0.0);
   constexpr double optimizer_as_tokens = 60;  // the memory's rate against that of products

@@ -1,16 +1,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include <casting/cost_table.hpp>
-#include <casting/json_fields.hpp>
 #include <plots/cells.hpp>
 #include <timing/results.hpp>
 
 #include <precast/error.hpp>
-#include <precast/io/json_text.hpp>
+#include <precast/io/config.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -24,32 +22,12 @@ constexpr std::int64_t most_cases = 1'000'000;
 
 double case_of(const std::vector<Cell>& row) { return std::get<double>(row.front()); }
 
-Cell read_cell(const std::filesystem::path& path, const nlohmann::json& value) {
+Cell read_cell(const io::Config& row, const std::string& column) {
+  const nlohmann::json& value = row.value(column);
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number()) return value.get<double>();
-  throw io::file_error(path, "a cell of a row is " + io::json_in_words(value) +
-                                 ": check that this is a file of precast bench");
-}
-
-std::vector<std::string> read_columns(const casting::JsonFields& fields) {
-  const nlohmann::json* const columns = fields.find("columns");
-  std::vector<std::string> names;
-  if (columns && columns->is_array())
-    for (const nlohmann::json& name : *columns)
-      if (name.is_string()) names.push_back(name.get<std::string>());
-  if (names.empty() || names.size() != columns->size() || names.front() != case_column)
-    throw fields.error("columns",
-                       "must be a list of names that begins with \"case\": check that this is a "
-                       "file of precast bench");
-  return names;
-}
-
-/// A cell as JSON; whole numbers without a point, as the numbers of cases are.
-nlohmann::ordered_json json_of(const Cell& cell) {
-  if (const auto* value = std::get_if<double>(&cell))
-    if (plots::is_whole(*value)) return static_cast<std::int64_t>(*value);
-  return plots::cell_json(cell);
+  throw row.wrong(column, "must be a text, a number, true or false", value);
 }
 
 casting::CostTable as_texts(const Results& results) { return {plots::text_rows(results.table)}; }
@@ -62,46 +40,32 @@ casting::CostTable as_texts(const Results& results) { return {plots::text_rows(r
 }  // namespace
 
 std::string results_json(const Results& results) {
-  using Json = nlohmann::ordered_json;
-  Json rows = Json::array();
+  io::Json rows = io::Json::array();
   for (const auto& row : results.table.rows) {
-    Json object = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) object[results.table.columns[i]] = json_of(row[i]);
+    io::Json object = io::Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) object[results.table.columns[i]] = plots::cell_json(row[i]);
     rows.push_back(std::move(object));
   }
-  const Json all{{"benchmark", results.benchmark},
-                 {"settings", results.settings},
-                 {"cases", results.cases},
-                 {"columns", results.table.columns},
-                 {"rows", rows}};
+  const io::Json all{{"benchmark", results.benchmark},
+                     {"settings", results.settings},
+                     {"cases", results.cases},
+                     {"columns", results.table.columns},
+                     {"rows", rows}};
   return io::indented_json(all) + "\n";
 }
 
 Results read_results(const std::filesystem::path& path) {
   const io::MappedFile file(path);
-  const nlohmann::json json =
-      casting::parse_own_json(file.text(), path, "what precast bench wrote with --json");
-  const casting::JsonFields fields(path, "", json);
-  const auto text = [&](const char* key) {
-    const auto found = fields.text(key);
-    if (!found) throw fields.error(key, "is missing: check that this is a file of precast bench");
-    return *found;
-  };
-  Results results{text("benchmark"), text("settings"), {read_columns(fields), {}}};
-  results.cases = fields.integer("cases", 0, most_cases).value_or(0);
-  const nlohmann::json* const rows = fields.find("rows");
-  if (!rows || !rows->is_array())
-    throw fields.error("rows", "must be a list: check that this is a file of precast bench");
-  for (const nlohmann::json& value : *rows) {
-    const casting::JsonFields row(path, "row " + std::to_string(results.table.rows.size() + 1) + ": ", value);
-    if (!row.integer(case_column, 0, results.cases > 0 ? results.cases - 1 : most_cases))
-      throw row.error(case_column, "is missing: check that this is a file of precast bench");
+  const io::Config json = io::Config::of_own(file.text(), path, "what precast bench wrote with --json");
+  Results results{json.string("benchmark"), json.string("settings"), {json.strings("columns"), {}}};
+  const std::vector<std::string>& columns = results.table.columns;
+  if (columns.empty() || columns.front() != case_column)
+    throw json.error("columns", "must begin with \"case\": check that this is a file of precast bench");
+  results.cases = json.integer_or("cases", 0, 0, most_cases);
+  for (const io::Config& row : json.objects("rows")) {
+    row.integer(case_column, 0, results.cases > 0 ? results.cases - 1 : most_cases);
     std::vector<Cell>& cells = results.table.rows.emplace_back();
-    for (const std::string& name : results.table.columns) {
-      const nlohmann::json* const cell = row.find(name.c_str());
-      if (!cell) throw row.error(name.c_str(), "is missing: each row has all columns");
-      cells.push_back(read_cell(path, *cell));
-    }
+    for (const std::string& column : columns) cells.push_back(read_cell(row, column));
   }
   return results;
 }

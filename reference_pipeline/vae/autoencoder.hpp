@@ -1,4 +1,4 @@
-// AutoencoderKL as the pipeline sees it: its config, and pictures from latents and back.
+// AutoencoderKL's interface for the pipeline: its config, its encoder and its decoder.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ struct AutoencoderConfig {
   bool force_upcast = false;  ///< f16 overflows in it, its maker says: Stable Diffusion XL's runs in f32 then
   double scaling_factor = 0.3611;
   double shift_factor = 0.1159;
-  std::vector<double> latents_mean, latents_std;  ///< of each channel, in some XL models; else empty
+  std::vector<double> latents_mean, latents_std;  ///< per channel, in some XL models; else empty
 
-  /// Pixels per latent along a side: each level but the last halves the picture.
+  /// Pixels per latent along a side: each level but the last halves the resolution.
   std::int64_t factor() const { return std::int64_t{1} << (block_out_channels.size() - 1); }
-  /// What of it no tensor tells, and of which pictures are made.
+  /// The values that tensors do not determine and pictures depend on.
   auto untold() const {
     return std::tuple(norm_num_groups, force_upcast, scaling_factor, shift_factor, latents_mean, latents_std);
   }
@@ -40,24 +40,24 @@ struct AutoencoderConfig {
   static AutoencoderConfig load(const std::filesystem::path& file);
 };
 
-/// The normal distribution that the encoder gives to each latent.
+/// The normal distribution of each latent, as the encoder predicts it.
 struct Moments {
   HostTensor<f32> mean;          ///< [1, height, width, latent_channels]
   HostTensor<f32> log_variance;  ///< the same shape, not yet clamped
 };
 
-/// How much of a large picture the autoencoder works on at once: with bands, only bands of rows are in memory
-/// but for what the next step needs of all of them. Bands overlap by what convolutions read, and norms have
-/// the whole picture's statistics, so that results differ from the whole's by rounding alone.
+/// Limits the memory for large pictures: only a band of rows of activations is in memory, and what the next
+/// step needs of the whole picture. Bands overlap by what convolutions read, and norms use the whole
+/// picture's statistics, so that results differ from the untiled ones only by rounding.
 struct Tiling {
-  std::int64_t band_pixels = 0;  ///< of a level's resolution; 0: the whole picture at once
+  std::int64_t band_pixels = 0;  ///< at a level's resolution; 0: no bands
 
-  /// Bands of 65,536 pixels: of a picture 2,048 wide 32 rows, and the overlap adds a tenth to what is
-  /// computed.
+  /// Bands of 65,536 pixels: 32 rows of a picture 2,048 wide, for which the overlap adds a tenth to the
+  /// computation.
   static constexpr Tiling usual() { return {std::int64_t{1} << 16}; }
 };
 
-/// Turns latents into a picture.
+/// Decodes latents into a picture.
 class Decoder {
  public:
   virtual ~Decoder() = default;
@@ -67,7 +67,7 @@ class Decoder {
   HostTensor<f32> decode(HostView<const f32> latents) const { return decode(latents, Tiling{}); }
 };
 
-/// Turns a picture into the distribution of its latents.
+/// Encodes a picture into the distribution of its latents.
 class Encoder {
  public:
   virtual ~Encoder() = default;
@@ -78,7 +78,7 @@ class Encoder {
 
 inline namespace PRECAST_BACKEND {
 
-/// Loads one half of the autoencoder under a policy; the other half is not read.
+/// Loads one half of the autoencoder under a policy, without reading the other half.
 template <PolicyType P>
 std::unique_ptr<Decoder> make_decoder(const AutoencoderConfig& config, const nn::ParameterSource& source);
 template <PolicyType P>

@@ -1,5 +1,5 @@
-// The parts that encoder and decoder share: residual blocks, the middle block and its attention. All tensors
-// are [1, height, width, channels].
+// The blocks shared by encoder and decoder: residual blocks, the middle block and its attention. All
+// tensors are [1, height, width, channels].
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline namespace PRECAST_BACKEND {
 
 inline constexpr double norm_epsilon = 1e-6;
 
-/// norm, silu, conv, norm, silu, conv, and the input added back, through a 1x1 conv where channels change.
+/// norm, silu, conv, norm, silu, conv, and the residual, through a 1x1 convolution if channels change.
 template <PolicyType P>
 class ResidualBlock {
  public:
@@ -49,8 +49,8 @@ class ResidualBlock {
     return added(x, hidden);
   }
 
-  /// The same in bands, into `to`, which may be the tensor that the picture lies in. The first convolution
-  /// runs twice: for the second norm's statistics, and for what is normalised with them.
+  /// The same in bands, written to `to`, which may be the input's tensor. The first convolution runs twice:
+  /// once for the second norm's statistics, once for its input.
   template <class Picture>
   void in_bands(const Picture& x, const Bands& bands, Tensor<Activation>& to) const {
     nn::GroupStatistics statistics1 = norm1_.empty_statistics(), statistics2 = norm2_.empty_statistics();
@@ -87,7 +87,7 @@ class ResidualBlock {
   std::optional<nn::Conv2d<P>> shortcut_;
 };
 
-/// Attention over all pixels with a single head, and the input added back.
+/// Single-head attention over all pixels, with a residual.
 template <PolicyType P>
 class PixelAttention {
  public:
@@ -118,7 +118,7 @@ class PixelAttention {
   nn::Linear<P> query_, key_, value_, out_;
 };
 
-/// The middle of encoder and decoder: residual, attention if the config has one, residual.
+/// The middle of encoder and decoder: residual, attention if the config has it, residual.
 template <PolicyType P>
 class MiddleBlock {
  public:
@@ -171,12 +171,12 @@ class Level {
     return x;
   }
 
-  /// A level whose change of resolution is still to be made, and where in the model that is.
+  /// A level whose resampling is deferred, and its path in the model.
   struct Unresized {
     const Level& level;
     watch::Place place;
   };
-  /// The same in bands. `before` is what comes first, or null.
+  /// The same in bands. `before`: a level whose upsampling is computed on the fly, or null.
   Tensor<Activation> blocks_in_bands(Tensor<Activation> x, const Unresized* before,
                                      const Bands& bands) const {
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -196,13 +196,13 @@ class Level {
     return x;
   }
 
-  /// This level, whose change of resolution is made as it is read.
+  /// This level, with its upsampling deferred until it is read.
   Unresized enlarged_later() const {
     const watch::Scope scope("upsamplers.0");
     return {*this, watch::Place()};
   }
 
-  /// The change of resolution.
+  /// Resamples x: halves or doubles its resolution.
   Tensor<Activation> resized(Tensor<Activation> x) const {
     if (change_ == Resolution::halved) {
       const watch::Scope scope("downsamplers.0.conv");

@@ -1,5 +1,4 @@
 // Reads vae/config.json.
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -7,7 +6,6 @@
 
 #include <precast/io/config.hpp>
 #include <precast/io/message.hpp>
-#include <precast/io/null_keys.hpp>
 #include <precast/io/unset_keys.hpp>
 
 namespace precast::vae {
@@ -27,31 +25,23 @@ void require_blocks(const io::Config& json, std::string_view key, const std::str
                               std::to_string(levels) + " levels: correct it");
 }
 
-/// A number for each channel, or nothing where the key is not there or null.
+/// A number per channel; empty if the key is missing or null.
 std::vector<double> by_channel(const io::Config& json, std::string_view key, std::int64_t channels,
                                double least) {
   if (!json.has(key)) return {};
-  const auto& values = json.json().at(std::string(key));
-  if (values.is_null()) return {};
-  std::vector<double> numbers;
-  for (const auto& value : values)
-    if (value.is_number()) numbers.push_back(value.get<double>());
-  const bool fit =
-      values.is_array() && std::ssize(values) == channels && std::ssize(numbers) == channels &&
-      std::ranges::all_of(numbers, [&](double number) { return number >= least && number <= 1e6; });
-  if (!fit)
+  std::vector<double> numbers = json.numbers(key, least, 1e6);
+  if (std::ssize(numbers) != channels)
     throw json.error(key, "must be a list of " + std::to_string(channels) +
-                              " numbers, one for each latent channel" +
-                              (least > 0 ? ", all of them above 0" : "") + ": correct it");
+                              " numbers, one for each latent channel: correct it");
   return numbers;
 }
 
-/// Keys that nothing here follows from, and that diffusers stops at where they are of another type.
+/// Checks the types of keys that have no effect here, on which diffusers fails if they are wrong.
 void require_types(const io::Config& json) {
   constexpr std::int64_t longest = 1 << 14;
-  io::refuse_null(json, {"_class_name", "sample_size"});
+  json.refuse_null({"_class_name", "sample_size"});
   json.require_class("AutoencoderKL", "give the folder of a VAE that is one");
-  if (json.has("sample_size") && json.json().at("sample_size").is_array())
+  if (json.has_list("sample_size"))
     json.integers("sample_size", 1, longest);
   else
     json.integer_or("sample_size", 32, 1, longest);
@@ -63,9 +53,8 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   const io::Config json = io::without_unset_keys(io::Config::load(file));
   require_types(json);
   constexpr std::int64_t widest = 1 << 16;
-  io::refuse_null(json,
-                  {"in_channels", "out_channels", "latent_channels", "layers_per_block", "norm_num_groups",
-                   "block_out_channels", "down_block_types", "up_block_types", "act_fn", "scaling_factor"});
+  json.refuse_null({"in_channels", "out_channels", "latent_channels", "layers_per_block", "norm_num_groups",
+                    "block_out_channels", "down_block_types", "up_block_types", "act_fn", "scaling_factor"});
   AutoencoderConfig config;
   config.in_channels = json.integer_or("in_channels", 3, 3, 3);
   config.out_channels = json.integer_or("out_channels", 3, 3, 3);
@@ -73,17 +62,16 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   config.layers_per_block = json.integer_or("layers_per_block", 1, 1, 64);
   config.norm_num_groups = json.integer_or("norm_num_groups", 32, 1, widest);
   config.block_out_channels = json.integers("block_out_channels", 1, widest);
-  if (config.block_out_channels.size() > 8)
-    throw json.error("block_out_channels", "has more than 8 levels, a factor of over 128 a side: correct it");
+  if (config.block_out_channels.empty() || config.block_out_channels.size() > 8)
+    throw json.error("block_out_channels",
+                     "must have 1 to 8 levels, a factor of 1 to 128 a side: correct it");
   for (const std::int64_t channels : config.block_out_channels)
     if (channels % config.norm_num_groups != 0)
       throw json.error("norm_num_groups", "must divide each of block_out_channels: correct it");
   require_blocks(json, "down_block_types", "DownEncoderBlock2D", config.block_out_channels.size());
   require_blocks(json, "up_block_types", "UpDecoderBlock2D", config.block_out_channels.size());
-  const std::string activation = json.string_or("act_fn", "silu");
-  if (activation != "silu" && activation != "swish")  // one function
-    throw json.error("act_fn", "'" + io::printable(activation, 40) +
-                                   "' is not known, only silu is: use a model that has it");
+  json.one_of_or("act_fn", true, {{"silu", true}, {"swish", true}},
+                 "use a model that has it");  // two names of the same function
   config.use_quant_conv = json.boolean_or("use_quant_conv", true);
   config.use_post_quant_conv = json.boolean_or("use_post_quant_conv", true);
   config.mid_block_add_attention = json.boolean_or("mid_block_add_attention", true);

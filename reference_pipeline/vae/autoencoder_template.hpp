@@ -29,8 +29,8 @@ namespace precast::vae {
 
 inline namespace PRECAST_BACKEND {
 
-/// Whether norms of parts of a picture can have the whole's statistics: sums that are kept narrow, to show
-/// what that does, are those of the whole alone.
+/// Whether norms of bands can use the whole picture's statistics. Sums with narrow accumulators cannot be
+/// split without changing their result.
 template <PolicyType P>
 inline constexpr bool share_statistics = !is_narrow<precisions<P, Norm>>;
 
@@ -76,7 +76,7 @@ class DecoderTemplate final : public Decoder {
       return Bands(height << level, width << level, share_statistics<P> ? tiling : Tiling{});
     };
     for (std::size_t i = 0; i < levels_.size(); ++i) {
-      // A level that runs in bands enlarges the picture of the level before as it goes, and that one only.
+      // A level in bands upsamples the previous level's picture on the fly, but no earlier one.
       const Level<P>* const before = i > 0 ? &levels_[i - 1] : nullptr;
       if (const Bands bands = bands_of(i); !bands.whole()) {
         std::optional<typename Level<P>::Unresized> unresized;
@@ -181,7 +181,7 @@ class EncoderTemplate final : public Encoder {
   }
 
  private:
-  /// Half of the channels: 0 the means, 1 the logarithms of the variances.
+  /// One half of the channels: 0 the means, 1 the log variances.
   HostTensor<f32> part(const Tensor<Activation>& x, std::int64_t half) const {
     return to_host(
         nn::widened(x.view().columns_between(half * config_.latent_channels, config_.latent_channels)));

@@ -1,4 +1,4 @@
-// Pictures in bands of rows: which rows a band's convolutions read, and where a band's input comes from.
+// Pictures in bands of rows: the rows that a band's convolutions read, and where its input comes from.
 #pragma once
 
 #include <algorithm>
@@ -28,15 +28,15 @@ struct Rows {
   std::int64_t first = 0, last = 0;
 
   std::int64_t count() const { return last - first; }
-  /// These and those beside them that a convolution of 3 x 3 reads.
+  /// These rows and the neighbouring ones that a 3x3 convolution reads.
   Rows read(std::int64_t height) const {
     return {std::max<std::int64_t>(0, first - 1), std::min(height, last + 1)};
   }
 };
 
-/// A picture's height in bands, as many as there have to be and all of one size, to a row. A band has two
-/// rows at least, since that far the one after it looks back; the first may have one, since nothing lies
-/// before it.
+/// Splits a picture's height into the fewest bands, equal in size to within a row. A band
+/// has at least two rows, since the next one reads that many of it, but the first may have
+/// one.
 class Bands {
  public:
   Bands(std::int64_t height, std::int64_t width, const Tiling& tiling)
@@ -50,8 +50,8 @@ class Bands {
   void for_each(Body&& body) const {
     for_each_from_multiples(1, body);
   }
-  /// Bands that begin where statistics of pictures of so many channels begin a sum of their own: gathered
-  /// from them, these are the whole picture's.
+  /// Calls `body` with bands that start where GroupStatistics starts a partial sum for so many channels:
+  /// statistics gathered from them equal the whole picture's.
   template <class Body>
   void for_each_of_statistics(std::int64_t channels, Body&& body) const {
     const std::int64_t pixels = nn::GroupStatistics::pixels_at_once(channels);
@@ -67,14 +67,14 @@ class Bands {
       if (end > first) body(Rows{first, end});
       first = end;
     }
-    // Each pass has sizes of its own, and the pool would keep all of them.
+    // Frees the pool, which would keep the blocks of each pass, whose sizes differ.
     release_cached_memory();
   }
 
   std::int64_t height_, width_, count_;
 };
 
-/// Rows of [1, H, W, C], which lie together.
+/// Rows of [1, H, W, C], which are contiguous.
 template <class T>
 View<const T> rows_of(const Tensor<T>& x, const Rows& rows) {
   const Shape& shape = x.shape();
@@ -83,7 +83,7 @@ View<const T> rows_of(const Tensor<T>& x, const Rows& rows) {
       .reshaped(Shape{1, rows.count(), shape[2], shape[3]});
 }
 
-/// Rows `rows` of what a convolution of 3 x 3 makes of a picture; `x` holds what they read of it.
+/// Rows `rows` of a 3x3 convolution's output; `x` holds the input rows that they read.
 template <PolicyType P, ScalarArray X>
 auto convolved(const nn::Conv2d<P>& conv, const X& x, const Rows& rows, std::int64_t height) {
   return conv.with(x, {.pad_top = rows.first == 0 ? 1 : 0,
@@ -92,8 +92,8 @@ auto convolved(const nn::Conv2d<P>& conv, const X& x, const Rows& rows, std::int
                        .pad_right = 1});
 }
 
-/// Writes bands into the tensor that they are made of: each only after the next one, which reads two of its
-/// rows, has been made.
+/// Writes bands into the tensor that they are computed from. Each is delayed until the next one, which
+/// reads two of its rows, has been computed.
 template <class T>
 class DelayedRows {
  public:
@@ -118,7 +118,7 @@ class DelayedRows {
   std::int64_t first_ = 0;
 };
 
-/// A picture that is in memory.
+/// A picture in memory.
 template <class T>
 struct WholePicture {
   const Tensor<T>& x;
@@ -129,12 +129,12 @@ struct WholePicture {
   View<const T> rows(const Rows& wanted) const { return rows_of(x, wanted); }
 };
 
-/// A picture twice as large as one that is in memory, of which rows are made when they are asked for.
+/// A picture in memory upsampled by 2; rows are computed on demand.
 template <PolicyType P>
 struct EnlargedPicture {
   const Tensor<typename P::activation>& x;
   const nn::Conv2d<P>& conv;
-  const watch::Place& place;  ///< of the change of resolution in the model
+  const watch::Place& place;  ///< the upsampling's path in the model
 
   std::int64_t height() const { return 2 * x.shape()[1]; }
   std::int64_t width() const { return 2 * x.shape()[2]; }

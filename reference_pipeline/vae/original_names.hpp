@@ -1,4 +1,4 @@
-// How ae.safetensors, and the autoencoders in all-in-one files, name parameters, beside diffusers' names.
+// The parameter names in ae.safetensors and in all-in-one files, mapped to diffusers' names.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace precast::vae {
 
-/// For io::their_rows and io::our_rows with the autoencoder's number of levels: the original counts the
-/// decoder's levels from the finest.
+/// For io::their_rows and io::our_rows with the autoencoder's number of levels: the original names count
+/// the decoder's levels from the finest.
 inline constexpr std::array original_names = {
     io::NameLine{"encoder.conv_in.*", "encoder.conv_in.*"},
     io::NameLine{"encoder.conv_out.*", "encoder.conv_out.*"},

@@ -1,6 +1,7 @@
 // Weights that bitsandbytes stores: 4-bit codes into a map with a scale for each block, and int8 by rows.
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,24 +23,14 @@ struct QuantState {
   f32 nested_offset = 0;
 };
 
-QuantState state_of(const Companions& companions, const std::string& name, const io::TensorEntry& entry) {
-  const nlohmann::json object = json_of(companions, entry);
+QuantState state_of(const Companions& companions, const io::TensorEntry& entry) {
+  constexpr double largest = std::numeric_limits<f32>::max();
+  const io::Config json = json_of(companions, entry);
   QuantState state;
-  try {
-    state.shape = Shape(std::span<const std::int64_t>(object.at("shape").get<std::vector<std::int64_t>>()));
-    for (const auto& [key, size] :
-         {std::pair{"blocksize", &state.block}, {"nested_blocksize", &state.nested_block}})
-      if (const auto given = object.find(key); given != object.end()) {
-        if (!given->is_number_integer()) throw ShapeError("no whole number");
-        *size = given->get<std::int64_t>();
-      }
-    state.nested_offset = object.value("nested_offset", 0.0f);
-    if (state.block < 1 || state.block > most_in_block || state.nested_block < 1 ||
-        state.nested_block > most_in_block)
-      throw ShapeError("no block");
-  } catch (const std::exception&) {  // of JSON's, and of shapes that are none
-    throw companions.error(name, "its quant_state must have a shape and sizes of blocks: get the file anew");
-  }
+  state.shape = io::stated_shape(json.integers("shape", 0, Shape::max_elements), entry.name, json.path());
+  state.block = json.integer_or("blocksize", state.block, 1, most_in_block);
+  state.nested_block = json.integer_or("nested_blocksize", state.nested_block, 1, most_in_block);
+  state.nested_offset = static_cast<f32>(json.number_or("nested_offset", 0, -largest, largest));
   return state;
 }
 
@@ -151,7 +142,7 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
   if (nf4 && fp4) throw wrong("with the quant_state of nf4 and that of fp4");
   if (!weight.scales || !weight.codes)
     throw wrong(std::string("without its ") + (weight.scales ? "quant_map" : "absmax"));
-  weight.state = state_of(companions, name, *state);
+  weight.state = state_of(companions, *state);
   if (const std::string problem = weight.problem(); !problem.empty()) throw wrong(problem);
   const auto decode = [weight](std::int64_t from, std::span<f32> out) { weight.decode(from, out); };
   return WeightTensor{&stored, weight.state.shape, std::string(weight.format) + " of bitsandbytes",

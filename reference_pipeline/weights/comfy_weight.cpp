@@ -122,7 +122,7 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
   const io::TensorEntry& stored = *companions.tensors.at(name);
   Announced announced = in_header(companions, layer, stored);
   if (const io::TensorEntry* own = companions.take(layer + ".comfy_quant")) {
-    Announced by_tensor = announced_in(companions, layer, json_of(companions, *own));
+    Announced by_tensor = announced_in(companions, layer, json_of(companions, *own).json());
     if (!announced.format.empty() && announced.format != by_tensor.format)
       throw companions.error(name, "is announced as " + io::printable(by_tensor.format, 40) +
                                        " beside it and as " + io::printable(announced.format, 40) +

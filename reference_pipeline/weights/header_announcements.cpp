@@ -5,7 +5,7 @@
 #include <weights/header_announcements.hpp>
 #include <weights/layouts.hpp>
 
-#include <precast/io/json_text.hpp>
+#include <precast/io/config.hpp>
 
 namespace precast::weights {
 
@@ -30,11 +30,9 @@ void HeaderAnnouncements::read_safetensors(const io::SafetensorsFile& file) {
   constexpr const char* key = "_quantization_metadata";
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return;
-  nlohmann::json object = io::parse_json(found->second, file.path(), std::string("header, ") + key);
-  if (!object.is_object() || !object.contains("layers") || !object["layers"].is_object())
-    throw io::file_error(file.path(),
-                         std::string("header: ") + key + " must hold an object 'layers': get the file anew");
-  for (auto& [name, said] : object["layers"].items()) by_name_.insert_or_assign(name, std::move(said));
+  const io::Config layers =
+      io::Config::of_part(found->second, file.path(), std::string("header, ") + key).object("layers");
+  for (const auto& [name, said] : layers.json().items()) by_name_.insert_or_assign(name, said);
 }
 
 void HeaderAnnouncements::read_gguf(const io::GgufFile& file) {

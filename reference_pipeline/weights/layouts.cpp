@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include <weights/layouts.hpp>
 
@@ -61,6 +62,7 @@ std::span<const std::string_view> prefixes_of(Part part) {
 /// Models that are not Flux's, by how a name begins behind any prefix of a transformer. The first that fits.
 struct Stranger {
   std::string_view start, what;
+  OtherModel::Kind kind = OtherModel::Kind::unread;
 };
 constexpr Stranger strangers[] = {
     {"single_stream_modulation.", "a FLUX.2 model"},
@@ -95,8 +97,8 @@ constexpr Stranger strangers[] = {
     {"time_embed.t_embedder.", "a Cosmos model"},  // in diffusers' names
     {"joint_blocks.", "a Stable Diffusion 3 model"},
     {"input_blocks.", "a Stable Diffusion 1, 2 or XL model"},
-    {"down_blocks.0.attentions.", lone_unet},
-    {"down_blocks.0.resnets.", lone_unet},
+    {"down_blocks.0.attentions.", "a Stable Diffusion UNet in diffusers' names", OtherModel::Kind::lone_unet},
+    {"down_blocks.0.resnets.", "a Stable Diffusion UNet in diffusers' names", OtherModel::Kind::lone_unet},
     {"cap_embedder.", "a Lumina or Z-Image model"},
     {"noise_refiner.", "a Lumina or Z-Image model"},
     {"txt_norm.", "a Qwen-Image model"},
@@ -142,16 +144,15 @@ bool lacks_pooled_text(const io::ComponentSource& file, std::string_view prefix)
 }
 
 /// What a file is by a name that no Flux transformer has, though others may be its; "" where it has none.
-std::string named_stranger_in(const io::ComponentSource& file) {
+const Stranger* named_stranger_in(const io::ComponentSource& file) {
   for (const Stranger& stranger : strangers)
     for (const std::string_view prefix : prefixes_of(Part::transformer))
-      if (file.has_names_beginning(std::string(prefix).append(stranger.start)))
-        return std::string(stranger.what);
-  return {};
+      if (file.has_names_beginning(std::string(prefix).append(stranger.start))) return &stranger;
+  return nullptr;
 }
 
 /// What a transformer takes in beside its own output, which plain Flux does not: by how many times as wide.
-std::string kind_by_channels(const io::ComponentSource& file, const FoundPart& part) {
+std::string kind_by_channels(const io::ComponentSource& file, const FoundComponent& part) {
   const bool ours = part.naming == Naming::ours;
   const auto* in = file.lookup(part.prefix + (ours ? "x_embedder.weight" : "img_in.weight"));
   const auto* out = file.lookup(part.prefix + (ours ? "proj_out.bias" : "final_layer.linear.bias"));
@@ -214,7 +215,7 @@ Part part_in(std::string_view folder) {
   return *std::ranges::find(all_parts, folder, [](Part part) { return folder_of(part); });
 }
 std::string_view in_words(Naming naming) {
-  constexpr std::array<std::string_view, 3> words{"diffusers", "original", "GGUF"};
+  constexpr std::array<std::string_view, 4> words{"diffusers", "original", "OpenCLIP", "GGUF"};
   return words[static_cast<std::size_t>(naming)];
 }
 
@@ -223,19 +224,19 @@ bool is_importance(const io::TensorFile& file) {
   return type && type->type() == io::GgufValueType::string && type->text() == importance_type;
 }
 
-std::vector<FoundPart> parts_of(const io::ComponentSource& file) {
+std::vector<FoundComponent> parts_of(const io::ComponentSource& file) {
   for (const io::TensorFile& one : file.files())
     if (is_importance(one))
       throw io::file_error(one.path(),
                            "holds the importance of a model's matrices and no weights: it is for convert "
                            "--importance, give the model");
-  std::vector<FoundPart> parts;
+  std::vector<FoundComponent> parts;
   for (const Signature& signature : signatures)
     for (const std::string_view prefix : prefixes_of(signature.part)) {
       if (!file.has_names_beginning(std::string(prefix).append(signature.start))) continue;
       const auto known = find_part(parts, signature.part);
       if (!known) {
-        parts.push_back({signature.part, signature.naming, std::string(prefix)});
+        parts.push_back({std::string(folder_of(signature.part)), signature.naming, std::string(prefix)});
       } else if (known->prefix != prefix || known->naming != signature.naming) {
         const auto shown = [](const std::string& text) {
           return text.empty() ? std::string("no prefix") : "prefix '" + text + "'";
@@ -250,29 +251,36 @@ std::vector<FoundPart> parts_of(const io::ComponentSource& file) {
   return parts;
 }
 
-std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part part) {
-  const auto found = std::ranges::find(parts, part, &FoundPart::part);
+std::optional<FoundComponent> find_part(const std::vector<FoundComponent>& parts, Part part) {
+  const auto found = std::ranges::find(parts, folder_of(part), &FoundComponent::component);
   return found == parts.end() ? std::nullopt : std::optional(*found);
 }
 
 bool is_of_strangers(const io::ComponentSource& file) {
-  return !named_stranger_in(file).empty() ||
+  return named_stranger_in(file) ||
          std::ranges::any_of(prefixes_of(Part::transformer),
                              [&](std::string_view prefix) { return lacks_pooled_text(file, prefix); });
 }
 
-std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts) {
+std::optional<OtherModel> other_model(const io::ComponentSource& file,
+                                      const std::vector<FoundComponent>& parts) {
+  using Kind = OtherModel::Kind;
   const auto transformer = find_part(parts, Part::transformer);
-  if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model.")) return {};
-  if (const std::string stranger = named_stranger_in(file); !stranger.empty()) return stranger;
+  if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model."))
+    return std::nullopt;
+  if (const Stranger* const stranger = named_stranger_in(file))
+    return OtherModel{stranger->kind, std::string(stranger->what)};
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.find(".lora_") != std::string::npos || entry->name.find("_lora") != std::string::npos)
-      return "a LoRA";
-  if (!transformer) return {};
-  if (lacks_pooled_text(file, transformer->prefix)) return "another model with transformer blocks";
-  if (!has_any(file, transformer->prefix, pooled_text)) return "a part of a model with transformer blocks";
-  const std::string kind = kind_by_channels(file, *transformer);
-  return kind.empty() ? kind_by_header(file) : kind;
+      return OtherModel{Kind::unread, "a LoRA"};
+  if (!transformer) return std::nullopt;
+  if (lacks_pooled_text(file, transformer->prefix))
+    return OtherModel{Kind::unread, "another model with transformer blocks"};
+  if (!has_any(file, transformer->prefix, pooled_text))
+    return OtherModel{Kind::unread, "a part of a model with transformer blocks"};
+  std::string kind = kind_by_channels(file, *transformer);
+  if (kind.empty()) kind = kind_by_header(file);
+  return kind.empty() ? std::nullopt : std::optional(OtherModel{Kind::unread, std::move(kind)});
 }
 
 }  // namespace precast::weights

@@ -14,8 +14,13 @@ namespace precast::weights {
 
 enum class Part : std::uint8_t { transformer, clip, t5, autoencoder };
 inline constexpr std::array<Part, 4> all_parts{Part::clip, Part::t5, Part::transformer, Part::autoencoder};
-/// Who named the tensors: diffusers and transformers as we do; or a model's authors; or ggml's tools.
-enum class Naming : std::uint8_t { ours, original, gguf };
+/// Who named the tensors of a component.
+enum class Naming : std::uint8_t {
+  ours,      ///< diffusers and transformers, of any release
+  original,  ///< a model's authors
+  openclip,  ///< OpenCLIP: queries, keys and values are one matrix
+  gguf,      ///< ggml's tools
+};
 
 /// "the transformer", "the first text encoder (CLIP)".
 std::string_view in_words(Part part);
@@ -23,12 +28,12 @@ std::string_view in_words(Part part);
 std::string_view folder_of(Part part);
 /// The part that lies in a folder of that name in a diffusers model.
 Part part_in(std::string_view folder);
-/// "diffusers", "original", "GGUF".
+/// "diffusers", "original", "OpenCLIP", "GGUF".
 std::string_view in_words(Naming naming);
 
-/// A part of a model in a file.
-struct FoundPart {
-  Part part;
+/// A component of a model in a file.
+struct FoundComponent {
+  std::string component;  ///< its folder in a diffusers model: "text_encoder"
   Naming naming;
   std::string prefix;  ///< before the names of its tensors
 };
@@ -40,9 +45,9 @@ bool is_importance(const io::TensorFile& file);
 
 /// The parts of a Flux model that a file or folder holds, at most one of a kind. Throws InputError where a
 /// kind is there under two prefixes, and for a file of importance.
-std::vector<FoundPart> parts_of(const io::ComponentSource& file);
+std::vector<FoundComponent> parts_of(const io::ComponentSource& file);
 /// The one of that kind, or nothing.
-std::optional<FoundPart> find_part(const std::vector<FoundPart>& parts, Part part);
+std::optional<FoundComponent> find_part(const std::vector<FoundComponent>& parts, Part part);
 
 /// A name without what files of several parts put in front of a part's tensors: "model.diffusion_model.",
 /// "text_encoders.t5xxl.transformer." and their kin.
@@ -52,15 +57,19 @@ std::string_view without_prefix(std::string_view name, Part part);
 /// Whether files put either in front of one part's tensors.
 bool are_prefixes_of_one_part(std::string_view prefix, std::string_view other);
 
-/// What other_model says of a UNet in diffusers' names: a file of it cannot stand for a whole model.
-inline constexpr std::string_view lone_unet = "a Stable Diffusion UNet in diffusers' names";
-
 /// Whether a file has a name that no Flux transformer has, though others may be its, or takes no pooled text
 /// where Flux.1 does. Not where it is some blocks alone, which may be Flux.1's.
 bool is_of_strangers(const io::ComponentSource& file);
 
-/// What a file is that holds no Flux model's weights, or one that plain Flux is not: "a FLUX.2 model". ""
-/// where nothing says so.
-std::string other_model(const io::ComponentSource& file, const std::vector<FoundPart>& parts);
+/// A model that plain Flux is not.
+struct OtherModel {
+  /// A UNet of Stable Diffusion in diffusers' names is read, but no file of it can stand for a whole model.
+  enum class Kind : std::uint8_t { unread, lone_unet };
+  Kind kind = Kind::unread;
+  std::string in_words;  ///< "a FLUX.2 model"
+};
+/// What a file is that holds no Flux model's weights, or such a model's. Nothing where nothing says so.
+std::optional<OtherModel> other_model(const io::ComponentSource& file,
+                                      const std::vector<FoundComponent>& parts);
 
 }  // namespace precast::weights

@@ -9,7 +9,7 @@
 
 #include <precast/host/rows/convert.hpp>
 #include <precast/host/runtime/parallel.hpp>
-#include <precast/io/json_text.hpp>
+#include <precast/io/config.hpp>
 #include <precast/memory/dry_run.hpp>
 
 namespace precast::weights {
@@ -229,18 +229,15 @@ void for_rows_in(std::span<f32> values, std::int64_t columns,
   });
 }
 
-nlohmann::json json_of(const Companions& companions, const io::TensorEntry& entry) {
+io::Config json_of(const Companions& companions, const io::TensorEntry& entry) {
   std::string_view text(reinterpret_cast<const char*>(entry.bytes.data()), entry.bytes.size());
   text = text.substr(0, text.find_last_not_of('\0') + 1);  // which some programs fill a fixed size with
-  const std::string where = "tensor '" + io::printable(entry.name) + "'";
-  const auto wrong = [&] {
-    return InputError(companions.file.description() + ": " + where +
-                      ": must be U8 and a JSON object: get the file anew");
-  };
-  if (entry.dtype.info.name != "u8" || !nlohmann::json::accept(text)) throw wrong();
-  nlohmann::json object = io::parse_json(text, companions.file.description(), where);
-  if (!object.is_object()) throw wrong();
-  return object;
+  const std::string file = companions.file.description(),
+                    tensor = "tensor '" + io::printable(entry.name) + "'";
+  if (entry.dtype.info.name != "u8")
+    throw InputError(file + ": " + tensor + ": must be U8 that is JSON, not " +
+                     std::string(entry.dtype.file_name) + ": get the file anew");
+  return io::Config::of_part(text, file, tensor);
 }
 
 }  // namespace precast::weights

@@ -140,6 +140,6 @@ void for_rows(std::int64_t rows, std::int64_t columns,
 void for_rows_in(std::span<f32> values, std::int64_t columns,
                  const std::function<void(std::int64_t, std::int64_t, std::span<f32>)>& body);
 /// A U8 tensor that is a JSON object.
-nlohmann::json json_of(const Companions& companions, const io::TensorEntry& entry);
+io::Config json_of(const Companions& companions, const io::TensorEntry& entry);
 
 }  // namespace precast::weights

@@ -185,19 +185,19 @@ TEST_CASE("compare: parts that are no whole are refused in a line", "[compare]")
   refused(merge({first, changed("seed", -7)}), 1, "key 'seed'");
   refused(merge({first, changed("rows", 7)}), 1, "key 'rows'");
   refused(merge({first, changed("prompt", nlohmann::json())}), 1, "key 'prompt'");
-  refused(merge({first, changed("policies", nlohmann::json{1})}), 1, "key 'policies'");
+  refused(merge({first, changed("policies", nlohmann::json{1})}), 1, "key 'policies[0]'");
   const auto changed_row = [&](const char* key, const nlohmann::json& value) {
     nlohmann::json other = json;
     other["rows"][0][key] = value;
     return scratch.file("changed.json", other.dump());
   };
-  refused(merge({first, changed_row("picture", "????")}), 1, "key 'picture'");
+  refused(merge({first, changed_row("picture", "????")}), 1, "key 'rows[0].picture'");
   refused(merge({first, changed_row("picture", "AAAA")}), 1, "changed.json");
-  refused(merge({first, changed_row("policy", "f33")}), 1, "key 'policy'");
-  refused(merge({first, changed_row("peak_bytes", -1)}), 1, "key 'peak_bytes'");
+  refused(merge({first, changed_row("policy", "f33")}), 1, "key 'rows[0].policy'");
+  refused(merge({first, changed_row("peak_bytes", -1)}), 1, "key 'rows[0].peak_bytes'");
   nlohmann::json wide = json;
   wide["width"] = 32;
-  refused(merge({first, scratch.file("changed.json", wide.dump())}), 1, "key 'picture'");
+  refused(merge({first, scratch.file("changed.json", wide.dump())}), 1, "key 'rows[0].picture'");
   const std::string text = content(second);
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, text.size() / 2, text.size() - 3})
     refused(merge({first, scratch.file("cut.json", text.substr(0, size))}), 1, "cut.json");

@@ -211,7 +211,7 @@ TEST_CASE("report: files, formats, and what is refused") {
                          {{"--weighted"}, 2, "--weighted is of --format csv"},
                          {{"--measure", "price"}, 2, "--measure is 'price'"},
                          {{"--plan", other, "--format", "html"}, 1, "other.json: layer 'blocks.9'"},
-                         {{"--plan", broken}, 1, "broken.json: key 'types': layer 'a'"},
+                         {{"--plan", broken}, 1, "broken.json: key 'types.a'"},
                          {{"--output", "/nowhere/r.html"}, 1, "/nowhere/r.html"}}) {
     const auto result = run(wrong.words);
     INFO(wrong.says << " | " << result.err);

@@ -136,7 +136,7 @@ TEST_CASE("plan: what it refuses is one line, and nothing is written") {
        "no type has a finite 'cost': plan by a number that it has, with --measure loss or estimate"},
       {{"plan", "--cost", scratch.file("d.json", two_layers(R"({"q8_0": {"cost": -1}})")), "--bits", "5"},
        1,
-       "d.json: layer 'a.0': type 'q8_0': key 'cost': must be a number of at least 0"},
+       "d.json: key 'layers[0].types.q8_0.cost': must be a number of at least 0"},
       {{"plan", "--cost", scratch.file("e.json", "{\"layers\": 3}"), "--bits", "5"},
        1,
        "e.json: key 'layers'"},

@@ -21,12 +21,10 @@ using namespace precast;
 using namespace precast::cli;
 
 TEST_CASE("the parameters of a picture") {
-  families::Request used;
-  used.steps = 20;
+  families::Request request;
+  request.seed = 1;
+  families::ResolvedRequest used(request, {.steps = 20, .width = 64, .height = 96});
   used.guidance = 3.5;
-  used.seed = 1;
-  used.width = 64;
-  used.height = 96;
   used.max_sequence_length = 512;
   const std::string text =
       parameters_text(used, {"a red circle", "shapes", "fast", 0, 1, false, false, "Euler"});

@@ -331,6 +331,17 @@ TEST_CASE("a model or a batch that no machine holds is refused before it is take
   CHECK_THAT(refused.err, Catch::Contains("with 800,000 tokens a step, takes at least") &&
                               Catch::Contains("try --batches of fewer tokens a step"));
   CHECK_FALSE(fs::exists(out));
+  // Of 25 million parameters in f32 gradients and both moments too, which are there after the first step.
+  for (const char* const limit : {"ulimit -v 600000;", "ulimit -v 740000;"}) {
+    const auto grown = run({"train", "--output", out, "--layers", "8", "--width", "512", "--batch", "4",
+                            "--context", "128", "--policy", "f32"},
+                           limit);
+    INFO(grown.err);
+    CHECK(grown.code == 1);
+    CHECK(grown.one_line_error());
+    CHECK_THAT(grown.err, Catch::Contains("takes at least") && Catch::Contains("try a smaller --width"));
+  }
+  CHECK_FALSE(fs::exists(out));
 }
 
 TEST_CASE("train: what is trained on is not written over by its log, its page or the model", "[train]") {

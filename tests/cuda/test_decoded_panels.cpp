@@ -94,7 +94,7 @@ TEST_CASE("panels of blocks are decoded to the operands that the library multipl
           CHECK(host.multiplied[2].features == 8);
           using Types = OpDtypes<Operand, Operand, f32, NoDtype, Result>;
           REQUIRE(gpu::multiply_by_library<Types, Operand>(
-              on_device(whole.x), gpu::PackedWeight<Operand>::borrowed(on_device(dense)),
+              on_device(whole.x), gpu::PackedWeight<Operand>::template borrowed<Types>(on_device(dense)),
               whole.epilogue(activate), {}, on_device(whole.out), gpu::Stream{}));
           CHECK(same_bits(run.out, whole.out));
         }

@@ -19,7 +19,8 @@ TEMPLATE_TEST_CASE("flash attention in the tiles of every architecture", "[atten
   for (const std::int64_t width : {64, 96, 128, 160, 256}) {
     std::vector<gpu::FlashAttentionTile> tried;
     for (const Architecture architecture : gpu::all_architectures) {
-      const auto tile = gpu::select_flash_attention<Operand>(architecture, static_cast<int>(width), false);
+      const auto tile =
+          gpu::select_flash_attention<Operand>(architecture, false, static_cast<int>(width), false);
       for (const Architecture device : gpu::all_architectures)  // its own and, by the driver, newer ones
         if (device >= architecture)
           CHECK(gpu::flash_attention_bytes<Operand>(tile, static_cast<int>(width)) <=

@@ -53,7 +53,7 @@ TEST_CASE("tiles keep within what the narrowest newer architecture gives", "[sel
 }
 
 TEST_CASE("kernels of the emulator take the tile of the architecture that is asked for", "[selectors]") {
-  using Attends = gpu::FlashAttentionSelector<f32, 128, false>;
+  using Attends = gpu::FlashAttentionSelector<f32, false, 128, false>;
   using Multiplies = gpu::MatmulSelector<gpu::MatmulTileSize::large>;
   int differ = 0;
   for (const Architecture architecture : gpu::all_architectures) {

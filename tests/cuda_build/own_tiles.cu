@@ -3,8 +3,8 @@
 
 namespace precast::gpu {
 
-template void detail::launch_flash_attention<f32, false, 128, FlashAttentionSelector<f32, 128, false>, false,
-                                             false>(const detail::FlashArguments<f32, f32, f32, f32>&,
-                                                    Stream);
+template void detail::launch_flash_attention<f32, false, 128, FlashAttentionSelector<f32, false, 128, false>,
+                                             false, false>(const detail::FlashArguments<f32, f32, f32, f32>&,
+                                                           Stream);
 
 }  // namespace precast::gpu

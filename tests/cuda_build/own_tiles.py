@@ -9,7 +9,7 @@ import sys
 
 import resources
 
-SELECTOR = "FlashAttentionSelector<f32, 128, false>"
+SELECTOR = "FlashAttentionSelector<f32, false, 128, false>"
 
 
 def main(program, path, *capabilities):

@@ -27,14 +27,13 @@ class ToyPipeline final : public families::Pipeline {
 
   families::Result generate(const families::Request& request, const families::ProgressCallback& progress,
                             const families::PictureCallback& on_picture) const override {
-    families::Result result;
+    families::Result result(with_defaults(request));
     result.estimate = check(request);
-    result.used = with_defaults(request);
     result.prompts = request.prompts;
     result.sampler = "Toy";
     const io::ComponentSource source(folder_ / "linear");
     const Layer layer(nn::ParameterPath(source), 3, 3);
-    const int width = *result.used.width, height = *result.used.height;
+    const int width = result.used.width, height = result.used.height;
     sampling::TorchGenerator generator(request.seed);
     result.latents = generator.randn(Shape{std::int64_t{width} * height, 3});
     if (progress) progress({"denoise", 1, 1});
@@ -53,14 +52,8 @@ class ToyPipeline final : public families::Pipeline {
   families::MemoryEstimate estimate(const families::Request&) const override {
     return {{{"linear", 12 * 4, 64 * 64 * 3 * 4}}};
   }
-  families::Request with_defaults(const families::Request& request) const override {
-    families::Request full;
-    full.prompts = request.prompts;
-    full.seed = request.seed;
-    full.steps = 1;
-    full.width = request.width.value_or(16);
-    full.height = request.height.value_or(8);
-    return full;
+  families::ResolvedRequest with_defaults(const families::Request& request) const override {
+    return {request, {.steps = 1, .width = 16, .height = 8}};
   }
   std::vector<families::NamedTokens> tokens(const std::string& text) const override {
     return {{"bytes", {text.begin(), text.end()}}};

@@ -520,11 +520,11 @@ TEST_CASE("a component of a class that is not known here, or left out, is refuse
   for (const auto& [component, entry, says] :
        {std::tuple("vae", Entry{"diffusers", "AutoencoderTiny"}, "needs a component of class AutoencoderKL"),
         std::tuple("transformer", Entry{"diffusers", "ChromaTransformer2DModel"},
-                   "\"ChromaTransformer2DModel\""),
+                   "'ChromaTransformer2DModel'"),
         std::tuple("text_encoder", Entry{"transformers", "CLIPTextModelWithProjection"},
                    "class CLIPTextModel"),
         std::tuple("text_encoder_2", Entry{nullptr, nullptr}, "is null"),
-        std::tuple("scheduler", Entry{"diffusers", "DDIMScheduler"}, "\"DDIMScheduler\""),
+        std::tuple("scheduler", Entry{"diffusers", "DDIMScheduler"}, "'DDIMScheduler'"),
         std::tuple("tokenizer", Entry{"transformers", "BertTokenizer"},
                    "needs a component of class CLIPTokenizer"),
         std::tuple("tokenizer_2", Entry{"transformers", "PreTrainedTokenizerFast"}, "class T5Tokenizer"),

@@ -97,8 +97,8 @@ TEST_CASE("the decoder's pictures are diffusers'") {
     const Tensor<f32> packed =
         golden.tensor("latents." + std::to_string(golden.fact("steps").get<int>() - 1));
     const Tensor<f32> latents =
-        flux::unpack(packed, layout(golden, model), static_cast<f32>(model.vae.scaling_factor),
-                     static_cast<f32>(model.vae.shift_factor));
+        flux::unscaled(flux::unpack(packed, layout(golden, model)),
+                       static_cast<f32>(model.vae.scaling_factor), static_cast<f32>(model.vae.shift_factor));
     const Tensor<f32> pixels = decoder->decode(latents);
     CHECK(relative_error(pixels.values(), golden.channels_last("image").values()) <= largest_error);
     CHECK(largest_difference(image::to_images(pixels).images.at(0), picture_of(golden, "image_u8")) <= 1);
@@ -129,7 +129,7 @@ TEST_CASE("latents are packed as FluxPipeline packs them, and unpacked again") {
   CHECK(tokens.shape() == Shape{1, 2, 8});
   const std::vector<f32> expected{0, 1, 10, 11, 100, 101, 110, 111, 2, 3, 12, 13, 102, 103, 112, 113};
   CHECK(std::equal(tokens.values().begin(), tokens.values().end(), expected.begin(), expected.end()));
-  const Tensor<f32> back = flux::unpack(tokens.view().reshaped({2, 8}), packed, 2.0f, 0.5f);
+  const Tensor<f32> back = flux::unscaled(flux::unpack(tokens.view().reshaped({2, 8}), packed), 2.0f, 0.5f);
   CHECK(back.shape() == Shape{1, 2, 4, 2});
   CHECK(back.values()[0] == 0.5f);
   CHECK(back.values()[(1 * 4 + 3) * 2 + 1] == 113.0f / 2 + 0.5f);

@@ -189,7 +189,7 @@ TEST_CASE("Flux.1-dev's and schnell's real configs open at full depth, and count
     const flux::FluxPipeline pipeline(folder, flux::ComponentChoices::all(narrow_choice()));
     flux::Request request;
     request.prompts = {"a large red circle"};
-    const flux::Request full = pipeline.with_defaults(request);
+    const families::ResolvedRequest full = pipeline.with_defaults(request);
     CHECK(full.width == 1024);
     CHECK(full.height == 1024);
     CHECK(full.steps == (guided ? 28 : 4));

@@ -1,6 +1,8 @@
 // Several pictures: each is given away as soon as it is there, where memory allows it, and all are the same
 // then.
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -44,23 +46,22 @@ struct Events {
 };
 
 Events events_of(const flux::FluxPipeline& pipeline, const flux::Request& request) {
-  Events events;
-  events.result = pipeline.generate(
+  std::vector<std::string> names;
+  flux::Result result = pipeline.generate(
       request,
       [&](const flux::Progress& at) {
-        if (at.stage == "denoise") events.names.push_back("denoise");
+        if (at.stage == "denoise") names.emplace_back("denoise");
       },
       [&](const flux::Result& so_far) {
-        events.names.push_back("picture");
+        names.emplace_back("picture");
         const std::size_t pictures = so_far.images.size();
-        CHECK(pictures ==
-              static_cast<std::size_t>(std::count(events.names.begin(), events.names.end(), "picture")));
+        CHECK(pictures == static_cast<std::size_t>(std::ranges::count(names, "picture")));
         CHECK(so_far.prompts.size() == pictures);
         CHECK(so_far.prompts.back() == request.prompts[(pictures - 1) / 2]);
         CHECK(so_far.used.steps == request.steps);
         CHECK(so_far.sampler == "Euler");
       });
-  return events;
+  return {std::move(names), std::move(result)};
 }
 
 std::size_t position(const Events& events, const char* name, bool last) {

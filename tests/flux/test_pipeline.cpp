@@ -149,7 +149,8 @@ TEST_CASE("what a request leaves open comes from the model") {
   const auto dev = open_golden("dev_f32", choice), schnell = open_golden("schnell_bf16", choice);
   flux::Request request;
   request.prompts = {"a circle"};
-  const flux::Request of_dev = dev.with_defaults(request), of_schnell = schnell.with_defaults(request);
+  const families::ResolvedRequest of_dev = dev.with_defaults(request),
+                                  of_schnell = schnell.with_defaults(request);
   CHECK(of_dev.steps == 28);
   CHECK(of_schnell.steps == 4);
   CHECK(of_dev.guidance == 3.5);

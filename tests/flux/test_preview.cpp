@@ -30,9 +30,9 @@ TEST_CASE("a preview map sums the channels of each latent") {
   for (int i = 0; i < 4; ++i) set(0, i / 2, i % 2, static_cast<f32>(i)), set(1, i / 2, i % 2, -1);
   const PreviewMap map{{{0.5f, 0, 0}, {0, 1, -1}}, {-1, 0, 0.5f}};
   // red: 0.5 i - 1; green: -1; blue: 1.5
-  CHECK(map.picture(unpack(packed, layout, 1, 0)).rgb ==
+  CHECK(map.picture(unpack(packed, layout)).rgb ==
         std::vector<std::uint8_t>{0, 0, 255, 64, 0, 255, 128, 0, 255, 191, 0, 255});
-  CHECK_THROWS_AS(usual_preview_map().picture(unpack(packed, layout, 1, 0)), ShapeError);
+  CHECK_THROWS_AS(usual_preview_map().picture(unpack(packed, layout)), ShapeError);
   CHECK(usual_preview_map().weights.size() == 16);
 }
 

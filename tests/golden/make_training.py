@@ -1,7 +1,7 @@
 """What PyTorch and transformers make of training: GradScaler, schedules and clipping on numbers, and the losses of
-tiny GPT-2 and Llama models step by step in f32, f16 throughout, and under autocast.
+tiny GPT-2 and Llama models step by step in f32, f16 throughout, bf16 with f32 masters, and under autocast.
 
-    python make_training.py [OUTPUT]      # a minute; writes expected/training.safetensors and language_models/*
+    python make_training.py [OUTPUT]      # three minutes; writes expected/training.safetensors and language_models/*
 
 Batches are windows of the text that ships with the program, at places that a formula says (`batch_of`, and the C++ test's)."""
 
@@ -19,6 +19,7 @@ from tensor_file import save
 HERE = pathlib.Path(__file__).parent
 OUTPUT = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
 STEPS, BATCH, CONTEXT = 200, 4, 24
+RUNS, RUN_STEPS = 4, 100  # how often, on windows of its own, a regime is held against f32
 torch.set_num_threads(1)
 
 
@@ -30,7 +31,7 @@ def text():
 TEXT = text()
 
 
-def batch_of(step):
+def batch_of(step):  # run r of several begins at step r * RUN_STEPS
   starts = [(step * BATCH + row) * 67 % (len(TEXT) - CONTEXT) for row in range(BATCH)]
   return torch.tensor([list(TEXT[s:s + CONTEXT + 1]) for s in starts])
 
@@ -62,39 +63,50 @@ def gelu_by_erf():
   return config
 
 
-def groups(model, weight_decay):
-  parameters = list(model.parameters())
+def groups(parameters, weight_decay):
   return [{"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},
           {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}]
 
 
-def train(folder, regime, lr, steps=STEPS, init_scale=65536.0, growth_interval=20, clip=None, schedule=None):
+def train(folder, regime, lr, steps=STEPS, init_scale=65536.0, growth_interval=20, clip=None, schedule=None, first_step=0):
   model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
   model.train()
+  parameters = list(model.parameters())
+  stepped = parameters
   if regime == "naive-f16":
     model.half()
-  optimiser = torch.optim.AdamW(groups(model, 0.01), lr=lr, foreach=False)
+  if regime == "bf16":  # not model.bfloat16(), which rounds the frequencies of positions too
+    stepped = [torch.nn.Parameter(p.detach().clone()) for p in parameters]
+    for p in parameters:
+      p.data = p.data.bfloat16()
+  optimiser = torch.optim.AdamW(groups(stepped, 0.01), lr=lr, foreach=False)
   rates = schedule(optimiser) if schedule else None
   scaler = torch.amp.GradScaler("cpu", enabled=regime == "amp-f16", init_scale=init_scale, growth_interval=growth_interval)
   lower = {"amp-f16": torch.float16, "amp-bf16": torch.bfloat16}.get(regime)
   rows = []
   for step in range(steps):
-    tokens = batch_of(step)
-    optimiser.zero_grad(set_to_none=True)
+    tokens = batch_of(first_step + step)
+    model.zero_grad(set_to_none=True)
     with torch.autocast("cpu", dtype=lower or torch.bfloat16, enabled=lower is not None):
       logits = model(input_ids=tokens[:, :-1], use_cache=False).logits
       loss = torch.nn.functional.cross_entropy(logits.float().reshape(-1, 128), tokens[:, 1:].reshape(-1))
     scale = scaler.get_scale()
     scaler.scale(loss).backward()
+    if stepped is not parameters:
+      for master, p in zip(stepped, parameters):
+        master.grad = p.grad.float()
     scaler.unscale_(optimiser)
-    gradients = [p.grad for p in model.parameters()]
+    gradients = [p.grad for p in stepped]
     norm = torch.stack([g.float().norm() for g in gradients]).norm().item()
     if clip:
-      torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+      torch.nn.utils.clip_grad_norm_(stepped, clip)
     non_finite = sum(int((~torch.isfinite(g)).sum()) for g in gradients)
     rate = optimiser.param_groups[0]["lr"]
     scaler.step(optimiser)
     scaler.update()
+    if stepped is not parameters:
+      for master, p in zip(stepped, parameters):
+        p.data.copy_(master.data)
     if rates:
       rates.step()
     rows.append([loss.item(), norm, scale, float(scaler.is_enabled() and non_finite > 0), rate])
@@ -167,7 +179,9 @@ if __name__ == "__main__":
     tensors[f"{name}.clipped"] = train(folder, "f32", 3e-3, steps=60, clip=1.0, schedule=lambda o: transformers.get_cosine_schedule_with_warmup(o, 10, 60))
     tensors[f"{name}.naive-f16"] = train(folder, "naive-f16", 1e-3, steps=10)
     tensors[f"{name}.amp-f16"] = train(folder, "amp-f16", 1e-3, init_scale=2.0**24)
-    tensors[f"{name}.amp-bf16"] = train(folder, "amp-bf16", 1e-3)
+    for regime in ["f32", "amp-bf16", "bf16"]:
+      runs = [train(folder, regime, 1e-3, steps=RUN_STEPS, first_step=run * RUN_STEPS) for run in range(RUNS)]
+      tensors[f"{name}.{regime}.losses"] = torch.stack([rows[:, 0] for rows in runs]).float()
   for name, config in [("tiny_gpt2_erf", gelu_by_erf()), ("tiny_llama_scaled", scaled_llama())]:
     tensors[f"{name}.f32"] = train(new_model(name, config), "f32", 1e-3, steps=50)
   tensors["scaler"] = scaler_history()

@@ -358,37 +358,39 @@ TEMPLATE_TEST_CASE("gradients of attention follow scores of any size", "[attenti
 }
 
 TEMPLATE_TEST_CASE("gradients of attention follow scores whose products cancel", "[attention]", F32, F32Flash,
-                   Bf16Flash) {
+                   Bf16Flash, F16UpcastAttention, F16UpcastAttentionFlash, Bf16UpcastAttention) {
   // Scores and their logarithms are small, and partial sums are not: a forward that adds products in another
-  // order has other scores than gradients that go value by value, as they do of heads as wide as this. Each
-  // query's weights add up to 1 all the same, so keys get what queries give.
+  // order, as tensor cores do of 16 bits that a policy multiplies in f32, has other scores than the
+  // gradients: in tiles and, of wider heads, value by value. Each query's weights add up to 1 all the same,
+  // so keys get what queries give.
   using A = typename training<TestType>::gradient;
-  const std::int64_t queries = 6, keys = 8, width = 136;
-  for (const double size : {1.0, 3e3, 3e4}) {
-    INFO(size);
-    const auto mirrored = [&](std::int64_t rows, std::uint64_t seed, f32 sign) {
-      const auto half = random_tensor<A>({1, rows, width / 2}, seed, size);
-      HostTensor<A> both({1, rows, width});
-      for (std::int64_t i = 0; i < half.elements(); ++i) {
-        A* const first = both.data() + i / (width / 2) * width + i % (width / 2);
-        first[0] = half.data()[i];
-        first[width / 2] = convert_value<A>(sign * convert_value<f32>(half.data()[i]));
+  const std::int64_t queries = 6, keys = 8;
+  for (const std::int64_t width : {64, 136})
+    for (const double size : {1.0, 3e3, 1e4}) {
+      CAPTURE(width, size);
+      const auto mirrored = [&](std::int64_t rows, std::uint64_t seed, f32 sign) {
+        const auto half = random_tensor<A>({1, rows, width / 2}, seed, size);
+        HostTensor<A> both({1, rows, width});
+        for (std::int64_t i = 0; i < half.elements(); ++i) {
+          A* const first = both.data() + i / (width / 2) * width + i % (width / 2);
+          first[0] = half.data()[i];
+          first[width / 2] = convert_value<A>(sign * convert_value<f32>(half.data()[i]));
+        }
+        return both;
+      };
+      const auto q = mirrored(queries, 1, 1.0f), k = mirrored(keys, 2, -1.0f);
+      const auto v = random_tensor<A>({1, keys, width}, 3), dy = random_tensor<A>({1, queries, width}, 4);
+      const AttentionInTraining<TestType> found(q, k, v, dy, {.heads = 1});
+      const Doubles given = wide(dy), got = wide(found.dv);
+      for (std::size_t d = 0; d < static_cast<std::size_t>(width); ++d) {
+        double sum_given = 0, sum_got = 0, size_of_all = 0;
+        for (std::size_t i = d; i < given.size(); i += width)
+          sum_given += given[i], size_of_all += std::fabs(given[i]);
+        for (std::size_t j = d; j < got.size(); j += width) sum_got += got[j];
+        // Logarithms under 1024 lack 2^-14 at most.
+        CHECK(std::fabs(sum_got - sum_given) <= (4 * unit<A> + 0x1p-13) * size_of_all);
       }
-      return both;
-    };
-    const auto q = mirrored(queries, 1, 1.0f), k = mirrored(keys, 2, -1.0f);
-    const auto v = random_tensor<A>({1, keys, width}, 3), dy = random_tensor<A>({1, queries, width}, 4);
-    const AttentionInTraining<TestType> found(q, k, v, dy, {.heads = 1});
-    const Doubles given = wide(dy), got = wide(found.dv);
-    for (std::size_t d = 0; d < static_cast<std::size_t>(width); ++d) {
-      double sum_given = 0, sum_got = 0, size_of_all = 0;
-      for (std::size_t i = d; i < given.size(); i += width)
-        sum_given += given[i], size_of_all += std::fabs(given[i]);
-      for (std::size_t j = d; j < got.size(); j += width) sum_got += got[j];
-      // Logarithms under 1024 lack 2^-14 at most.
-      CHECK(std::fabs(sum_got - sum_given) <= (4 * unit<A> + 0x1p-13) * size_of_all);
     }
-  }
 }
 
 TEMPLATE_TEST_CASE("gradients of attention follow a mask of large numbers", "[attention]", F32, F32Flash,

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
@@ -30,7 +31,7 @@ TEST_CASE("sums of few terms have the bits of the order that all sums have", "[s
 }
 
 TEST_CASE("a sum adds to 32 lanes in turn, and these by halves", "[sum_of]") {
-  const auto values = random_tensor<f32>({1, 200}, 2);
+  const auto values = random_tensor<f32>({1, 232}, 2);  // more than are added
   for (std::int64_t count = 0; count <= 200; ++count) {
     CAPTURE(count);
     std::array<f32, 32> lanes{};
@@ -40,9 +41,14 @@ TEST_CASE("a sum adds to 32 lanes in turn, and these by halves", "[sum_of]") {
     REQUIRE(std::bit_cast<std::uint32_t>(host::sum_of(count, [&](std::int64_t i) {
               return values.data()[i];
             })) == std::bit_cast<std::uint32_t>(lanes[0]));
+    REQUIRE(std::bit_cast<std::uint32_t>(host::sum_of_padded(values.data(), count)) ==
+            std::bit_cast<std::uint32_t>(lanes[0]));
   }
 }
 
-TEST_CASE("a sum of no terms is +0", "[sum_of]") {
+TEST_CASE("a sum of no terms, and of negative zeros, is +0", "[sum_of]") {
   REQUIRE(std::bit_cast<std::uint32_t>(host::sum_of(0, [](std::int64_t) { return 1.0f; })) == 0);
+  const std::array<f32, 32> minus_zeros = {-0.0f, -0.0f, std::numeric_limits<f32>::quiet_NaN()};
+  for (const std::int64_t count : {0, 1, 2})
+    REQUIRE(std::bit_cast<std::uint32_t>(host::sum_of_padded(minus_zeros.data(), count)) == 0);
 }

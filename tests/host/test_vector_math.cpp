@@ -1,6 +1,7 @@
 // The elementary functions against the C library's in double: how many ulp they are off, over all of f32.
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include <support/special_values.hpp>
 
 #include <precast/host/rows/activate_row.hpp>
+#include <precast/host/softmax/softmax.hpp>
 #include <precast/problem/math.hpp>
 
 using namespace precast;
@@ -137,4 +139,19 @@ TEST_CASE("activating a row, or one value, is applying the function", "[vector_m
   check(ActivationFunction::quick_gelu, elementwise::QuickGelu{});
   check(ActivationFunction::silu, elementwise::Silu{});
   check(ActivationFunction::relu, elementwise::Relu{});
+}
+
+TEST_CASE("the largest value of a row is found wherever it lies, and NaN is passed over", "[vector_math]") {
+  CHECK(host::largest_of({}) == -inf);
+  for (std::size_t count = 1; count <= 70; ++count) {
+    std::vector<f32> row(count, -3);
+    CHECK(host::largest_of(row) == -3);
+    for (std::size_t i = 0; i < count; ++i) {
+      CAPTURE(count, i);
+      row.assign(count, not_a_number);
+      CHECK(host::largest_of(row) == -inf);
+      row[i] = -2;
+      CHECK(host::largest_of(row) == -2);
+    }
+  }
 }

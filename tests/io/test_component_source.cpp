@@ -134,7 +134,7 @@ TEST_CASE("component: shards, of which the index says which tensor to take") {
   refused(index, "{}", "holds no weights, and is no index of files that do");
   refused(index, R"({"weight_map":[]})", "key 'weight_map': must be an object");
   refused(index, R"({"weight_map":{}})", "is empty");
-  refused(index, R"({"weight_map":{"a":3}})", "tensor 'a': must name a file, not 3");
+  refused(index, R"({"weight_map":{"a":3}})", "key 'weight_map.a': must be a string, not 3");
   for (const std::string outside : {"../m-1.safetensors", "/etc/passwd.safetensors", "sub/m-1.safetensors",
                                     "..", ".", "", "a\\\\b.safetensors", "m-1.safetensors\\u0000", "m-1.bin"})
     refused(index, R"({"weight_map":{"a":")" + outside + R"("}})",

@@ -83,13 +83,26 @@ TEST_CASE("config: values of every type, and null as absent") {
   CHECK(c.string_or("absent", "x") == "x");
   CHECK_FALSE(c.optional_integer("null", 0, 1).has_value());
   CHECK(c.optional_integer("whole", 0, 9) == 4);
+  CHECK(c.optional_number("n", 0, 3) == 2.5);
+  CHECK_FALSE(c.optional_number("absent", 0, 1).has_value());
+  CHECK(c.optional_string("s") == "gelu");
+  CHECK_FALSE(c.optional_string("null").has_value());
+  CHECK(c.one_of_or("s", 0, {{"relu", 1}, {"gelu", 2}}) == 2);
+  CHECK(c.one_of_or("null", 3, {{"relu", 1}}) == 3);
+  CHECK(c.numbers("l", 0, 2) == std::vector<double>{1, 2});
+  CHECK(c.has_list("l"));
+  CHECK_FALSE(c.has_list("s"));
+  CHECK(c.is_null("null"));
+  CHECK_FALSE(c.is_null("absent"));
+  const io::Config inner = config(R"({"a":[{"b":"inf"}]})").objects("a").at(0);  // outlives the whole
+  CHECK(inner.number("b", 0, 1, io::NotFinite::taken) == std::numeric_limits<double>::infinity());
 }
 
 TEST_CASE("config: what does not fit is refused with file and key") {
   const auto integer = [](const io::Config& c) { c.integer("x", 1, 64); };
   check_refusal("key 'x': is missing: get the file anew, or check that it belongs to this kind of model",
                 "{}", integer);
-  check_refusal("key 'x': is missing: get the file anew, or check that it belongs to this kind of model",
+  check_refusal("key 'x': is null: get the file anew, or check that it belongs to this kind of model",
                 R"({"x":null})", integer);
   for (const std::string value :
        {"0", "65", "-1", "\"3\"", "true", "2.0", "1e3", "9223372036854775808", "18446744073709551615"})
@@ -103,26 +116,51 @@ TEST_CASE("config: what does not fit is refused with file and key") {
       "{\"x\":\"" + std::string(500, 'a') + "\"}", integer);
 
   const auto number = [](const io::Config& c) { c.number_or("x", 1, 0, 10); };
-  check_refusal("key 'x': must be a number from 0.0 to 10.0, not 10.5: correct it", R"({"x":10.5})", number);
-  check_refusal("key 'x': must be a number from 0.0 to 10.0, not \"3\": correct it", R"({"x":"3"})", number);
-  check_refusal("key 'x': must be a number from 0.0 to 10.0, not true: correct it", R"({"x":true})", number);
+  check_refusal("key 'x': must be a number from 0 to 10, not 10.5: correct it", R"({"x":10.5})", number);
+  check_refusal("key 'x': must be a number from 0 to 10, not \"3\": correct it", R"({"x":"3"})", number);
+  check_refusal("key 'x': must be a number from 0 to 10, not true: correct it", R"({"x":true})", number);
   check_refusal("key 'x': must be true or false, not 1: correct it", R"({"x":1})",
                 [](const io::Config& c) { c.boolean("x"); });
   check_refusal("key 'x': must be a string, not 1: correct it", R"({"x":1})",
                 [](const io::Config& c) { c.string("x"); });
   check_refusal("key 'x': must be a list, not 1: correct it", R"({"x":1})",
                 [](const io::Config& c) { c.integers("x", 0, 9); });
-  check_refusal("key 'x': has 0 items, where 1 to 4096 make sense: correct it", R"({"x":[]})",
+  check_refusal("key 'x[1]': must be an integer from 0 to 9, not 10: correct it", R"({"x":[1,10]})",
                 [](const io::Config& c) { c.integers("x", 0, 9); });
-  check_refusal("key 'x': must be an integer from 0 to 9, not 10: correct it", R"({"x":[1,10]})",
-                [](const io::Config& c) { c.integers("x", 0, 9); });
-  check_refusal("key 'x': must be a list of strings, not 1: correct it", R"({"x":["a",1]})",
+  check_refusal("key 'x[0]': must be a number of at least 0.5, not 0.25: correct it", R"({"x":[0.25]})",
+                [](const io::Config& c) { c.numbers("x", 0.5, std::numeric_limits<double>::max()); });
+  check_refusal("key 'x[1]': must be a string, not 1: correct it", R"({"x":["a",1]})",
                 [](const io::Config& c) { c.strings("x"); });
+  check_refusal("key 'x[1]': must be an object, not null: correct it", R"({"x":[{},null]})",
+                [](const io::Config& c) { c.objects("x"); });
+  check_refusal("key 'o.x[1].y': must be a string, not 2: correct it", R"({"o":{"x":[{},{"y":2}]}})",
+                [](const io::Config& c) { c.object("o").objects("x").at(1).optional_string("y"); });
+  check_refusal("key 'x': must be a number from 0 to 1, \"inf\" or \"nan\", not \"-inf\": correct it",
+                R"({"x":"-inf"})", [](const io::Config& c) { c.number("x", 0, 1, io::NotFinite::taken); });
+  check_refusal("key 'x': is 'c', where a or b is wanted: correct it", R"({"x":"c"})",
+                [](const io::Config& c) {
+                  c.one_of_or("x", 0, {{"a", 1}, {"b", 2}});
+                });
   check_refusal("key 'x': must be an object, not false: correct it", R"({"x":false})",
                 [](const io::Config& c) { c.object("x"); });
   check_refusal("key 'x.y': must be a string, not an object: correct it", R"({"x":{"y":{}}})",
                 [](const io::Config& c) { c.object("x").string("y"); });
-  check_refusal("must hold a JSON object, not a list: get the file anew", "[]", [](const io::Config&) {});
+  const std::string anew = ": get the file anew, or check that it belongs to this kind of model";
+  check_refusal("must hold a JSON object, not a list" + anew, "[]", [](const io::Config&) {});
+  CHECK(refusal(file, [] { io::Config::of_part("{}", file, "header").value("x"); }) ==
+        "/model/config.json: header: key 'x': is missing: get the file anew");
+}
+
+TEST_CASE("config: of a file of Precast's own, messages say which is wanted") {
+  const auto said = [](const std::string& text) {
+    return refusal(file, [&] { io::Config::of_own(text, file, "a plan (precast plan)").value("x"); });
+  };
+  const std::string path = "/model/config.json: ", advice = ": check that this is a plan (precast plan)";
+  CHECK(said("layer,type\n") == path + "is no JSON: give a plan (precast plan)");
+  CHECK(said("\xEF\xBB\xBF [1") ==
+        path + "not valid JSON, because it breaks off after byte 6: get the file anew");
+  CHECK(said("[1]") == path + "must hold a JSON object, not a list" + advice);
+  CHECK(said("{}") == path + "key 'x': is missing" + advice);
 }
 
 TEST_CASE("config: files that are no JSON objects are refused") {
@@ -189,7 +227,7 @@ TEST_CASE("config: keys that _use_default_values names are taken out, and a wron
   const auto take = [](const io::Config& one) { io::without_unset_keys(one); };
   check_refusal("key '_use_default_values': must be a list, not \"b\": correct it",
                 R"({"_use_default_values": "b"})", take);
-  check_refusal("key '_use_default_values': must be a list of strings, not 3: correct it",
+  check_refusal("key '_use_default_values[0]': must be a string, not 3: correct it",
                 R"({"_use_default_values": [3]})", take);
   check_refusal(
       "key '_use_default_values': is null, where a value is needed: write the model's own, or take the key "

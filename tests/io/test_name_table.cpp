@@ -33,11 +33,14 @@ TEST_CASE("levels that two programs count from opposite ends are turned round") 
 
 TEST_CASE("rows of one matrix are found by either naming") {
   constexpr std::array table{io::NameLine{"qkv.*", "v.*", 2, 1, 3}, io::NameLine{"qkv.*", "q.*", 0, 1, 3},
-                             io::NameLine{"out.*", "proj.*"}};
+                             io::NameLine{"out.*", "proj.*"},
+                             io::NameLine{.theirs = "turned", .ours = "matrix.weight", .transposed = true}};
   CHECK(io::their_rows(table, "v.weight") == io::NamedRows{"qkv.weight", 2, 1, 3});
   CHECK_FALSE(io::their_rows(table, "k.weight"));
   const auto rows = io::our_rows(table, "qkv.bias");
   REQUIRE(rows.size() == 2);
   CHECK(rows[0] == io::NamedRows{"q.bias", 0, 1, 3});
   CHECK(rows[1] == io::NamedRows{"v.bias", 2, 1, 3});
+  CHECK(io::our_rows(table, "turned").front() == io::NamedRows{.name = "matrix.weight", .transposed = true});
+  CHECK(io::their_rows(table, "matrix.weight") == io::NamedRows{.name = "turned", .transposed = true});
 }

@@ -154,22 +154,32 @@ TEST_CASE("AMP in f16 fails where what a product gives is beyond f16", "[trainin
   }
 }
 
-TEST_CASE("AMP in bf16 is about as far from f32 as PyTorch's", "[training]") {
+// FlashAttention's rule: what bf16 costs may be twice what it costs PyTorch. The two do not round in the same
+// places (docs/train.md), so only luck could hold losses together step by step: the distances of single runs
+// of either scatter by a fifth, those of four by a tenth.
+TEST_CASE("bf16 is no further from f32 than twice PyTorch's distance", "[training]") {
   const Golden golden("training");
-  const std::string model = GENERATE("tiny_gpt2", "tiny_llama");
-  CAPTURE(model);
-  const auto exact = golden_column(golden, model + ".f32", 0),
-             theirs = golden_column(golden, model + ".amp-bf16", 0);
-  const auto steps = run(model, {.policy = "amp-bf16", .steps = 200});
-  double our_distance = 0, their_distance = 0;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    our_distance += std::pow(steps[i].loss - exact[i], 2);
-    their_distance += std::pow(theirs[i] - exact[i], 2);
+  const std::string model = GENERATE("tiny_gpt2", "tiny_llama"), policy = GENERATE("amp-bf16", "bf16");
+  CAPTURE(model, policy);
+  const HostTensor<f32> exact = golden.tensor(model + ".f32.losses"),
+                        theirs = golden.tensor(model + "." + policy + ".losses");
+  std::vector<double> ours_apart, theirs_apart;
+  for (std::int64_t run = 0; run < exact.rows(); ++run) {
+    Trainer trainer = golden_trainer(model, {.policy = policy, .steps = exact.columns()});
+    const GoldenBatches batches(run * exact.columns());
+    const auto in_f32 = exact.view().row(run), in_pytorch = theirs.view().row(run);
+    for (std::size_t i = 0; i < in_f32.size(); ++i) {
+      const StepFacts step = trainer.step(batches);
+      CHECK_FALSE(step.skipped);
+      ours_apart.push_back(step.loss - static_cast<double>(in_f32[i]));
+      theirs_apart.push_back(static_cast<double>(in_pytorch[i]) - static_cast<double>(in_f32[i]));
+    }
   }
-  INFO(std::sqrt(our_distance) << " and " << std::sqrt(their_distance));
-  // One run's distance moves by a quarter with the luck of roundings, and so does the other's.
-  CHECK(std::sqrt(our_distance) <= 1.5 * std::sqrt(their_distance));
-  CHECK(our_distance > 0);
+  const double ours = testing::root_mean_square(ours_apart),
+               pytorch = testing::root_mean_square(theirs_apart);
+  INFO(ours << " and " << pytorch);
+  CHECK(ours <= 2 * pytorch);
+  CHECK(ours > 0);
 }
 
 }  // namespace precast::language_model

@@ -12,14 +12,16 @@
 
 namespace precast::language_model {
 
-/// Windows of the shipped text's bytes at places that a formula says.
+/// Windows of the shipped text's bytes at places that a formula says, from its step `first` on.
 class GoldenBatches final : public Batches {
  public:
+  explicit GoldenBatches(std::int64_t first = 0) : first_(first) {}
+
   std::vector<std::int32_t> step(std::int64_t step) const override {
     const std::string_view text = shipped_text();
     std::vector<std::int32_t> windows;
     for (std::int64_t row = 0; row < batch(); ++row) {
-      const auto start = static_cast<std::size_t>((step * batch() + row) * 67 %
+      const auto start = static_cast<std::size_t>(((first_ + step) * batch() + row) * 67 %
                                                   (static_cast<std::int64_t>(text.size()) - context()));
       for (const char c : text.substr(start, static_cast<std::size_t>(context() + 1)))
         windows.push_back(static_cast<unsigned char>(c));
@@ -28,6 +30,9 @@ class GoldenBatches final : public Batches {
   }
   std::int64_t batch() const override { return 4; }
   std::int64_t context() const override { return 24; }
+
+ private:
+  std::int64_t first_;
 };
 
 inline std::filesystem::path golden_folder(const std::string& model) {

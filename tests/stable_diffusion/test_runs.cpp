@@ -209,16 +209,31 @@ TEST_CASE("defaults of Stable Diffusion are those of diffusers' pipelines") {
       request.image = request.mask = image::Image{8, 8, std::vector<std::uint8_t>(192)};
     return open_stable_diffusion(folder, choices_in<f32>().front()).with_defaults(request);
   };
-  CHECK(*defaults("sd15").steps == 50);
+  CHECK(defaults("sd15").steps == 50);
   CHECK(*defaults("sd15").guidance == 7.5);
   CHECK(*defaults("sdxl").guidance == 5.0);
   CHECK(*defaults("lcm").guidance == 8.5);
-  CHECK(*defaults("lcm").steps == 4);
+  CHECK(defaults("lcm").steps == 4);
   CHECK(*defaults("lcm").sampler == "lcm");
   CHECK(*defaults("sd15").sampler == "pndm");
   CHECK(*defaults("refiner").aesthetic_score == 6.0);
   CHECK(*defaults("refiner").negative_aesthetic_score == 2.5);
   CHECK_FALSE(defaults("sd15").aesthetic_score.has_value());
+}
+
+TEST_CASE("pictures that are decoded after all steps take no memory during them") {
+  const auto pipeline = open_stable_diffusion("sdxl", choices_in<f32>().front());
+  families::Request request = request_of_case("sdxl_txt2img_own_refined");  // two UNets: in stages
+  const auto of_unet = [&](int batch) {
+    request.batch = batch;
+    const families::MemoryEstimate estimate = pipeline.estimate(request);
+    const auto unet = std::ranges::find(estimate.components, "unet", &families::ComponentMemory::component);
+    REQUIRE(unet != estimate.components.end());
+    return unet->activations;
+  };
+  constexpr int more = 8;
+  const std::int64_t picture_bytes = std::int64_t{3} * *request.width * *request.height;
+  CHECK(of_unet(1 + more) - of_unet(1) < more * picture_bytes);  // they take their latents alone
 }
 
 TEST_CASE("Stable Diffusion's stages are reported in their order, and each comes to its end") {

@@ -57,22 +57,22 @@ const std::vector<Expected> expected{
     {"sd15",
      Kind::v1,
      "Stable Diffusion 1.x",
-     {{"unet", Naming::ldm}, {"vae", Naming::ldm}, {"text_encoder", Naming::diffusers}}},
+     {{"unet", Naming::original}, {"vae", Naming::original}, {"text_encoder", Naming::ours}}},
     {"sd21",
      Kind::v2,
      "Stable Diffusion 2.x",
-     {{"unet", Naming::ldm}, {"vae", Naming::ldm}, {"text_encoder", Naming::openclip}}},
+     {{"unet", Naming::original}, {"vae", Naming::original}, {"text_encoder", Naming::openclip}}},
     {"sdxl",
      Kind::xl,
      "Stable Diffusion XL",
-     {{"unet", Naming::ldm},
-      {"vae", Naming::ldm},
-      {"text_encoder", Naming::diffusers},
+     {{"unet", Naming::original},
+      {"vae", Naming::original},
+      {"text_encoder", Naming::ours},
       {"text_encoder_2", Naming::openclip}}},
     {"refiner",
      Kind::xl_refiner,
      "Stable Diffusion XL refiner",
-     {{"unet", Naming::ldm}, {"vae", Naming::ldm}, {"text_encoder_2", Naming::openclip}}},
+     {{"unet", Naming::original}, {"vae", Naming::original}, {"text_encoder_2", Naming::openclip}}},
 };
 
 /// A component of a single file, its names beginning with another prefix; `named` says how they do in it.
@@ -106,7 +106,7 @@ TEST_CASE("single files give each component's weights bit for bit as their folde
       const ComponentWeights file(stable_diffusion_file(one.name), component);
       const ComponentWeights folder(stable_diffusion_model(one.name) / component, component);
       CHECK(file.naming() == naming);
-      CHECK(folder.naming() == Naming::diffusers);
+      CHECK(folder.naming() == Naming::ours);
       CHECK(file.unread().empty());
       check_same_weights(file, folder);
       // The original text encoder of 2.x has one layer more than are run.

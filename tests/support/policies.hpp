@@ -30,6 +30,7 @@ using E5m2SumsInF32 = Policy<Storage<fp8_e5m2>, Accumulate<fp8_e5m2>, Activation
 
 using Bf16UpcastProducts = Policy<Storage<bf16>, Upcast<Matmul, Conv>>;
 using F16UpcastProducts = Policy<Storage<f16>, Upcast<Matmul, Conv>>;
+using Bf16UpcastAttention = Policy<Storage<bf16>, Upcast<Attention>>;
 using F16UpcastAttention = Policy<Storage<f16>, Upcast<Attention>>;
 
 using F16Saturate = Policy<Storage<f16>, Overflow<Saturate>>;

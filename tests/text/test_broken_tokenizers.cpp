@@ -105,9 +105,11 @@ TEST_CASE("broken tokenizers: CLIP's vocabulary and merges") {
   check_edit(
       "dev_f16", json, [](Json& j) { j["added_tokens"] = "x"; }, "added_tokens': must be a list");
   check_edit(
-      "dev_f16", json, [](Json& j) { j["added_tokens"][0]["id"] = -5; }, "key 'id': must be an integer");
+      "dev_f16", json, [](Json& j) { j["added_tokens"][0]["id"] = -5; },
+      "key 'added_tokens[0].id': must be an integer");
   check_edit(
-      "dev_f16", json, [](Json& j) { j["added_tokens"][0].erase("content"); }, "key 'content': is missing");
+      "dev_f16", json, [](Json& j) { j["added_tokens"][0].erase("content"); },
+      "key 'added_tokens[0].content': is missing");
 }
 
 TEST_CASE("broken tokenizers: T5's vocabulary") {
@@ -122,7 +124,8 @@ TEST_CASE("broken tokenizers: T5's vocabulary") {
   check_edit(
       "dev_fp8", json, [](Json& j) { j["model"].erase("vocab"); }, "vocab': is missing");
   check_edit(
-      "dev_fp8", json, [](Json& j) { j["model"]["vocab"] = Json::object(); }, "must be a list of pieces");
+      "dev_fp8", json, [](Json& j) { j["model"]["vocab"] = Json::object(); },
+      "key 'model.vocab': must be a list");
   check_edit(
       "dev_fp8", json,
       [](Json& j) { j["model"]["vocab"].erase(j["model"]["vocab"].begin() + 2, j["model"]["vocab"].end()); },
@@ -132,9 +135,9 @@ TEST_CASE("broken tokenizers: T5's vocabulary") {
       [](Json& j) {
         j["model"]["vocab"][3] = {"a", "b"};
       },
-      "item 3 must be a piece");
+      "key 'model.vocab[3]': must be a piece");
   check_edit(
-      "dev_fp8", json, [](Json& j) { j["model"]["vocab"][3] = 1; }, "item 3 must be a piece");
+      "dev_fp8", json, [](Json& j) { j["model"]["vocab"][3] = 1; }, "key 'model.vocab[3]': must be a piece");
   check_edit(
       "dev_fp8", json, [](Json& j) { j["model"]["vocab"][4] = j["model"]["vocab"][3]; },
       "stands there twice");
@@ -218,7 +221,7 @@ TEST_CASE("broken tokenizers: the small files") {
       [](Json& j) {
         j["eos_token"] = {{"lstrip", false}};
       },
-      "key 'content': is missing");
+      "key 'eos_token.content': is missing");
   check_edit(
       "dev_f32", map,
       [](Json& j) {

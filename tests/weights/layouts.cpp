@@ -36,7 +36,7 @@ bool same_bits(const std::vector<f32>& a, const std::vector<f32>& b) {
 int different(const ComponentWeights& file, const std::string& component) {
   int count = 0;
   for (const auto& [name, tensor] : tensors_of(component))
-    count += !same_bits(loaded(file.source(), name, tensor.shape), values_in(tensor));
+    count += !same_bits(loaded(file, name, tensor.shape), values_in(tensor));
   return count;
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("layouts: single files of the VAE, CLIP and T5") {
   const ComponentWeights usual(file, Part::clip);
   int wrong = 0;  // its modules ask for either
   for (const auto& [name, tensor] : tensors_of("text_encoder"))
-    wrong += !same_bits(loaded(usual.source(), "text_model." + name, tensor.shape), values_in(tensor));
+    wrong += !same_bits(loaded(usual, "text_model." + name, tensor.shape), values_in(tensor));
   CHECK(wrong == 0);
   CHECK(usual.unread().empty());
   CHECK(usual.blocks("encoder.layers.") == 2);
@@ -137,7 +137,7 @@ TEST_CASE("layouts: rows of blocks are cut out of BFL's fused matrices, in GGUF 
     const DtypeInfo info = io::gguf_type(format)->info;
     for (const auto& [name, tensor] : ours) {
       std::vector<f32> expected = values_in(tensor);
-      const nn::Parameter parameter = weights.source().find(name);
+      const nn::Parameter parameter = weights.find(name);
       if (tensor.shape.rank() == 2 && tensor.shape.back() % info.values_per_block == 0) {
         CHECK(parameter.dtype == info);
         ++in_blocks;
@@ -146,7 +146,7 @@ TEST_CASE("layouts: rows of blocks are cut out of BFL's fused matrices, in GGUF 
         quant::encode(format, expected, bytes);
         quant::decode(format, bytes, expected);
       }
-      count += !same_bits(loaded(weights.source(), name, tensor.shape), expected);
+      count += !same_bits(loaded(weights, name, tensor.shape), expected);
     }
     CHECK(in_blocks > 0);
     return count;
@@ -341,7 +341,7 @@ TEST_CASE("layouts: missing tensors, blocks and rows are told in one line") {
   const auto find = [&](FileTensors tensors, const std::string& name) {
     write_tensors(file, tensors);
     const ComponentWeights weights(file, Part::transformer);
-    return refusal(file, [&] { weights.source().find(name); });
+    return refusal(file, [&] { weights.find(name); });
   };
   FileTensors tensors = bfl_transformer();
   tensors.erase("double_blocks.1.txt_attn.qkv.weight");

@@ -160,9 +160,9 @@ TEST_CASE("quantised: announcements that are no JSON, or of formats that are not
     return OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", number(1)}, {"a.b.comfy_quant", announced}})
         .refused();
   };
-  CHECK(says(refused(json_tensor("{")), "tensor 'a.b.comfy_quant': must be U8 and a JSON object"));
-  CHECK(says(refused(json_tensor("[1]")), "must be U8 and a JSON object"));
-  CHECK(says(refused(number(1)), "must be U8 and a JSON object"));
+  CHECK(says(refused(json_tensor("{")), "tensor 'a.b.comfy_quant': not valid JSON"));
+  CHECK(says(refused(json_tensor("[1]")), "tensor 'a.b.comfy_quant': must hold a JSON object"));
+  CHECK(says(refused(number(1)), "must be U8 that is JSON, not F32"));
   for (const std::string format : {"convrot_w4a4", "awq_w4a16", "asym_w4a8_int8", "new"})
     CHECK(says(refused(json_tensor("{\"format\": \"" + format + "\"}")),
                "is announced as '" + format + "', which is not read"));
@@ -175,7 +175,7 @@ TEST_CASE("quantised: announcements that are no JSON, or of formats that are not
     CHECK(says(OneLayer({{"a.b.weight", weight}, {"a.b.weight_scale", number(1)}}, rare, prefix).refused(),
                "tensor '" + prefix + "a.b.weight': is announced as 'awq_w4a16', which is not read"));
   const OneLayer header({{"a.b.weight", weight}}, {{"_quantization_metadata", "{\"layers\": 3}"}});
-  CHECK(says(header.refused(), "_quantization_metadata must hold an object 'layers'"));
+  CHECK(says(header.refused(), "header, _quantization_metadata: key 'layers': must be an object, not 3"));
 }
 
 TEST_CASE("quantised: announcements whose values are of another type, or contradict each other") {
@@ -634,11 +634,14 @@ TEST_CASE("quantised: bitsandbytes' 4 bits with scales as they are and in bytes,
     all["a.b.weight.quant_state.bitsandbytes__nf4"] = json_tensor(state);
     return OneLayer(all).refused();
   };
-  CHECK(says(with_state("{}"), "its quant_state must have a shape"));
+  const std::string of_state = "tensor 'a.b.weight.quant_state.bitsandbytes__nf4': ";
+  CHECK(says(with_state("{}"), of_state + "key 'shape': is missing"));
+  CHECK(says(with_state(R"({"shape": [10, -20]})"), of_state + "key 'shape[1]': must be an integer"));
+  CHECK(says(with_state(R"({"shape": [10, 20], "nested_offset": 1e39})"), of_state + "key 'nested_offset'"));
   CHECK(says(with_state(R"({"shape": [10, 21]})"), "of 100 bytes where [10, 21] takes 105"));
-  CHECK(says(with_state(R"({"shape": [10, 20], "blocksize": 0})"), "its quant_state must have"));
+  CHECK(says(with_state(R"({"shape": [10, 20], "blocksize": 0})"), of_state + "key 'blocksize'"));
   CHECK(says(with_state(R"({"shape": [10, 20], "blocksize": 128})"), "its absmax has 4 values for 2 blocks"));
-  CHECK(says(with_state(R"({"shape": [9223372036854775807, 9]})"), "its quant_state must have"));
+  CHECK(says(with_state(R"({"shape": [100000000000000000, 9]})"), of_state + "a tensor's size overflows"));
 
   const std::vector<std::int8_t> stored{127, -64, 3, -127};
   const OneLayer rows({{"a.b.weight", file_tensor("I8", {2, 2}, stored)},

@@ -9,6 +9,9 @@
 #include <precast/cluster/communicator.hpp>
 #include <precast/dtype/convert_value.hpp>
 #include <precast/dtype/scalar.hpp>
+#include <precast/memory/buffer.hpp>
+#include <precast/memory/dry_run.hpp>
+#include <precast/memory/memory.hpp>
 
 namespace precast::cluster {
 
@@ -49,6 +52,7 @@ class HostMessages final : public MessageMemory {
  public:
   void* make(std::size_t bytes) override { return messages_.emplace_back(bytes).data(); }
   void pack(const GradientMemory& gradient, f32 factor, void* place, SumDtype message) override {
+    if (DryRun::active()) return;
     with_gradient_type(message, [&]<class Message>(Message) {
       with_gradient_type(gradient.dtype, [&]<class Gradient>(Gradient) {
         const auto* const from = static_cast<const Gradient*>(gradient.values);
@@ -59,6 +63,7 @@ class HostMessages final : public MessageMemory {
     });
   }
   void unpack(const void* place, SumDtype message, const GradientMemory& gradient) override {
+    if (DryRun::active()) return;
     with_gradient_type(message, [&]<class Message>(Message) {
       with_gradient_type(gradient.dtype, [&]<class Gradient>(Gradient) {
         const auto* const from = static_cast<const Message*>(place);
@@ -69,7 +74,7 @@ class HostMessages final : public MessageMemory {
   }
 
  private:
-  std::vector<std::vector<std::byte>> messages_;
+  std::vector<BufferIn<HostMemory>> messages_;
 };
 
 }  // namespace precast::cluster

@@ -132,15 +132,15 @@ class ComponentSource final : public nn::ParameterSource {
           index, "holds no weights, and is no index of files that do: name the weights or their folder");
     const Config map = json.object("weight_map");
     std::map<std::string, std::size_t> shards;
-    for (const auto& [name, value] : map.json().items()) shards.emplace(shard_name(index, name, value), 0);
-    if (shards.empty()) throw file_error(index, "key 'weight_map': is empty: get the file anew");
+    for (const auto& [name, value] : map.json().items()) shards.emplace(shard_name(map, name), 0);
+    if (shards.empty()) throw json.error("weight_map", "is empty: get the file anew");
     files_.reserve(shards.size());
     for (auto& [file, position] : shards) {
       position = files_.size();
       files_.emplace_back(index.parent_path() / file);
     }
     for (const auto& [name, value] : map.json().items()) {
-      const std::size_t position = shards.at(value.get<std::string>());
+      const std::size_t position = shards.at(map.string(name));
       tensors_.emplace(name, Place{position, &files_[position].at(name)});
     }
     // Other programs load shards whole: what the map does not name is there too.
@@ -155,17 +155,12 @@ class ComponentSource final : public nn::ParameterSource {
   }
 
   /// A shard's file name, which must not lead out of the folder.
-  static std::string shard_name(const std::filesystem::path& index, const std::string& tensor,
-                                const nlohmann::json& value) {
-    if (!value.is_string())
-      throw tensor_error(index, tensor,
-                         "must name a file, not " + json_in_words(value) + ": get the index anew");
-    auto file = value.get<std::string>();
+  static std::string shard_name(const Config& map, const std::string& tensor) {
+    std::string file = map.string(tensor);
     if (!file.ends_with(".safetensors") ||
         file.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
-      throw tensor_error(index, tensor,
-                         "lies in '" + printable(file) +
-                             "', which is not a .safetensors file in this folder: get the index anew");
+      throw map.error(tensor, "is '" + printable(file) +
+                                  "', which is not a .safetensors file in this folder: get the index anew");
     return file;
   }
 

@@ -2,10 +2,12 @@
 // believed.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -127,6 +129,27 @@ inline nlohmann::json parse_json(std::string_view text, const std::filesystem::p
   return reader.take();
 }
 
+/// JSON text with null for these words, which JSON does not have: outside of strings, where Python's json
+/// writes NaN, Infinity and -Infinity.
+inline std::string with_nulls(std::string_view text, std::initializer_list<std::string_view> words) {
+  std::string result;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto* const word =
+        in_string ? words.end()
+                  : std::ranges::find_if(words, [&](auto one) { return text.substr(at).starts_with(one); });
+    if (word != words.end()) {
+      result += "null";
+      at += word->size();
+      continue;
+    }
+    if (text[at] == '"') in_string = !in_string;
+    if (in_string && text[at] == '\\' && at + 1 < text.size()) result += text[at++];
+    result += text[at++];
+  }
+  return result;
+}
+
 /// The text of a file that is to hold JSON; `what` is its name in messages ("a plan"). Throws InputError for
 /// files above `largest_json_file`.
 inline std::string_view json_text(const MappedFile& file, const std::string& what) {
@@ -142,21 +165,24 @@ inline nlohmann::json load_json(const std::filesystem::path& path) {
   return parse_json(json_text(file, "a JSON file"), path);
 }
 
+/// JSON to write, whose keys stay in the order in which they were given.
+using Json = nlohmann::ordered_json;
+
 /// A number, or "inf", "-inf" or "nan": JSON has no such numbers.
-inline nlohmann::ordered_json json_number(double value) {
+inline Json json_number(double value) {
   if (std::isfinite(value)) return value;
   return shortest(value);
 }
 
 /// A value as text in one line. Bytes that are no UTF-8 become U+FFFD, where nlohmann's own dump() throws.
-template <class Json>
-std::string json_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+template <class AnyJson>
+std::string json_line(const AnyJson& value) {
+  return value.dump(-1, ' ', false, AnyJson::error_handler_t::replace);
 }
 /// The same in lines that are indented.
-template <class Json>
-std::string indented_json(const Json& value) {
-  return value.dump(2, ' ', false, Json::error_handler_t::replace);
+template <class AnyJson>
+std::string indented_json(const AnyJson& value) {
+  return value.dump(2, ' ', false, AnyJson::error_handler_t::replace);
 }
 
 /// A value as it can stand in a message: its JSON text, cut where it is long.

@@ -19,13 +19,14 @@ struct NameLine {
   std::string_view theirs, ours;
   int first = 0, count = 1, of = 1;
   bool halves_swapped = false;  ///< the first half of the rows of one is the second half of the other's
+  bool transposed = false;      ///< the rows of one are the columns of the other
 };
 
 /// A parameter's name in the other naming, and which rows: as in NameLine.
 struct NamedRows {
   std::string name;
   int first = 0, count = 1, of = 1;
-  bool halves_swapped = false;
+  bool halves_swapped = false, transposed = false;
 
   friend bool operator==(const NamedRows&, const NamedRows&) = default;
 };
@@ -73,7 +74,8 @@ inline std::optional<NamedRows> their_rows(std::span<const NameLine> table, std:
                                            std::int64_t levels = 0) {
   for (const NameLine& line : table)
     if (auto name = translated(ours, line.ours, line.theirs, levels))
-      return NamedRows{std::move(*name), line.first, line.count, line.of, line.halves_swapped};
+      return NamedRows{std::move(*name), line.first,          line.count,
+                       line.of,          line.halves_swapped, line.transposed};
   return std::nullopt;
 }
 
@@ -84,7 +86,8 @@ inline std::vector<NamedRows> our_rows(std::span<const NameLine> table, std::str
   std::vector<NamedRows> rows;
   for (const NameLine& line : table)
     if (auto name = translated(theirs, line.theirs, line.ours, levels))
-      rows.push_back({std::move(*name), line.first, line.count, line.of, line.halves_swapped});
+      rows.push_back(
+          {std::move(*name), line.first, line.count, line.of, line.halves_swapped, line.transposed});
   std::ranges::sort(rows, {}, &NamedRows::first);
   return rows;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include <precast/io/config.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/file_dtypes.hpp>
-#include <precast/io/json_text.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/named_tensor.hpp>
 #include <precast/nn/parameter_source.hpp>
@@ -39,13 +40,14 @@ class SafetensorsFile {
   explicit SafetensorsFile(const std::filesystem::path& path) : file_(path) {
     const std::string_view header = header_text();
     const std::span<const std::byte> data = file_.bytes().subspan(length_bytes + header.size());
-    const nlohmann::json object = parse_json(header, path, "header");
-    if (!object.is_object()) throw file_error(path, "header: must be a JSON object: get the file anew");
-    for (const auto& [name, value] : object.items()) {
-      if (name == "__metadata__")
-        read_metadata(value);
-      else
-        tensors_.push_back(read_tensor(name, value, data));
+    const Config json = Config::of_part(header, path, "header");
+    for (const auto& [name, value] : json.json().items()) {
+      const Config described = json.object(name);
+      if (name != "__metadata__") {
+        tensors_.push_back(read_tensor(name, described, data));
+        continue;
+      }
+      for (const auto& [key, text] : described.json().items()) metadata_.emplace(key, described.string(key));
     }
     check_layout(data);
   }
@@ -90,79 +92,38 @@ class SafetensorsFile {
     return header;
   }
 
-  void read_metadata(const nlohmann::json& value) {
-    if (!value.is_object())
-      throw file_error(path(), "header: __metadata__ must be an object: get the file anew");
-    for (const auto& [key, text] : value.items()) {
-      if (!text.is_string())
-        throw file_error(path(),
-                         "header: __metadata__ '" + printable(key) + "' must be a string: get the file anew");
-      metadata_.emplace(key, text.get<std::string>());
-    }
-  }
-
-  std::uint64_t read_size(const std::string& name, const nlohmann::json& value, const char* what) const {
-    if (!value.is_number_unsigned())
-      throw tensor_error(path(), name,
-                         std::string(what) + " must be a non-negative integer, not " + json_in_words(value) +
-                             ": get the file anew");
-    return value.get<std::uint64_t>();
-  }
-
-  const nlohmann::json& member(const std::string& name, const nlohmann::json& value, const char* key) const {
-    const auto found = value.find(key);
-    if (found == value.end())
-      throw tensor_error(path(), name, std::string("the header lacks its ") + key + ": get the file anew");
-    return *found;
-  }
-
-  TensorEntry read_tensor(const std::string& name, const nlohmann::json& value,
+  TensorEntry read_tensor(const std::string& name, const Config& json,
                           std::span<const std::byte> data) const {
     const auto broken = [&](const std::string& problem) {
       return tensor_error(path(), name, problem + ": get the file anew");
     };
-    if (!value.is_object()) throw broken("must be described by an object, not " + json_in_words(value));
-    const nlohmann::json& dtype_name = member(name, value, "dtype");
-    const std::optional<FileDtype> dtype =
-        dtype_name.is_string() ? file_dtype(dtype_name.get_ref<const std::string&>()) : std::nullopt;
+    const std::string dtype_name = json.string("dtype");
+    const std::optional<FileDtype> dtype = file_dtype(dtype_name);
     if (!dtype)
       throw tensor_error(path(), name,
-                         "unknown dtype " + json_in_words(dtype_name) +
-                             ": convert it to F32, BF16, F16, F8_E4M3 or F8_E5M2");
+                         "unknown dtype '" + printable(dtype_name, 40) +
+                             "': convert it to F32, BF16, F16, F8_E4M3 or F8_E5M2");
 
-    const nlohmann::json& sizes = member(name, value, "shape");
-    if (!sizes.is_array() || sizes.size() > Shape::max_rank)
-      throw broken("its shape must be a list of at most " + std::to_string(Shape::max_rank) + " sizes");
-    std::vector<std::int64_t> shape;
-    const auto in_block = static_cast<std::uint64_t>(dtype->info.values_per_block);
-    std::uint64_t bytes = static_cast<std::uint64_t>(dtype->info.bytes_per_block);
-    constexpr auto limit = static_cast<std::uint64_t>(Shape::max_elements);
-    for (const nlohmann::json& item : sizes) {
-      const std::uint64_t size = read_size(name, item, "a size");
-      // Each size alone is bounded too: beside a zero, the product would hide an absurd one.
-      if (size > limit || (size != 0 && bytes > limit / size)) throw broken("its shape overflows");
-      bytes *= size;
-      shape.push_back(static_cast<std::int64_t>(size));
-    }
-    if (in_block > 1 && (shape.empty() || static_cast<std::uint64_t>(shape.back()) % in_block != 0))
+    // Each size alone is bounded too: beside a zero, the product would hide an absurd one.
+    const Shape shape = stated_shape(json.integers("shape", 0, Shape::max_elements), name, path());
+    const std::int64_t in_block = dtype->info.values_per_block;
+    if (in_block > 1 && (shape.rank() == 0 || shape.back() % in_block != 0))
       throw broken("its rows are not whole blocks of " + std::to_string(in_block) + " values, as " +
                    std::string(dtype->file_name) + " has them");
-    bytes /= in_block;
+    const std::int64_t bytes = shape.elements() / in_block * dtype->info.bytes_per_block;
 
-    const nlohmann::json& offsets = member(name, value, "data_offsets");
-    if (!offsets.is_array() || offsets.size() != 2)
-      throw broken("its data_offsets must be a list of two offsets");
-    const std::uint64_t begin = read_size(name, offsets[0], "an offset");
-    const std::uint64_t end = read_size(name, offsets[1], "an offset");
+    const auto offsets = json.integers("data_offsets", 0, std::numeric_limits<std::int64_t>::max());
+    if (offsets.size() != 2) throw broken("its data_offsets must be a list of two offsets");
+    const std::int64_t begin = offsets[0], end = offsets[1];
     const std::string range = "bytes " + std::to_string(begin) + " to " + std::to_string(end);
     if (begin > end) throw broken(range + " run backwards");
-    if (end > data.size())
+    if (end > std::ssize(data))
       throw broken(range + " lie outside the file's " + counted(std::ssize(data), "byte") + " of data");
-    const Shape checked = stated_shape(shape, name, path());
     if (end - begin != bytes)
-      throw broken(range + " do not fit " + std::string(dtype->file_name) + " " + to_string(checked) +
+      throw broken(range + " do not fit " + std::string(dtype->file_name) + " " + to_string(shape) +
                    ", which takes " + std::to_string(bytes));
-    return {name, *dtype, checked, data.subspan(begin, end - begin)};
+    return {name, *dtype, shape,
+            data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(bytes))};
   }
 
   /// The tensors must tile the data: no overlap, no gap, nothing left over.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <precast/io/config.hpp>
-#include <precast/io/null_keys.hpp>
 
 namespace precast::io {
 
@@ -13,10 +12,10 @@ namespace precast::io {
 /// the defaults of whoever reads the file for them, whatever stands there.
 inline Config without_unset_keys(Config config) {
   constexpr const char* key = "_use_default_values";
-  if (!config.json().contains(key)) return config;
-  refuse_null(config, {key});
+  config.refuse_null({key});
+  if (!config.has(key)) return config;
   nlohmann::json json = config.json();
-  for (const std::string& unset : config.strings(key, 0)) json.erase(unset);
+  for (const std::string& unset : config.strings(key)) json.erase(unset);
   return {config.path(), std::move(json)};
 }
 

@@ -201,12 +201,7 @@ StoredMatrix<T> load_matrix(const ParameterPath& place, const Shape& shape) {
   const Parameter parameter = place.find(shape);
   HostStoredMatrix<T> matrix(shape);
   read_rows<T>(place, parameter, 0, matrix.view());
-  if constexpr (ScalarDtype<T>)
-    return arrived(std::move(matrix));
-  else if constexpr (backend::Memory::on_host)
-    return matrix;
-  else
-    return BlockMatrix<T>(HostStoredView<const T>(matrix));
+  return arrived(std::move(matrix));
 }
 
 /// Loads a whole parameter of the given shape as T, for the host to read.

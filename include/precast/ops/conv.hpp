@@ -84,11 +84,7 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
     const PendingView<StoredView<const Storage>> matrix{weight.place().reshaped(checked(shape)),
                                                         weight.upload()};
     const Shape kernel{shape[1], shape[2], shape[3]};
-    if constexpr (backend::Memory::on_host)
-      return {Base::Packed::template filled<Types>(matrix.shape(), rows_of_matrix<Storage>(matrix.view())),
-              bias, kernel};
-    else
-      return {Base::Packed::borrowed(matrix), bias, kernel};
+    return {Base::Packed::template borrowed<Types>(matrix), bias, kernel};
   }
 
   /// Refused, each in a sentence.

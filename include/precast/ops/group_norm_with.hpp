@@ -70,7 +70,7 @@ void group_moments_into(const X& x, const GroupNormOptions& options, PendingView
   detail::require_same_shape("group_moments", moments, result.shape());
   detail::require_rows_apart("group_moments", result);
   detail::require_apart("group_moments", result, as_view(x));
-  if (moments[0] > 0 && (!MemoryCounter::active() || !backend::Memory::on_host))
+  if (moments[0] > 0 && (!MemoryCounter::active() || detail::takes_memory<Norm>))
     backend::group_moments(as_view(x), options.groups, static_cast<f32>(options.eps), result);
 }
 

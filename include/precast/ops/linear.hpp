@@ -97,11 +97,7 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   static LinearWeight borrowed(const PendingView<StoredView<const Storage>>& weight,
                                const OwnBias& bias = {}) {
     checked(matrix(weight.shape()));
-    if constexpr (backend::Memory::on_host)
-      return {Base::Packed::template filled<Types>(weight.shape(), rows_of_matrix<Storage>(weight.view())),
-              bias};
-    else
-      return {Base::Packed::borrowed(weight), bias};
+    return {Base::Packed::template borrowed<Types>(weight), bias};
   }
 
   std::int64_t out_features() const { return this->weight().features(); }

@@ -37,9 +37,9 @@ inline void require_as_many_rows(std::string_view op, const Shape& a, const Shap
 inline namespace PRECAST_BACKEND {
 
 /// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
-/// sums kept in its accumulate dtype, results rounded once. The host packs b first, as weights are, which
-/// takes several times as long as the product of a few rows: a weight is packed once, for linear(). Throws
-/// ShapeError where shapes do not fit, K is 0, or `out` overlaps one of them.
+/// sums kept in its accumulate dtype, results rounded once. The host reads b as it lies for up to 4 rows, and
+/// packs it for more, as linear()'s weights are packed once. Throws ShapeError where shapes do not fit, K is
+/// 0, or `out` overlaps one of them.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_transposed_into(const A& a, const B& b, ResultOf<P, Matmul> out,
                             const Context& context = current_context()) {
@@ -50,14 +50,10 @@ void matmul_transposed_into(const A& a, const B& b, ResultOf<P, Matmul> out,
   if (right.shape().rank() != 2 || left.columns() != right.columns() || left.columns() == 0)
     detail::shapes_do_not_fit("matmul_transposed", left.shape(), right.shape(),
                               "are not [..., M, K] and [N, K] with a K of 1 or more");
-  using Right = value_type_of<B>;
-  const auto packed =
-      backend::PackedWeight<Right>::template for_one_product<with_storage<precisions<P, Matmul>, Right>>(
-          right);
   detail::require_same_shape("matmul_transposed", left.shape().with_back(right.rows()), result.shape());
   detail::require_apart("matmul_transposed", result, left, right);
   detail::run_op_into<Matmul, precisions<P, Matmul>>("matmul", result, [&]<class Types>(Types, auto to) {
-    backend::matmul_transposed<with_storage<Types, Right>>(left, packed, Epilogue{}, to);
+    backend::matmul_transposed<with_storage<Types, value_type_of<B>>>(left, right, Epilogue{}, to);
   });
 }
 
@@ -68,9 +64,9 @@ auto matmul_transposed(const A& a, const B& b, const Context& context = current_
                                      [&](auto out) { matmul_transposed_into<P>(a, b, out); });
 }
 
-/// a b for a [..., M, K] and b [K, N]: [..., M, N], the bits of matmul_transposed with b transposed. The host
-/// reads b as it lies for up to 4 rows, and packs it for more without transposing it; a device transposes it
-/// first. Throws as matmul_transposed.
+/// a b for a [..., M, K] and b [K, N]: [..., M, N], rounded as matmul_transposed with b transposed. The host
+/// reads b as it lies for up to 4 rows, whose sums are in another order than those of matmul_transposed, and
+/// packs it for more without transposing it; a device transposes it first. Throws as matmul_transposed.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_into(const A& a, const B& b, ResultOf<P, Matmul> out,
                  const Context& context = current_context()) {

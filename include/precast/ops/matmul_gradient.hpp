@@ -26,13 +26,10 @@ void matmul_left_gradient_into(const DC& dc, const B& b, GradientOf<P> out,
                               "are not [..., M, N] and [K, N] with an N of 1 or more");
   detail::require_same_shape("matmul_left_gradient", left.shape().with_back(right.rows()), result.shape());
   detail::require_apart("matmul_left_gradient", result, left, right);
-  using Stored = value_type_of<B>;
-  const auto packed = backend::PackedWeight<Stored>::template for_one_product<
-      with_storage<gradient_precisions<P, Matmul>, Stored>>(right);
   detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
       "matmul_left_gradient",
       [&]<class Types>(Types, auto to) {
-        backend::matmul_transposed<with_storage<Types, Stored>>(left, packed, Epilogue{}, to);
+        backend::matmul_transposed<with_storage<Types, value_type_of<B>>>(left, right, Epilogue{}, to);
       },
       result);
 }

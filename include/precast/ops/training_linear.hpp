@@ -37,9 +37,6 @@ void linear_into(const X& x, const W& weight, const B& bias, ResultOf<P, Matmul>
     detail::shapes_do_not_fit("linear", matrix.shape(), vector.shape(), "are not a weight and its bias");
   detail::require_same_shape("linear", in.shape().with_back(matrix.rows()), result.shape());
   detail::require_apart("linear", result, in, matrix, vector);
-  using Stored = value_type_of<W>;
-  using Row = with_storage<precisions<P, Matmul>, Stored>;
-  const auto packed = backend::PackedWeight<Stored>::template for_one_product<Row>(matrix);
   Tensor<f32> widened;
   Epilogue epilogue{};
   if (vector.elements() != 0) {
@@ -52,7 +49,7 @@ void linear_into(const X& x, const W& weight, const B& bias, ResultOf<P, Matmul>
     }
   }
   detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", result, [&]<class Types>(Types, auto to) {
-    backend::matmul_transposed<with_storage<Types, Stored>>(in, packed, epilogue, to);
+    backend::matmul_transposed<with_storage<Types, value_type_of<W>>>(in, matrix, epilogue, to);
   });
 }
 /// The same without a bias.

@@ -6,6 +6,7 @@
 #include <precast/problem/context.hpp>
 #include <precast/problem/conv_sizes.hpp>
 #include <precast/problem/epilogue.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::PRECAST_KERNELS {
@@ -14,6 +15,9 @@ template <Dtype Storage>
 class PackedWeight;
 template <class Types, class X>
 void matmul_transposed(View<const X> x, const PackedWeight<typename Types::storage>& weight,
+                       const Epilogue& epilogue, View<typename Types::result> out PRECAST_ON_STREAM);
+template <class Types, class X>
+void matmul_transposed(View<const X> x, StoredView<const typename Types::storage> weight,
                        const Epilogue& epilogue, View<typename Types::result> out PRECAST_ON_STREAM);
 template <class Types, class A>
 void matmul(View<const A> a, View<const typename Types::storage> b,

@@ -110,6 +110,15 @@ BlockViewIn<const T, BackendSpace> as_stored_view(const BlockMatrix<T, Memory>& 
   return as_stored_view(matrix.view());
 }
 
+/// A matrix of blocks of the host's in the memory that ops read: the same matrix where that is the host's.
+template <BlockDtype T>
+BlockMatrix<T> arrived(BlockMatrix<T, HostMemory> matrix) {
+  if constexpr (backend::Memory::on_host)
+    return matrix;
+  else
+    return BlockMatrix<T>(HostStoredView<const T>(matrix));
+}
+
 }  // namespace PRECAST_BACKEND
 
 /// What ops take as a stored matrix: a ScalarArray, a BlockMatrix or a view of one.

@@ -51,8 +51,8 @@ void write_json(const BenchOptions& options, const Results& results) {
   if (!options.json.empty()) io::write_file(options.json, timing::results_json(results));
 }
 
-/// Writes what there is up to now. A disk that is full now ends no run of hours: `finish` says so where it
-/// still is.
+/// Writes the results so far. Ignores write errors, such as a full disk, so that a long run goes on:
+/// `finish` reports the error if it persists.
 void keep(const BenchOptions& options, const Results& results) {
   try {
     write_json(options, results);
@@ -72,7 +72,7 @@ void finish(const BenchOptions& options, const Results& results) {
   for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
 }
 
-/// A case that this run is to measure, and the memory that it needs.
+/// A case that this run measures, and the memory it needs.
 struct ChosenCase {
   std::int64_t place = 0;
   const SuiteCase* of = nullptr;
@@ -97,13 +97,13 @@ std::vector<ChosenCase> chosen_cases(const BenchOptions& options, const timing::
   return chosen;
 }
 
-/// What a case lacks, or nothing.
+/// The message that a case needs more memory than is free; "" if it fits.
 std::string lacking(const ChosenCase& one, std::optional<std::int64_t> free_bytes) {
   if (!free_bytes || one.needed <= *free_bytes) return "";
   return "needs " + in_bytes(one.needed) + ", and " + in_bytes(*free_bytes) + " are free";
 }
 
-/// How many cases, and their work together.
+/// A number of cases, and the sum of their work.
 struct Amount {
   std::int64_t cases = 0, work = 0;
   void add(const ChosenCase& one) {
@@ -112,7 +112,7 @@ struct Amount {
   }
 };
 
-/// What is to be measured of these: what is refused takes no time.
+/// The cases that fit into memory, and their work: cases that do not fit are skipped and take no time.
 Amount that_fit(std::span<const ChosenCase> cases, std::optional<std::int64_t> free_bytes) {
   Amount fitting;
   for (const ChosenCase& one : cases)
@@ -120,7 +120,7 @@ Amount that_fit(std::span<const ChosenCase> cases, std::optional<std::int64_t> f
   return fitting;
 }
 
-/// Of a model in bf16 the f32 masters remain, beside what is stored in bf16; a forward pass has no gradients.
+/// Options that reduce memory. bf16 models keep f32 masters beside the weights; forward has no gradients.
 std::string what_takes_less(const BenchOptions& options) {
   if (options.name == "lm")
     return std::string("--sizes, --contexts or --batch") +
@@ -152,7 +152,7 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
           }));
           done.add(one);
         }
-      } catch (const OutOfMemory& problem) {  // of what was free others have taken; the next case may fit
+      } catch (const OutOfMemory& problem) {  // another process took memory; the next case may fit
         reason = problem.what();
       }
       if (!reason.empty()) {
@@ -170,9 +170,9 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
   }
   progress.wipe();
   if (done.cases == 0) {
-    if (chosen.size() > 1) finish(options, results);  // what each of them needs
-    throw OutOfMemory((chosen.size() > 1 ? "no case fits" : refused) + ": try smaller " +
-                      what_takes_less(options));
+    if (chosen.size() > 1) finish(options, results);  // the memory that each case needs
+    throw DoesNotFit((chosen.size() > 1 ? "no case fits" : refused) + ": try smaller " +
+                     what_takes_less(options));
   }
   return results;
 }
@@ -195,7 +195,7 @@ std::string cases_in_words(const std::vector<std::int64_t>& cases) {
 }
 
 void merge(const BenchOptions& options) {
-  // --json may take the place of a part: it has all that was in it.
+  // --json may overwrite one of the parts: all of its results are included.
   const std::vector<std::string> parts = options.merge->results();
   check_inputs_stay(std::array<std::filesystem::path, 2>{options.csv, options.page},
                     std::vector<std::filesystem::path>(parts.begin(), parts.end()));

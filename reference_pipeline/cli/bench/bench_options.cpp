@@ -116,7 +116,7 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
               "Steps by the clock, of which mean and standard deviation are told; default 10");
   add_integer(command, "--batch", options.batch, 1, 65536,
               "Windows of a step; default 4, and 8 of attention");
-  // Bound to no variable, as --prompt is.
+  // Not bound to a variable, as with --prompt.
   options.policies =
       command
           .add_option("--policies",

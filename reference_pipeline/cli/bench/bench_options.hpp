@@ -21,11 +21,11 @@ struct BenchOptions {
   CLI::Option* policies = nullptr;
   CLI::Option* merge = nullptr;
 
-  /// What `bench lm` measures. Throws UsageError.
+  /// The grid of `bench lm`. Throws UsageError.
   timing::ModelGrid model_grid() const;
-  /// What `bench attention` measures. Throws UsageError.
+  /// The grid of `bench attention`. Throws UsageError.
   timing::AttentionGrid attention_grid() const;
-  /// Throws UsageError where --merge has a file twice, or stands beside an option of measuring.
+  /// Throws UsageError if --merge names a file twice or is combined with an option for measuring.
   void check_merge(const CLI::App& command) const;
 
  private:

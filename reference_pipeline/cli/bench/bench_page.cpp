@@ -31,7 +31,7 @@ constexpr PlottedColumns plots[] = {
     {"Memory", "context_length", "memory (MiB)"},
     {"The first steps: deviation by steps of warm-up", "warmup", "fwd & back std (sec)"}};
 
-/// What makes a line: the cases that agree in these columns, as far as there are such.
+/// Columns whose values identify a line of a plot; a table may lack some of them.
 constexpr std::string_view kinds[] = {"model",   "head_width", "attention",     "policy",
                                       "variant", "warmup",     "context_length"};
 
@@ -45,7 +45,7 @@ bool differs(const Table& table, std::size_t column) {
                              [&](const auto& row) { return row[column] != table.rows.front()[column]; });
 }
 
-/// `left_out` counts the values that have no place in it.
+/// Adds to `left_out` the number of values that the plot cannot show.
 Plot plot_of(const Table& table, const PlottedColumns& axes, std::size_t& left_out) {
   Plot plot{.title = std::string(axes.title),
             .x_name = std::string(axes.x),
@@ -58,7 +58,7 @@ Plot plot_of(const Table& table, const PlottedColumns& axes, std::size_t& left_o
     const auto* const across = std::get_if<double>(&row[x]);
     const auto* const upwards = std::get_if<double>(&row[y]);
     if (!across || !upwards) continue;
-    if (!(*upwards > 0)) {  // no power of ten
+    if (!(*upwards > 0)) {  // has no logarithm
       ++left_out;
       continue;
     }
@@ -80,7 +80,7 @@ Plot plot_of(const Table& table, const PlottedColumns& axes, std::size_t& left_o
   return plot;
 }
 
-/// Of a table of twenty columns a page on its side has room for all.
+/// Landscape, so that a table of twenty columns fits on a printed page.
 constexpr std::string_view bench_style = R"css(
 @media print { @page { size: landscape; } th, td { font-size: 8px; padding: 2px 5px 2px 0; } }
 )css";

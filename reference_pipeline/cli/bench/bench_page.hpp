@@ -1,4 +1,4 @@
-// `precast bench --output`: what was measured, as one page that holds everything and needs nothing.
+// `precast bench --output`: the results as one self-contained HTML page.
 #pragma once
 
 #include <string>

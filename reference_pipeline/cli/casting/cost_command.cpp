@@ -1,4 +1,4 @@
-// precast cost: what each layer in each format costs, measured one layer at a time.
+// precast cost: the error that casting each layer to each format causes, measured one layer at a time.
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -34,13 +34,13 @@ void show(const CostOptions& options, const casting::CostFile& file) {
   print(aligned(table.rows, "lr"));
 }
 
-/// Whether the merged numbers are written: those of a single file are only shown, unless --output says
-/// where to.
+/// Whether merged costs are written to a file: those of a single input are only shown, unless --output is
+/// given.
 bool merge_is_written(const CostOptions& options) {
   return options.output_option->count() > 0 || options.merge->count() > 1;
 }
 
-/// Hours of measuring are not replaced under a name that nobody gave.
+/// Throws if the default output exists: only a file named by --output is overwritten with new measurements.
 void check_usual_output(const CostOptions& options) {
   if (options.output_option->count() > 0 || !io::is_there(options.output)) return;
   std::error_code ignored;
@@ -77,7 +77,7 @@ void cost(CostOptions& options) {
   if (!merging || merge_is_written(options)) check_output_files(files);
   if (merging) return merge(options);
   if (options.only_estimates && options.measure_option->count() == 0)
-    options.measure = casting::Measure::estimate;  // there may be nothing else to show
+    options.measure = casting::Measure::estimate;  // there may be only estimates to show
   show(options, measured_costs(options));
   notes() << "wrote " << io::shown(options.output) << "\n";
 }

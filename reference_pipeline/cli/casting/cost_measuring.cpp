@@ -50,7 +50,7 @@ void check_measuring(const CostOptions& options) {
         "--importance FILE --estimates-only");
 }
 
-/// What an importance file says of each matrix of blocks. Throws InputError where it says nothing of any.
+/// The importance of each matrix of the blocks. Throws InputError if the file has none of them.
 casting::ColumnImportance importance_of(const std::shared_ptr<const conversion::Importance>& importance,
                                         const families::Blocks& blocks) {
   for (const families::Block& block : blocks.list())
@@ -65,7 +65,7 @@ casting::ColumnImportance importance_of(const std::shared_ptr<const conversion::
                                                "': give the importance of this model");
 }
 
-/// Bytes of the states that a job has of each sample: one before a layer, one after it.
+/// Bytes of the hidden states of one job: for each sample, one before the layer and one after it.
 std::int64_t states_of_job(const casting::Samples& samples) {
   std::int64_t bytes = 0;
   for (const families::RecordedState& sample : samples.recorded)
@@ -73,8 +73,8 @@ std::int64_t states_of_job(const casting::Samples& samples) {
   return bytes;
 }
 
-/// Loads the model's blocks again for each more job, of which each takes so many bytes, where memory has room
-/// for them and for what the first job computes.
+/// Loads another copy of the model's blocks for each further job, as long as memory has room for it and for
+/// the activations of the first job. `each`: bytes of a copy.
 void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
                const families::ProgressCallback& progress,
                std::vector<std::unique_ptr<families::Blocks>>& loaded) {
@@ -98,7 +98,7 @@ void check_patch(const CostOptions& options) {
                      "': it must be a GGUF file of the same model, as precast convert writes it");
 }
 
-/// The layers to measure, of all jobs and of this one, into the settings.
+/// Sets the layers to measure: those of all jobs, and those of this one.
 void choose_layers(const CostOptions& options, const families::ModelFiles& model,
                    const families::Blocks& blocks, casting::CostSettings& settings) {
   const std::int64_t count = std::ssize(blocks.list());
@@ -118,7 +118,7 @@ void choose_layers(const CostOptions& options, const families::ModelFiles& model
                      " to measure: give no more shards than layers");
 }
 
-/// More jobs than threads or layers would wait; estimates take no time that is worth a second model.
+/// The jobs worth starting: no more than threads or layers, and one for estimates, which take little time.
 int useful_jobs(const CostOptions& options, const casting::CostSettings& settings) {
   if (options.only_estimates) return 1;
   const auto useful = std::min<std::int64_t>(host::threads(), std::ssize(settings.layers));
@@ -132,7 +132,7 @@ void warn_of_other_model(const casting::Samples& samples, const std::string& mod
                    "', and this is '" + io::printable(model) + "'"});
 }
 
-/// Measures, and writes what is there after each layer: Ctrl-C loses one.
+/// Measures, and writes the file after each layer, so that Ctrl-C loses at most one.
 casting::CostFile measured_layers(const CostOptions& options, const casting::CostSettings& settings,
                                   const casting::Samples& samples, const std::string& model,
                                   const std::vector<std::unique_ptr<families::Blocks>>& loaded,
@@ -146,7 +146,7 @@ casting::CostFile measured_layers(const CostOptions& options, const casting::Cos
                ? io::shown(options.output) + " has what was measured; the same command goes on from there"
                : std::string("nothing was written");
   };
-  bool fits = false;  // an error is the only line: the warning comes when a sample has run
+  bool fits = false;  // a sample has run; until then no warning is printed, as an error is the only line
   try {
     return casting::measure_cost(
         jobs, samples.recorded, settings, std::move(so_far),
@@ -215,7 +215,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   if (importance)
     estimates = "importance " + io::hash_text(importance->fingerprint()) + ", by the reference encoder";
   casting::SharedCostFile written(
-      options.output);  // as it is before it is read: others may write it from here
+      options.output);  // opened before it is read, since other processes may write it in between
   casting::CostFile so_far = results_so_far(options, name, samples, estimates);
   if (options.measure == casting::Measure::estimate && !importance && !so_far.has_estimates())
     throw UsageError(

@@ -1,4 +1,4 @@
-// The measuring that `precast cost` is asked for.
+// The measurement of `precast cost`.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@
 
 namespace precast::cli {
 
-/// The layers that a cost file says it is missing: "transformer_blocks.1, transformer_blocks.2, … and 5
+/// The layers that are missing in a cost file: "transformer_blocks.1, transformer_blocks.2, … and 5
 /// more".
 std::string missing_text(const casting::CostFile& file);
-/// Warns that a plan or a report is without them, where there are any.
+/// Warns that `result`, a plan or a report, leaves out the missing layers, if there are any.
 void warn_of_missing(const std::filesystem::path& path, const casting::CostFile& file,
                      const std::string& result);
 
-/// Samples whose states do not fit the blocks of a model, which is the problem: names their file, and the
-/// model that they are of.
+/// The error for samples whose hidden states do not fit the blocks of the model (`problem`): names their
+/// file and the model they were recorded from.
 InputError of_another_model(const std::filesystem::path& path, const casting::Samples& samples,
                             const std::string& model, const ShapeError& problem);
 
-/// Measures what is asked for, from what --output has already on, and writes it there after each layer.
-/// Throws UsageError for options that do not go together, and what measuring does.
+/// Measures what the options ask for, resuming from the file of --output, and writes it after each layer.
+/// Throws UsageError for options that contradict each other, and whatever measuring throws.
 casting::CostFile measured_costs(const CostOptions& options);
 
 }  // namespace precast::cli

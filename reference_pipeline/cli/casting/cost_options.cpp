@@ -113,7 +113,7 @@ std::vector<std::int64_t> parse_layers(const std::string& text, std::int64_t cou
 
 void add_cost_options(CLI::App& command, CostOptions& options) {
   add_measuring_options(command, options);
-  // Bound to no variable, as --prompt is.
+  // Not bound to a variable, as with --prompt.
   options.merge =
       command
           .add_option("--merge",

@@ -1,4 +1,4 @@
-// What precast cost is told, and what its texts mean.
+// Options of precast cost, and the parsers of their values.
 #pragma once
 
 #include <array>
@@ -20,17 +20,17 @@
 
 namespace precast::cli {
 
-/// "q8_0,Q4_K" as names of formats, each once. Throws UsageError, with the nearest name where one is near.
+/// Parses "q8_0,Q4_K" as format names, each once. Throws UsageError, with the nearest name if there is one.
 std::vector<std::string> parse_types(const std::string& text);
 
-/// The formats that are measured where nobody says which, with commas between: of block formats those that a
-/// build `holds`.
+/// The formats measured by default, separated by commas: block formats only if the build `holds`
+/// them.
 std::string usual_types(bool (*holds)(std::string_view block_format));
 
-/// "0-18,20" as numbers below `count`, each once, in rising order. Throws UsageError.
+/// Parses "0-18,20" as indices below `count`, each once, ascending. Throws UsageError.
 std::vector<std::int64_t> parse_layers(const std::string& text, std::int64_t count);
 
-/// The words for casting::Granularity, by value.
+/// The names of casting::Granularity's values, by value.
 inline constexpr std::array<std::string_view, 2> granularities{"layer", "matrix"};
 
 struct CostOptions {
@@ -51,7 +51,7 @@ struct CostOptions {
   bool only_estimates = false;
 };
 
-/// Adds the options, and examples below them.
+/// Adds the options, with examples below them in the help.
 void add_cost_options(CLI::App& command, CostOptions& options);
 
 }  // namespace precast::cli

@@ -25,29 +25,29 @@ std::string svg_of(const std::string& id, double height, const std::string& labe
          svg_number(height) + "\" role=\"img\" aria-label=\"" + html_text(label) + "\">" + inside + "</svg>";
 }
 
-/// "single_transformer_blocks" of "single_transformer_blocks.7.attn.to_q": what stands before the first
-/// number.
+/// The part before the first number: "single_transformer_blocks" for
+/// "single_transformer_blocks.7.attn.to_q".
 std::string group_of(const std::string& name) {
   const std::size_t digit = name.find_first_of("0123456789");
   const std::string group = name.substr(0, digit);
   return group.ends_with('.') ? group.substr(0, group.size() - 1) : group;
 }
 
-/// "7" of that name: its first number, and nothing where there is none.
+/// The first number of a name, "7" for that one; "" if there is none.
 std::string number_in(const std::string& name) {
   const std::size_t begin = std::min(name.find_first_of("0123456789"), name.size());
   return name.substr(begin, name.find_first_not_of("0123456789", begin) - begin);
 }
 
-/// Where layers lie, each as wide as the others.
+/// The axis of layers, all of equal width.
 struct LayerAxis {
   std::size_t count;
   double width() const { return cost_width / static_cast<double>(count); }
   double x(std::size_t layer) const { return cost_left + width() * (static_cast<double>(layer) + 0.5); }
 };
 
-/// The numbers of the layers from `begin` up to `end`, each once, under the middle of those that have it,
-/// such as the matrices of a block, and left out where the one before is near.
+/// Labels the layers from `begin` to `end` with their numbers. Layers with the same number, such as the
+/// matrices of a block, share a label at their middle. Labels too close to the previous one are left out.
 std::string layer_numbers(const casting::CostFile& file, const LayerAxis& axis, std::size_t begin,
                           std::size_t end) {
   constexpr double least_apart = 30;
@@ -88,7 +88,7 @@ std::optional<double> number_of(const casting::LayerCost& layer, const std::stri
   return found == layer.types.end() ? std::nullopt : casting::value_of(found->second, measure);
 }
 
-/// The scale that has room for all positive numbers of a measure; nothing where the file has no number of it.
+/// The scale for all positive values of a measure; nothing if the file has none.
 std::optional<PowerScale> scale_of(const casting::CostFile& file, casting::Measure measure) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
   bool any = false;
@@ -103,7 +103,7 @@ std::optional<PowerScale> scale_of(const casting::CostFile& file, casting::Measu
   return PowerScale::around(std::max(least, most * 1e-12), most, cost_top, cost_height);
 }
 
-/// A format's line, in pieces where it has no number, its marks, and crosses for what is not finite.
+/// A format's line with gaps where values are missing, its marks, and crosses for non-finite values.
 std::string type_line(const casting::CostFile& file, const std::string& type, std::size_t place,
                       casting::Measure measure, const LayerAxis& axis, const PowerScale& scale) {
   std::string path, marks;
@@ -125,7 +125,7 @@ std::string type_line(const casting::CostFile& file, const std::string& type, st
          "\" stroke-width=\"1.6\" stroke-linejoin=\"round\"/>" + marks;
 }
 
-/// Names beside marks, each where none is yet and inside of the plot.
+/// Places labels beside marks so that they overlap no other label and stay inside the plot.
 class NamePlaces {
  public:
   std::string put(double x, double y, const std::string& name) {
@@ -217,7 +217,7 @@ std::string size_plot(const casting::CostFile& file, std::span<const casting::Pl
   if (!path.empty()) inside += "<path class=\"plans\" d=\"" + path + "\"/>";
   const std::vector<std::string> types = file.types();
   NamePlaces names;
-  std::string marks;  // over all names, whose edges would hide them
+  std::string marks;  // above all labels, whose outlines would cover them
   for (const casting::PlannedSize& size : sizes) {
     const double x = x_of(size.bits), y = scale.y(size.error);
     const std::string words = svg_title(size.method + ": " + four_digits(size.bits) + " bits, " +
@@ -259,7 +259,7 @@ std::string plan_bar(const casting::CostFile& file, const casting::Plan& plan) {
         svg_box(x, bar_top, width, bar_height,
                 "class=\"planned\" fill=\"" + std::string(report_colour(type_place(types, type))) + "\"",
                 svg_title(layer.name + ": " + type));
-    // Colours alone do not tell everybody: a mark stands where there is room for one.
+    // For colour-blind readers: a mark as well, where it fits.
     if (width >= 9) inside += svg_mark(type_place(types, type), x + width / 2, bar_top + bar_height / 2);
     x += width;
   }

@@ -1,4 +1,4 @@
-// What casting costs, as pictures of lines and bars, in SVG.
+// Plots of casting costs, as lines and bars, in SVG.
 #pragma once
 
 #include <span>
@@ -12,18 +12,18 @@
 
 namespace precast::cli {
 
-/// "q8_0 8.5" with its mark and colour, for each format of a file by falling bits. Where it stands gives a
-/// format its colour in all plots.
+/// "q8_0 8.5" with mark and colour for each format of a file, in order of decreasing bits. A format's
+/// position gives its colour in all plots.
 std::string types_legend(const casting::CostFile& file);
 
-/// A measure by layer, a line with marks for each format: layers to the right, powers of ten upwards. What is
-/// not finite is a cross at the top, what is not known a gap. A layer's numbers are shown where a pointer
-/// rests on it.
-/// "" where the file has no such number.
+/// A measure by layer, one line with marks for each format: layers on the x axis, a
+/// logarithmic y axis. Non-finite values are crosses at the top, missing values gaps.
+/// Hovering over a layer shows its values. "" if the file has no value of the
+/// measure.
 std::string measure_plot(const casting::CostFile& file, casting::Measure measure);
 
-/// Bits a parameter to the right, predicted errors upwards: a line through `plans`, and a mark with its name
-/// for each of `sizes`; those whose method is no format of the file are drawn as rings.
+/// Predicted errors (y axis) over bits per parameter (x axis): a line through `plans`, and a mark with a
+/// label for each of `sizes`; rings for those whose method is not a format of the file.
 std::string size_plot(const casting::CostFile& file, std::span<const casting::PlannedSize> plans,
                       std::span<const casting::PlannedSize> sizes);
 

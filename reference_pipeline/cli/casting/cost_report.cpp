@@ -33,7 +33,7 @@ td.layer { font-family: ui-monospace, monospace; font-size: 13px; }
 .numbers td, .numbers th { padding: 2px 10px 2px 4px; font-size: 13px; }
 )css";
 
-/// What the numbers of a measure are.
+/// Describes the values of a measure.
 std::string_view measure_words(Measure measure) {
   switch (measure) {
     case Measure::cost:
@@ -87,7 +87,7 @@ std::string html_cost_table(const casting::CostTable& table) {
   return text + "</tbody></table></div>\n";
 }
 
-/// What a plot of powers of ten says of a number that is none.
+/// A note for logarithmic plots on where a 0 is drawn.
 std::string zero_words(bool any) { return any ? " A 0 lies on the lowest line." : ""; }
 
 bool has_zero(const casting::CostFile& file, Measure measure) {
@@ -113,7 +113,7 @@ Sizes sizes_of(const CostReport& report) {
   constexpr int steps = 48;
   Sizes sizes;
   casting::PlanRequest request;
-  // Those that this build does not have among them.
+  // Includes formats that this build does not have.
   for (const std::string& type : report.file.types())
     if (has_number(report.file, type, report.measure)) request.types.push_back(type);
   request.measure = report.measure;

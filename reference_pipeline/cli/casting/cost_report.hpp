@@ -1,4 +1,4 @@
-// `precast report`: what casting costs, as one page that holds everything and needs nothing, or as tables.
+// `precast report`: casting costs as one self-contained HTML page, or as tables.
 #pragma once
 
 #include <filesystem>
@@ -11,17 +11,17 @@
 
 namespace precast::cli {
 
-/// A cost file, and a plan where there is one, with their names for messages.
+/// A cost file, optionally a plan, and their paths for messages.
 struct CostReport {
   std::filesystem::path cost_path, plan_path;
   casting::CostFile file;
   std::optional<casting::Plan> plan;
-  casting::Measure measure = casting::Measure::cost;  ///< that plans are made by, and of single tables
+  casting::Measure measure = casting::Measure::cost;  ///< for the plans, and for single tables
 };
 
-/// The page, in HTML: each measure by layer and format, its tables, also weighted by parameters, sizes
-/// against predicted errors with the best plans and every uniform format, and the plan. Throws InputError
-/// where the plan does not belong to the cost file.
+/// The HTML page: each measure by layer and format, as plots and tables (also weighted by parameters);
+/// sizes against predicted errors, for the best plans and every uniform format; and the plan. Throws
+/// InputError if the plan does not belong to the cost file.
 std::string cost_page(const CostReport& report);
 
 /// The same tables in Markdown, each under a heading.

@@ -21,7 +21,7 @@ namespace precast::cli {
 
 namespace {
 
-/// How layers are cast, on which estimates depend and measured numbers too; the end of a text of settings.
+/// The suffix of a settings text that says how layers are cast, which estimates and measurements depend on.
 std::string cast_settings_text(const CostOptions& options) {
   std::string text = ", by " + std::string(granularities[static_cast<std::size_t>(options.granularity)]) +
                      ", biases " + (options.biases ? "cast" : "kept");
@@ -31,8 +31,8 @@ std::string cast_settings_text(const CostOptions& options) {
 
 constexpr std::string_view weights_mark = ", weights ";
 
-/// The end of a text of settings that says which weights were measured: files have names that others have,
-/// and are replaced. Of each matrix a little is enough to tell it from another.
+/// The suffix of a settings text that identifies the weights by a hash, since file names can be reused.
+/// Hashes a few bytes of each matrix, which suffices to tell models apart.
 std::string weights_text(const families::Blocks& blocks) {
   constexpr std::size_t some = 64;
   io::ContentHash hash;
@@ -49,7 +49,7 @@ std::string weights_text(const families::Blocks& blocks) {
   return std::string(weights_mark) + io::hash_text(hash.value());
 }
 
-/// A text of settings as it is before the weights are there.
+/// A settings text without that suffix.
 std::string without_weights(const std::string& settings) {
   constexpr std::size_t digits = 16, length = weights_mark.size() + digits;
   if (settings.size() < length) return settings;
@@ -58,7 +58,7 @@ std::string without_weights(const std::string& settings) {
                                                                          : settings;
 }
 
-/// Everything that the numbers depend on, but for the model, its weights, the layers and the types.
+/// Everything that the costs depend on, except the model, its weights, the layers and the types.
 std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
   return inputs_text(samples, options.policy) + cast_settings_text(options);
 }
@@ -69,7 +69,7 @@ bool has_measured(const casting::CostFile& file) {
   });
 }
 
-/// Throws where a file's estimates were made from something else than those that are to be made.
+/// Throws if the file's estimates were made from other inputs than `estimates`.
 void check_estimates(const CostOptions& options, const casting::CostFile& old,
                      const std::optional<std::string>& estimates) {
   if (!estimates || !old.has_estimates() || old.estimates == estimates) return;
@@ -79,7 +79,7 @@ void check_estimates(const CostOptions& options, const casting::CostFile& old,
                                            *estimates + ": give another --output, or remove the file");
 }
 
-/// A text as it comes back from a cost file, where a name of bytes that are no UTF-8 is another one.
+/// A text as a cost file returns it: writing JSON replaces bytes that are not UTF-8.
 std::string as_in_file(const std::string& text) {
   return Json::parse(io::json_line(Json(text))).get<std::string>();
 }

@@ -1,5 +1,5 @@
-// Measurements that go on: what a cost file that is there says of what it was measured from, and whether that
-// is what is measured now.
+// Resumes a measurement: checks that the settings in an existing cost file are those of the measurement to
+// be made.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,18 @@
 
 namespace precast::cli {
 
-/// What a run of the uncast model depends on: "samples HASH, POLICY", with which a cost file's settings
-/// begin.
+/// The inputs that a run of the uncast model depends on: "samples HASH, POLICY", the prefix of a cost
+/// file's settings.
 std::string inputs_text(const casting::Samples& samples, const std::string& policy);
 
-/// The cost file that is there under the name of the output, or a new one with the settings of what is going
-/// to be measured. Estimates depend on no samples and no policy. Throws InputError where it is of another
+/// The existing cost file of the output, or a new one with the settings of this measurement. Estimates
+/// depend neither on samples nor on the policy. Throws InputError if the file is from another
 /// measurement.
 casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
                                  const casting::Samples& samples,
                                  const std::optional<std::string>& estimates);
 
-/// Says in the settings which weights are measured. Throws InputError where the numbers so far are of others.
+/// Adds the hash of the weights to the settings. Throws InputError if the costs are those of other weights.
 void add_weights(const CostOptions& options, const families::Blocks& blocks, const std::string& model,
                  casting::CostFile& so_far);
 

@@ -1,4 +1,4 @@
-// --measure: which number of a cost file is meant.
+// --measure: which value of a cost file is used.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace precast::cli {
 
-/// Adds it; `measure` must outlive the command.
+/// Adds --measure; `measure` must outlive the command.
 CLI::Option* add_measure_option(CLI::App& command, casting::Measure& measure, const std::string& description);
 
 }  // namespace precast::cli

@@ -1,4 +1,4 @@
-// precast plan: which format each layer gets, so that a model of a size comes out best.
+// precast plan: chooses a format for each layer, so that the error is least at a given size.
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -36,7 +36,7 @@ namespace precast::cli {
 
 namespace {
 
-/// That the costs are of other inputs than those that the planned model ran on, where their file says so.
+/// Warns if the cost file names other samples or another policy than --verify runs.
 void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file,
                        const casting::Samples& samples) {
   if (!file.settings || !file.settings->starts_with("samples ")) return;
@@ -47,7 +47,7 @@ void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file
                  "): the two errors are not of the same inputs or policy"});
 }
 
-/// That convert has no file for the plan; generate --plan takes it all the same.
+/// Warns that convert cannot write the plan to one file; generate --plan can still use it.
 void tell_no_file(const casting::Plan& plan) {
   std::vector<DtypeInfo> types;
   for (const auto& [layer, name] : plan.types)
@@ -88,7 +88,7 @@ casting::PlanMeasurement verified(const PlanOptions& options, const casting::Cos
   return measured;
 }
 
-/// The number that the plan's prediction is held against.
+/// The measured error to compare with the plan's prediction.
 double measured_error(const PlanOptions& options, const casting::PlanMeasurement& measured) {
   return options.request.measure == casting::Measure::cost ? measured.cost : measured.relative_cost;
 }

@@ -11,7 +11,7 @@ namespace precast::cli {
 
 namespace {
 
-/// --verify, and the options that choose what it runs.
+/// Adds --verify, and the options of its run.
 void add_verifying_options(CLI::App& command, PlanOptions& options) {
   CLI::Option* verify =
       command
@@ -26,7 +26,7 @@ void add_verifying_options(CLI::App& command, PlanOptions& options) {
   add_model_option(command, options.model);
   add_component_options(command, options.component_files);
   add_device_option(command, options.device);
-  for (CLI::Option* option : command.get_options())  // without a run they would do nothing
+  for (CLI::Option* option : command.get_options())  // they have no effect without a run
     if (std::ranges::find(before, option) == before.end()) option->group("Verifying")->needs(verify);
   command.add_option("--policy", options.policy, "For --verify: the policy that the model runs under")
       ->type_name(policy_names())

@@ -1,4 +1,4 @@
-// What precast plan is told.
+// Options of precast plan.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct PlanOptions {
   bool verify = false, json = false;
 };
 
-/// Adds the options, and examples below them.
+/// Adds the options, with examples below them in the help.
 void add_plan_options(CLI::App& command, PlanOptions& options);
 
 }  // namespace precast::cli

@@ -15,7 +15,7 @@ namespace precast::cli {
 
 namespace {
 
-/// How many times the plan's error another one is; nothing where the plan has none.
+/// The ratio of an error to the plan's, 1 if both are 0; nothing if only the plan's is 0.
 std::optional<double> ratio_of(const casting::PlanResult& result, const casting::PlannedSize& size) {
   const double least = *result.plan.error;
   if (least > 0) return size.error / least;
@@ -69,12 +69,11 @@ Json plan_json(const casting::PlanResult& result) {
   json["parameters"] = result.parameters;
   Json sizes = Json::array();
   for (const casting::PlannedSize& size : result.sizes) {
-    const auto ratio = ratio_of(result, size);
     sizes.push_back({{"method", size.method},
                      {"bits", size.bits},
                      {"bytes", size.bytes},
                      {"error", json_number(size.error)},
-                     {"ratio", ratio ? json_number(*ratio) : Json()},
+                     {"ratio", value_or_null(ratio_of(result, size))},
                      {"keeps", size.keeps}});
   }
   json["sizes"] = std::move(sizes);

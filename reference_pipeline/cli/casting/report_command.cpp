@@ -1,4 +1,4 @@
-// precast report: the numbers of a cost file, to look at or to go on with.
+// precast report: the values of a cost file, as a page for people or tables for programs.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -32,7 +32,7 @@ struct ReportOptions {
   bool weighted = false;
 };
 
-/// The format that was asked for, else that of the file's name.
+/// The format of --format, else that of the output's suffix.
 std::string format_of_page(const ReportOptions& options) {
   if (!options.format.empty()) return options.format;
   const std::string suffix = io::suffix_of(options.output);

@@ -1,4 +1,4 @@
-// precast compare: what a policy does to a picture, and what it costs.
+// precast compare: how policies change a picture, and what they cost in time and memory.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -46,19 +46,19 @@ namespace precast::cli {
 
 namespace {
 
-/// What is going to be compared, checked.
+/// A validated comparison.
 struct Comparison {
   families::Request request;
-  families::Request used;  ///< with a pipeline's defaults
+  families::ResolvedRequest used;
   families::ModelFiles model;
   families::ChosenDevice device;
-  std::vector<PolicyChoice> policies;  ///< that this process runs
+  std::vector<PolicyChoice> policies;  ///< those that this process runs
   ComparisonPart part;                 ///< without rows
   PictureFacts picture;
   std::vector<std::string> warnings;
 };
 
-/// Everything that is written, looked at first.
+/// The files to be written, each checked.
 std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
                                                  std::span<const std::string> prompts) {
   if (options.is_part()) {
@@ -80,8 +80,8 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
   return files;
 }
 
-/// Presets that the program adds without models of this family, or for another device, are compared where
-/// they are named alone.
+/// Removes the presets that the program adds without models of this family or for another device, unless
+/// every policy given is such a preset.
 void leave_out_presets_without_models(std::vector<PolicyChoice>& policies, const CompareOptions& options) {
   if (std::ranges::none_of(policies, families::added_preset)) return;
   const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
@@ -97,9 +97,9 @@ void leave_out_presets_without_models(std::vector<PolicyChoice>& policies, const
 /// Opens the model under each of the policies that are run.
 Comparison checked(const CompareOptions& options) {
   set_threads(options.run.threads);
-  families::Request given = options.run.request();
-  options.start.apply(given);
-  if (given.prompts.size() != 1)
+  families::Request request = options.run.request();
+  options.start.apply(request);
+  if (request.prompts.size() != 1)
     throw UsageError("--prompt is given more than once: compare takes one prompt");
   std::vector<PolicyChoice> policies = listed_policies(options.policies->results());
   if (options.policies->results().empty()) leave_out_presets_without_models(policies, options);
@@ -110,47 +110,50 @@ Comparison checked(const CompareOptions& options) {
   if (places.empty())
     throw UsageError("--shard leaves none of " + std::to_string(policies.size()) +
                      " policies to run: give no more shards than policies");
-  const auto files = checked_files(options, given.prompts);
-  Comparison all{std::move(given), {}, options.run.files(), {}, {}, {}, {}, {}};
-  families::Request& request = all.request;
-  for (const std::int64_t place : places) all.policies.push_back(policies[static_cast<std::size_t>(place)]);
-  check_inputs_stay(files, all.model);
-  options.start.read(all.request, files);
-  all.device = families::choose_device(options.part.device(options.run.device));
-  const std::string prompt = request.prompts.front(), name = model_name(all.model.model, options.run.model);
-  all.picture = {prompt, name, policy_text(policies.front())};
-  all.picture.given = given_files(all.model);
-  all.picture.from_image = !options.start.image.empty();
-  if (!options.start.mask.empty()) all.picture.given.emplace_back("Mask", given_name(options.start.mask));
-  if (request.refiner)
-    all.picture.given.emplace_back("Refiner", model_name(*request.refiner, options.start.refiner));
-  for (const PolicyChoice& choice : all.policies) {
-    const auto pipeline =
-        families::open(all.model, families::ComponentChoices::all(choice), *all.device.backend);
+  const auto files = checked_files(options, request.prompts);
+  std::vector<PolicyChoice> own;
+  for (const std::int64_t place : places) own.push_back(policies[static_cast<std::size_t>(place)]);
+  families::ModelFiles model = options.run.files();
+  check_inputs_stay(files, model);
+  options.start.read(request, files);
+  const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
+  const auto opened = [&](const PolicyChoice& choice) {
+    auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
     options.run.settle_guidance(*pipeline, request);
     require_used(*pipeline, request);
     pipeline->check(request);
-    if (&choice != &all.policies.front()) continue;
-    all.used = pipeline->with_defaults(request);
-    all.warnings = run_warnings(*pipeline, request);
-    all.picture.guidance_is_distilled = pipeline->family().guidance_is_distilled();
-    if (all.used.sampler)
-      all.picture.sampler = sampling::sampler_title(sampling::sampler_named(*all.used.sampler));
-  }
-  const image::SheetSize size = comparison_sheet_size(prompt, policies, *all.used.width, *all.used.height);
+    return pipeline;
+  };
+  const auto pipeline = opened(own.front());
+  const families::ResolvedRequest used = pipeline->with_defaults(request);
+  std::vector<std::string> warnings = run_warnings(*pipeline, request);
+  for (const PolicyChoice& choice : std::span(own).subspan(1)) opened(choice);
+
+  const std::string prompt = request.prompts.front(), name = model_name(model.model, options.run.model);
+  PictureFacts picture{prompt, name, policy_text(policies.front())};
+  picture.given = given_files(model);
+  picture.from_image = !options.start.image.empty();
+  if (!options.start.mask.empty()) picture.given.emplace_back("Mask", given_name(options.start.mask));
+  if (request.refiner)
+    picture.given.emplace_back("Refiner", model_name(*request.refiner, options.start.refiner));
+  picture.guidance_is_distilled = pipeline->family().guidance_is_distilled();
+  if (used.sampler) picture.sampler = sampling::sampler_title(sampling::sampler_named(*used.sampler));
+  const image::SheetSize size = comparison_sheet_size(prompt, policies, used.width, used.height);
   if (!options.is_part()) check_picture_size("--output", options.output, size.width, size.height);
-  all.part.facts = {prompt,           name,           all.device.name, request.seed, *all.used.width,
-                    *all.used.height, *all.used.steps};
-  for (const PolicyChoice& choice : policies) all.part.policies.push_back(policy_text(choice));
-  return all;
+  ComparisonPart part;
+  part.facts = {prompt, name, device.name, request.seed, used.width, used.height, used.steps};
+  for (const PolicyChoice& choice : policies) part.policies.push_back(policy_text(choice));
+  return {
+      std::move(request), used, std::move(model), device, std::move(own), std::move(part), std::move(picture),
+      std::move(warnings)};
 }
 
-/// Comes after all checks, so that an error is the only line.
+/// Called after all checks, so that an error is the only line.
 void tell(const CompareOptions& options, const Comparison& comparison) {
   options.run.tell_device(comparison.device);
   tell_warnings(comparison.warnings);
   if (const auto& image = comparison.request.image)
-    tell_fit(options.start.image, *image, *comparison.used.width, *comparison.used.height,
+    tell_fit(options.start.image, *image, comparison.used.width, comparison.used.height,
              comparison.request.fit);
 }
 void tell_quality(const CompareOptions& options) {
@@ -158,7 +161,7 @@ void tell_quality(const CompareOptions& options) {
   tell_warnings(quality_warnings(options.quality_option, sheet_file));
 }
 
-/// The sheet's text of settings, for these policies.
+/// The contact sheet's settings text for these policies.
 std::string sheet_text(const Comparison& comparison, std::span<const std::string> policies) {
   PictureFacts facts = comparison.picture;
   facts.policies = io::joined(policies, " | ");
@@ -174,7 +177,7 @@ void write_sheet(const CompareOptions& options, const std::string& prompt, const
                image::encode_image(format, comparison_sheet(prompt, rows), texts, options.quality));
 }
 
-/// Writes the report, and tells the table; the sheet is written already.
+/// Writes the report, and prints the table; the sheet is already written.
 void finish(const CompareOptions& options, const ComparisonPart& whole, const std::string& summary) {
   const std::vector<Compared>& rows = whole.rows;
   if (!options.report.empty()) io::write_file(options.report, report_page(whole.facts, rows));
@@ -209,7 +212,7 @@ void compare_all(const CompareOptions& options) {
   all.part.rows = compare_policies(
       all.model, all.request, all.policies, *all.device.backend, watch::compiled && !options.report.empty(),
       [&](std::span<const Compared> rows) {
-        // What is written to standard output cannot be replaced.
+        // Standard output cannot be rewritten: print only the complete sheet.
         if (options.to_stdout() && rows.size() < all.policies.size()) return;
         write_sheet(options, prompt, sheet_text(all, std::span(all.part.policies).first(rows.size())), rows);
       });
@@ -217,7 +220,7 @@ void compare_all(const CompareOptions& options) {
   finish(options, all.part, comparison_summary(all.part.rows, seconds, all.device.is_cuda));
 }
 
-/// What tells apart the pictures and latents that requests begin with; "" where there are none.
+/// A hash of the pictures and latents that requests start from; "" if there are none.
 std::string inputs_text(const families::Request& request) {
   io::ContentHash hash;
   for (const std::optional<image::Image>* const picture : {&request.image, &request.mask})
@@ -230,7 +233,7 @@ std::string inputs_text(const families::Request& request) {
   return request.image || request.latents ? io::hash_text(hash.value()) : "";
 }
 
-/// Runs the policies of a part that its file does not have yet, or has without the layers that are wanted.
+/// Runs the policies of a part that are not yet in its file, or that lack the layers asked for.
 void compare_part(CompareOptions& options) {
   if (options.layers) require_watch("--layers");
   if (options.output_option->count() == 0) options.output = "compare.json";
@@ -247,7 +250,7 @@ void compare_part(CompareOptions& options) {
       throw UsageError("--output: " + io::shown(options.output) +
                        " is there already, a part of another comparison: name another file");
     for (Compared& row : before.rows) {
-      if (options.layers && row.layers.empty()) continue;  // is not all there
+      if (options.layers && row.layers.empty()) continue;  // incomplete
       if (std::erase(all.policies, row.choice) > 0) part.rows.push_back(std::move(row));
     }
   }

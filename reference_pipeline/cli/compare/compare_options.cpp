@@ -9,7 +9,7 @@ void add_compare_options(CLI::App& command, CompareOptions& options) {
   add_image_options(command, options.start);
   add_refiner_options(command, options.start);
   options.run.prompts->description("What to paint; - for a line of stdin")->type_name("TEXT");
-  // Bound to no variable, as --prompt is.
+  // Not bound to a variable, as with --prompt.
   options.policies =
       command
           .add_option("--policies",

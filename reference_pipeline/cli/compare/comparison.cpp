@@ -1,4 +1,4 @@
-// Runs policies one after another and puts what they made side by side.
+// Runs policies one after another and arranges their pictures side by side.
 #include <algorithm>
 #include <cmath>
 
@@ -146,7 +146,7 @@ std::string comparison_summary(std::span<const Compared> rows, double seconds, b
 image::SheetSize comparison_sheet_size(const std::string& prompt, std::span<const PolicyChoice> policies,
                                        int width, int height) {
   std::vector<std::vector<std::string>> captions;
-  for (const PolicyChoice& choice : policies)  // with numbers as long as they come
+  for (const PolicyChoice& choice : policies)  // with the longest numbers possible
     captions.push_back({policy_text(choice), "reference", "9999.9 s, 1023.9 MiB"});
   try {
     return image::contact_sheet_size(prompt, width, height, captions);

@@ -20,7 +20,7 @@
 
 namespace precast::cli {
 
-/// A policy and what it made.
+/// A policy and its picture.
 struct Compared {
   std::string name;  ///< "fast", "f16+upcast-attention"
   PolicyChoice choice;
@@ -29,22 +29,22 @@ struct Compared {
   double mse = 0;   ///< of 8-bit values
   double seconds = 0;
   std::int64_t peak_bytes = 0;
-  std::int64_t non_finite = 0;    ///< values of latents and pixels that are inf or NaN
-  std::vector<LayerPeak> layers;  ///< where they were asked for
-  std::string advice;  ///< which op left the finite numbers and what cures it; "" where all is well
+  std::int64_t non_finite = 0;    ///< inf and NaN values of latents and pixels
+  std::vector<LayerPeak> layers;  ///< only where asked for
+  std::string advice;             ///< the op that first gave inf or NaN, and the cure; "" if all is finite
 };
 
 /// The policies that a comma-separated list names; every preset of this build for an empty one. Throws
 /// UsageError.
 std::vector<PolicyChoice> listed_policies(const std::vector<std::string>& lists);
 
-/// Sets how far a picture is from the reference's. Throws ShapeError where their sizes differ.
+/// Sets the distance of a row's picture from the reference's. Throws ShapeError if their sizes differ.
 void set_distance(const Compared& reference, Compared& row);
 
-/// Runs them one after another. Where values are not finite, that policy runs a second time, watched, to find
-/// the op. With `layers`, in builds that can watch, each runs once more, watched, for the largest values of
-/// its layers. `write` is given all rows that there are after each policy. Throws what pipelines and `write`
-/// throw, and Interrupted, which says how many policies are done.
+/// Runs the policies one after another. A policy with non-finite values runs a second time, watched, to
+/// find the op that caused them. With `layers`, in builds that can watch ops, each policy runs once more,
+/// watched, to record its layers' peaks. `write` gets all rows so far after each policy. Throws what
+/// pipelines and `write` throw, and Interrupted, which says how many policies are done.
 std::vector<Compared> compare_policies(const families::ModelFiles& model, const families::Request& request,
                                        std::span<const PolicyChoice> policies,
                                        const families::Backend& backend, bool layers,
@@ -54,15 +54,15 @@ std::string comparison_text(std::span<const Compared> rows);
 std::string comparison_markdown(std::span<const Compared> rows);
 Json comparison_json(std::span<const Compared> rows);
 
-/// "12 s in all, peak memory 136.2 MiB": as run_summary has it, of all policies.
+/// "12 s in all, peak memory 136.2 MiB": run_summary for all policies together.
 std::string comparison_summary(std::span<const Compared> rows, double seconds, bool on_device);
 
-/// The size that comparison_sheet will have, by the longest numbers that it may show. Throws UsageError where
-/// it is too large for a picture.
+/// The size of comparison_sheet, computed with the longest numbers that it may show. Throws UsageError if
+/// that is too large for a picture.
 image::SheetSize comparison_sheet_size(const std::string& prompt, std::span<const PolicyChoice> policies,
                                        int width, int height);
 
-/// The pictures side by side, each with its policy and how far it is from the first; under the prompt.
+/// The pictures side by side under the prompt, each with its policy and its distance from the first.
 image::Image comparison_sheet(const std::string& prompt, std::span<const Compared> rows);
 
 }  // namespace precast::cli

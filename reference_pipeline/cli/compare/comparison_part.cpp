@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include <casting/json_fields.hpp>
 #include <cli/compare/comparison_part.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/policy_options.hpp>
@@ -12,7 +11,7 @@
 #include <image/picture_file.hpp>
 #include <text/base64.hpp>
 
-#include <precast/io/json_text.hpp>
+#include <precast/io/config.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
 
@@ -20,71 +19,39 @@ namespace precast::cli {
 
 namespace {
 
-constexpr const char* written_by = "check that this is a part that precast compare --shard wrote";
+constexpr const char* written = "a part that precast compare --shard wrote";
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 constexpr double largest_f64 = std::numeric_limits<double>::max();
 
-template <class Value>
-Value there(const casting::JsonFields& fields, const char* key, std::optional<Value> value) {
-  if (!value) throw fields.error(key, std::string("is missing: ") + written_by);
-  return *std::move(value);
-}
-std::string needed_text(const casting::JsonFields& fields, const char* key) {
-  return there(fields, key, fields.text(key));
-}
-std::int64_t needed_integer(const casting::JsonFields& fields, const char* key, std::int64_t low,
-                            std::int64_t high) {
-  return there(fields, key, fields.integer(key, low, high));
-}
-const nlohmann::json& needed_list(const casting::JsonFields& fields, const char* key) {
-  const nlohmann::json* const list = fields.find(key);
-  if (!list || !list->is_array())
-    throw fields.error(key, std::string(list ? "must be a list: " : "is missing: ") + written_by);
-  return *list;
-}
-
-std::vector<LayerPeak> read_layers(const std::filesystem::path& path, const std::string& where,
-                                   const nlohmann::json& list) {
-  std::vector<LayerPeak> layers;
-  for (const nlohmann::json& value : list) {
-    const casting::JsonFields fields(path, where + "layer " + std::to_string(layers.size() + 1) + ": ",
-                                     value);
-    layers.push_back({needed_text(fields, "path"), needed_text(fields, "function"),
-                      there(fields, "max_abs", fields.number("max_abs", 0, largest_f64)),
-                      needed_integer(fields, "non_finite", 0, most)});
-  }
-  return layers;
-}
-
-image::Image read_picture(const std::filesystem::path& path, const casting::JsonFields& fields,
-                          const ReportFacts& facts) {
-  const auto bytes = text::decode_base64(needed_text(fields, "picture"));
-  if (!bytes) throw fields.error("picture", std::string("is not base64: ") + written_by);
-  image::Image picture = image::decode_image(std::as_bytes(std::span(*bytes)), path).image;
+image::Image read_picture(const io::Config& json, const ReportFacts& facts) {
+  const std::string advice = std::string(": check that this is ") + written;
+  const auto bytes = text::decode_base64(json.string("picture"));
+  if (!bytes) throw json.error("picture", "is not base64" + advice);
+  image::Image picture = image::decode_image(std::as_bytes(std::span(*bytes)), json.path()).image;
   if (picture.width != facts.width || picture.height != facts.height)
-    throw fields.error("picture", "is of " + std::to_string(picture.width) + "x" +
-                                      std::to_string(picture.height) + " pixels, and the comparison of " +
-                                      std::to_string(facts.width) + "x" + std::to_string(facts.height) +
-                                      ": " + written_by);
+    throw json.error("picture", "is of " + std::to_string(picture.width) + "x" +
+                                    std::to_string(picture.height) + " pixels, and the comparison of " +
+                                    std::to_string(facts.width) + "x" + std::to_string(facts.height) +
+                                    advice);
   return picture;
 }
 
-Compared read_row(const std::filesystem::path& path, const std::string& where, const nlohmann::json& value,
-                  const ReportFacts& facts) {
-  const casting::JsonFields fields(path, where, value);
+Compared read_row(const io::Config& json, const ReportFacts& facts) {
   Compared row;
-  row.name = needed_text(fields, "policy");
+  row.name = json.string("policy");
   try {
     row.choice = parse_policy(row.name);
   } catch (const Error& unknown) {
-    throw fields.error("policy", unknown.what());
+    throw json.error("policy", unknown.what());
   }
-  row.seconds = there(fields, "seconds", fields.number("seconds", 0, largest_f64));
-  row.peak_bytes = needed_integer(fields, "peak_bytes", 0, most);
-  row.non_finite = needed_integer(fields, "non_finite", 0, most);
-  row.advice = fields.text("advice").value_or("");
-  row.layers = read_layers(path, where, needed_list(fields, "layers"));
-  row.picture = read_picture(path, fields, facts);
+  row.seconds = json.number("seconds", 0, largest_f64);
+  row.peak_bytes = json.integer("peak_bytes", 0, most);
+  row.non_finite = json.integer("non_finite", 0, most);
+  row.advice = json.string_or("advice", "");
+  for (const io::Config& layer : json.objects("layers"))
+    row.layers.push_back({layer.string("path"), layer.string("function"),
+                          layer.number("max_abs", 0, largest_f64), layer.integer("non_finite", 0, most)});
+  row.picture = read_picture(json, facts);
   return row;
 }
 
@@ -134,31 +101,22 @@ ComparisonPart read_comparison_part(const std::filesystem::path& path) {
 }
 
 ComparisonPart parse_comparison_part(std::string_view text, const std::filesystem::path& path) {
-  const nlohmann::json json =
-      casting::parse_own_json(text, path, "a part that precast compare --shard wrote");
-  const casting::JsonFields fields(path, "", json);
+  const io::Config json = io::Config::of_own(text, path, written);
   ComparisonPart part;
-  part.facts.prompt = needed_text(fields, "prompt");
-  part.facts.model = needed_text(fields, "model");
-  part.facts.device = needed_text(fields, "device");
-  const nlohmann::json* const seed = fields.find("seed");
-  if (!seed || !seed->is_number_unsigned())
-    throw fields.error("seed", std::string("must be an integer from 0 on: ") + written_by);
-  part.facts.seed = seed->get<std::uint64_t>();
-  part.facts.width = static_cast<int>(needed_integer(fields, "width", 1, image::max_side));
-  part.facts.height = static_cast<int>(needed_integer(fields, "height", 1, image::max_side));
-  part.facts.steps = static_cast<int>(needed_integer(fields, "steps", 1, std::numeric_limits<int>::max()));
-  part.parameters = needed_text(fields, "parameters");
-  part.sampler = needed_text(fields, "sampler");
-  part.inputs = fields.text("inputs").value_or("");
-  for (const nlohmann::json& name : needed_list(fields, "policies")) {
-    if (!name.is_string())
-      throw fields.error("policies", std::string("must be a list of names: ") + written_by);
-    part.policies.push_back(name.get<std::string>());
-  }
-  for (const nlohmann::json& row : needed_list(fields, "rows"))
-    part.rows.push_back(
-        read_row(path, "row " + std::to_string(part.rows.size() + 1) + ": ", row, part.facts));
+  part.facts.prompt = json.string("prompt");
+  part.facts.model = json.string("model");
+  part.facts.device = json.string("device");
+  const nlohmann::json& seed = json.value("seed");
+  if (!seed.is_number_unsigned()) throw json.wrong("seed", "must be an integer from 0 on", seed);
+  part.facts.seed = seed.get<std::uint64_t>();
+  part.facts.width = static_cast<int>(json.integer("width", 1, image::max_side));
+  part.facts.height = static_cast<int>(json.integer("height", 1, image::max_side));
+  part.facts.steps = static_cast<int>(json.integer("steps", 1, std::numeric_limits<int>::max()));
+  part.parameters = json.string("parameters");
+  part.sampler = json.string("sampler");
+  part.inputs = json.string_or("inputs", "");
+  part.policies = json.strings("policies");
+  for (const io::Config& row : json.objects("rows")) part.rows.push_back(read_row(row, part.facts));
   return part;
 }
 

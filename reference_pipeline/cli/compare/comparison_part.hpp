@@ -1,4 +1,4 @@
-// What a part of a comparison leaves in a file: its pictures, and what they took. Parts are the whole.
+// The file of one part of a comparison: its pictures, times and memory. merge_parts joins them.
 #pragma once
 
 #include <filesystem>
@@ -17,29 +17,29 @@ struct ComparisonPart {
   ReportFacts facts;
   std::vector<std::string> policies;  ///< of the whole comparison; the first is the reference
   std::string parameters;             ///< the sheet's text of settings, for a PNG
-  std::string sampler;  ///< that was asked for, which the text does not have; "" for the model's own
-  std::string inputs;   ///< what tells the picture, mask and latents that it begins with apart; "" for none
-  std::vector<Compared> rows;  ///< of this part, without their distances from the reference
+  std::string sampler;                ///< as asked for, not in `parameters`; "" for the model's own
+  std::string inputs;                 ///< hash of the initial picture, mask and latents; "" for none
+  std::vector<Compared> rows;         ///< of this part, without distances
 };
 
-/// Whether both are of one comparison; where it was run, and what of it, may differ.
+/// Whether two parts belong to one comparison: all but `rows` and where it was run must agree.
 bool are_of_one(const ComparisonPart& a, const ComparisonPart& b);
 
-/// As JSON; pictures are PNG in base64.
+/// The part as JSON; pictures are base64-encoded PNG.
 std::string comparison_part_text(const ComparisonPart& part);
 
-/// The part behind such a text, or a file of it. Throws InputError that names the file and its key.
+/// Parses such JSON, read from `path`. Throws InputError that names the file and its key.
 ComparisonPart parse_comparison_part(std::string_view text, const std::filesystem::path& path);
 ComparisonPart read_comparison_part(const std::filesystem::path& path);
 
-/// A part and the file that it is from.
+/// A part and the name of its file.
 struct NamedPart {
   std::string name;
   ComparisonPart part;
 };
 
-/// The whole, with distances. Throws InputError where parts are of several comparisons, have a policy twice,
-/// or lack one.
+/// The whole comparison, with distances. Throws InputError if the parts are from different comparisons, two
+/// contain the same policy, or one policy is missing.
 ComparisonPart merge_parts(std::span<const NamedPart> parts);
 
 }  // namespace precast::cli

@@ -45,7 +45,7 @@ td.changed { background: var(--changed); font-weight: 600; }
 tbody.class { border-top: 2px solid var(--line); }
 )css";
 
-/// Where there are scripts, a picture is the reference up to the slider and the policy behind it.
+/// With scripts: the slider shows the reference on its left and the policy on its right.
 constexpr const char* page_script = R"js(
 document.documentElement.classList.add("scripted");
 for (const slide of document.querySelectorAll(".slide")) {

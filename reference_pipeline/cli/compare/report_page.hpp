@@ -1,5 +1,5 @@
-// `compare --report`: one page that holds everything and needs nothing: no network, and for what it says no
-// script.
+// `compare --report`: one self-contained HTML page, which needs no network, and scripts only for its
+// slider.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace precast::cli {
 
-/// What was compared.
+/// The settings of the comparison.
 struct ReportFacts {
   std::string prompt, model, device;
   std::uint64_t seed = 0;

@@ -14,9 +14,9 @@ namespace {
 
 constexpr double plot_left = 56, plot_top = 34, plot_width = 1010, plot_height = 300, plot_right = 14;
 constexpr double largest_f16 = 65504;
-constexpr std::size_t fewest_for_a_label = 6;  // of a hundred layers: narrower bands have no room for a name
+constexpr std::size_t fewest_for_a_label = 6;  // per hundred layers: narrower bands have no room for names
 
-/// Where layers and values lie.
+/// Maps layers and values to coordinates.
 struct Axes {
   std::size_t layers;
   PowerScale values;
@@ -66,12 +66,12 @@ std::string limit_name(const Axes& axes) {
          "</g>";
 }
 
-/// Marks on a policy's line. Each policy has them at places of its own, so that no mark hides another where
-/// lines are one over the other.
+/// Marks on a policy's line, at positions that differ between policies, so that no mark hides another where
+/// lines coincide.
 std::string policy_marks(std::span<const LayerRow> layers, std::size_t policies, std::size_t policy,
                          const Axes& axes) {
   constexpr double apart = 14;
-  // Few policies have no more marks than many.
+  // No fewer than four policies' spacing.
   const double turn = apart * static_cast<double>(std::max<std::size_t>(policies, 4));
   const double own = turn * (static_cast<double>(policy) + 0.5) / static_cast<double>(policies);
   std::string text;
@@ -102,7 +102,7 @@ std::string policy_line(std::span<const LayerRow> layers, std::size_t policy, co
         (drawing ? "L" : "M") + svg_number(axes.x(i)) + " " + svg_number(axes.y(layers[i].max_abs[policy]));
     drawing = true;
   }
-  // Each is thinner than those before it, so that all are seen where they are equal.
+  // Each line is thinner than the previous one, so that coinciding lines are all visible.
   const double width = std::max(1.2, 5.0 - 1.3 * static_cast<double>(policy));
   return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + std::string(report_colour(policy)) +
          "\" stroke-width=\"" + svg_number(width) + "\" stroke-linejoin=\"round\"/>";
@@ -115,7 +115,7 @@ std::string non_finite_marks(std::span<const LayerRow> layers, std::size_t polic
   return text;
 }
 
-/// Invisible columns that say a layer's values where a pointer rests.
+/// Invisible columns whose tooltips show a layer's values.
 std::string layer_columns(std::span<const Compared> rows, std::span<const LayerRow> layers,
                           const Axes& axes) {
   std::string text;
@@ -164,7 +164,7 @@ std::string report_plot(std::span<const Compared> rows, std::span<const LayerRow
     text += policy_line(layers, policy, axes) + non_finite_marks(layers, policy, axes);
   for (std::size_t policy = 0; policy < rows.size(); ++policy)
     text += policy_marks(layers, rows.size(), policy, axes);
-  // The name stands over the lines, which cross it where it matters.
+  // Drawn over the lines, so that the label stays readable.
   return text + limit_name(axes) + layer_columns(rows, layers, axes) + "</svg>";
 }
 

@@ -1,4 +1,4 @@
-// The largest values by layer as a picture of lines, in SVG.
+// The largest values by layer, as an SVG line plot.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace precast::cli {
 
-/// A layer with its largest value under each policy; a negative value where a policy did not run it.
+/// A layer and its largest value under each policy; negative where a policy did not run the layer.
 struct LayerRow {
   std::string name;
   std::vector<double> max_abs;
   std::vector<std::int64_t> non_finite;
 
-  /// Whether a policy has a largest value here: it ran the layer, and not all was inf, NaN or zero beside
-  /// such.
+  /// Whether a policy has a finite largest value here: it ran the layer, and not every value was inf, NaN
+  /// or, beside those, zero.
   bool has_value(std::size_t policy) const {
     return max_abs[policy] > 0 || (max_abs[policy] == 0 && non_finite[policy] == 0);
   }
@@ -25,8 +25,8 @@ struct LayerRow {
 /// The layers of all policies, in the order of the first.
 std::vector<LayerRow> layer_rows(std::span<const Compared> rows);
 
-/// A line with marks for each policy: layers to the right, powers of ten upwards, with the largest number of
-/// f16. What is not finite is marked at the top. A layer's values are shown where a pointer rests on it.
+/// A line with marks for each policy: layers on the x axis, a logarithmic y axis, with f16's largest number
+/// as a limit. Non-finite values are marked at the top. Hovering over a layer shows its values.
 std::string report_plot(std::span<const Compared> rows, std::span<const LayerRow> layers);
 
 }  // namespace precast::cli

@@ -1,4 +1,4 @@
-// precast convert: weights of one file, component or model in other types, other files, other names.
+// precast convert: converts the weights of a file, component or model to other types, containers and names.
 #include <array>
 #include <chrono>
 #include <memory>
@@ -82,7 +82,7 @@ void convert_model(const ConvertOptions& options) {
   if (!options.dry_run) check_words_stay(out);
   check_inputs_stay(std::array{out}, std::array<std::filesystem::path, 2>{options.plan, options.importance});
   const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
-  bool told = false;  // an OUT that cannot be written is the only line: warnings come when it can
+  bool told = false;  // no warnings before OUT is writable, so that an error is the only line
   const auto warn_once = [&] {
     if (!std::exchange(told, true)) tell_warnings(model.warnings());
   };
@@ -106,7 +106,7 @@ void convert_model(const ConvertOptions& options) {
     print(conversion_text(model, seconds, options.dry_run));
 }
 
-/// The options that choose which tensor gets which type.
+/// Adds the options that choose the types of tensors.
 void add_type_options(CLI::App& command, ConvertOptions& options) {
   const std::string types = io::joined(formats::all_formats(), "|", &formats::StoredFormat::name);
   command

@@ -1,4 +1,4 @@
-// Sums over all parts of what was converted.
+// Summarises a conversion over all its parts.
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -25,7 +25,7 @@ using conversion::OutputTensor;
 using conversion::TypeShare;
 using Types = std::map<std::string, TypeShare>;
 
-/// Tensors that have something in common, and the name of one of them.
+/// A group of tensors, and the name of one of them.
 struct Group {
   std::int64_t tensors = 0;
   std::string example;
@@ -34,8 +34,8 @@ struct Group {
 struct Sums {
   Types before, after;
   TypeShare all_before, all_after;
-  std::map<std::string, Group> kept;  ///< by the reason
-  /// By type, wanted type, and the values in a row that its blocks do not divide.
+  std::map<std::string, Group> kept;  ///< by reason
+  /// By type, requested type, and the row length that is not divisible by the block size.
   std::map<std::tuple<std::string, std::string, std::optional<std::int64_t>>, Group> others;
 };
 
@@ -74,7 +74,7 @@ double bits_of(const TypeShare& share) {
   return share.values ? 8.0 * static_cast<double>(share.bytes) / static_cast<double>(share.values) : 0.0;
 }
 
-/// The types from the most bits to the fewest.
+/// The types in order of decreasing bits.
 std::vector<std::pair<std::string, TypeShare>> ordered(const Types& types) {
   std::vector<std::pair<std::string, TypeShare>> rows(types.begin(), types.end());
   std::ranges::stable_sort(rows, std::ranges::greater{}, [](const auto& row) { return bits_of(row.second); });

@@ -1,4 +1,4 @@
-// What a conversion did, for people and for machines.
+// Reports of a conversion, as text and JSON.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace precast::cli {
 
-/// A table with a row for each type, what became another type than was asked for, what stayed as it was and
-/// why, and the sizes before and after. Of a dry run, that nothing was written.
+/// A table with a row for each type, the tensors whose type is not the requested one, those left unchanged
+/// with the reason, and the sizes before and after. For a dry run, says that nothing was written.
 std::string conversion_text(const conversion::ModelConversion& done, double seconds, bool dry_run);
 
-/// The same as JSON, with a list of all tensors that have another type than was asked for.
+/// The same as JSON, with a list of all tensors whose type is not the requested one.
 Json conversion_json(const conversion::ModelConversion& done, double seconds, bool dry_run);
 
 }  // namespace precast::cli

@@ -1,4 +1,4 @@
-// precast doctor: under which policies a model stays finite, and what cures the others.
+// precast doctor: finds the policies under which a model stays finite, and cures for the others.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -53,8 +53,8 @@ struct DoctorOptions {
   bool json = false;
 };
 
-/// The policies to run: those that were named, which are all candidates, or every path of this build, of
-/// which the presets are.
+/// The policies to run: the named ones, which are all candidates, or every path of this build, of which the
+/// presets are candidates.
 std::vector<Examined> wanted_policies(const std::vector<std::string>& lists,
                                       std::vector<PolicyChoice>& choices) {
   if (lists.empty())
@@ -70,7 +70,7 @@ std::vector<Examined> wanted_policies(const std::vector<std::string>& lists,
   return policies;
 }
 
-/// Runs them all, then those candidates that overflow with what cures them.
+/// Runs all policies, then cures those candidates that overflow.
 void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vector<PolicyChoice>& choices) {
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return process::seconds_since(start); };
@@ -93,7 +93,7 @@ void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vec
   }
 }
 
-/// A command that draws with what is recommended, as it was examined: every option of the run but --threads.
+/// A generate command with the recommended policy and the options examined: all of the run's but --threads.
 std::vector<std::string> generate_command(const DoctorOptions& options, const families::Request& request,
                                           const families::ComponentChoices& choices) {
   std::vector<std::string> command{"precast", "generate"};
@@ -149,7 +149,7 @@ void write_header(const DoctorOptions& options, const DoctorReport& report, cons
   io::write_file(options.output, policy_header(report.recommendation->in_effect, comment));
 }
 
-/// Ends a run without a recommendation: throws, but where a preset that the program adds is safe and no
+/// Ends a run without a recommendation. Throws, unless a preset that the program adds stays finite and no
 /// header was asked for.
 void end_without_recommendation(const DoctorOptions& options, const DoctorReport& report,
                                 const std::vector<PolicyChoice>& choices) {
@@ -171,8 +171,8 @@ void end_without_recommendation(const DoctorOptions& options, const DoctorReport
                      unwritten + ": name one of Precast's policies in --policies");
   }
   if (std::ranges::all_of(report.policies, [](const Examined& one) { return !one.found->too_large.empty(); }))
-    throw OutOfMemory(report.model + ": no policy that was tried fits into memory" + unwritten +
-                      ": try a smaller --width and --height, or --vae-tiling" + or_untried("memory"));
+    throw DoesNotFit(report.model + ": no policy that was tried fits into memory" + unwritten +
+                     ": try a smaller --width and --height, or --vae-tiling" + or_untried("memory"));
   throw InputError(report.model + ": no policy that was tried stays finite" + unwritten +
                    ": check the model's files" + or_untried("quality"));
 }
@@ -197,18 +197,18 @@ void doctor(const DoctorOptions& options) {
       families::open(model, families::ComponentChoices::all(choices.front()), *device.backend);
   options.run.settle_guidance(*pipeline, request);
   require_used(*pipeline, request);
-  if (!request.steps) request.steps = std::min(usual_steps, *pipeline->with_defaults(request).steps);
-  const families::Request used = pipeline->with_defaults(request);
+  if (!request.steps) request.steps = std::min(usual_steps, pipeline->with_defaults(request).steps);
+  const families::ResolvedRequest used = pipeline->with_defaults(request);
   try {
     pipeline->check(request);
   } catch (const OutOfMemory&) {
-    // Of this policy alone: the table says so.
+    // The error is this policy's alone: the table reports it.
   }
   DoctorReport report;
   report.warnings = run_warnings(*pipeline, request);
   options.run.tell_device(device);
   tell_warnings(report.warnings);
-  if (request.image) tell_fit(options.start.image, *request.image, *used.width, *used.height, request.fit);
+  if (request.image) tell_fit(options.start.image, *request.image, used.width, used.height, request.fit);
   Examiner examiner(model, request, *device.backend);
   examine(examiner, policies, choices);
 
@@ -216,9 +216,9 @@ void doctor(const DoctorOptions& options) {
   report.prompt = request.prompts.front();
   report.device = device.name;
   report.seed = request.seed;
-  report.width = *used.width;
-  report.height = *used.height;
-  report.steps = *used.steps;
+  report.width = used.width;
+  report.height = used.height;
+  report.steps = used.steps;
   report.policies = policies;
   report.recommendation = recommend(policies, machine_of(device));
   if (report.recommendation)
@@ -248,7 +248,7 @@ void add_doctor_command(CLI::App& app) {
       ->type_name("TEXT");
   command->get_option("--steps")->description("Denoising steps; default: the model's, at most " +
                                               std::to_string(usual_steps));
-  // Bound to no variable, as --prompt is.
+  // Not bound to a variable, as with --prompt.
   options->policies =
       command
           ->add_option(

@@ -1,4 +1,4 @@
-// Words what was found.
+// Formats the results of an examination.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -22,7 +22,7 @@ namespace precast::cli {
 
 namespace {
 
-/// "3.1 x"; "–" where nothing is known.
+/// "3.1 x"; "–" if unknown.
 std::string times(double factor) {
   if (!std::isfinite(factor)) return "–";
   return (factor < 100   ? io::significant(factor, 2)
@@ -33,21 +33,21 @@ std::string times(double factor) {
 
 std::string percent(std::optional<double> share) { return share ? io::fixed(100 * *share, 2) + " %" : "–"; }
 
-/// Of the values other than zero, how many lie below the smallest normal number of a precision; nothing
-/// where no value was counted.
+/// The share of the non-zero values that are below a precision's smallest normal number; nothing if none
+/// was counted.
 std::optional<double> share_below_normal(const watch::Magnitudes& magnitudes, Precision precision) {
   if (magnitudes.values() == 0) return std::nullopt;
   return static_cast<double>(magnitudes.below_power(format_of(precision).min_exponent())) /
          static_cast<double>(magnitudes.values());
 }
 
-/// What a run's picture is apart from the reference's; nothing where one of them is not there.
+/// The PSNR of a run's picture against the reference's; nothing if one of them is missing.
 std::optional<double> psnr_of(const Examination& run, const Examination& reference) {
   if (&run == &reference || !reference.finite || run.picture.rgb.empty()) return std::nullopt;
   return image::difference(reference.picture, run.picture).psnr;
 }
 
-/// That for the table; "–" where there is nothing.
+/// The PSNR as a table cell; "–" if there is none.
 std::string psnr_cell(std::optional<double> psnr) { return psnr ? psnr_text(*psnr) : "–"; }
 
 std::vector<std::string> row(const std::string& name, const Examination& run, const Examination& reference) {
@@ -61,7 +61,7 @@ std::vector<std::string> row(const std::string& name, const Examination& run, co
           ran ? in_bytes(run.peak_bytes) : "–"};
 }
 
-/// Where a run first left the finite numbers, in one line; "" where it did not.
+/// Why a run did not fit into memory or where it first was not finite, in one line; "" if neither.
 std::string trouble(const Examination& run) {
   if (!run.too_large.empty()) return run.too_large;
   if (run.first_non_finite) return diagnosis(*run.first_non_finite);
@@ -81,8 +81,8 @@ std::string policies_text(const DoctorReport& report, const Examination& referen
   return aligned(rows, "llr");
 }
 
-/// What is wrong with policies, a line each; those whose trouble begins at one place and has one cure are
-/// told together, in the words of the first.
+/// The problems of policies, one a line. Policies with the same failing op and the same cure share a line,
+/// with the first one's message.
 std::string troubles_text(const DoctorReport& report) {
   std::vector<std::pair<std::string, std::string>> lines;  // the policies' names, what is wrong
   std::map<std::string, std::size_t> known;
@@ -103,8 +103,8 @@ std::string troubles_text(const DoctorReport& report) {
   return text;
 }
 
-/// Where the scores of an attention are what is nearest to a format's end, and near: a line for each such
-/// place.
+/// One line for each attention whose scores limit the headroom of its component, if that headroom is less
+/// than close_headroom.
 std::string close_scores_text(const DoctorReport& report) {
   std::vector<std::pair<std::string, std::string>> lines;  // the policies' names, what is near
   for (const Examined& policy : report.policies)
@@ -149,7 +149,6 @@ std::string components_text(const Examination& reference) {
 }
 
 Json run_json(const Examination& run, const Examination& reference) {
-  const auto psnr = psnr_of(run, reference);
   Json components = Json::object();
   for (const ComponentExtremes& component : run.components) {
     Json below = Json::object();
@@ -176,7 +175,7 @@ Json run_json(const Examination& run, const Examination& reference) {
   return {{"policy", policy_text(run.choices)},
           {"verdict", to_string(verdict_of(run, reference))},
           {"headroom", run.finite ? json_number(run.headroom()) : Json()},
-          {"psnr", psnr ? json_number(*psnr) : Json()},
+          {"psnr", value_or_null(psnr_of(run, reference))},
           {"seconds", run.finite ? Json(run.seconds) : Json()},
           {"step_seconds", run.finite ? Json(run.step_seconds) : Json()},
           {"peak_bytes", run.finite ? Json(run.peak_bytes) : Json()},

@@ -1,4 +1,4 @@
-// What `precast doctor` says: tables for people, JSON for machines.
+// The report of `precast doctor`: tables for people, JSON for machines.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace precast::cli {
 
-/// A model's examination, all of it.
+/// A model's whole examination.
 struct DoctorReport {
   std::string model, prompt, device;
   std::uint64_t seed = 0;
   int width = 0, height = 0, steps = 0;
   std::span<const Examined> policies;
   std::optional<Recommendation> recommendation;
-  std::vector<std::string> command;  ///< that makes the picture with what is recommended
-  std::string header;                ///< the file that holds it in C++; "" where none was written
+  std::vector<std::string> command;  ///< makes the picture with the recommended policies
+  std::string header;                ///< the C++ file with those policies; "" if none was written
   std::vector<std::string> warnings;
 };
 

@@ -1,4 +1,4 @@
-// Runs a model under policies, watched.
+// Runs a model under policies, with every op watched.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -28,21 +28,21 @@ constexpr auto formats_of(const std::tuple<Dtypes...>*) {
   return std::array<FloatFormat, sizeof...(Dtypes)>{dtype_traits<Dtypes>::format...};
 }
 
-/// Each cast of a choice, and the cure that it is.
+/// The casts of a choice, each with its cure.
 constexpr std::array casts{std::pair(&ChoiceOptions::upcast_conv, watch::Cure::upcast_conv),
                            std::pair(&ChoiceOptions::upcast_attention, watch::Cure::upcast_attention),
                            std::pair(&ChoiceOptions::upcast_matmul, watch::Cure::upcast_matmul)};
 
-/// The largest number of a precision's format; infinite for the formats of added presets.
+/// The largest number of a precision's format; infinity for the formats of added presets.
 double largest_of(std::string_view dtype) {
   const auto precision = precision_named(dtype);
   return precision ? format_of(*precision).max() : std::numeric_limits<double>::infinity();
 }
 
-/// Told of a run's ops.
+/// Collects the extremes of each component from a run's ops.
 class RunExtremes final : public watch::Observer {
  public:
-  /// Looks at what ops keep inside where a format narrower in range than f32's keeps it, or everywhere.
+  /// Looks inside ops whose format inside has a smaller range than f32's, or inside all of them.
   RunExtremes(watch::Magnitudes& of_result, bool all_inside)
       : of_result_(of_result), all_inside_(all_inside) {}
 
@@ -91,8 +91,8 @@ class RunExtremes final : public watch::Observer {
   std::optional<watch::NonFinite> first_non_finite_;
 };
 
-/// The wider of the precisions that hold a value, bf16 before f32, among those of this build; nothing where
-/// the choice is as wide as that already.
+/// The next wider precision in this build that the cure calls for, bf16 before f32; nothing if there is
+/// none.
 std::optional<PolicyChoice> widened(const PolicyChoice& choice, watch::Cure cure) {
   for (const Precision precision : {precision_of<bf16>, precision_of<f32>}) {
     if (precision == precision_of<bf16> &&
@@ -106,8 +106,8 @@ std::optional<PolicyChoice> widened(const PolicyChoice& choice, watch::Cure cure
   return std::nullopt;
 }
 
-/// The same cast for every component that it changes, and those without which no path has it, where this
-/// build has that.
+/// Adds a cast to the components that it changes, with those it must be combined with to form a path.
+/// Nothing if this build lacks such a path, or nothing changes.
 std::optional<families::ComponentChoices> with_cast(families::ComponentChoices choices,
                                                     bool ChoiceOptions::*cast) {
   const families::ComponentChoices before = choices;
@@ -121,7 +121,7 @@ std::optional<families::ComponentChoices> with_cast(families::ComponentChoices c
   return choices;
 }
 
-/// The casts that one set of policies has and another has not, as options.
+/// The options of the casts that are in `after` but not in `before`.
 std::vector<std::string> added_casts(const families::ComponentChoices& before,
                                      const families::ComponentChoices& after) {
   const auto has = [](const families::ComponentChoices& choices, bool ChoiceOptions::*cast) {
@@ -134,7 +134,7 @@ std::vector<std::string> added_casts(const families::ComponentChoices& before,
   return options;
 }
 
-/// What a component's policy becomes where all of a role is changed.
+/// Replaces the policy of all components of a role.
 families::ComponentChoices with_role(families::ComponentChoices choices, families::Role role,
                                      const PolicyChoice& choice) {
   switch (role) {
@@ -210,7 +210,7 @@ const Examination& Examiner::examine(const families::ComponentChoices& choices) 
 
 Treatment Examiner::treat(const families::ComponentChoices& choices) {
   Treatment treatment{choices, {}};
-  if (families::added_preset(choices.denoiser)) {  // of which there is no other path
+  if (families::added_preset(choices.denoiser)) {  // which has no wider path
     treatment.cured = examine(choices).finite;
     return treatment;
   }
@@ -227,7 +227,7 @@ Treatment Examiner::treat(const families::ComponentChoices& choices) {
     if (changed) {
       std::ranges::move(added_casts(treatment.choices, *changed), std::back_inserter(treatment.changes));
     } else {
-      // Also where f32 makes nothing finite of the same operands: a weight may have left the format at rest.
+      // Also if f32 is not finite with these operands: a stored weight may have overflowed its format.
       const families::Role role = role_of(family, found.record.path);
       const auto wider = widened(treatment.choices.of(role), cure);
       if (!wider) return treatment;

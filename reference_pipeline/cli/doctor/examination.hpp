@@ -1,5 +1,5 @@
-// A model examined: runs of it under policies, each watched op by op, and what becomes of a policy that
-// overflows when its components are cured one after another.
+// Examines a model: runs it under policies with each op watched, and cures a policy that overflows by
+// changing its components one after another.
 #pragma once
 
 #include <cstdint>
@@ -23,76 +23,76 @@
 
 namespace precast::cli {
 
-/// The format of a precision's numbers.
+/// The format of a precision.
 FloatFormat format_of(Precision precision);
 
-/// What a component's ops gave in one run.
+/// The extremes of one component's ops in a run.
 struct ComponentExtremes {
   std::string component;      ///< "vae"
-  double largest = 0;         ///< the largest finite |x| of a result
-  std::string path;           ///< of the op that gave it
-  double largest_inside = 0;  ///< the largest |score| of an attention; 0 where
-                              ///< none was looked at
+  double largest = 0;         ///< the largest finite |x| of an op's result
+  std::string path;           ///< of the op with that result
+  double largest_inside = 0;  ///< the largest |score| of an attention; 0 if none was
+                              ///< watched
   std::string inside_path;    ///< of that attention
-  double headroom = std::numeric_limits<double>::infinity();  ///< how much larger all results, and what ops
-                                                              ///< keep inside, could be before one leaves the
-                                                              ///< format that it is stored in; infinite where
-                                                              ///< nothing but zeros came out
-  double inside_headroom = headroom;                          ///< of what ops keep inside alone
+  double headroom = std::numeric_limits<double>::infinity();  ///< the factor by which all results, and
+                                                              ///< values inside ops, could grow before one
+                                                              ///< overflows the format it is stored in;
+                                                              ///< infinity if all were zero
+  double inside_headroom = headroom;                          ///< of values inside ops alone
   std::int64_t non_finite = 0;
-  watch::Magnitudes magnitudes;  ///< empty where models run on a device
+  watch::Magnitudes magnitudes;  ///< empty on a device
 };
 
-/// One policy's run.
+/// The results of one policy's run.
 struct Examination {
   families::ComponentChoices choices;
-  families::ComponentChoices in_effect;       ///< as the pipeline runs them: a model may ask for a wider VAE
+  families::ComponentChoices in_effect;       ///< as run: a model may require a wider VAE
   std::vector<LayerPeak> layers;              ///< every op, in the order of their first runs
   std::vector<ComponentExtremes> components;  ///< in the order in which they ran
   std::optional<watch::NonFinite> first_non_finite;
-  bool finite = false;  ///< every op's results, the latents and the pixels
-  bool black = false;   ///< every pixel
+  bool finite = false;  ///< whether all op results, latents and pixels are
+  bool black = false;   ///< whether every pixel is
   image::Image picture;
-  std::string too_large;          ///< why it did not run: the line of OutOfMemory
-  double seconds = 0;             ///< of a second run, which was not watched; where the first was finite
-  double step_seconds = 0;        ///< of a denoising step of that run
-  std::int64_t peak_bytes = 0;    ///< of tensors in that run
-  std::int64_t needed_bytes = 0;  ///< what has to be free, by the estimate
+  std::string too_large;          ///< why it did not run: the message of OutOfMemory
+  double seconds = 0;             ///< of a second, unwatched run, if the first was finite
+  double step_seconds = 0;        ///< per denoising step of that run
+  std::int64_t peak_bytes = 0;    ///< of tensors during that run
+  std::int64_t needed_bytes = 0;  ///< memory that must be free, as estimated
 
-  /// The least of its components' headroom.
+  /// The smallest headroom of the components.
   double headroom() const;
 };
 
-/// What cured a policy, or did not.
+/// The changes made to cure a policy.
 struct Treatment {
   families::ComponentChoices choices;  ///< after the last change
-  std::vector<std::string> changes;    ///< "--vae-precision bf16", in the order in which they were made
+  std::vector<std::string> changes;    ///< "--vae-precision bf16", in the order made
   bool cured = false;
 };
 
-/// Runs one model for one request, under one policy after another. To be used from one thread.
+/// Runs one model for one request under several policies. Not thread-safe.
 class Examiner {
  public:
-  /// All must outlive it.
+  /// The arguments must outlive the examiner.
   Examiner(const families::ModelFiles& model, const families::Request& request,
            const families::Backend& backend)
       : model_(model), request_(request), backend_(backend) {}
 
-  /// The run under a policy: a second time, unwatched, where the first was finite. A policy is run once,
-  /// however often it is asked for. Throws what pipelines throw, UsageError where no step is taken, and
+  /// Runs a policy, and if all is finite once more, unwatched, for time and memory. Results are
+  /// cached by policy. Throws what pipelines throw, UsageError if the request has no step, and
   /// Interrupted.
   const Examination& examine(const families::ComponentChoices& choices);
 
-  /// Changes what the first op that overflows needs, and runs again, until all is finite or nothing is left
-  /// to change: casts for all components, a wider precision for the op's own (for both text encoders, where
-  /// it is one of them).
+  /// Repeatedly applies the cure of the first op that overflows and runs again, until all is finite or no
+  /// cure is left. Casts are added for all components; a wider precision is set for the op's component (for
+  /// both text encoders, if it is one of them).
   Treatment treat(const families::ComponentChoices& choices);
 
  private:
   const families::ModelFiles& model_;
   const families::Request& request_;
   const families::Backend& backend_;
-  std::list<Examination> examinations_;  ///< references to them stay
+  std::list<Examination> examinations_;  ///< a list, so that references stay valid
 };
 
 }  // namespace precast::cli

@@ -61,7 +61,7 @@ std::string policy_header(const families::ComponentChoices& choices, std::span<c
   std::string text;
   for (const std::string& line : comment) {
     text += "// " + io::printable(line, 4096);
-    text += text.ends_with('\\') ? " .\n" : "\n";  // it would draw the next line into the comment
+    text += text.ends_with('\\') ? " .\n" : "\n";  // a final backslash would continue the comment
   }
   return text + "#pragma once\n\n#include <precast/policy/presets.hpp>\n\nnamespace recommended {\n\n" +
          "using namespace precast;\n\n" + "using ModelPolicy =\n    Mixed<Transformer<" +

@@ -1,4 +1,4 @@
-// precast experiment: what the formats of training do to numbers, one demonstration each.
+// precast experiment: numerical effects of the formats used in training, one demonstration each.
 #include <array>
 #include <filesystem>
 #include <iostream>

@@ -9,14 +9,14 @@
 
 namespace precast::cli {
 
-/// Title, explanation, table, and what the source states beside what was computed.
+/// Title, explanation, table, and the source's values beside the computed ones.
 std::string experiment_text(const experiments::Experiment& experiment);
 
 /// {"name", "title", "explanation", "source", "table": [{column: cell}], "stated": [{"what", "source",
 /// "computed", "agrees"}], "plot": {"title", "x", "y", "lines": [{"name", "x", "y"}]}}.
 Json experiment_json(const experiments::Experiment& experiment);
 
-/// One page that holds everything and needs neither network nor script.
+/// One self-contained HTML page, without network or scripts.
 std::string experiment_page(std::span<const experiments::Experiment> all);
 
 }  // namespace precast::cli

@@ -1,4 +1,4 @@
-// precast generate: from prompts to pictures.
+// precast generate: generates pictures from prompts.
 #include <array>
 #include <filesystem>
 #include <iostream>
@@ -41,8 +41,8 @@ namespace precast::cli {
 
 namespace {
 
-/// The prompts, each with the negative prompt, which is recorded beside it where it acts: what that takes,
-/// the model says, and it is not open yet.
+/// The texts that pictures record: each prompt, with the negative prompt. Whether the latter has any effect
+/// is known only once the model is open.
 std::vector<std::string> recorded_texts(const families::Request& request) {
   std::vector<std::string> texts = request.prompts;
   if (request.negative)
@@ -50,7 +50,7 @@ std::vector<std::string> recorded_texts(const families::Request& request) {
   return texts;
 }
 
-/// What was asked for and does nothing, beside what every run may say.
+/// Options without effect, and the warnings of every run.
 std::vector<std::string> generate_warnings(const GenerateOptions& options) {
   std::vector<std::filesystem::path> pictures{options.output};
   if (const auto preview = options.preview.file(options.output)) pictures.push_back(*preview);
@@ -70,7 +70,7 @@ std::vector<std::filesystem::path> outputs_of(const GenerateOptions& options,
   return files;
 }
 
-/// None of them twice, and none that cannot be.
+/// Throws if two outputs are the same file, or one cannot be written.
 void check_outputs(const GenerateOptions& options, const std::vector<std::filesystem::path>& pictures) {
   const std::vector<std::filesystem::path> files = outputs_of(options, pictures);
   const auto preview = options.preview.file(options.output);
@@ -85,8 +85,8 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   check_output_files(files);
 }
 
-/// A picture is worth more than its previews: of one that cannot be written a warning is told, and no other
-/// follows.
+/// Makes previews optional: if one cannot be written, the run goes on with a warning and without further
+/// previews.
 std::optional<families::PreviewWish> dispensable(std::optional<families::PreviewWish> wish) {
   if (!wish) return wish;
   wish->show = [show = wish->show, lost = false](const families::Preview& preview) mutable {
@@ -101,7 +101,7 @@ std::optional<families::PreviewWish> dispensable(std::optional<families::Preview
   return wish;
 }
 
-/// What is asked for; no file was read yet but the prompts'.
+/// The request of the options; only files of prompts are read here.
 families::Request asked_for(const GenerateOptions& options) {
   families::Request request = options.run.request();
   options.start.apply(request);
@@ -111,9 +111,9 @@ families::Request asked_for(const GenerateOptions& options) {
   return request;
 }
 
-/// Reads what the request starts from.
+/// Reads the request's initial picture, mask and latents.
 void read_start(const GenerateOptions& options, std::size_t pictures, families::Request& request) {
-  options.start.read(request, {});  // `check_all_inputs_stay` knows which of them may be replaced
+  options.start.read(request, {});  // `check_all_inputs_stay` checks outputs against these
   if (options.latents.empty()) return;
   request.latents = read_latents(options.latents);
   if (request.latents->shape()[0] != static_cast<std::int64_t>(pictures))
@@ -122,8 +122,8 @@ void read_start(const GenerateOptions& options, std::size_t pictures, families::
                              ": --prompt and --batch ask for " + std::to_string(pictures) + " pictures");
 }
 
-/// No output takes the place of what is read. A picture alone may take that of the one that it starts from,
-/// which is in memory by then.
+/// Throws if an output is an input. Only pictures may overwrite the initial picture, which is in memory by
+/// then.
 void check_all_inputs_stay(const GenerateOptions& options, const families::ModelFiles& model,
                            const families::Request& request, std::span<const std::filesystem::path> outputs) {
   check_inputs_stay(outputs, model);
@@ -134,7 +134,7 @@ void check_all_inputs_stay(const GenerateOptions& options, const families::Model
   if (request.refiner) check_inputs_stay(outputs, families::ModelFiles(*request.refiner));
 }
 
-/// Label and name of each file that is given beside the model.
+/// Label and name of each file that was given in addition to the model.
 std::vector<std::pair<std::string, std::string>> given_beside(const GenerateOptions& options,
                                                               const families::ModelFiles& model,
                                                               const families::Request& request) {
@@ -145,12 +145,12 @@ std::vector<std::pair<std::string, std::string>> given_beside(const GenerateOpti
   return given;
 }
 
-/// A device's models, which a plan casts as they are loaded.
+/// A device's backend, with layers cast by a plan as they are loaded.
 class PlannedBackend {
  public:
   PlannedBackend(const std::string& plan, const families::Backend& backend)
       : weights_(read(plan), io::shown(plan)), changed_(backend, weights_) {}
-  PlannedBackend(const PlannedBackend&) = delete;  // one member knows where the other is
+  PlannedBackend(const PlannedBackend&) = delete;  // a member refers to another one
   PlannedBackend& operator=(const PlannedBackend&) = delete;
 
   const families::Backend& backend() const { return changed_; }
@@ -166,7 +166,7 @@ class PlannedBackend {
   families::ChangedWeights changed_;
 };
 
-/// Refuses what the model has no use for, or no memory. Settles in the request what only the model decides.
+/// Throws for options without use in this model and for lack of memory. Settles the request's guidance.
 families::MemoryEstimate checked_estimate(const GenerateOptions& options, const families::Pipeline& pipeline,
                                           families::Request& request) {
   if (!options.plan.empty() && !pipeline.has_blocks())
@@ -179,11 +179,12 @@ families::MemoryEstimate checked_estimate(const GenerateOptions& options, const 
   return pipeline.check(request);
 }
 
-/// What is about to run and the memory that it takes, on stderr.
-void tell(const GenerateJob& job, const families::Request& full, const families::MemoryEstimate& estimate) {
+/// Prints what will run and the memory it needs, on stderr.
+void tell(const GenerateJob& job, const families::ResolvedRequest& full,
+          const families::MemoryEstimate& estimate) {
   const std::size_t pictures = job.files.size();
   notes() << job.model << ": " << (pictures == 1 ? "" : std::to_string(pictures) + " pictures, ")
-          << *full.width << "x" << *full.height << ", " << io::counted(*full.steps, "step") << ", seed "
+          << full.width << "x" << full.height << ", " << io::counted(full.steps, "step") << ", seed "
           << full.seed << ", " << policy_text(job.pipeline.choices()) << " on " << job.device.name
           << "; needs about " << in_bytes(estimate.peak());
   if (const std::int64_t free = machine_of(job.device).free_bytes)
@@ -207,10 +208,10 @@ void generate(const GenerateOptions& options) {
   const auto pipeline =
       families::open(model, policies.components, planned ? planned->backend() : *device.backend);
   const families::MemoryEstimate estimate = checked_estimate(options, *pipeline, request);
-  const families::Request full = pipeline->with_defaults(request);
-  check_picture_size("--output", options.output, *full.width, *full.height);
+  const families::ResolvedRequest full = pipeline->with_defaults(request);
+  check_picture_size("--output", options.output, full.width, full.height);
   if (const auto preview = options.preview.file(options.output))
-    check_picture_size("--preview-output", *preview, *full.width, *full.height);
+    check_picture_size("--preview-output", *preview, full.width, full.height);
 
   const GenerateJob job{options,
                         *pipeline,
@@ -224,7 +225,7 @@ void generate(const GenerateOptions& options) {
   for (const std::string& warning : generate_warnings(options)) warnings.push_back(warning);
   tell_warnings(warnings);
   tell(job, full, estimate);
-  if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
+  if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
   const PictureRun run = run_pipeline(
       *pipeline, request,

@@ -1,4 +1,4 @@
-// What precast generate is told.
+// Options of precast generate.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ struct GenerateOptions {
   io::OldFile old_files() const { return no_overwrite ? io::OldFile::kept : io::OldFile::replaced; }
 };
 
-/// Adds the options, and examples below them.
+/// Adds the options, with examples below them in the help.
 void add_generate_options(CLI::App& command, GenerateOptions& options);
 
 }  // namespace precast::cli

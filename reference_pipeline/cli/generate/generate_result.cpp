@@ -1,4 +1,4 @@
-// Writes pictures, and tells of the run that made them.
+// Writes pictures, and reports the run that made them.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace precast::cli {
 
 namespace {
 
-/// The policy of each role, under the name of the first component that has it.
+/// The policy of each role, keyed by the first component with that role.
 Json policies_json(const families::Pipeline& pipeline) {
   Json policies = Json::object();
   std::set<families::Role> seen;
@@ -42,19 +42,19 @@ Json pictures_json(const GenerateJob& job, const families::Result& result) {
   return pictures;
 }
 
-/// The settings that were used, whether given or the model's own.
-Json settings_json(const GenerateJob& job, const families::Request& used) {
+/// The settings used, given or the model's defaults.
+Json settings_json(const GenerateJob& job, const families::ResolvedRequest& used) {
   const GenerateOptions& options = job.options;
-  Json settings{{"steps", value_or_null(used.steps)},
+  Json settings{{"steps", used.steps},
                 {"guidance", value_or_null(used.guidance)},
                 {"max_sequence_length", value_or_null(used.max_sequence_length)},
-                {"width", value_or_null(used.width)},
-                {"height", value_or_null(used.height)},
+                {"width", used.width},
+                {"height", used.height},
                 {"batch", used.batch},
                 {"seed_step", value_or_null(used.seed_step)},
                 {"t5_padding", value_or_null(used.padding)},
                 {"negative", value_or_null(used.negative)},
-                // Of Stable Diffusion it is the guidance.
+                // For Stable Diffusion this is the guidance.
                 {"cfg_scale", job.pipeline.family().guidance_is_distilled() ? Json(used.cfg_scale) : Json()},
                 {"vae_tiling", used.vae_tiling},
                 {"sampler", value_or_null(used.sampler)},

@@ -1,4 +1,4 @@
-// What `precast generate` makes: pictures with what they were made from in them, and one JSON of the run.
+// The results of `precast generate`: pictures with their settings embedded, and JSON on the run.
 #pragma once
 
 #include <filesystem>
@@ -14,20 +14,20 @@
 
 namespace precast::cli {
 
-/// What all pictures of a run are made with.
+/// What all pictures of a run have in common.
 struct GenerateJob {
   const GenerateOptions& options;
   const families::Pipeline& pipeline;
   const families::ChosenDevice& device;
-  std::string model;                                       ///< its name, as pictures record it
-  std::vector<std::pair<std::string, std::string>> given;  ///< label and name of each file beside it
-  std::vector<std::filesystem::path> files;                ///< of the pictures, in their order
+  std::string model;                                       ///< as recorded in pictures
+  std::vector<std::pair<std::string, std::string>> given;  ///< label and name of each file given beside it
+  std::vector<std::filesystem::path> files;                ///< the picture files, in order
 };
 
-/// Writes the last picture that there is, and says so on stderr.
+/// Writes the most recent picture, and reports it on stderr.
 void write_picture(const GenerateJob& job, const families::Result& so_far);
 
-/// The run, as --json prints it.
+/// The run as --json prints it.
 Json generate_json(const GenerateJob& job, const PictureRun& run, const std::vector<std::string>& warnings);
 
 }  // namespace precast::cli

@@ -1,4 +1,4 @@
-// precast record: what a denoiser's blocks start from while pictures form, for precast cost.
+// precast record: records the inputs of a denoiser's blocks during sampling, for precast cost.
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -47,19 +47,19 @@ struct RecordOptions {
   std::int64_t every_step() const { return every.value_or(1); }
 };
 
-/// How the samples were made: everything that they depend on.
+/// The settings that the samples depend on.
 std::map<std::string, std::string> facts_of_samples(const RecordOptions& options,
-                                                    const families::Request& full,
+                                                    const families::ResolvedRequest& full,
                                                     const families::ComponentChoices& choices,
                                                     const std::string& model) {
   std::map<std::string, std::string> facts{{"model", model},
                                            {"prompts", io::json_line(Json(full.prompts))},
                                            {"seed", std::to_string(full.seed)},
-                                           {"steps", std::to_string(*full.steps)},
+                                           {"steps", std::to_string(full.steps)},
                                            {"every", std::to_string(options.every_step())},
                                            {"batch", std::to_string(full.batch)},
-                                           {"width", std::to_string(*full.width)},
-                                           {"height", std::to_string(*full.height)},
+                                           {"width", std::to_string(full.width)},
+                                           {"height", std::to_string(full.height)},
                                            {"precision", policy_text(choices)}};
   if (full.seed_step) facts["seed_step"] = std::to_string(*full.seed_step);
   if (full.guidance) facts["guidance"] = shortest(*full.guidance);
@@ -79,7 +79,7 @@ std::map<std::string, std::string> facts_of_samples(const RecordOptions& options
   return facts;
 }
 
-/// The files that are going to be written: the samples, then the importance.
+/// The files to be written: the samples, then the importance.
 std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
   std::vector<std::filesystem::path> files;
   const auto add = [&](const std::string& option, const std::string& name, const std::string& what) {
@@ -96,7 +96,7 @@ std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
   return files;
 }
 
-/// A model without blocks to record can be watched all the same.
+/// Throws if the model has no blocks to record, unless only its importance is wanted.
 void require_something_to_record(const RecordOptions& options, const families::Pipeline& pipeline,
                                  const families::ChosenDevice& device) {
   if (!options.importance.empty() && device.is_cuda)
@@ -113,7 +113,7 @@ void require_something_to_record(const RecordOptions& options, const families::P
       "--importance FILE, which any model has");
 }
 
-/// Writes the importance of the denoiser's matrices. Returns how many they are.
+/// Writes the importance of the denoiser's matrices. Returns their number.
 std::size_t write_importance(const RecordOptions& options, const watch::InputSquares& squares,
                              const std::string& model) {
   const auto is_unet = [](const auto& layer) { return layer.first.starts_with("unet."); };
@@ -123,8 +123,8 @@ std::size_t write_importance(const RecordOptions& options, const watch::InputSqu
       options.run.prompts_file.value_or("prompts") + " (precast record, " + model + ")");
 }
 
-/// Runs the request, and keeps what the model's blocks start from, where it has such, and the squares of the
-/// inputs of its matrices, where they are wanted.
+/// Runs the request. Records the inputs of the model's blocks, if it has blocks, and the squared inputs of
+/// its matrices, if asked for.
 void run_recorded(const RecordOptions& options, const families::Pipeline& pipeline,
                   const families::Request& request, casting::Samples& samples, watch::InputSquares& squares) {
   std::optional<watch::CountingInputSquares> counting;
@@ -146,14 +146,14 @@ void run_recorded(const RecordOptions& options, const families::Pipeline& pipeli
     throw UsageError("--strength leaves no step to record: raise it, or the number of steps");
 }
 
-/// Writes both files, and tells of them when both are there.
+/// Writes both files, and reports them once both exist.
 void write_recorded(const RecordOptions& options, const casting::Samples& samples, bool has_samples,
                     const watch::InputSquares& squares, const std::string& model) {
   Json told{{"model", model}};
   std::vector<std::string> lines;
   if (has_samples) {
     casting::write_samples(options.output, samples);
-    const HostTensor<f32>& hidden = samples.recorded.front().state.hidden;  // a UNet's tokens are its pixels
+    const HostTensor<f32>& hidden = samples.recorded.front().state.hidden;  // of a UNet, pixels
     told["output"] = options.output;
     told["samples"] = samples.recorded.size();
     told["tokens"] = hidden.rows();
@@ -193,16 +193,16 @@ void record(const RecordOptions& options) {
   const auto pipeline = families::open(model, policies.components, *device.backend);
   require_something_to_record(options, *pipeline, device);
   if (!pipeline->has_blocks()) files.erase(files.begin());
-  check_output_files(files);  // before anything is computed
+  check_output_files(files);  // before any computation
   options.run.settle_guidance(*pipeline, request);
   require_used(*pipeline, request);
   require_used(options.policy, pipeline->family());
   pipeline->check(request);
-  const families::Request full = pipeline->with_defaults(request);
+  const families::ResolvedRequest full = pipeline->with_defaults(request);
   options.run.tell_device(device);
   policies.tell();
   tell_warnings(run_warnings(*pipeline, request));
-  if (request.image) tell_fit(options.start.image, *request.image, *full.width, *full.height, request.fit);
+  if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
   casting::Samples samples{facts_of_samples(options, full, pipeline->choices(), name), {}};
   watch::InputSquares squares;

@@ -1,4 +1,4 @@
-// precast tokenize: the ids that a model's two tokenizers make of a text.
+// precast tokenize: the token ids of a text in each of a model's two tokenizers.
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@ namespace precast::cli {
 
 namespace {
 
-/// Tokens do not depend on the policy: any that this build holds opens the model.
+/// A policy to open the model with: tokens do not depend on it, so any that this build holds.
 PolicyChoice any_compiled_choice() {
   PolicyChoice choice;
   for_each_path([&](auto path) { choice = decltype(path)::choice; });

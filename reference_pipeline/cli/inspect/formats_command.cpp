@@ -1,4 +1,4 @@
-// precast formats: the facts of the number formats, or what each of them makes of given numbers.
+// precast formats: the properties of the number formats, or how each of them encodes given numbers.
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -19,8 +19,8 @@ namespace precast::cli {
 
 namespace {
 
-/// Calls `visitor(name, format)` for every scalar dtype, widest first, for the elements of blocks, then for
-/// scalars that were added.
+/// Calls `visitor(name, format)` for every scalar dtype, widest first, then for the element formats of
+/// blocks, then for added scalars.
 template <class Visitor>
 void for_each_format(Visitor&& visitor) {
   const auto visit = [&]<class T>() {
@@ -49,12 +49,12 @@ std::string_view kind_name(ValueKind kind) {
   return {};
 }
 
-/// What a format makes of a number.
+/// A number as a format encodes it.
 struct Encoded {
   std::uint32_t code;
   ValueKind kind;
-  int exponent;     ///< of two, unbiased; where the kind has one
-  double mantissa;  ///< what 2^exponent is multiplied by: in [1, 2), or in [0, 1) for a subnormal
+  int exponent;     ///< of two, unbiased; if the kind has one
+  double mantissa;  ///< in [1, 2), or in [0, 1) for a subnormal: the value is mantissa x 2^exponent
   double value, ulp, error;
   bool finite() const { return kind != ValueKind::infinity && kind != ValueKind::nan; }
   bool has_exponent() const { return kind == ValueKind::normal || kind == ValueKind::subnormal; }
@@ -67,7 +67,7 @@ Encoded encoded(const FloatFormat& format, double input) {
   result.value = format.decode(result.code);
   result.ulp = format.ulp(input);
   const bool held = result.value == input || (std::isnan(result.value) && std::isnan(input));
-  result.error = held ? 0 : result.value - input;  // infinity less itself would be NaN
+  result.error = held ? 0 : result.value - input;  // inf - inf would be NaN
   if (result.has_exponent()) {
     const int field = format.exponent_field(result.code);
     result.exponent = field ? field - format.bias() : format.min_exponent();
@@ -124,7 +124,7 @@ std::string facts_table() {
   return aligned(rows, "lr");
 }
 
-/// Calls `visitor(format, number in GGUF files or nothing)` for every format of blocks and rows.
+/// Calls `visitor(format, its type number in GGUF or nothing)` for every block and row format.
 template <class Visitor>
 void for_each_block_format(Visitor&& visitor) {
   for (const formats::StoredFormat& format : formats::all_formats()) {

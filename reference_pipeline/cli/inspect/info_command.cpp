@@ -1,4 +1,4 @@
-// precast info: how a picture was made, as a command that makes it again.
+// precast info: the settings a picture was made with, as a command that makes it again.
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -18,8 +18,8 @@ namespace precast::cli {
 
 namespace {
 
-/// An object of names and texts in their order; of a name that comes twice the last text. To look up each in
-/// the object would take seconds for 40,000.
+/// An object of strings in insertion order; of a repeated name the last value counts. Looking up each name
+/// in the JSON object itself would take seconds for 40,000 names.
 class TextObject {
  public:
   void add(const std::string& name, const std::string& text) {

@@ -20,7 +20,7 @@ namespace precast::cli {
 
 namespace {
 
-/// The keys of a config that say how large a component is, of all families.
+/// The config keys that give the size of a component, for all families.
 std::vector<std::string_view> main_keys() {
   std::vector<std::string_view> keys;
   for (const families::Family* family : families::all_families())
@@ -40,7 +40,7 @@ std::string config_line(const nlohmann::json& config) {
   return line;
 }
 
-/// "transformer_blocks.*.attn.to_q.weight": one name for a layer in every block.
+/// "transformer_blocks.*.attn.to_q.weight": the name of a tensor without its block's index.
 std::string without_indices(const std::string& name) {
   std::string pattern, part;
   for (std::size_t begin = 0; begin <= name.size();) {

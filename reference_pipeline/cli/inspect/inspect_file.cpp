@@ -1,4 +1,4 @@
-// Looks at a file's parts through what loading sees.
+// Inspects the parts of a file through the classes that load it.
 #include <algorithm>
 
 #include <cli/inspect/inspect_file.hpp>
@@ -24,7 +24,7 @@ std::string kind_of(const io::TensorFile& file) {
   return kind;
 }
 
-/// A number or bool of a file as JSON has it.
+/// A number or bool of a file as JSON.
 constexpr auto as_json = []<class Number>(Number value) -> Json {
   if constexpr (std::is_floating_point_v<Number>)
     return io::json_number(static_cast<double>(value));
@@ -32,7 +32,7 @@ constexpr auto as_json = []<class Number>(Number value) -> Json {
     return value;
 };
 
-/// A value as JSON; of an array that is longer than people read, what and how many its elements are.
+/// A value as JSON; an array too long to read becomes its element type and count.
 Json value_of(const io::GgufValue& value) {
   constexpr std::uint64_t longest = 64;
   if (value.type() == io::GgufValueType::string) return std::string(value.text());
@@ -50,7 +50,7 @@ Json value_of(const io::GgufValue& value) {
 
 Json metadata_of(const io::TensorFile& file) {
   Json metadata = Json::object();
-  // To the end: a file that repeats a key is refused, and looking each up takes a second for 10,000.
+  // Appended without a lookup, which takes a second for 10,000 keys: files that repeat a key are refused.
   auto& pairs = metadata.get_ref<Json::object_t&>();
   if (file.gguf())
     for (const io::GgufValue& value : file.gguf()->values()) pairs.emplace_back(value.key(), value_of(value));
@@ -59,12 +59,11 @@ Json metadata_of(const io::TensorFile& file) {
   return metadata;
 }
 
-PartFacts facts_of_part(const io::ComponentSource& file, std::string_view part, std::string_view naming,
-                        const std::string& prefix) {
-  PartFacts facts{std::string(part), std::string(naming), prefix, {}};
-  const weights::WeightTensors tensors(file, prefix);
+PartFacts facts_of_part(const io::ComponentSource& file, const weights::FoundComponent& part) {
+  PartFacts facts{part.component, std::string(in_words(part.naming)), part.prefix, {}};
+  const weights::WeightTensors tensors(file, part.prefix);
   for (const auto& [name, weight] : tensors.all()) {
-    // Without a prefix, other parts' tensors are seen too.
+    // The prefix may be empty; then the tensors of other parts are counted too.
     FormatShare& share = facts.formats[weight.format];
     ++share.tensors;
     share.parameters += weight.shape.elements();
@@ -78,8 +77,8 @@ void add_stable_diffusion(FileFacts& facts, const io::ComponentSource& file,
   facts.model = in_words(found);
   if (const std::string why = refusal(found); !why.empty())
     facts.problem = "is " + why + ", which is not read";
-  for (const stable_diffusion::FileComponent& part : found.components)
-    facts.parts.push_back(facts_of_part(file, part.component, in_words(part.naming), part.prefix));
+  for (const weights::FoundComponent& part : found.components)
+    facts.parts.push_back(facts_of_part(file, part));
 }
 
 }  // namespace
@@ -99,18 +98,17 @@ FileFacts facts_of(const io::ComponentSource& file) {
       return facts;
     }
     const auto parts = weights::parts_of(file);
-    facts.model = weights::other_model(file, parts);
-    for (const weights::FoundPart& part : parts)
-      facts.parts.push_back(
-          facts_of_part(file, weights::folder_of(part.part), weights::in_words(part.naming), part.prefix));
-    for (const stable_diffusion::FileComponent& part : stable_diffusion::lone_text_encoders(file))
+    const auto other = weights::other_model(file, parts);
+    if (other) facts.model = other->in_words;
+    for (const weights::FoundComponent& part : parts) facts.parts.push_back(facts_of_part(file, part));
+    for (const weights::FoundComponent& part : stable_diffusion::lone_text_encoders(file))
       if (std::ranges::find(facts.parts, part.component, &PartFacts::part) == facts.parts.end())
-        facts.parts.push_back(facts_of_part(file, part.component, in_words(part.naming), part.prefix));
+        facts.parts.push_back(facts_of_part(file, part));
     const auto transformer = weights::find_part(parts, weights::Part::transformer);
-    if (facts.model == weights::lone_unet) {
+    if (other && other->kind == weights::OtherModel::Kind::lone_unet) {
       facts.model += ", for --transformer beside --model with the folder of its model";
-      facts.parts.push_back(facts_of_part(file, "unet", weights::in_words(weights::Naming::ours), ""));
-    } else if (!facts.model.empty()) {
+      facts.parts.push_back(facts_of_part(file, {"unet", weights::Naming::ours, ""}));
+    } else if (other) {
       facts.problem = "is " + facts.model + ", which is not read";
     } else if (transformer) {
       const bool ours = transformer->naming == weights::Naming::ours;

@@ -1,5 +1,5 @@
-// What a file of weights is: its kind, the model and the parts of one in it, who named them, and their
-// formats.
+// Describes a file of weights: its kind, its model and which parts of it the file has, the naming
+// convention, and the formats.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace precast::cli {
 
-/// Weights of one format.
+/// The tensors of one format.
 struct FormatShare {
-  std::int64_t tensors = 0, parameters = 0, bytes = 0;  ///< bytes with their scales
+  std::int64_t tensors = 0, parameters = 0, bytes = 0;  ///< bytes include scales
 };
 
 /// A part of a model in a file.
@@ -28,16 +28,16 @@ struct PartFacts {
 
 struct FileFacts {
   std::string kind;   ///< "safetensors", "GGUF version 3, architecture flux"
-  std::string model;  ///< "Flux.1 dev or like it", "a FLUX.2 model"; "" where nothing says it
+  std::string model;  ///< "Flux.1 dev or like it", "a FLUX.2 model"; "" if unknown
   std::vector<PartFacts> parts;
-  std::string problem;  ///< why it cannot be loaded, where that is so
-  /// What stands beside the tensors, by its keys: texts of safetensors, values of GGUF.
+  std::string problem;  ///< why it cannot be loaded; "" if it can
+  /// The metadata by key: the strings of safetensors, or the values of GGUF.
   Json metadata = Json::object();
 };
 
 FileFacts facts_of(const io::ComponentSource& file);
 
-/// For people, and for programs.
+/// As text for people, and as JSON for programs.
 std::string in_text(const FileFacts& facts);
 Json in_json(const FileFacts& facts);
 

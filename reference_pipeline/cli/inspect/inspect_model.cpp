@@ -1,4 +1,4 @@
-// Reads configs and safetensors headers into one description.
+// Reads configs and safetensors headers into an Inspection.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The folders of a model, of all families: those that hold weights first.
+/// The component folders of a model, for all families: those with weights first.
 std::vector<std::string> component_names() {
   std::vector<std::string> names;
   const auto add = [&](std::string_view name) {
@@ -42,7 +42,7 @@ std::vector<std::string> component_names() {
   return names;
 }
 
-/// Throws InputError where the system does not let us look: a folder that may not be read would seem empty.
+/// Throws InputError if the folder cannot be read for lack of permission: it would seem empty.
 bool is_folder(const fs::path& path) {
   std::error_code failed;
   const fs::file_type type = fs::status(path, failed).type();
@@ -53,8 +53,8 @@ bool is_folder(const fs::path& path) {
   return folder;
 }
 
-/// The components that a model_index.json names and that have no folder beside it, of those that are read: a
-/// safety checker is not.
+/// The components named in model_index.json whose folder is missing, of those that are read here (a safety
+/// checker is not).
 std::vector<std::string> missing_components(const fs::path& folder, const io::Config& index) {
   const std::vector<std::string> read = component_names();
   std::vector<std::string> names;
@@ -65,8 +65,8 @@ std::vector<std::string> missing_components(const fs::path& folder, const io::Co
   return names;
 }
 
-/// Values of the weights that tensors stand for: scales beside them are none, and what is packed counts as
-/// what it holds. Tensors of layouts that are not read count as they lie.
+/// The number of parameters: scales do not count, and packed weights count by the values they hold. Tensors
+/// in unknown layouts count by their elements as stored.
 std::int64_t parameters_of(const io::ComponentSource& source) {
   std::int64_t parameters = 0;
   try {
@@ -144,15 +144,15 @@ std::string denoiser_name(const families::Family& family) {
       std::ranges::find(family.components(), families::Role::denoiser, &families::ComponentInfo::role)->name);
 }
 
-/// Where some component is missing or has no weights: the denoiser's matrices and the rest, at each
-/// precision.
+/// For a model with a missing component or missing weights: the bytes of the denoiser's weights alone under
+/// a policy.
 families::MemoryEstimate denoiser_weights(const InspectedComponent& denoiser, const PolicyChoice& choice) {
   const double bytes = static_cast<double>(denoiser.parameters) * families::bytes_per_value(choice);
   return {{{denoiser_name(*denoiser.family), static_cast<std::int64_t>(bytes), 0}}};
 }
 
-/// Whether a folder has weights for every part that a model of the family needs: of several for one role,
-/// such as Stable Diffusion's text encoders, for those that it has.
+/// Whether a folder has weights for every component that the family requires. If several components share a
+/// role, such as Stable Diffusion's text encoders, those that the model has count.
 bool is_complete(const Inspection& inspection, const families::Family& family) {
   if (inspection.kind != "model") return false;
   const auto of_family = family.components();
@@ -171,7 +171,7 @@ bool is_complete(const Inspection& inspection, const families::Family& family) {
   });
 }
 
-/// What a picture of the model's own size takes, by its own sampler or another.
+/// The memory for a picture of the model's default size, with its own sampler or another.
 families::MemoryEstimate estimate_of(const families::Pipeline& pipeline,
                                      const std::optional<std::string>& sampler) {
   families::Request request;
@@ -179,7 +179,7 @@ families::MemoryEstimate estimate_of(const families::Pipeline& pipeline,
   request.sampler = sampler;
   try {
     return pipeline.estimate(request);
-  } catch (const families::RequestError&) {  // a model that was trained to paint into a picture needs one
+  } catch (const families::RequestError&) {  // an inpainting model requires an initial picture
     constexpr std::size_t bytes_of_a_pixel = 3;
     request.image = request.mask = image::Image{1, 1, std::vector<std::uint8_t>(bytes_of_a_pixel)};
     return pipeline.estimate(request);
@@ -220,7 +220,7 @@ void add_estimates(Inspection& inspection) {
 void add_memory(Inspection& inspection) {
   try {
     add_estimates(inspection);
-  } catch (const InputError& wrong) {  // as generate would say it; what is in its files is known all the same
+  } catch (const InputError& wrong) {  // generate's error; the files' contents are known all the same
     inspection.memory.clear();
     inspection.problem = wrong.what();
   }

@@ -1,4 +1,4 @@
-// What is in a model folder, a component's folder or a file of weights, before anything is loaded.
+// Describes a model folder, a component's folder or a file of weights without loading it.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ struct InspectedTensor {
   std::int64_t bytes = 0;
 };
 
-/// Tensors of one dtype in a component.
+/// The tensors of one dtype in a component.
 struct DtypeShare {
   std::int64_t tensors = 0, parameters = 0, bytes = 0;
 };
 
-/// A component's folder, or a file. Without weights, `tensors` is empty and `parameters` is what the config
-/// says where that can be computed, else 0.
+/// A component's folder, or a file. Without weights, `tensors` is empty, and `parameters` is computed from
+/// the config if possible, else 0.
 struct InspectedComponent {
   std::string name;        ///< "transformer"
   std::string class_name;  ///< "FluxTransformer2DModel"; "" where no config says it
@@ -38,12 +38,12 @@ struct InspectedComponent {
   std::map<std::string, DtypeShare> dtypes;
   std::int64_t parameters = 0, bytes = 0;
   bool has_weights = false;
-  bool is_checkpoint = false;                ///< has no weights that are read, and a PyTorch checkpoint
-  const families::Family* family = nullptr;  ///< which counts its parameters, if one does
+  bool is_checkpoint = false;                ///< without readable weights, but with a PyTorch checkpoint
+  const families::Family* family = nullptr;  ///< the family that counts its parameters, if any
   std::optional<families::ParameterAccounting> accounting;
 };
 
-/// The memory that a preset takes; only the transformer's weights where the model is not complete.
+/// The memory under a preset; only that of the transformer's weights if the model is incomplete.
 struct PresetMemory {
   std::string preset;
   families::MemoryEstimate estimate;
@@ -54,10 +54,10 @@ struct Inspection {
   std::string kind;  ///< "model", "component" or "file"
   std::vector<InspectedComponent> components;
   std::vector<PresetMemory> memory;
-  std::string memory_note;           ///< what the memory counts
-  std::string problem;               ///< why it cannot be loaded, where that is so
-  std::vector<std::string> missing;  ///< components that model_index.json names and that have no folder
-  std::optional<FileFacts> file{};   ///< of a file of weights
+  std::string memory_note;           ///< what the memory figures include
+  std::string problem;               ///< why it cannot be loaded; "" if it can
+  std::vector<std::string> missing;  ///< components in model_index.json without a folder
+  std::optional<FileFacts> file{};   ///< set for a file of weights
 };
 
 /// Reads configs and file headers. Throws InputError that names the file.

@@ -1,4 +1,4 @@
-// Parses what arguments say, stricter than strtol: all of the text counts, and nothing around it.
+// Parses values of options more strictly than strtol: the whole text counts, without surrounding spaces.
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -15,11 +15,11 @@ namespace precast::cli {
 
 namespace {
 
-/// The text as strtod reads it, or nothing where it is no number or has more than a number.
+/// The number that strtod reads; nothing if the text is not a number, or more than one.
 std::optional<double> real_number(const std::string& text) {
   if (text.empty() || std::string_view(" \t\n\v\f\r").find(text.front()) != std::string_view::npos)
     return std::nullopt;
-  // strtod takes nan(payload) too, which no other tool prints.
+  // strtod also accepts nan(payload), which no other tool prints.
   if (text.find('(') != std::string::npos || text.find('\0') != std::string::npos) return std::nullopt;
   char* end = nullptr;
   errno = 0;
@@ -147,7 +147,7 @@ std::string parse_name(std::string_view option, const std::string& text,
 
 std::string nearest_name(std::string_view text, std::span<const std::string> names) {
   std::string nearest;
-  std::size_t least = text.size() > 4 ? 3 : 2;  // a third slip, or half of a short word, is another word
+  std::size_t least = text.size() > 4 ? 3 : 2;  // more edits, or edits in half of a short word, are no typo
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(text, name);
     const bool begins = text.size() >= 3 && name.starts_with(text);
@@ -187,7 +187,7 @@ std::vector<std::string> plain_arguments(const std::vector<std::string>& argumen
     return options;
   }
   std::vector<std::string> plain;
-  std::string list;  // the option whose values are being read, if it takes several
+  std::string list;  // the list option whose values are being read, if any
   bool first = false;
   for (const std::string& argument : arguments) {
     const bool long_option = argument.starts_with("--");

@@ -1,4 +1,4 @@
-// Chooses a preset from what the CPU multiplies and what fits into memory.
+// Chooses a preset by what the CPU multiplies natively and what fits into memory.
 #include <algorithm>
 #include <cstddef>
 #include <tuple>
@@ -21,15 +21,15 @@ bool cpu_has_bf16() {
 #endif
 }
 
-/// Which candidates come first: flash attention before stored scores, then what the machine multiplies
-/// natively (without bf16, anything but bf16), then what takes less memory.
+/// Sort key of candidates: flash attention before stored scores, then precisions that the machine
+/// multiplies natively (without native bf16, all but bf16), then the smaller memory.
 std::tuple<bool, bool, std::size_t> turn_of(const Candidate& candidate, const Machine& machine) {
   const PolicyChoice& choice = candidate.preset.choice;
   return {!choice.options.flash, (choice.precision == precision_of<bf16>) != machine.native_bf16,
           bytes_of(choice.precision)};
 }
 
-/// What put a candidate before the others that fit, in the order of turn_of.
+/// Why a candidate comes before the others that fit, in the order of turn_of.
 std::string reason_for(const PolicyChoice& choice, std::span<const Candidate> candidates,
                        const Machine& machine) {
   const auto is_bf16 = [](const PolicyChoice& of) { return of.precision == precision_of<bf16>; };

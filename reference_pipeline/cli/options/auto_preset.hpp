@@ -1,4 +1,4 @@
-// `--preset auto`: which preset suits this machine and this model, and why.
+// `--preset auto`: chooses the preset that suits this machine and this model, with the reason.
 #pragma once
 
 #include <cstdint>
@@ -14,35 +14,35 @@
 
 namespace precast::cli {
 
-/// What `auto` looks at.
+/// The properties of the machine that `auto` uses.
 struct Machine {
-  std::int64_t free_bytes = 0;         ///< memory that a program can still take; 0 where that is unknown
-  bool native_bf16 = false;            ///< it multiplies bf16 itself (a CPU: avx512_bf16 or AMX)
-  std::string_view what = "this CPU";  ///< what does
+  std::int64_t free_bytes = 0;         ///< memory still available; 0 if unknown
+  bool native_bf16 = false;            ///< bf16 products in hardware (a CPU: avx512_bf16 or AMX)
+  std::string_view what = "this CPU";  ///< the processor, in messages
 };
 
-/// This machine, as far as models on a device see it.
+/// This machine, as models on a device see it.
 Machine machine_of(const families::ChosenDevice& device);
 
-/// A preset and the memory that the model needs under it; 0 where there is no model to ask.
+/// A preset and the memory that the model needs under it, 0 without a model.
 struct Candidate {
   NamedPreset preset;
   std::int64_t needed_bytes = 0;
 };
 
-/// The presets that this build holds; `needed_bytes` tells what the model needs under a preset.
+/// The presets of this build; `needed_bytes` gives the model's memory under a preset.
 std::vector<Candidate> compiled_candidates(
     const std::function<std::int64_t(const PolicyChoice&)>& needed_bytes);
 
-/// What was chosen, and a sentence that says why.
+/// The chosen preset, and a sentence with the reason.
 struct AutoChoice {
   NamedPreset preset;
   std::string reason;
 };
 
-/// The first that fits into free memory: fast before balanced where the CPU has bf16, balanced before fast
-/// where bf16 would be emulated, then memory, then quality. Where none fits, the one that needs least. Throws
-/// PathNotCompiled where the build holds no preset.
+/// The first candidate that fits into free memory, in this order: with native bf16, fast before balanced,
+/// otherwise balanced before fast; then memory, then quality. If none fits, the one that needs the least
+/// memory. Throws PathNotCompiled if the build holds no preset.
 AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> candidates);
 
 }  // namespace precast::cli

@@ -8,7 +8,7 @@ namespace precast::cli {
 
 namespace {
 
-/// As where Slurm's --gpus-per-task, or a script, gives each process a device: that one has number 0.
+/// Whether this process sees one device, as with Slurm's --gpus-per-task: its number is 0.
 bool sees_one_device() {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return visible && *visible && std::string_view(visible).find(',') == std::string_view::npos;

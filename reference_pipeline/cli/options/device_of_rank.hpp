@@ -1,4 +1,4 @@
-// The device of one of several processes, for what --device says to all of them.
+// The device of one of several processes that were given the same --device.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace precast::cli {
 
-/// What --device is for one of `size` processes. "cuda" is the device at its `place` among the processes of
-/// its machine, from 0, or the only one that CUDA_VISIBLE_DEVICES shows it; "auto" is the CPU. `place` is
-/// asked of all or of none. Throws UsageError for "cuda:N", which is one device for all.
+/// The value of --device for one of `size` processes. "cuda": the device at this process's index on its
+/// machine (`place`, from 0), or the only one that CUDA_VISIBLE_DEVICES shows; "auto": the CPU. `place` is
+/// called by all processes or by none. Throws UsageError for "cuda:N", which all would share.
 std::string device_of_rank(const std::string& wanted, std::int64_t size,
                            const std::function<std::int64_t()>& place);
 

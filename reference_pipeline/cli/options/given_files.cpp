@@ -1,4 +1,4 @@
-// Names files by their last part, and tells them apart by what the system says.
+// Shows files by their last path component, and compares them by inode.
 #include <algorithm>
 
 #include <cli/options/arguments.hpp>
@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a folder's files are a model's or a component's: what else lies beside components, such as
-/// pictures that were made before, is not the model's.
+/// Whether a folder is a model's or a component's. Other files next to components, such as earlier
+/// pictures, are not the model's.
 bool holds_config(const fs::path& folder) {
   std::error_code failed;
   for (const char* name : {"config.json", "scheduler_config.json", "tokenizer_config.json"})
@@ -24,8 +24,8 @@ bool holds_config(const fs::path& folder) {
   return false;
 }
 
-/// Whether a file that is there is the folder's model_index.json, or one of those that a config lies beside,
-/// there or in the folders of components; under any name, as where a cache links to it.
+/// Whether an existing file is the folder's model_index.json, or in a folder with a config, there or in
+/// those of components. Compares inodes, since a cache links to its files under other names.
 bool is_in_model(const fs::path& file, const fs::path& folder) {
   std::error_code failed;
   const auto is_the_file = [&](const fs::path& other) {
@@ -48,8 +48,8 @@ bool is_in_model(const fs::path& file, const fs::path& folder) {
   return false;
 }
 
-/// Whether an output is a file of what is read: of a model's folder, or of the one around a model's file, or
-/// a part of weights in several files.
+/// Whether an output is one of the files read: in a model's folder, in the folder around a model's file, or
+/// one of the shards of weights.
 bool belongs_to(const fs::path& output, const fs::path& input) {
   std::error_code failed;
   if (!fs::is_regular_file(output, failed)) return false;
@@ -59,7 +59,7 @@ bool belongs_to(const fs::path& output, const fs::path& input) {
   try {
     return families::is_file_of(io::ComponentSource(input), output);
   } catch (const Error&) {
-    return false;  // what is wrong with it, its reader says
+    return false;  // its reader reports the error
   }
 }
 

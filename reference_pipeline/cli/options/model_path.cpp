@@ -1,5 +1,5 @@
-// Finds the bundled models: in an installed program's prefix, or by the link that a build has beside its
-// own.
+// Finds the bundled models: in the prefix of an installed program, or through the link next to a built
+// one.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A model that comes with the program.
+/// A model that is shipped with the program.
 struct BundledModel {
   std::string_view name, other_name;
-  const char* variable;           ///< of the environment, for a folder elsewhere
-  const char *installed, *built;  ///< from the program's folder
+  const char* variable;           ///< environment variable with another folder
+  const char *installed, *built;  ///< paths relative to the program's folder
 };
 
 constexpr std::array bundled_models{
@@ -39,7 +39,7 @@ const BundledModel* bundled_named(std::string_view name) {
 }
 
 fs::path folder_of(const BundledModel& model) {
-  // A setting that someone made on purpose is not silently passed over.
+  // A variable that is set must not be ignored silently.
   if (const char* chosen = std::getenv(model.variable); chosen && *chosen) {
     if (io::is_there(chosen)) return chosen;
     throw InputError(std::string("the environment's ") + model.variable + " is " + io::shown(chosen) +
@@ -111,7 +111,7 @@ std::string model_name(const fs::path& path, const std::optional<std::string>& g
   if (const auto name = families::hub_name(path)) return io::printable(*name);
   const fs::path whole = fs::absolute(path).lexically_normal();
   const fs::path folder = (whole.has_filename() ? whole : whole.parent_path()).filename();
-  // A bare name is a bundled model's.
+  // A bare name would mean the bundled model.
   return (is_bundled(folder.string()) ? "./" : "") + io::printable(folder.string());
 }
 

@@ -1,4 +1,4 @@
-// Tells files apart by where they are, not by how they are spelled.
+// Compares files by inode rather than by the spelling of their paths.
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The same for all names of one file: of the folder what the system calls it, which mounts do not change.
+/// Identifies a file under all its paths: device and inode of the folder, and the file's name.
 using Place = std::tuple<dev_t, ino_t, std::string>;
 Place place_of(const fs::path& file) {
   struct stat facts {};
@@ -30,7 +30,7 @@ Place place_of(const fs::path& file) {
   return {facts.st_dev, facts.st_ino, file.filename().string()};
 }
 
-/// Where the program's own words go, were it that file: its name would be another file's, and they were lost.
+/// Which standard stream is redirected to the file, "" if none: replacing the file would lose its output.
 std::string_view words_that_go_to(const fs::path& file) {
   struct stat facts {
   }, of_words{};
@@ -79,7 +79,7 @@ void check_output_files(std::span<const fs::path> files) {
     const fs::path file = io::followed_link(name);
     if (folders.insert(file.parent_path()).second) io::sweep_left_over_files(file.parent_path());
     check_words_stay(name);
-    const io::AtomicFile probe(name);  // makes a temporary file where it will be, and removes it
+    const io::AtomicFile probe(name);  // creates a temporary file in the same folder, and removes it
     if (!places.insert(place_of(file)).second)
       throw UsageError(io::shown(name) + " would be written twice: give each output a name of its own");
   }

@@ -47,7 +47,7 @@ void tell_fit(const std::string& file, const image::Image& given, int width, int
 }
 
 void check_picture_name(const std::string& output, std::span<const std::string> texts) {
-  constexpr std::size_t longest_for_jpeg = 30000;  // units of two bytes, of 32767; settings follow
+  constexpr std::size_t longest_for_jpeg = 30000;  // units of two bytes, of at most 32767; settings follow
   const std::string last = std::filesystem::path(output).filename().string();
   if (last.empty() || last == "." || last == "..")
     throw UsageError("--output '" + io::printable(output, 1000) +

@@ -1,5 +1,5 @@
-// The options of pictures that are read and written: how they fit, what their names may end in, how well they
-// are kept.
+// Options of input and output pictures: resizing, file types,
+// quality.
 #pragma once
 
 #include <filesystem>
@@ -18,18 +18,18 @@ CLI::Option* add_quality_option(CLI::App& command, int& quality);
 /// Adds --fit.
 CLI::Option* add_fit_option(CLI::App& command, image::Fit& fit);
 
-/// Says on stderr where the picture to start from changes its size, and how; nothing where it fits.
+/// Reports on stderr if and how the initial picture is resized.
 void tell_fit(const std::string& file, const image::Image& given, int width, int height, image::Fit fit);
 
-/// Throws UsageError where --output is the name of a folder or ends in something that no picture is written
-/// as, or where one of the texts (a prompt, with a negative one that is recorded) is longer than that kind of
-/// file can hold beside the settings: before anything is computed for it.
+/// Throws UsageError before any computation: if --output is a folder or has a suffix of no picture format,
+/// or if a text (a prompt, with the negative prompt that is recorded) is too long for that format beside
+/// the settings.
 void check_picture_name(const std::string& output, std::span<const std::string> texts);
 
-/// Throws UsageError where a file of that name, which the option gave, cannot hold so many pixels.
+/// Throws UsageError if the format of the file, given by `option`, cannot hold a picture of this size.
 void check_picture_size(const std::string& option, const std::filesystem::path& file, int width, int height);
 
-/// A warning where --quality was given, and none of the pictures is of a kind that has one.
+/// A warning if --quality was given and none of the pictures' formats has a quality.
 std::vector<std::string> quality_warnings(const CLI::Option* quality,
                                           std::span<const std::filesystem::path> pictures);
 

@@ -1,4 +1,4 @@
-// Reads policies from options, and writes them as names.
+// Parses policies from options, and formats them as names.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -20,7 +20,7 @@ namespace precast::cli {
 
 namespace {
 
-/// What --preset takes: every preset, and auto.
+/// The values of --preset: every preset, and auto.
 std::vector<std::string_view> preset_names() {
   std::vector<std::string_view> names;
   for (const NamedPreset& preset : families::all_presets()) names.push_back(preset.name);
@@ -88,7 +88,7 @@ CLI::Option* add_precision(CLI::App& command, const std::string& names, std::opt
       ->type_name(io::joined(compiled_precisions(), "|"));
 }
 
-/// Flash and the casts of either.
+/// `options` with flash and the casts of `added`.
 ChoiceOptions with_additions(ChoiceOptions options, const ChoiceOptions& added) {
   for (const ChoiceCast& cast : choice_casts) options.*cast.wanted |= added.*cast.wanted;
   options.flash |= added.flash;
@@ -102,7 +102,7 @@ PolicyChoice with_flags(PolicyChoice choice, const PolicyOptions& options) {
   return choice;
 }
 
-/// Throws UsageError, naming the cast that makes a path of it, where a choice is none.
+/// Throws UsageError if a choice is not a path, naming the cast that would make it one.
 void require_is_path(const PolicyChoice& choice) {
   if (families::added_preset(choice) || is_path(choice)) return;
   const PolicyChoice nearest = nearest_path(choice);
@@ -267,7 +267,7 @@ std::vector<std::string> policy_arguments(const std::string& text) {
     flags(choice.options);
     return arguments;
   }
-  // All components have the same casts, but those of f32, which change nothing, are not said.
+  // Casts are shared by all components, but f32 does not show them, since they do not change it.
   ChoiceOptions together;
   std::vector<std::pair<std::string, Precision>> precisions;
   for (std::size_t begin = 0; begin < text.size();) {

@@ -1,4 +1,4 @@
-// Asks the op table of a policy for its rows.
+// Reads the rows of a policy's op table.
 #include <cli/options/policy_table.hpp>
 
 #include <precast/policy/visit.hpp>
@@ -10,7 +10,7 @@ namespace {
 using families::GradientRow;
 using families::GradientTable;
 
-/// All that is printed of a policy.
+/// The printed tables of a policy.
 struct PolicyTables {
   std::string spelling;
   std::vector<OpRow> ops;

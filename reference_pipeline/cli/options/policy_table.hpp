@@ -1,4 +1,4 @@
-// The op table of a policy that was chosen at run time, as names.
+// The op table of a policy chosen at run time, as dtype names.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ namespace precast::cli {
 
 using families::OpRow;
 
-/// The rows of every op class. Throws PathNotCompiled.
+/// The row of each op class. Throws PathNotCompiled.
 std::vector<OpRow> op_rows(const PolicyChoice& choice);
 
 /// The tables of ops and of gradients as columns of text. Throws PathNotCompiled.
 std::string policy_tables_text(const PolicyChoice& choice);
-/// Those of a policy of training.
+/// The same for a training policy.
 std::string policy_tables_text(const TrainingChoice& choice);
 
 /// {"policy": its C++ spelling, "preset": the preset that it equals or null, "ops": {"Matmul": {"storage":
 /// …}}, "gradients": {"Matmul": {"operand", "accumulate", "inside", "result", "parameters"}}, "master"}.
 Json policy_tables_json(const PolicyChoice& choice);
-/// The same with "training", its name, and "scales_loss".
+/// The same for a training policy, with its name as "training", and "scales_loss".
 Json policy_tables_json(const TrainingChoice& choice);
 
 /// "Policy<Storage<f32>, Compute<f16>, Activation<f32>>".

@@ -28,7 +28,7 @@ std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem:
   const auto write = [target = *target, quality, old](const families::Preview& preview) mutable {
     write_output(target, image::encode_image(image::format_of_name(target), preview.picture, {}, quality),
                  old);
-    old = io::OldFile::replaced;  // what the next one meets is this one
+    old = io::OldFile::replaced;  // later previews overwrite the first
   };
   return families::PreviewWish{*every, vae, write};
 }

@@ -15,13 +15,13 @@ namespace precast::cli {
 struct PreviewOptions {
   std::optional<int> every;
   bool vae = false;
-  std::string output;  ///< "" is beside the pictures
+  std::string output;  ///< "": next to the pictures
 
-  /// The file that previews go to; nothing where none were asked for.
+  /// The file of the previews; nothing if none were asked for.
   std::optional<std::filesystem::path> file(const std::filesystem::path& pictures) const;
-  /// What the pipeline is asked for: each preview is written over the one before it, whole, so that a viewer
-  /// can follow; `old` is what the first does with a file that is there. Throws UsageError where the file's
-  /// name is none of a picture.
+  /// The request for previews: each one atomically replaces the previous one, so that a viewer can follow.
+  /// `old` applies to a file that exists before the first. Throws UsageError if the file name has no suffix
+  /// of a picture format.
   std::optional<families::PreviewWish> wish(const std::filesystem::path& pictures, int quality,
                                             io::OldFile old) const;
 };

@@ -25,8 +25,8 @@ namespace {
 constexpr std::size_t most_prompts = 1024, longest_prompt = std::size_t{1} << 20;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-/// What a descriptor gives, whose reads end where the user asks the program to stop: they wait in poll, which
-/// no signal restarts, and not for long, since a signal may come between the look at the flag and the wait.
+/// Reads from a descriptor, interruptibly. Waits in poll, which signals do not restart, and with a timeout,
+/// since a signal may arrive between the check of the flag and the wait.
 class InterruptibleInput : public std::streambuf {
  public:
   InterruptibleInput(int descriptor, std::string name, std::string remedy)
@@ -59,7 +59,7 @@ class InterruptibleInput : public std::streambuf {
 std::vector<std::string> of_descriptor(int descriptor, const std::string& name, const std::string& remedy) {
   InterruptibleInput input(descriptor, name, remedy);
   std::istream stream(&input);
-  stream.exceptions(std::ios::badbit);  // what the input throws passes through the stream
+  stream.exceptions(std::ios::badbit);  // exceptions of the input propagate through the stream
   return prompts_in(stream, io::shown(name));
 }
 
@@ -70,7 +70,7 @@ std::vector<std::string> standard_input() {
 
 std::vector<std::string> in_file(const std::string& name) {
   const std::string remedy = "name a file with a prompt on each line";
-  // Without O_NONBLOCK no signal would end the wait for who writes to a named pipe.
+  // Without O_NONBLOCK, open() would wait for the writer of a named pipe, and no signal would end it.
   const io::FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) throw io::system_error(name, "could not be read", errno, remedy);
   return of_descriptor(file.get(), name, remedy);
@@ -97,7 +97,7 @@ std::vector<std::string> prompts_in(std::istream& file, const std::string& name)
     else if (line.push_back(c); line.size() > longest_prompt)
       throw InputError(name + ": has a line of more than a MiB: give a text file with a prompt on each line");
   }
-  throw_if_interrupted();  // Ctrl-C ends who writes to a pipe as well: its end is not that of the prompts
+  throw_if_interrupted();  // Ctrl-C ends the pipe's writer as well: its end is not the end of the prompts
   if (file.bad()) throw InputError(name + ": could not be read to its end: give a text file");
   add();
   if (prompts.empty()) throw InputError(name + ": holds no prompt: write one on each line");

@@ -1,4 +1,4 @@
-// An option whose value is a number in a range.
+// An option whose value is a real number in a range.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace precast::cli {
 
-/// Adds an option that reads a finite number of a range (parse_real) into `value`, which must outlive the
+/// Adds an option that parses a finite number in a range (parse_real) into `value`, which must outlive the
 /// command.
 template <class Number>
 CLI::Option* add_real(CLI::App& command, const std::string& name, Number& value, double low, double high,

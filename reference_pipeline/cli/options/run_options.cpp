@@ -18,7 +18,7 @@ namespace precast::cli {
 
 namespace {
 
-/// What models with samplers have, and Flux has not.
+/// Adds the options of models with samplers, which Flux does not use.
 void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
   const std::string group = "Stable Diffusion";
   command
@@ -52,7 +52,7 @@ void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
       ->group(group);
 }
 
-/// One of the 2^32 seeds that draw different noise.
+/// One of the 2^32 seeds with distinct noise.
 std::uint64_t random_seed() { return std::random_device{}(); }
 
 }  // namespace
@@ -128,7 +128,7 @@ void add_threads_option(CLI::App& command, std::optional<int>& threads, const st
 }
 
 void add_run_options(CLI::App& command, RunOptions& options) {
-  // Bound to no variable: CLI11 would take "[a, b]" and "{}" for lists of its own.
+  // Not bound to a variable: CLI11 would parse "[a, b]" and "{}" as lists.
   options.prompts = command
                         .add_option("--prompt,-p",
                                     "What to paint; several texts for several pictures, - for lines of stdin")

@@ -26,32 +26,32 @@ struct RunOptions {
   std::optional<double> cfg_scale;
   std::optional<int> threads;
 
-  /// The request that they ask for, of one picture a prompt. Reads the prompts' files. Where no prompt is
-  /// given it has `usual_prompt`; where that is "" too, throws UsageError.
+  /// The request of the options, for one picture per prompt. Reads the files of prompts. Without a prompt
+  /// it has `usual_prompt`; if that is "" too, throws UsageError.
   families::Request request(const std::string& usual_prompt = {}) const;
-  /// The model that they name.
+  /// The model of the options.
   families::ModelFiles files() const { return model_files(model, component_files); }
-  /// Takes --cfg-scale for --guidance where a model has one setting of the two, and throws UsageError where
+  /// Uses --cfg-scale as --guidance for a model with only one of the two settings. Throws UsageError if
   /// they contradict each other.
   void settle_guidance(const families::Pipeline& pipeline, families::Request& request) const;
-  /// Tells on stderr what `auto` and `random` chose, and why. Comes after all checks, so that an error is the
-  /// only line.
+  /// Prints on stderr what `auto` and `random` chose, and why. Called after all checks, so that an error is
+  /// the only line.
   void tell_device(const families::ChosenDevice& chosen) const;
 };
 
-/// Tells the library how many threads to use, where that was asked for. PRECAST_THREADS, whatever it says, is
-/// not looked at then. Comes before anything else that may ask the library for threads.
+/// Sets the library's number of threads, if one was given; PRECAST_THREADS is then ignored. Must be called
+/// before anything else that may query the number of threads.
 void set_threads(const std::optional<int>& threads);
 
-/// Says which device auto took, and why, where it had a choice. Comes after all checks, so that an error is
-/// the only line.
+/// Prints which device auto chose, and why, if there was a choice. Called after all checks, so that an
+/// error is the only line.
 void tell_device(const std::string& asked_for, const families::ChosenDevice& chosen);
 
 /// Adds --prompt, --model, --device, --seed, --steps and the other options of a run.
 void add_run_options(CLI::App& command, RunOptions& options);
 
-/// Adds --model, --device or --threads alone. `unaffected` ends the help of --threads: what does not depend
-/// on them.
+/// Adds --model, --device or --threads alone. `unaffected` ends the help of --threads: the results that do
+/// not depend on it.
 void add_model_option(CLI::App& command, std::optional<std::string>& model);
 void add_device_option(
     CLI::App& command, std::string& device,
@@ -61,21 +61,21 @@ void add_threads_option(CLI::App& command, std::optional<int>& threads, const st
 /// Adds --quiet.
 void add_quiet_option(CLI::App& command);
 
-/// A whole number in [low, high], into `value`; `names` begins with the one that errors name.
+/// Adds a whole number in [low, high], parsed into `value`; errors use the first of `names`.
 CLI::Option* add_integer(CLI::App& command, const std::string& names, std::optional<int>& value, int low,
                          int high, const std::string& description);
 
 /// The policies of a run's components.
 struct ChosenPolicies {
   families::ComponentChoices components;
-  std::optional<AutoChoice> by_auto;  ///< what `auto` chose, where it was asked
+  std::optional<AutoChoice> by_auto;  ///< what `auto` chose, if used
 
-  /// Tells on stderr what `auto` chose, and why. Comes after all checks, so that an error is the only line.
+  /// Prints on stderr what `auto` chose, and why. Called after all checks: an error is the only line.
   void tell() const;
 };
 
-/// The policies that the options name; where they name none, what `auto` chooses for a model and a request,
-/// whose guidance it settles first.
+/// The policies of the options; if they name none, `auto` chooses them for the model and the request, after
+/// the request's guidance is settled.
 ChosenPolicies chosen_policies(const PolicyOptions& options, const RunOptions& run,
                                const families::ModelFiles& model, families::Request& request,
                                const families::ChosenDevice& device);

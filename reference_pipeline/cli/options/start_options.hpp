@@ -1,4 +1,4 @@
-// The options that say how many pictures there are, and what they start from.
+// The options for the number of pictures, and for what they start from.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ struct StartOptions {
   std::optional<std::string> refiner;
   std::optional<double> refiner_start;
 
-  /// What they ask for, into the request; --image, --mask and --refiner are not looked at yet.
+  /// Applies the options to the request, except --image, --mask and --refiner.
   void apply(families::Request& request) const;
-  /// Reads --image and --mask into the request, and finds --refiner. Throws UsageError where one of the
-  /// outputs is one of them.
+  /// Reads --image and --mask into the request, and resolves --refiner. Throws UsageError if one of them is
+  /// also an output.
   void read(families::Request& request, std::span<const std::filesystem::path> outputs) const;
-  /// Throws UsageError where there are more than families::most_pictures; else how many there are.
+  /// The number of pictures. Throws UsageError if there are more than families::most_pictures.
   std::size_t pictures(const families::Request& request) const;
 };
 

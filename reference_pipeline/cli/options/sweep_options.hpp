@@ -1,4 +1,4 @@
-// --shard and --merge: commands that measure many things, each process a part of them.
+// --shard and --merge: split the measurements of a command between processes.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,38 @@
 
 namespace precast::cli {
 
-/// Which part of a sweep a process is, as --shard has it.
+/// The part of a sweep that this process runs, as given by --shard.
 struct SweepPart {
-  casting::Shard shard;      ///< the whole where it is not given
-  bool names_files = false;  ///< --shard auto: the files' names say which part they are
+  casting::Shard shard;      ///< everything without --shard
+  bool names_files = false;  ///< --shard auto: file names get the part's number
   bool is_given = false;
 
-  /// Throws UsageError where this process is one of several ranks and has no part of its own (by --shard
-  /// auto): all would do the same.
+  /// Throws UsageError if this process is one of several ranks and --shard auto is not given: all ranks
+  /// would run the same part.
   void check_ranks() const;
-  /// Throws UsageError, in all ranks of --shard auto, where there are more than `count` of `things`: one that
-  /// has nothing to do ends with an error, and mpirun then stops those that have.
+  /// Throws UsageError, on all ranks of --shard auto, if there are more ranks than `count` of `things`: a
+  /// rank with nothing to do would end with an error, and mpirun would stop the others.
   void check_ranks_have(std::int64_t count, const std::string& things) const;
 
-  /// What --device is for this process: of --shard auto under mpirun or srun a device of its own. Throws
-  /// UsageError, and InputError where the environment does not say which.
+  /// The value of --device for this process: with --shard auto under mpirun or srun, a device per rank.
+  /// Throws UsageError, and InputError if the environment does not give the rank.
   std::string device(const std::string& wanted) const;
 };
 
 /// Adds --shard I/N|auto, with the command's own description.
 CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::string& description);
 
-/// "2/4", the second of four, from 1; "auto": the part that Slurm or mpirun made of this process. Throws
-/// UsageError, and InputError where they made none.
+/// Parses "2/4", the second of four, or "auto", the part given by the rank under Slurm or mpirun. Throws
+/// UsageError, and InputError for "auto" without ranks.
 casting::Shard parse_shard(const std::string& text);
 
-/// The file of a part, beside those of the others: "cost.json" of 2/4 is "cost-2-of-4.json".
+/// The file of a part: "cost-2-of-4.json" for "cost.json" and 2/4.
 std::string part_file(const std::string& file, const casting::Shard& shard);
 
-/// Throws UsageError where --merge has a file twice: it adds nothing beside itself, so another was meant.
+/// Throws UsageError if --merge names a file twice, which adds nothing: another was probably meant.
 void check_each_file_once(std::span<const std::string> merged);
 
-/// Throws UsageError where an option is given beside --merge that is none of these: it would do nothing.
+/// Throws UsageError if --merge is combined with an option not in `of_merging`, which would have no effect.
 void check_merge_alone(const CLI::App& command, std::span<const std::string_view> of_merging);
 
 }  // namespace precast::cli

@@ -1,4 +1,4 @@
-// Lists of policies of training, as options of commands have them.
+// Lists of training policies as values of options.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace precast::cli {
 
-/// The names of the policies that texts name, "f32+flash" of "balanced". Throws UsageError where two name one
-/// policy, and what training_policy does.
+/// The canonical names of the training policies in a list, such as "f32+flash". Throws UsageError if two
+/// texts name the same policy, and what training_policy throws.
 inline std::vector<std::string> training_policies_named(std::string_view option,
                                                         std::vector<std::string> names) {
   for (auto name = names.begin(); name != names.end(); ++name) {

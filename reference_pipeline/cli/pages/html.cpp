@@ -53,7 +53,7 @@ svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin
 }
 )css";
 
-/// Whether a text is a number, or one in per cent.
+/// Whether a text is a number or a percentage.
 bool stands_as_number(std::string_view text) {
   if (text.ends_with('%')) text.remove_suffix(1);
   double value;
@@ -61,7 +61,7 @@ bool stands_as_number(std::string_view text) {
   return read.ec != std::errc::invalid_argument && read.ptr == text.data() + text.size();
 }
 
-/// Whether a column holds numbers below its name, or nothing where there is none.
+/// Whether the cells below a column's name are numbers, at least one, or empty or "-".
 bool has_numbers(const std::vector<std::vector<std::string>>& rows, std::size_t column) {
   bool found = false;
   for (std::size_t row = 1; row < rows.size(); ++row) {

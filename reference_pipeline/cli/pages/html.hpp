@@ -1,4 +1,4 @@
-// What the pages of reports share: text, style, and the frame of a page that needs no network.
+// What the HTML pages of reports share: escaping, style, and a self-contained page.
 #pragma once
 
 #include <span>
@@ -8,17 +8,17 @@
 
 namespace precast::cli {
 
-/// "&lt;" for "<": text as HTML may hold it. Bytes that are not UTF-8 become U+FFFD.
+/// Text escaped for HTML: "&lt;" for "<". Bytes that are not UTF-8 become U+FFFD.
 std::string html_text(std::string_view text);
 
-/// A table of texts, as many in each row, whose first row is its head, that scrolls where it is too wide.
-/// Columns of numbers stand at the right. `keys` is HTML to set before the rows below the head, one for each,
-/// such as the colour of its line in a plot.
+/// An HTML table that scrolls if it is too wide; the first row is the head, and all rows have equal length.
+/// Columns of numbers are right-aligned. `keys`: HTML to insert before each row below the head, such as the
+/// mark of its line in a plot.
 std::string html_table(const std::vector<std::vector<std::string>>& rows,
                        std::span<const std::string> keys = {});
 
-/// A whole page: `title` is text, `style` is added to the style that all pages have (light and dark, tables,
-/// cards, plots, and on paper), `body` is HTML, `script` may be empty.
+/// A whole page: `title` is text, `body` HTML; `style` is appended to the common style (light and dark,
+/// tables, cards, plots, print); `script` may be empty.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,
                       std::string_view script = "");
 

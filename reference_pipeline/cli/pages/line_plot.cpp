@@ -20,8 +20,8 @@ constexpr double marks_of_a_line = 12;
 constexpr std::size_t most_named_values = 12;
 constexpr double least_between_names = 40;
 
-/// Values along one side of a plot, evenly or in powers of ten. Where there are few, as the sizes of a sweep,
-/// these are `named` instead of round ones. `whole`: all are whole numbers, as steps, and so are its ticks.
+/// The values of one axis, linear or logarithmic. If there are few, as in a sweep, they are the ticks
+/// (`named`) instead of round values. `whole`: values and ticks are integers, as steps are.
 struct LineAxis {
   double low, high;
   bool powers, whole;
@@ -33,8 +33,8 @@ struct LineAxis {
   }
 };
 
-/// The axis that holds these values. `powers` ends at powers of ten, and at the values themselves where they
-/// are few. A single value stands in the middle.
+/// The axis of these values. A logarithmic one (`powers`) ends at powers of ten, or at the values
+/// themselves if there are few. A single value is centred.
 LineAxis axis_of(const std::vector<double>& values, bool powers = false) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   bool whole = true;
@@ -50,7 +50,7 @@ LineAxis axis_of(const std::vector<double>& values, bool powers = false) {
   const bool few = different.size() == 1 || (powers && different.size() <= most_named_values);
   if (powers && !few) low = std::floor(low + 1e-9), high = std::ceil(high - 1e-9);
   if (!(high > low)) {
-    const double beside = std::max(0.5, std::fabs(low) / 2);  // of 1e30 a half would be lost
+    const double beside = std::max(0.5, std::fabs(low) / 2);  // 1e30 +- 0.5 would round to 1e30
     low -= beside, high += beside;
   }
   LineAxis axis{low, high, powers, whole, {}};
@@ -58,7 +58,7 @@ LineAxis axis_of(const std::vector<double>& values, bool powers = false) {
   return axis;
 }
 
-/// 1, 2 or 5 times a power of ten, so that there are four to nine steps between the ends.
+/// The step between ticks, 1, 2 or 5 times a power of ten: four to nine of them fit into `range`.
 double even_step(double range) {
   const double power = std::pow(10.0, std::floor(std::log10(range / 4)));
   for (const double times : {5.0, 2.0})
@@ -66,7 +66,7 @@ double even_step(double range) {
   return power;
 }
 
-/// Where an axis has lines, as values.
+/// The ticks of an axis, as values.
 std::vector<double> ticks(const LineAxis& axis) {
   if (!axis.named.empty()) return axis.named;
   std::vector<double> found;
@@ -85,7 +85,7 @@ std::vector<double> ticks(const LineAxis& axis) {
 
 std::string tick_name(double value) { return four_digits(std::fabs(value) < 1e-300 ? 0 : value); }
 
-/// `powers` takes the place of `upwards` where values are counted in them.
+/// `powers`, a logarithmic scale, replaces `upwards` if it is set.
 struct LineAxes {
   LineAxis across, upwards;
   std::optional<PowerScale> powers;
@@ -134,7 +134,7 @@ std::string grid(const plots::Plot& plot, const LineAxes& axes) {
 
 std::string places(const plots::Plot& plot, const LineAxes& axes) {
   std::string text;
-  double under = frame_top + frame_height * 0.45;  // where lines seldom are
+  double under = frame_top + frame_height * 0.45;  // where lines rarely pass
   for (const plots::Place& place : plot.places) {
     const double x = axes.x(place.x);
     const bool at_left = x < frame_left + frame_width / 2;
@@ -145,7 +145,7 @@ std::string places(const plots::Plot& plot, const LineAxes& axes) {
   return text;
 }
 
-/// The line in pieces, with crosses where it is infinite.
+/// A line with gaps at missing values and crosses at infinite ones.
 std::string drawn(const plots::Line& line, std::size_t place, const LineAxes& axes) {
   std::string path, crosses;
   bool drawing = false;
@@ -160,13 +160,13 @@ std::string drawn(const plots::Line& line, std::size_t place, const LineAxes& ax
     path += (drawing ? "L" : "M") + svg_number(axes.x(line.x[i])) + " " + svg_number(axes.y(value));
     drawing = true;
   }
-  // Each is thinner than those before it, so that all are seen where they are equal.
+  // Each line is thinner than the previous one, so that coinciding lines are all visible.
   const double thick = std::max(1.2, 4.4 - 0.8 * static_cast<double>(place));
   return "<path d=\"" + path + "\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"" +
          svg_number(thick) + "\" stroke-linejoin=\"round\"/>" + crosses;
 }
 
-/// Marks on a line, at places of its own so that none hides another's, each with its value.
+/// Marks with tooltips on a line, at positions that differ between lines, so that none hides another.
 std::string marks(const plots::Line& line, std::size_t place, std::size_t lines, const LineAxes& axes) {
   std::string text;
   const auto count = static_cast<double>(line.x.size());
@@ -190,7 +190,7 @@ std::string line_plot(const std::string& id, const plots::Plot& plot) {
                      svg_number(frame_top + frame_height + frame_below) + "\" role=\"img\" aria-label=\"" +
                      html_text(plot.title) + "\">" + grid(plot, axes);
   for (std::size_t i = 0; i < plot.lines.size(); ++i) text += drawn(plot.lines[i], i, axes);
-  text += places(plot, axes);  // over the lines, which would cross their names out
+  text += places(plot, axes);  // above the lines, which would cross the labels
   for (std::size_t i = 0; i < plot.lines.size(); ++i)
     text += marks(plot.lines[i], i, plot.lines.size(), axes);
   return text + "</svg>";

@@ -1,4 +1,4 @@
-// Lines over two axes, in SVG.
+// Line plots over two axes, in SVG.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace precast::cli {
 
-/// The lines of a plot with marks, its axes with their names, and its places as broken lines from top to
-/// bottom. What is infinite is a cross at the top, NaN a gap. `id` is the SVG's.
+/// A plot's lines with marks, its axes with labels, and its `places` as dashed vertical lines. Infinite
+/// values are crosses at the top, NaN gaps. `id` is the SVG element's id.
 std::string line_plot(const std::string& id, const plots::Plot& plot);
 
-/// Each line's mark with its name, for beside the plot.
+/// The mark and the name of each line, as a legend beside the plot.
 std::string line_legend(const plots::Plot& plot);
 
 }  // namespace precast::cli

@@ -11,7 +11,7 @@
 namespace precast::cli {
 
 std::string_view report_colour(std::size_t place) {
-  // The first eight can be told apart by people who see fewer colours, too; marks tell the others.
+  // The first eight are distinguishable for colour-blind readers too; marks distinguish the rest.
   static constexpr std::array<std::string_view, 12> colours{"#7a7a7a", "#0072b2", "#d55e00", "#009e73",
                                                             "#cc79a7", "#e69f00", "#56b4e9", "#8c5a2b",
                                                             "#7b5cd6", "#b0305c", "#6b8e23", "#2f4f8f"};
@@ -63,16 +63,16 @@ std::string svg_cross(std::size_t place, double x, double bottom) {
 
 namespace {
 
-/// Powers of ten of which scales shorter than this have lines at 2 and 5 times powers, too.
+/// Scales shorter than this, in powers of ten, have lines at 2 and 5 times powers, too.
 constexpr double short_scale = 3;
-/// And those shorter than this at all of a power's multiples: two lines alone do not show a logarithm.
+/// And scales shorter than this at every multiple: two lines alone do not show a logarithmic scale.
 constexpr double shortest_scale = 0.8;
 
 enum class RoundPower : std::uint8_t { down, up };
 
-/// 1, 2 or 5 times a power of ten: the last that is not above 10^power, or the first that is not below.
+/// 1, 2 or 5 times a power of ten: the largest not above 10^power, or the smallest not below it.
 double rounded(double power, RoundPower where) {
-  constexpr double slack = 1e-9;  // log10 of a power may be off by a rounding
+  constexpr double slack = 1e-9;  // log10 of a power may have a rounding error
   const double whole = std::floor(power + slack);
   double below = whole;
   for (const double step : {0.0, std::log10(2.0), std::log10(5.0), 1.0}) {

@@ -1,4 +1,4 @@
-// Lines, marks, texts and scales of plots, in SVG.
+// Lines, marks, texts and scales of plots, as SVG.
 #pragma once
 
 #include <cstddef>
@@ -8,39 +8,39 @@
 
 namespace precast::cli {
 
-/// The colour of a line or a dot, by its place among the others; twelve, then again from the first.
+/// The colour of the line or dot with index `place`; twelve colours, repeated.
 std::string_view report_colour(std::size_t place);
 
-/// The mark of a line, for a legend: an SVG of the class "key".
+/// The mark of a line for a legend: an SVG of the class "key".
 std::string report_key(std::size_t place);
 
-/// "12.3": a coordinate.
+/// A coordinate: "12.3".
 std::string svg_number(double value);
 std::string svg_line(double x1, double y1, double x2, double y2, std::string_view kind);
 /// `anchor` is start, middle or end.
 std::string svg_text(double x, double y, std::string_view anchor, const std::string& text);
-/// A rectangle; `inside` stands in it, such as a title.
+/// A rectangle; `inside` is its content, such as a title.
 std::string svg_box(double x, double y, double width, double height, const std::string& attributes,
                     const std::string& inside = "");
-/// "<title>": shown where a pointer rests.
+/// "<title>": a tooltip.
 std::string svg_title(const std::string& text);
-/// A mark whose middle is at this place. Shapes take turns as colours do, with another period.
+/// A mark centred at (x, y). Shapes repeat like colours, with another period.
 std::string svg_mark(std::size_t place, double x, double y, const std::string& inside = "");
-/// The cross of what is not finite above a plot, in the colour of its line. Those of each of three lines have
-/// a row of their own, so that none hides another's; the lowest ends at `bottom`.
+/// A cross for a non-finite value above a plot, in the colour of its line. Lines alternate between three
+/// rows, so that crosses rarely overlap; the lowest row ends at `bottom`.
 std::string svg_cross(std::size_t place, double x, double bottom);
 
 /// A logarithmic scale from the bottom of a plot to its top.
 struct PowerScale {
-  double lowest, highest;  ///< powers of ten at its ends
+  double lowest, highest;  ///< log10 at both ends
   double top, height;      ///< of the plot
 
-  /// The scale that has room for these positive values, of 1 where there are none. It ends at powers of ten,
-  /// or where it would be shorter than three of them at 1, 2 or 5 times such.
+  /// The scale for positive values from `least` to `most`; for 1 if there are none. It ends at powers of
+  /// ten, or, if shorter than three of them, at 1, 2 or 5 times a power.
   static PowerScale around(double least, double most, double top, double height);
-  /// Where a value lies; what is outside lies at the edge.
+  /// The y coordinate of a value, clamped to the plot.
   double y(double value) const;
-  /// Lines across a plot with their values at its left.
+  /// Horizontal lines with their values on the left.
   std::string lines(double left, double width) const;
 };
 

@@ -1,4 +1,4 @@
-// Reads the graphs of nodes that ComfyUI keeps in its pictures.
+// Reads the node graphs that ComfyUI stores in its pictures.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,7 +14,7 @@ namespace precast::cli {
 
 namespace {
 
-constexpr int most_links = 100;  // of a way through the graph, which may be a circle
+constexpr int most_links = 100;  // followed along a path in the graph, which may have a cycle
 
 /// A node's inputs: values by name, and links to other nodes.
 struct GraphNode {
@@ -24,7 +24,7 @@ struct GraphNode {
   bool runs = true;  ///< neither muted nor bypassed
 };
 
-/// Numbers before other names, and 9 before 10.
+/// Orders names: numbers first, and 9 before 10.
 struct InOrder {
   static bool is_number(const std::string& name) {
     return !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
@@ -38,32 +38,10 @@ struct InOrder {
 };
 using Graph = std::map<std::string, GraphNode, InOrder>;
 
-/// Python writes NaN and Infinity, which JSON has not: null outside of strings.
-std::string only_json(const std::string& text) {
-  std::string result;
-  bool inside = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    std::size_t length = 0;
-    for (const std::string_view word : {"NaN", "Infinity", "-Infinity"})
-      if (!inside && text.compare(i, word.size(), word) == 0) length = word.size();
-    if (length) {
-      result += "null";
-      i += length - 1;
-      continue;
-    }
-    if (inside && text[i] == '\\' && i + 1 < text.size())
-      result += text[i++];
-    else if (text[i] == '"')
-      inside = !inside;
-    result += text[i];
-  }
-  return result;
-}
-
 std::string in_text(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return shortest(value.get<double>());
-  if (value.is_number()) return value.dump();
+  if (value.is_number()) return io::json_line(value);
   return {};
 }
 
@@ -87,7 +65,7 @@ Graph graph_as_run(const nlohmann::json& json) {
   return graph;
 }
 
-/// The names of the values that a drawn node lists without them, of the nodes that matter here.
+/// The names of the values that a node of a drawn graph lists without names, for the nodes read here.
 std::vector<std::string_view> widgets_of(std::string_view kind) {
   if (kind == "KSampler") return {"seed", "", "steps", "cfg", "sampler_name", "scheduler", "denoise"};
   if (kind == "KSamplerAdvanced")
@@ -110,7 +88,7 @@ std::vector<std::string_view> widgets_of(std::string_view kind) {
 /// [5]}], "links": [[7, 4, 0, 3, 0, "MODEL"]]}
 Graph graph_as_drawn(const nlohmann::json& json) {
   Graph graph;
-  std::map<std::string, std::string> origins;  // of a link: its node
+  std::map<std::string, std::string> origins;  // the source node of each link
   if (json.contains("links") && json["links"].is_array())
     for (const nlohmann::json& link : json["links"])
       if (link.is_array() && link.size() >= 2) origins[in_text(link[0])] = in_text(link[1]);
@@ -119,7 +97,7 @@ Graph graph_as_drawn(const nlohmann::json& json) {
       continue;
     GraphNode& read = graph[in_text(node["id"])];
     read.kind = node["type"].get<std::string>();
-    // LiteGraph's modes: 2 never runs, 4 is passed by.
+    // LiteGraph's modes: 2 never, 4 bypass.
     if (node.contains("mode")) read.runs = node["mode"] != 2 && node["mode"] != 4;
     if (node.contains("inputs") && node["inputs"].is_array())
       for (const nlohmann::json& input : node["inputs"]) {
@@ -146,8 +124,8 @@ class GraphReader {
     return found == graph_.end() ? nullptr : &found->second;
   }
 
-  /// A value of a node, or of the node that its input is linked to: a number or a text that is a node of its
-  /// own.
+  /// A value of a node, or of the node that its input is linked to, as a number or a text may be a node of
+  /// its own.
   std::string value(const GraphNode* node, std::string_view name) const {
     for (int i = 0; node && i < most_links; ++i) {
       if (const auto found = node->values.find(std::string(name)); found != node->values.end())
@@ -162,14 +140,14 @@ class GraphReader {
     return {};
   }
 
-  /// The first node on the way back from a node's input that has one of these values; whatever lies between
-  /// is passed through its first input of one of these names.
+  /// The first node upstream of a node's input that has one of the values `having`; other nodes are passed
+  /// through their first input named in `through`.
   const GraphNode* upstream(const GraphNode* node, std::string_view input,
                             std::span<const std::string_view> having,
                             std::span<const std::string_view> through) const {
     node = node ? at(*node, input) : nullptr;
     for (int i = 0; node && i < most_links; ++i) {
-      if (node->kind == "ConditioningZeroOut") return nullptr;  // what comes before it says nothing
+      if (node->kind == "ConditioningZeroOut") return nullptr;  // its inputs have no effect
       for (const std::string_view name : having)
         if (node->values.contains(std::string(name)) || node->links.contains(std::string(name))) return node;
       const GraphNode* next = nullptr;
@@ -202,7 +180,7 @@ bool is_sampler(const GraphNode& node) {
   return node.runs && std::ranges::find(samplers, node.kind) != samplers.end();
 }
 
-/// The sampler whose latents, perhaps decoded and enlarged on the way, a second pass begins with.
+/// The sampler whose latents are the input of a second pass, possibly decoded and upscaled in between.
 const GraphNode* pass_before(const GraphReader& reader, const GraphNode& sampler) {
   const GraphNode* node = reader.at(sampler, "latent_image");
   for (int i = 0; node && i < most_links; ++i) {
@@ -215,8 +193,8 @@ const GraphNode* pass_before(const GraphReader& reader, const GraphNode& sampler
   return nullptr;
 }
 
-/// The text of a conditioning: of CLIPTextEncode, or T5's or XL's second encoder's where a node has one for
-/// each.
+/// The text of a conditioning node: CLIPTextEncode's, or that of T5 or XL's second encoder in nodes with a
+/// text for each encoder.
 std::string text_of(const GraphReader& reader, const GraphNode* from, std::string_view input) {
   const GraphNode* node = reader.upstream(from, input, text_names, through_conditioning);
   if (!node) return {};
@@ -225,15 +203,15 @@ std::string text_of(const GraphReader& reader, const GraphNode* from, std::strin
   return {};
 }
 
-/// The layer of CLIP that a conditioning's text is read from, counted from the last, 1, or "" where no node
-/// says.
+/// The CLIP layer from which a conditioning is read, counted from the last, which is 1; "" if no node sets
+/// it.
 std::string clip_layer_of(const GraphReader& reader, const GraphNode* from, std::string_view input) {
   const GraphNode* node = reader.upstream(from, input, clip_layer_names, through_text);
   const std::string layer = node && node->runs ? reader.value(node, clip_layer_names.front()) : std::string();
   return layer.starts_with("-") ? layer.substr(1) : layer;
 }
 
-/// "euler" as the text "parameters" calls it.
+/// A sampler's name in the "parameters" text, such as "Euler" for "euler".
 std::string sampler_name(std::string name) {
   if (name == "euler") return "Euler";
   if (name == "euler_ancestral") return "Euler a";
@@ -244,7 +222,7 @@ std::string sampler_name(std::string name) {
   return name;
 }
 
-/// A sentence on a node that changes the picture as no option here does, or "".
+/// A note on a node whose effect no option has; "" for other nodes.
 std::string what_no_option_makes(const GraphReader& reader, const GraphNode& node) {
   const auto begins = [&](std::string_view kind) { return node.kind.starts_with(kind); };
   if (node.kind.find("Lora") != std::string::npos) {
@@ -265,13 +243,14 @@ std::string what_no_option_makes(const GraphReader& reader, const GraphNode& nod
 }  // namespace
 
 std::optional<PictureSettings> read_comfyui(const std::string& text, const std::filesystem::path& file) {
-  const nlohmann::json json = io::parse_json(only_json(text), file, "ComfyUI's graph");
+  const nlohmann::json json =
+      io::parse_json(io::with_nulls(text, {"NaN", "Infinity", "-Infinity"}), file, "ComfyUI's graph");
   if (!json.is_object()) return std::nullopt;
   const bool drawn = json.contains("nodes") && json["nodes"].is_array();
   const Graph graph = drawn ? graph_as_drawn(json) : graph_as_run(json);
   const GraphReader reader(graph);
   const GraphNode* sampler = nullptr;
-  // The first pass, which is what makes the picture, takes its latents from no other sampler.
+  // The first pass is the sampler whose latents come from no other sampler.
   for (const auto& [number, node] : graph)
     if (!sampler && is_sampler(node) && !pass_before(reader, node)) sampler = &node;
   if (!sampler) return std::nullopt;

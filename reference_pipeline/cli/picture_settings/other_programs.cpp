@@ -1,4 +1,4 @@
-// Finds what the settings of another program's picture say that no command here can.
+// Finds settings of other programs' pictures that no command here can reproduce.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -12,7 +12,7 @@ namespace precast::cli {
 
 namespace {
 
-/// Settings that the command has, or that its other notes are about.
+/// Settings that the command has, or that other notes cover.
 constexpr std::array<std::string_view, 17> told_elsewhere{
     "Steps",     "Sampler",    "Schedule type",       "CFG scale",
     "Seed",      "Size",       "Distilled CFG Scale", "Guidance",
@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 17> told_elsewhere{
     "Batch pos", "VAE tiling", "T5 length",           "T5 padding",
     "Clip skip"};
 
-/// What names files, people and sites, and changes no picture.
+/// Whether a setting names files, people or sites, which have no effect on the picture.
 bool says_nothing_of_the_picture(std::string_view name) {
   return name.ends_with("hash") || name.ends_with("hashes") || name.starts_with("Civitai") ||
          name.starts_with("Hires") || name == "Created Date" || name == "User" || name == "Quality";
@@ -31,14 +31,14 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-/// Schedules that take the timesteps as a model's own does, but for which end they round to.
+/// Schedules with the timesteps of a model's default, up to which end they round to.
 bool is_usual_schedule(const std::string& schedule) {
   constexpr std::array<std::string_view, 9> usual{
       "", "automatic", "uniform", "normal", "simple", "discrete", "default", "sgm uniform", "sgm_uniform"};
   return std::ranges::find(usual, schedule) != usual.end() || schedule.starts_with("ddim");
 }
 
-/// "<lora:name:0.8>" or "<lyco:…>": the first of them, or "".
+/// The first "<lora:name:0.8>" or "<lyco:…>", or "".
 std::string network_in(const std::string& prompt) {
   for (const std::string_view kind : {"<lora:", "<lyco:", "<hypernet:"})
     if (const std::size_t begin = prompt.find(kind); begin != std::string::npos)
@@ -46,7 +46,7 @@ std::string network_in(const std::string& prompt) {
   return {};
 }
 
-/// Whether words stand in parentheses without a backslash, which weigh them there.
+/// Whether a prompt has unescaped parentheses, which weight words in those programs.
 bool weighs_words(const std::string& prompt) {
   bool open = false;
   for (std::size_t i = 0; i < prompt.size(); ++i) {

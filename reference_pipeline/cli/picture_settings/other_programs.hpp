@@ -1,4 +1,4 @@
-// What other programs' pictures say that no command here can: told, rather than lost.
+// Notes on settings of other programs' pictures that no command here can reproduce.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace precast::cli {
 
-/// Whether the schedule of noise is Karras', under the names that programs have for it. AUTOMATIC1111's
-/// "Automatic" is Karras' for DPM++ 2M.
+/// Whether the noise schedule is Karras', under the names that programs use. AUTOMATIC1111's "Automatic" is
+/// Karras' for DPM++ 2M.
 bool has_karras_schedule(const PictureSettings& settings);
 
-/// Sentences on the prompt's and the text's settings that the command leaves out; `sampler` is the one that
-/// it has, or "".
+/// Notes on the settings, in the prompt and in the text, that the command leaves out; `sampler` is the
+/// command's sampler, or "".
 std::vector<std::string> notes_on_what_is_left_out(const PictureSettings& settings, std::string_view sampler);
 
 }  // namespace precast::cli

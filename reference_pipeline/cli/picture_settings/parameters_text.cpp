@@ -1,4 +1,4 @@
-// Writes prompt and settings in the line that other programs read.
+// Writes prompt and settings in the format that other programs read.
 #include <algorithm>
 
 #include <cli/picture_settings/parameters_text.hpp>
@@ -9,29 +9,28 @@ namespace precast::cli {
 
 namespace {
 
-constexpr const char* version_key = "Version";  // the last one
+constexpr const char* version_key = "Version";  // the last key
 
-/// Whether a reader could take a line of this text for the beginning of the negative prompt.
+/// Whether a reader could mistake a line of this text for the negative prompt.
 bool looks_like_two(const std::string& text) {
   return text.find("\n" + std::string(negative_label)) != std::string::npos;
 }
 
 }  // namespace
 
-std::string parameters_text(const families::Request& used, const PictureFacts& facts) {
+std::string parameters_text(const families::ResolvedRequest& used, const PictureFacts& facts) {
   std::string line;
   const auto add = [&](const char* key, const std::string& value) {
     line += (line.empty() ? "" : ", ") + std::string(key) + ": " + quoted_value(value);
   };
-  if (used.steps) add("Steps", std::to_string(*used.steps));
+  add("Steps", std::to_string(used.steps));
   if (!facts.sampler.empty()) add("Sampler", facts.sampler);
-  // Where the guidance is the model's own, other programs call it distilled, and their own scale CFG.
+  // For distilled guidance, other programs call their own scale "CFG scale", and the guidance distilled.
   if (facts.guidance_is_distilled) add("CFG scale", shortest(used.cfg_scale));
   if (used.guidance)
     add(facts.guidance_is_distilled ? "Distilled CFG Scale" : "CFG scale", shortest(*used.guidance));
   add("Seed", std::to_string(families::picture_seed(used, facts.position)));
-  if (used.width && used.height)
-    add("Size", std::to_string(*used.width) + "x" + std::to_string(*used.height));
+  add("Size", std::to_string(used.width) + "x" + std::to_string(used.height));
   add("Model", facts.model);
   for (const auto& [label, file] : facts.given) add(label.c_str(), file);
   if (facts.from_image) {
@@ -39,7 +38,7 @@ std::string parameters_text(const families::Request& used, const PictureFacts& f
     if (used.fit != image::Fit::stretch) add("Fit", std::string(to_string(used.fit)));
   }
   if (facts.from_latents) add("Initial noise", "latents file");
-  if (facts.pictures > 1 && !used.seed_step) {  // the seed's noise runs on from picture to picture
+  if (facts.pictures > 1 && !used.seed_step) {  // the noise of later pictures continues the seed's stream
     add("Batch size", std::to_string(facts.pictures));
     add("Batch pos", std::to_string(facts.position));
   }

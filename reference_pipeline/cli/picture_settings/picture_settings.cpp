@@ -15,7 +15,7 @@ namespace precast::cli {
 
 namespace {
 
-constexpr std::size_t fewest_pairs = 3;  // one or two may be a sentence of the prompt
+constexpr std::size_t fewest_pairs = 3;  // fewer may be a sentence of the prompt
 
 std::string_view trimmed(std::string_view text) {
   const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Where the line of that number ends, counted from 1; npos where there is none, or no number.
+/// The end of line `number`, counted from 1; npos if there is no such line, or `number` is not a number.
 std::size_t end_of_line(std::string_view text, const std::string& number) {
   std::size_t lines = io::number_in<std::size_t>(number).value_or(0), end = 0;
   if (lines == 0) return std::string_view::npos;
@@ -36,7 +36,7 @@ std::size_t end_of_line(std::string_view text, const std::string& number) {
   return text.find('\n', end);
 }
 
-/// The end of a JSON string that begins at 0; npos where it has none.
+/// The end of the JSON string that begins at 0; npos if it is not closed.
 std::size_t end_of_string(std::string_view text) {
   for (std::size_t i = 1; i < text.size(); ++i) {
     if (text[i] == '\\')
@@ -108,8 +108,8 @@ std::optional<PictureSettings> read_parameters(const std::string& text) {
   const bool is_sheet = !settings.value("Seed").empty() && !settings.value("Policies").empty();
   if (settings.values.size() < fewest_pairs && !is_sheet) return std::nullopt;
   rest = last_break == std::string_view::npos ? std::string_view{} : rest.substr(0, last_break);
-  if (settings.value("Version").starts_with("precast") || is_sheet) {  // to the letter
-    // There is a negative prompt only where there is a scale for it.
+  if (settings.value("Version").starts_with("precast") || is_sheet) {  // to the byte
+    // Precast writes a negative prompt only with a scale for it.
     const std::string introduction = "\n" + std::string(negative_label) + " ";
     const std::string lines = settings.value("Prompt lines");
     const std::size_t negative = !lines.empty()                       ? end_of_line(rest, lines)
@@ -136,7 +136,7 @@ PictureSettings settings_of(std::span<const image::Text> texts, const std::files
   for (const image::Text& text : texts)
     if (text.key == "parameters")
       if (auto settings = read_parameters(text.value)) return *settings;
-  std::optional<InputError> wrong;  // of a text that is no graph: another may be one
+  std::optional<InputError> wrong;  // from a text that is not a graph: the next may be one
   for (const std::string_view key : {"prompt", "workflow"})
     for (const image::Text& text : texts) {
       if (text.key != key) continue;

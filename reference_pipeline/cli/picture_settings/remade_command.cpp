@@ -18,13 +18,13 @@ namespace precast::cli {
 
 namespace {
 
-/// Adds "--option value" where a value is there and the option would take it.
+/// Adds "--option value" if there is a value and the option accepts it.
 class Arguments {
  public:
   explicit Arguments(RemadeCommand& command) : command_(command) {}
 
   void add(const std::string& option, const std::string& value) {
-    // A value that begins with a dash would be read as an option.
+    // A separate value with a leading dash would be parsed as an option.
     if (value.starts_with("-"))
       command_.arguments.push_back(option + "=" + value);
     else
@@ -73,40 +73,40 @@ void add_policy(Arguments& to, RemadeCommand& command, const std::string& text) 
   }
 }
 
-/// Whether a scale is that of a run without classifier-free guidance, which takes no negative prompt.
+/// Whether a scale means no classifier-free guidance, which ignores the negative prompt.
 bool without_cfg(const std::string& scale) { return scale.empty() || io::number_in<double>(scale) == 1.0; }
 
 bool from_parameters(const PictureSettings& settings) {
   return settings.source == SettingsSource::parameters;
 }
 
-/// Whether a second, larger pass followed; its strength is then what the text calls denoising strength.
+/// Whether a second, larger pass followed, whose strength is then the text's denoising strength.
 bool has_hires_pass(const PictureSettings& settings) {
   return from_parameters(settings) && std::ranges::any_of(settings.values, [](const auto& pair) {
            return pair.first.starts_with("Hires");
          });
 }
 
-/// Euler's method, under the names that programs have for it: stable-diffusion.cpp says "euler", with the
-/// schedule's name behind it where one was chosen.
+/// Whether a sampler is Euler's method, under the names that programs use: stable-diffusion.cpp writes
+/// "euler", followed by the schedule's name if one was chosen.
 bool is_euler(const std::string& sampler) {
   return sampler == "Euler" || sampler == "euler" ||
          (sampler.starts_with("euler ") && !sampler.starts_with("euler a"));
 }
 
-/// Whether Precast made it with a model of Stable Diffusion: its pictures of Flux say how many tokens T5 saw.
+/// Whether Precast made it with a Stable Diffusion model: for Flux it records T5's length.
 bool is_stable_diffusion(const PictureSettings& settings) {
   return settings.source == SettingsSource::precast && settings.value("T5 length").empty() &&
          !settings.value("Sampler").empty();
 }
 
-/// The sampler's name here, or "" where it is none of those.
+/// The sampler's name here, or "" if there is no such sampler.
 std::string_view sampler_of(const PictureSettings& settings) {
-  if (!settings.value("Distilled CFG Scale").empty()) return {};  // of a Flux model
+  if (!settings.value("Distilled CFG Scale").empty()) return {};  // a Flux model
   std::string title = settings.value("Sampler");
-  if (title == "euler_a") title = "Euler a";  // as stable-diffusion.cpp says
+  if (title == "euler_a") title = "Euler a";  // as in stable-diffusion.cpp
   if (title == "dpm++2m") title = "DPM++ 2M";
-  // Newer versions of AUTOMATIC1111 say the schedule by itself.
+  // Newer versions of AUTOMATIC1111 record the schedule separately.
   if ((title == "DPM++ 2M" || title == "DPM++ 2M SDE") && has_karras_schedule(settings)) title += " Karras";
   const auto found = sampling::sampler_titled(title);
   if (!found || (*found == sampling::SamplerKind::euler && !is_stable_diffusion(settings))) return {};
@@ -115,7 +115,7 @@ std::string_view sampler_of(const PictureSettings& settings) {
 
 void add_sampler(Arguments& to, const PictureSettings& settings) {
   if (const auto sampler = sampler_of(settings); !sampler.empty()) to.add("--sampler", std::string(sampler));
-  // What reads one layer of CLIP's or another is no model of Flux's family.
+  // A model whose CLIP layer can be chosen is not of Flux's family.
   if (settings.value("Distilled CFG Scale").empty())
     to.add_integer("--clip-skip", settings.value("Clip skip"), 1, families::most_clip_layers);
   if (settings.source != SettingsSource::precast) return;
@@ -182,7 +182,7 @@ void add_model(Arguments& to, const PictureSettings& settings) {
             " called '" + io::printable(folder) + "': say where that is");
 }
 
-/// The files that stood in for parts of the model, and the plan that it was cast by.
+/// Adds the files that replaced parts of the model, and its plan.
 void add_given_files(Arguments& to, const PictureSettings& settings) {
   if (settings.source != SettingsSource::precast) return;
   const auto add = [&](std::string_view label, const std::string& option) {
@@ -203,7 +203,7 @@ void add_prompt(Arguments& to, const std::string& prompt) {
       "line");
 }
 
-/// "a | b" as a list for --policies.
+/// The list for --policies in "a | b".
 std::string policies_list(std::string text) {
   for (std::size_t at = 0; (at = text.find(" | ")) != std::string::npos;) text.replace(at, 3, ",");
   return text;

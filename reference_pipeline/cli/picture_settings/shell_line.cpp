@@ -1,4 +1,4 @@
-// A command as a line for a shell.
+// Formats a command as a line for a shell.
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -17,7 +17,7 @@ bool has_controls(std::string_view text) {
   return false;
 }
 
-/// $'…' with every control character as octal digits: three, so that a digit may follow.
+/// $'…' with each control character as three octal digits, so that a digit may follow.
 std::string with_escapes(std::string_view word) {
   std::string result = "$'";
   for (std::size_t i = 0; i < word.size(); ++i) {

@@ -1,4 +1,4 @@
-// precast autocast: PyTorch's autocast lists, and how the op table meets them.
+// precast autocast: compares PyTorch's autocast lists with the op table.
 #include <array>
 #include <memory>
 #include <string>

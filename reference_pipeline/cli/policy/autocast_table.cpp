@@ -14,7 +14,7 @@ namespace precast::cli {
 
 namespace {
 
-/// What autocast on CUDA and a policy do with a class of ops; docs/autocast.md says why they differ.
+/// How autocast on CUDA and a policy treat a class of ops; docs/autocast.md explains the differences.
 struct ClassWords {
   std::string_view op, autocast, precast;
 };
@@ -31,7 +31,7 @@ constexpr std::array class_words{
     ClassWords{Pointwise::name, "exp, log, pow, softplus f32; others as given",
                "as given, inside f32, result Activation"},
 };
-/// Autocast on the CPU has fewer operators: the same classes where it differs.
+/// Autocast on the CPU has fewer operators: the classes that it treats differently.
 constexpr std::array words_on_cpu{
     ClassWords{Norm::name, "as given", ""},
     ClassWords{Softmax::name, "as given", ""},
@@ -39,7 +39,7 @@ constexpr std::array words_on_cpu{
     ClassWords{Pointwise::name, "as given", ""},
 };
 
-/// Names without overloads, each once, in the table's order.
+/// The names of operators without overloads, each once, in the table's order.
 std::vector<std::string> names_in(AutocastList list, AutocastDevice device) {
   std::vector<std::string> names;
   for (const AutocastOperator& op : autocast_operators) {
@@ -85,7 +85,7 @@ std::string classes_text(AutocastDevice device) {
 
 std::string_view under_autocast(const FlowStep& step) { return step.in_lower_precision ? "lower" : "f32"; }
 
-/// Whether a step keeps values of its own in memory, as attention does without Flash.
+/// Whether a step stores intermediate values in memory, as attention without Flash does its scores.
 bool has_scores(const FlowStep& step) { return step.op == Attention::name; }
 
 std::string flow_text() {

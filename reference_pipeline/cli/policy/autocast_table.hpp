@@ -1,4 +1,4 @@
-// PyTorch's autocast beside the op table, as text and JSON.
+// PyTorch's autocast compared with the op table, as text and JSON.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// precast policy: which dtype every op class stores, multiplies, sums, keeps and returns under a policy.
+// precast policy: prints the dtypes of every op class under a policy.
 #include <memory>
 #include <string>
 

@@ -1,4 +1,4 @@
-// Spells the cures of a trace as options of the command line.
+// Spells the cures of a trace as command-line options.
 #include <cli/running/component_of.hpp>
 #include <cli/running/cure_option.hpp>
 
@@ -8,7 +8,7 @@ namespace precast::cli {
 
 namespace {
 
-/// "--vae-precision": what sets the precision of the component that an op's path begins with.
+/// The option for the precision of the component in an op's path: "--vae-precision".
 std::string precision_option(std::string_view path) {
   const std::string_view component = component_of_base(path);
   if (component == "unet" || component == "vae" || component == "transformer")

@@ -1,4 +1,4 @@
-// The options of the command line that cure what a trace found.
+// The command-line options for the cures that a trace suggests.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace precast::cli {
 
-/// "--upcast-attention": a cure as this program's user spells it; a precision where the op of that path needs
-/// it, "--vae-precision bf16", and of all components where the path names none.
+/// The option for a cure: "--upcast-attention". For a wider precision, that of the component in `path`,
+/// "--vae-precision bf16", or of all components if the path names none.
 std::string option_of(watch::Cure cure, std::string_view path = {});
 
-/// The line of watch::diagnosis, with the options of this program.
+/// watch::diagnosis, with the options of this program.
 std::string diagnosis(const watch::NonFinite& found);
 
 }  // namespace precast::cli

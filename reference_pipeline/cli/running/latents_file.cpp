@@ -17,13 +17,13 @@ namespace {
 template <class T, class ToF32>
 void widen(std::span<const std::byte> bytes, std::span<f32> to, ToF32&& to_f32) {
   for (std::size_t i = 0; i < to.size(); ++i) {
-    T value;  // a file's bytes need not be aligned
+    T value;  // a file's bytes may be unaligned
     std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
     to[i] = to_f32(value);
   }
 }
 
-/// Whether the entry has dtype T; then its values are widened into `to`.
+/// If the entry has dtype T, converts its values to f32 into `to`; returns whether it has.
 template <class T>
 bool widened(const io::TensorEntry& entry, std::span<f32> to) {
   if (entry.dtype.info != dtype_info<T>) return false;

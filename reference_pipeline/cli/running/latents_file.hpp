@@ -1,4 +1,4 @@
-// Latents files: safetensors with one tensor `latents`, packed [pictures, tokens, channels] or, of Stable
+// Latents files: safetensors with one tensor `latents`, packed [pictures, tokens, channels] or, for Stable
 // Diffusion, [pictures, channels, height, width].
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace precast::cli {
 
-/// Reads `latents`, of any floating-point dtype, as f32. Throws InputError that names the file where the
-/// tensor is missing, has another rank, does not hold numbers, holds one that is not finite, or is not alone.
+/// Reads `latents`, of any floating-point dtype, as f32. Throws InputError that names the file if the
+/// tensor is missing, not floating-point, of another rank or not the only one, or holds a non-finite value.
 Tensor<f32> read_latents(const std::filesystem::path& file);
 
-/// Writes them as f32, whole or not at all. Throws InputError that names the file, also where one is there
-/// that is to be kept.
+/// Writes `latents` as f32, atomically. Throws InputError that names the file, also if it exists and `old`
+/// says that it is to be kept.
 void write_latents(const std::filesystem::path& file, HostView<const f32> latents,
                    io::OldFile old = io::OldFile::replaced);
 

@@ -1,4 +1,4 @@
-// LayerPeaks: the largest value of each op of a run, over all its steps.
+// LayerPeaks: the largest absolute value of each op, over all steps of a run.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace precast::cli {
 
-/// An op of a model, wherever it ran.
+/// An op of a model, over all of its runs.
 struct LayerPeak {
   std::string path;      ///< "transformer.single_transformer_blocks.3.attn"
   std::string function;  ///< "linear"; a module may call several ops
@@ -18,7 +18,7 @@ struct LayerPeak {
   std::int64_t non_finite = 0;
 };
 
-/// Watches a run, and keeps each op once, in the order of their first runs.
+/// Observes a run, and records each op once, in order of first execution.
 class LayerPeaks final : public watch::Observer {
  public:
   void on_op(const watch::OpRecord& record) override;

@@ -30,10 +30,8 @@ std::string PictureRun::advice() const {
 
 PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request,
                         std::unique_ptr<TraceFile> trace, const families::PictureCallback& write) {
-  PictureRun run;
-  run.trace = std::move(trace);
   std::optional<watch::Watching> watching;
-  if (run.trace) watching.emplace(*run.trace);
+  if (trace) watching.emplace(*trace);
   ProgressReporter reporter;
   const auto start = std::chrono::steady_clock::now();
   const std::size_t wanted = request.prompts.size() * static_cast<std::size_t>(request.batch);
@@ -42,18 +40,18 @@ PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Requ
     if (written == 0) return throw_if_interrupted();
     throw_if_interrupted(std::to_string(written) + " of " + std::to_string(wanted) + " pictures written");
   };
-  run.result = pipeline.generate(
-      request,
-      [&](const families::Progress& at) {
-        stop_if_asked();
-        reporter.update(at.stage, at.done, at.total);
-      },
-      [&](const families::Result& so_far) {
-        if (!write) return;
-        reporter.wipe();
-        write(so_far);
-        if (++written < wanted) stop_if_asked();
-      });
+  PictureRun run{.result = pipeline.generate(
+                     request,
+                     [&](const families::Progress& at) {
+                       stop_if_asked();
+                       reporter.update(at.stage, at.done, at.total);
+                     },
+                     [&](const families::Result& so_far) {
+                       if (!write) return;
+                       reporter.wipe();
+                       write(so_far);
+                       if (++written < wanted) stop_if_asked();
+                     })};
   run.seconds = process::seconds_since(start);
   if (!write) stop_if_asked();
   const auto latents = run.result.latents.values();
@@ -64,6 +62,7 @@ PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Requ
         return std::all_of(picture.rgb.begin(), picture.rgb.end(),
                            [](std::uint8_t value) { return value == 0; });
       });
+  run.trace = std::move(trace);
   return run;
 }
 

@@ -1,5 +1,5 @@
-// One run of the pipeline for the command line: watched where that is wanted, stopped by Ctrl-C, and looked
-// over for what is not finite.
+// One run of the pipeline for the command line: optionally watched, interruptible by Ctrl-C, and checked
+// for non-finite values.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@
 
 namespace precast::cli {
 
-/// What a run made, and what is wrong with it.
+/// A run's pictures, and what is wrong with them.
 struct PictureRun {
   families::Result result;
   double seconds = 0;
   std::int64_t non_finite_latents = 0;
-  bool all_black = false;            ///< one of the pictures has no other pixels
-  std::unique_ptr<TraceFile> trace;  ///< where the run was watched
+  bool all_black = false;                      ///< whether one of the pictures is entirely black
+  std::unique_ptr<TraceFile> trace = nullptr;  ///< set if the run was watched
 
-  /// Values of the final latents that are not finite, and of pixels that are NaN.
+  /// The number of non-finite values in the final latents, and of NaN pixels.
   std::int64_t non_finite() const { return non_finite_latents + result.nan_values; }
 
-  /// One line on what is not finite and what cures it, or "" where all is well.
+  /// One line on non-finite values and their cure, or "" if all are finite.
   std::string advice() const;
 };
 
-/// Generates, with progress on stderr, watched where there is a trace to write. `write` is given each picture
-/// as soon as it is there. Throws what the pipeline and `write` throw, and Interrupted, which says how many
-/// were written.
+/// Generates, with progress on stderr, watched if there is a trace to write. Calls `write` with each
+/// picture as soon as it is complete. Throws what the pipeline and `write` throw, and Interrupted, which
+/// says how many pictures were written.
 PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Request& request,
                         std::unique_ptr<TraceFile> trace = nullptr,
                         const families::PictureCallback& write = {});

@@ -1,11 +1,11 @@
-// Whether this build can watch ops, asked before anything is read or computed.
+// Checks that this build can watch ops, before anything is read or computed.
 #pragma once
 
 #include <string>
 
 namespace precast::cli {
 
-/// Throws PathNotCompiled where ops of this build cannot be watched, which an option does.
+/// Throws PathNotCompiled, naming the option that needs it, if this build cannot watch ops.
 void require_watch(const std::string& option);
 
 }  // namespace precast::cli

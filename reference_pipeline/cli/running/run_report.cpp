@@ -1,4 +1,4 @@
-// Words what run_pipeline's callers tell.
+// Formats what run_pipeline's callers report.
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
@@ -19,7 +19,7 @@ namespace precast::cli {
 
 namespace {
 
-/// `encoders`: how many the model has.
+/// Warns of a prompt that an encoder cuts. `encoders`: how many the model has.
 std::string cut_prompt(const families::CutPrompt& cut, const families::Request& request,
                        const std::vector<families::CutPrompt>& all, std::size_t encoders) {
   const std::string encoder(cut.encoder);
@@ -37,7 +37,7 @@ std::string cut_prompt(const families::CutPrompt& cut, const families::Request& 
          (by_choice ? ": raise --max-sequence-length" : "");
 }
 
-/// human_duration, and milliseconds where that would be 0.00 s.
+/// human_duration, but in milliseconds below 0.1 s.
 std::string of_a_step(double seconds) {
   if (seconds >= 0.1) return human_duration(seconds);
   return io::fixed(1000 * seconds, 1) + " ms";
@@ -64,13 +64,13 @@ void require_used(const families::Pipeline& pipeline, const families::Request& r
 
 std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request) {
   std::vector<std::string> warnings = pipeline.notes();
-  const families::Request used = pipeline.with_defaults(request);
+  const families::ResolvedRequest used = pipeline.with_defaults(request);
   for (std::string& line : pipeline.doubtful_defaults(request)) warnings.push_back(std::move(line));
   if (request.guidance && !used.guidance)
     warnings.push_back("--guidance " + shortest(*request.guidance) +
                        " does nothing: this model was trained without guidance");
   const bool distilled = pipeline.family().guidance_is_distilled();
-  // As latent consistency models, whose guidance is above 1 and makes no second prediction.
+  // Latent consistency models have guidance above 1 without a second prediction.
   const bool takes_guidance_in = !distilled && used.guidance && *used.guidance > 1;
   constexpr const char* as_input = "this model takes its guidance as an input, and predicts once a step";
   if (request.negative && !used.negative)

@@ -1,4 +1,4 @@
-// What a run says besides its pictures: what had no effect, what was cut, what it took.
+// Reports of a run besides its pictures: options without effect, cut prompts, time and memory.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace precast::cli {
 
-/// Throws UsageError where the request has a sampler, a mask or a refiner, and the model has no use for them.
+/// Throws UsageError if the request has a sampler, mask or refiner that the model cannot use.
 void require_used(const families::Pipeline& pipeline, const families::Request& request);
 
-/// One line for each thing that was asked for and does nothing, or not all: prompts longer than an encoder
-/// reads, guidance for a model without, a negative prompt without a CFG scale.
+/// One line for each option without (full) effect: prompts longer than an encoder reads, guidance for a
+/// model without, a negative prompt without a CFG scale.
 std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request);
 
-/// Tells them on stderr, a line each.
+/// Prints them on stderr, one a line.
 void tell_warnings(const std::vector<std::string>& warnings);
 
-/// "3.2 s in all, 0.41 s a step, peak memory 136.2 MiB": of the process, or of the device where models ran on
-/// one.
+/// "3.2 s in all, 0.41 s a step, peak memory 136.2 MiB": memory of the process, or of the device if models
+/// ran on one.
 std::string run_summary(const PictureRun& run, bool on_device);
 
 }  // namespace precast::cli

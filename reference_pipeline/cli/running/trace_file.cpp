@@ -20,12 +20,12 @@ Json op_json(const watch::OpRecord& record) {
   return json;
 }
 
-/// An op's line, with what comes before it.
+/// An op's line of JSON, and the text before it.
 std::string op_line(const watch::OpRecord& record, bool first) {
   return (first ? "{\"ops\": [\n" : ",\n") + io::json_line(op_json(record));
 }
 
-/// What follows the last op.
+/// The text after the last op.
 std::string end_text(const std::optional<watch::NonFinite>& found, bool no_op) {
   return (no_op ? std::string("{\"ops\": [") : std::string()) + "\n], \"first_non_finite\": " +
          (found ? io::json_line(non_finite_json(*found)) : std::string("null")) + "}\n";
@@ -62,7 +62,7 @@ void TraceFile::on_op(const watch::OpRecord& record) {
     file_->write(pending_);
   } catch (const InputError&) {
     failed_ = std::current_exception();
-    file_.reset();  // gives the disk its room back
+    file_.reset();  // frees the disk space
   }
   pending_.clear();
 }

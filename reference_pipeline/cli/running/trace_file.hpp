@@ -1,4 +1,4 @@
-// What `generate --trace FILE` writes.
+// The file of `generate --trace FILE`.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@
 namespace precast::cli {
 
 /// {"ops": [{"path", "op", "function", "storage", "operand", "accumulate", "inside", "result", "shape",
-/// "max_abs", "inf", "nan"}, …], "first_non_finite": {…} or null}, an op a line. A dtype that an op has not
-/// is null.
+/// "max_abs", "inf", "nan"}, …], "first_non_finite": {…} or null}, one op a line. Dtypes that an op does
+/// not have are null.
 std::string trace_text(const watch::Trace& trace);
 
-/// That first value: {"path", "op", "function", "index", "value", "value_in_f32", "largest_inside", "cure",
-/// "diagnosis"}.
+/// The first non-finite value: {"path", "op", "function", "index", "value", "value_in_f32",
+/// "largest_inside", "cure", "diagnosis"}.
 Json non_finite_json(const watch::NonFinite& found);
 
-/// Watches a run, and writes that text op by op, so that a long run takes no more memory than a short one.
+/// Observes a run, and streams that text op by op, so that memory does not grow with the run.
 class TraceFile final : public watch::Observer {
  public:
-  /// Writes nothing: finds what is not finite.
+  /// Writes no file: only finds non-finite values.
   TraceFile() = default;
-  /// Opens the file, which appears with `commit`, whole or not at all. Throws InputError that names it, here,
-  /// also where one is there that is to be kept, and in `commit` where it could not be written: the run that
-  /// is watched goes on without it.
+  /// Opens a temporary file that `commit` renames to `file`. Throws InputError that names the file: here,
+  /// also if it exists and `old` says to keep it, and in `commit` if writing failed, until when the run
+  /// goes on without it.
   explicit TraceFile(const std::filesystem::path& file, io::OldFile old = io::OldFile::replaced)
       : file_(std::in_place, file, old) {}
 
@@ -40,13 +40,13 @@ class TraceFile final : public watch::Observer {
   void on_non_finite(const watch::NonFinite& found) override;
 
   const std::optional<watch::NonFinite>& first_non_finite() const { return first_non_finite_; }
-  /// Infinities and NaNs in all results together.
+  /// The number of inf and NaN values in all results.
   std::int64_t non_finite_values() const { return non_finite_values_; }
   void commit();
 
  private:
   std::optional<io::AtomicFile> file_;
-  std::exception_ptr failed_;  ///< why the file could not be written
+  std::exception_ptr failed_;  ///< the error of writing, thrown by commit
   std::string pending_;
   bool any_ = false;
   std::optional<watch::NonFinite> first_non_finite_;

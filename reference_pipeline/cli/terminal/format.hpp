@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers formatted for people.
 #pragma once
 
 #include <cmath>
@@ -9,18 +9,18 @@
 
 namespace precast::cli {
 
-/// A value in four digits, "2.312", "1e-06", and where it is larger in those before its point, "65536"; "NaN"
-/// without the sign that printf shows.
+/// A value with four significant digits, "2.312", "1e-06", or with all digits before the point if larger,
+/// "65536"; "NaN" without the sign that printf shows.
 inline std::string four_digits(double value) {
   if (std::isnan(value)) return "NaN";
   const double magnitude = std::fabs(value);
   return magnitude >= 9999.5 && magnitude < 1e9 ? io::fixed(value, 0) : io::significant(value, 4);
 }
 
-/// A PSNR in dB, "41.20", for the column of a table; "equal" where it is infinite.
+/// A PSNR in dB for a table: "41.20", or "equal" if infinite.
 inline std::string psnr_text(double psnr) { return std::isinf(psnr) ? "equal" : io::fixed(psnr, 2); }
 
-/// "0.42 s", "3.2 s", "41 s", "3 min 05 s", "2 h 07 min"; "?" where there is no such time.
+/// "0.42 s", "3.2 s", "41 s", "3 min 05 s", "2 h 07 min"; "?" for a negative, NaN or huge duration.
 inline std::string human_duration(double seconds) {
   if (!(seconds >= 0 && seconds < 3.6e9)) return "?";
   if (seconds < 59.5) return io::fixed(seconds, seconds < 0.995 ? 2 : seconds < 9.95 ? 1 : 0) + " s";

@@ -1,4 +1,4 @@
-// Catches the first Ctrl-C, the first polite request to end, and the end of the terminal.
+// Handles SIGINT, SIGTERM and SIGHUP.
 #include <atomic>
 #include <csignal>
 #include <cstddef>
@@ -16,13 +16,13 @@ namespace {
 
 volatile std::sig_atomic_t interrupting = 0, is_of_starter = 0, is_muted = 0;
 
-/// oneDNN's f32 products for AVX2 keep what they need further below the stack pointer than the 128 bytes that
-/// the system leaves alone: on the same stack a handler would write over it.
+/// The handler's own stack: oneDNN's f32 AVX2 kernels use more below the stack pointer than the red zone of
+/// 128 bytes, which a handler on the same stack would overwrite.
 alignas(64) char stack_of_handler[std::size_t{1} << 16];
 
 std::int64_t milliseconds_now() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);  // allowed in a handler
+  clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
@@ -31,7 +31,7 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 void on_signal(int signal, siginfo_t* facts, void*) {
   static constexpr char notice[] = "\nstopping after this step; Ctrl-C again stops at once\n";
-  // Wrappers such as timeout signal the program and its group: what follows at once is the same Ctrl-C.
+  // Wrappers such as timeout signal the program and its group: a repeat this soon is the same Ctrl-C.
   constexpr std::int64_t same_milliseconds = 300;
   std::int64_t first = 0;
   if (first_signal.compare_exchange_strong(first, milliseconds_now())) {
@@ -39,7 +39,7 @@ void on_signal(int signal, siginfo_t* facts, void*) {
     interrupting = signal;
     if (is_muted || quiet()) return;
     static_cast<void>(
-        !write(STDERR_FILENO, notice, sizeof notice - 1));  // the only way to speak in a handler
+        !write(STDERR_FILENO, notice, sizeof notice - 1));  // write() is async-signal-safe, streams are not
   } else if (milliseconds_now() - first > same_milliseconds) {
     std::signal(signal, SIG_DFL);
     static_cast<void>(raise(signal));
@@ -49,18 +49,18 @@ void on_signal(int signal, siginfo_t* facts, void*) {
 }  // namespace
 
 void catch_interrupts() {
-  is_muted = cluster::is_one_of_several();  // mpirun has signals for all of them, of its own making too
+  is_muted = cluster::is_one_of_several();  // mpirun signals all ranks, for reasons of its own too
   stack_t stack{};
-  if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {  // a sanitizer has its own
+  if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {  // a sanitizer has set one
     stack = {.ss_sp = stack_of_handler, .ss_flags = 0, .ss_size = sizeof stack_of_handler};
     sigaltstack(&stack, nullptr);
   }
   struct sigaction action {};
   action.sa_sigaction = on_signal;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;  // a write that a signal meets goes on
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;  // an interrupted write is restarted
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};  // what the parent ignores, as nohup does, stays ignored
+    struct sigaction before {};  // a signal that the parent ignores, as nohup does, stays ignored
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
       sigaction(signal, &action, nullptr);
   }

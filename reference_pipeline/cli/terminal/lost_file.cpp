@@ -1,4 +1,4 @@
-// Tells which mapped file a read ran out of. All of it runs in a signal's handler: it allocates nothing.
+// Reports which mapped file a read failed in. All of it runs in a signal handler, and allocates nothing.
 #include <array>
 #include <atomic>
 #include <charconv>
@@ -16,7 +16,7 @@ namespace {
 
 void say(std::string_view text) { static_cast<void>(!::write(STDERR_FILENO, text.data(), text.size())); }
 
-/// Reads a file line by line. A line that does not fit is cut off.
+/// Reads a file line by line. Lines that do not fit are truncated.
 class PlainLines {
  public:
   explicit PlainLines(const char* file) : file_(::open(file, O_RDONLY | O_CLOEXEC)) {}
@@ -53,7 +53,7 @@ class PlainLines {
   std::size_t at_ = 0, count_ = 0, length_ = 0;
 };
 
-/// Whether a line of /proc/self/maps, "5f00-6f00 r--p …", is of the mapping that holds the address.
+/// Whether a line of /proc/self/maps, "5f00-6f00 r--p …", describes the mapping with this address.
 bool holds(std::string_view line, std::uintptr_t address) {
   std::uintptr_t first = 0, end = 0;
   const char* const stop = line.data() + line.size();
@@ -65,7 +65,7 @@ bool holds(std::string_view line, std::uintptr_t address) {
 std::atomic_flag is_told = ATOMIC_FLAG_INIT;
 
 void on_bus_error(int, siginfo_t* facts, void*) {
-  while (is_told.test_and_set()) ::pause();  // another thread ends the program
+  while (is_told.test_and_set()) ::pause();  // another thread is reporting and ends the program
   const auto address = reinterpret_cast<std::uintptr_t>(facts->si_addr);
   PlainLines maps("/proc/self/maps");
   while (maps.next()) {
@@ -78,7 +78,7 @@ void on_bus_error(int, siginfo_t* facts, void*) {
         "anew\n");
     ::_exit(1);
   }
-  std::signal(SIGBUS, SIG_DFL);  // something else: the system says what it always says
+  std::signal(SIGBUS, SIG_DFL);  // not a mapped file: restore the default action
   static_cast<void>(std::raise(SIGBUS));
 }
 

@@ -7,7 +7,7 @@ namespace precast::cli {
 
 namespace {
 
-std::atomic<bool> is_quiet = false;  // the handler of signals asks too
+std::atomic<bool> is_quiet = false;  // atomic: the signal handler reads it
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 }  // namespace

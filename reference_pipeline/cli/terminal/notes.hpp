@@ -1,15 +1,15 @@
-// What a run says on stderr besides warnings and errors; nothing where --quiet is given.
+// Messages on stderr other than warnings and errors; suppressed by --quiet.
 #pragma once
 
 #include <ostream>
 
 namespace precast::cli {
 
-/// Keeps notes and progress to itself from here on: one setting for the program, as its stderr is one.
+/// Suppresses notes and progress from here on: one setting for the whole program.
 void set_quiet(bool quiet = true);
 bool quiet();
 
-/// stderr, or nowhere where the program is quiet.
+/// stderr, or a null stream if the program is quiet.
 std::ostream& notes();
 
 }  // namespace precast::cli

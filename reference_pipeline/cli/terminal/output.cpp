@@ -23,7 +23,7 @@ Json dtypes_json(const DtypeNames& dtypes) {
 
 namespace {
 
-int first_lost = 0;  ///< why standard output took no more
+int first_lost = 0;  ///< errno of the first failed write to standard output
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void print(std::span<const std::byte> bytes) {
   const io::FileSizeSignalHeld held;
   errno = 0;
   std::cout.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  std::cout.flush();  // a note after it would flush it too, and not say what failed
+  std::cout.flush();  // before the next note, whose flush would hide the error
   if (!std::cout && !first_lost) first_lost = errno ? errno : EIO;
 }
 

@@ -1,4 +1,4 @@
-// What commands share when they print: JSON for machines and columns for people, on stdout.
+// Output to stdout that commands share: JSON for machines and columns for people.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include <precast/io/json_text.hpp>
 #include <precast/io/number_text.hpp>
@@ -17,21 +16,23 @@
 
 namespace precast::cli {
 
-/// JSON whose keys stay in the order in which they were written.
-using Json = nlohmann::ordered_json;
-
+using io::Json;
 using io::json_number;
 
 /// A text, or null where it is empty.
 Json text_or_null(std::string_view text);
 
-/// The five names by the op table's words for them, null where a row has none.
+/// The five dtype names, keyed as in the op table; null for those that a row lacks.
 Json dtypes_json(const DtypeNames& dtypes);
 
-/// What an optional holds, or null where it holds nothing.
+/// The value of an optional, or null.
 template <class T>
 Json value_or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
+  if (!value) return {};
+  if constexpr (std::is_floating_point_v<T>)
+    return json_number(*value);
+  else
+    return Json(*value);
 }
 
 using io::shortest;
@@ -46,16 +47,16 @@ void print(const std::string& text);
 /// Writes bytes to stdout.
 void print(std::span<const std::byte> bytes);
 
-/// Brings what was printed to stdout. Gives 0, or the errno of the first write that failed, however long ago:
-/// a stream that is bad does not say it again.
+/// Flushes stdout. Returns 0, or the errno of the first failed write, however long ago: a bad stream does
+/// not report it again.
 int flush_standard_output();
 
-/// Calls `write_files` and then `show`, also where the first throws, as a full disk lets it, and throws that
-/// at the end: what took hours to compute is seen all the same.
+/// Calls `write_files`, then `show` even if the first throws, as on a full disk, and rethrows at the end:
+/// results of hours are shown in any case.
 void write_and_show(const std::function<void()>& write_files, const std::function<void()>& show);
 
-/// Columns, two spaces apart. `alignment` has a letter for each column, l or r; its last one counts for the
-/// rest. Widths count code points, so that a dash of three bytes is one column.
+/// Columns, two spaces apart. `alignment`: l or r for each column; the last letter applies to the remaining
+/// ones. Widths count code points, so that a dash of three bytes is one column wide.
 std::string aligned(const std::vector<std::vector<std::string>>& rows, const std::string& alignment = "l");
 
 }  // namespace precast::cli

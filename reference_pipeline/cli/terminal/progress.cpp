@@ -16,8 +16,8 @@ namespace {
 
 constexpr double redraw_seconds = 0.1;
 constexpr double line_seconds = 10;
-constexpr double worth_a_line = 1;            // a log of stages that took no time says nothing
-constexpr std::int64_t longest_count = 9999;  // larger totals, such as bytes, show as a percentage
+constexpr double worth_a_line = 1;            // shorter stages are left out of a log
+constexpr std::int64_t longest_count = 9999;  // larger totals, such as bytes, are shown in per cent
 constexpr std::size_t shortest_bar = 8, longest_bar = 24;
 
 bool is_set(const char* name) {
@@ -69,7 +69,7 @@ void ProgressReporter::update(std::string_view stage, std::int64_t done, std::in
     if (running_) end(now);
     start(stage, done, now);
   } else if (!running_) {
-    if (over) return;  // said a second time
+    if (over) return;  // reported twice
     start(stage, done, now);
   }
   if (over) return end(now);
@@ -130,7 +130,7 @@ std::string ProgressReporter::numbers(std::int64_t done, std::int64_t total, dou
 std::string ProgressReporter::line(std::int64_t done, std::int64_t total, double now,
                                    std::string_view note) const {
   const std::string right = numbers(done, total, now, "/", note);
-  // The last column stays free: some terminals wrap as soon as it is taken.
+  // The last column stays empty: some terminals wrap once it is filled.
   const auto room = static_cast<std::size_t>(std::max(style_.columns - 1, 1));
   const std::string plain = stage_ + "  " + right;
   constexpr std::size_t around = 4;  // brackets and spaces

@@ -1,4 +1,4 @@
-// Progress on stderr: one line that is redrawn on a terminal, plain lines elsewhere.
+// Progress on stderr: one redrawn line on a terminal, separate lines elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,36 @@ namespace precast::cli {
 
 /// How progress can be shown.
 struct ProgressStyle {
-  bool terminal = false;  ///< a line can be drawn again
+  bool terminal = false;  ///< whether a line can be redrawn
   bool color = false;
   int columns = 80;
 
-  /// What stderr is: TERM=dumb is no terminal, and a NO_COLOR that is not empty takes the colour
+  /// The style of stderr: TERM=dumb is not a terminal, and a non-empty NO_COLOR disables colour
   /// (no-color.org).
   static ProgressStyle of_stderr();
 };
 
-/// Shows how far the stages of a run are. On a terminal: stage, bar, count, rate and time left in one line,
-/// at most ten times a second, wiped when all is done or the reporter is gone. Elsewhere: a line every ten
-/// seconds, and one when a stage of a second or more is done. To be used from one thread.
+/// Shows the progress of a run's stages. On a terminal: stage, bar, count, rate and time left in one line,
+/// at most ten times a second, wiped at the end or by the destructor. Elsewhere: a line every ten seconds,
+/// and one at the end of a stage of a second or more. Not thread-safe.
 class ProgressReporter {
  public:
   using Sink = std::function<void(std::string_view)>;
-  using Clock = std::function<double()>;  ///< seconds since some moment
+  using Clock = std::function<double()>;  ///< seconds since an arbitrary epoch
 
-  /// Writes to stderr, or nowhere where the program is quiet.
+  /// Writes to stderr, or nowhere if the program is quiet.
   ProgressReporter();
-  /// Writes to a function, by another clock.
+  /// Writes to `sink`, and reads the time from `clock`.
   ProgressReporter(const ProgressStyle& style, Sink sink, Clock clock);
   ProgressReporter(const ProgressReporter&) = delete;
   ProgressReporter& operator=(const ProgressReporter&) = delete;
   ~ProgressReporter();
 
-  /// `done` of `total` units of a stage; a total below 1 is not known. A stage is over where `done` reaches
-  /// `total`, or another stage begins. `note` ends the line: what the stage has come to, "loss 2.31".
+  /// Reports `done` of `total` units of a stage; a total below 1 is unknown. A stage ends when `done`
+  /// reaches `total`, or another stage begins. `note` ends the line: a result so far, "loss 2.31".
   void update(std::string_view stage, std::int64_t done, std::int64_t total, std::string_view note = {});
 
-  /// Wipes the line, for other text to take its place; the next update draws it anew.
+  /// Wipes the line, so that other text can be written; the next update redraws it.
   void wipe();
 
  private:

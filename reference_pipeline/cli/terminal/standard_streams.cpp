@@ -1,4 +1,4 @@
-// Fills the places of closed streams.
+// Opens /dev/null in place of closed standard streams.
 #include <cerrno>
 #include <initializer_list>
 
@@ -10,7 +10,7 @@ namespace precast::cli {
 
 void hold_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    // The lowest free number is the one that was found closed.
+    // open() returns the lowest free descriptor, which is this one.
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
       static_cast<void>(::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }

@@ -1,10 +1,10 @@
-// Standard input, output and error, which whoever starts the program may have closed.
+// Standard input, output and error, which the parent process may have closed.
 #pragma once
 
 namespace precast::cli {
 
-/// Takes the places of those that are closed: the next file that is opened would have them, and be written
-/// what is said there. Writes to them fail as before. To be called before any file is opened.
+/// Opens /dev/null for closed standard streams: otherwise the next opened file would take their number, and
+/// messages end up in it. Writes to them fail as before. To be called before any file is opened.
 void hold_standard_streams();
 
 }  // namespace precast::cli

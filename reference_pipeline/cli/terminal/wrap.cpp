@@ -18,7 +18,7 @@ std::size_t characters(std::string_view text) {
       std::ranges::count_if(text, [](unsigned char c) { return (c & 0xc0u) != 0x80u; }));
 }
 
-/// The byte at which the first `count` characters end.
+/// The byte offset after the first `count` characters.
 std::size_t place_after(std::string_view text, std::size_t count) {
   std::size_t end = 0;
   for (; end < text.size(); ++end)
@@ -26,7 +26,7 @@ std::size_t place_after(std::string_view text, std::size_t count) {
   return end;
 }
 
-/// The pieces between which a line may break: words with the spaces before them, and what follows a '|'.
+/// Splits a text where a line may break: before the spaces of each word, and after '|'.
 std::vector<std::string> pieces(std::string_view text) {
   std::vector<std::string> found(1);
   for (const char c : text) {
@@ -38,7 +38,7 @@ std::vector<std::string> pieces(std::string_view text) {
   return found;
 }
 
-/// A command's words, those in quotes whole.
+/// The words of a command; quoted words are kept whole.
 std::vector<std::string> command_words(std::string_view command) {
   std::vector<std::string> words;
   bool quoted = false, open = false;

@@ -1,4 +1,4 @@
-// Text in lines of a width, and the width of the terminal.
+// Wraps text to a width, and the width of the terminal.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace precast::cli {
 
-/// Columns to write help in: $COLUMNS where it is a number, those of the terminal that stdout is, else 80; at
-/// least 40.
+/// The width of help: $COLUMNS if it is a number, else that of the terminal on stdout, else 80; at least
+/// 40.
 std::size_t help_columns();
 
-/// A text in lines of at most `width` characters; a line break in it is a space. Breaks at spaces and after
-/// '|', and within a word that is longer than a line.
+/// Wraps a text to lines of at most `width` characters; line breaks in it count as spaces. Breaks at
+/// spaces, after '|', and inside words longer than a line.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// A command in lines of at most `width` characters that a shell takes as one: each but the last ends in a
-/// backslash, and texts in quotes stay whole. The first begins with two spaces, the others with six. A
-/// comment that does not fit stands above it.
+/// Wraps a command to lines of at most `width` characters, as one command for a shell: each line but the
+/// last ends in a backslash, and quoted texts stay whole. The first line is indented by two spaces, the
+/// others by six. A comment that does not fit is put above the command.
 std::vector<std::string> wrapped_command(std::string_view command, std::size_t width);
 
 }  // namespace precast::cli

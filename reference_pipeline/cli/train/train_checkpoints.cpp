@@ -15,7 +15,7 @@ namespace precast::cli {
 
 namespace {
 
-/// What transformers writes of a tokenizer, and of how text is generated, beside a model, by names in the
+/// The names of the tokenizer's files and the generation config that transformers writes in a model's
 /// folder.
 std::vector<std::string> files_beside(const std::filesystem::path& model) {
   constexpr const char* generation = "generation_config.json";
@@ -25,8 +25,8 @@ std::vector<std::string> files_beside(const std::filesystem::path& model) {
   return names;
 }
 
-/// Those that lie beside the model that a run begins from: what it writes has them, too. Nothing where that
-/// model is the one that is written over, whose files stay as they are.
+/// The names and contents of those files in the initial model's folder, which the output gets as well.
+/// Nothing if the output is that folder: its files stay as they are.
 std::optional<std::vector<std::pair<std::string, std::string>>> tokenizer_beside(
     const std::filesystem::path& model, const std::filesystem::path& output) {
   std::vector<std::pair<std::string, std::string>> files;
@@ -82,7 +82,7 @@ void Checkpoints::write() {
 void Checkpoints::write_now() {
   const std::filesystem::path checkpoint = folder_ / checkpoint_file;
   if (is_described_) return trainer_.write_checkpoint(checkpoint, settings_);
-  std::optional<OutputFolder> templates;  // is taken away after files that do not appear in it
+  std::optional<OutputFolder> templates;  // removed by its destructor if it stays empty
   std::vector<std::unique_ptr<io::AtomicFile>> files;
   const auto describe = [&](const std::string& name, const std::string& text) {
     files.push_back(std::make_unique<io::AtomicFile>(folder_ / name));
@@ -96,8 +96,8 @@ void Checkpoints::write_now() {
         templates.emplace(folder_ / folder_of_templates);
       describe(name, text);
     }
-  // A full disk fails before any of them appears; who kills the run between them leaves no checkpoint that
-  // lacks its config.
+  // A full disk fails before the first commit; and a run killed between the commits leaves no checkpoint
+  // without its config.
   trainer_.write_checkpoint(checkpoint, settings_, [&] {
     remove_other_model();
     for (const auto& file : files) file->commit();
@@ -105,8 +105,8 @@ void Checkpoints::write_now() {
   is_described_ = true;
 }
 
-/// Takes away the model that was there before, whose weights would else be read under this one's config,
-/// and what it had of tokens, and this one does not.
+/// Removes the previous model, whose weights would otherwise be read with the new config, and those of its
+/// tokenizer's files that the new model lacks.
 void Checkpoints::remove_other_model() const {
   std::error_code ignored;
   if (!inputs_.tokenizer) std::filesystem::remove(folder_ / tokenizer_file, ignored);
@@ -117,7 +117,7 @@ void Checkpoints::remove_other_model() const {
   for (const std::string& name : files_beside(folder_))
     if (std::ranges::find(*beside_, name, &std::pair<std::string, std::string>::first) == beside_->end())
       std::filesystem::remove(folder_ / name, ignored);
-  ::rmdir((folder_ / folder_of_templates).c_str());  // where none is left
+  ::rmdir((folder_ / folder_of_templates).c_str());  // fails unless it is empty
 }
 
 }  // namespace precast::cli

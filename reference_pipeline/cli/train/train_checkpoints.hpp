@@ -1,4 +1,4 @@
-// The checkpoints of a training run, and what it writes with the first of them.
+// The checkpoints of a training run, and the config and tokenizer written with the first of them.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace precast::cli {
 
-/// What a run writes beside its log: checkpoints, and with the first of them what describes the model, so
-/// that a run that fails sooner leaves a model of --output as it was. One rank writes.
+/// The outputs of a run besides its log: checkpoints, and with the first one the config and tokenizer, so
+/// that a run that fails earlier leaves an existing model in --output unchanged. Only one rank writes.
 class Checkpoints {
  public:
-  /// Before the first step. `settings` is what a checkpoint keeps of the options. Trainer and inputs must
-  /// outlive this. Throws InputError where the tokenizer beside the model cannot be read.
+  /// To be constructed before the first step. `settings`: the options stored in checkpoints. Trainer and
+  /// inputs must outlive this. Throws InputError if the tokenizer beside the model cannot be read.
   Checkpoints(const language_model::Trainer& trainer, const TrainInputs& inputs, std::string settings,
               const TrainOptions& options, bool writes);
 
-  /// Writes one where it is time: every so many steps, and after the last.
+  /// Writes a checkpoint if one is due: at its interval, and after the last step.
   void after_step();
-  /// For a run that ends before its end: what it says that is there.
+  /// For an interrupted run: writes a checkpoint if a step was taken, and returns how to resume.
   std::string leave_behind();
 
  private:
@@ -38,7 +38,7 @@ class Checkpoints {
   std::filesystem::path folder_;
   std::int64_t every_, first_step_, kept_step_;
   bool writes_, is_described_, writes_over_;
-  /// The model's tokenizer, by names of files.
+  /// The files next to the initial model, as name and content.
   std::optional<std::vector<std::pair<std::string, std::string>>> beside_;
 };
 

@@ -1,4 +1,4 @@
-// precast train: a language model on a text, under a policy.
+// precast train: trains a language model on a text, under a policy.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -29,8 +29,8 @@ namespace precast::cli {
 
 namespace {
 
-/// What a rank says of threads that mpirun, which binds two ranks to a core each unless it is told otherwise,
-/// or Slurm has left fewer cores; "" where they have as many, or all that there are.
+/// A warning if a rank has more threads than cores, as Slurm or mpirun (which by default binds each of two
+/// ranks to one core) allow it; "" if there are enough, or the rank may use the whole machine.
 std::string bound_to_few_cores() {
   const int cores = host::available_cores(), threads = host::threads();
   if (threads <= cores || cores >= sysconf(_SC_NPROCESSORS_ONLN)) return "";
@@ -40,7 +40,7 @@ std::string bound_to_few_cores() {
 }
 
 void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& command) {
-  // An unset variable of a script is no wish for the default; empty names of files are refused before.
+  // An empty value comes from an unset variable in a script; empty file names were refused before.
   for (const char* name : {"--model", "--validation", "--compare"})
     if (const CLI::Option* option = command.get_option(name);
         option->count() > 0 && option->results().front().empty())
@@ -65,7 +65,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   if (job.rank() != 0) set_quiet(true);
   if (job.size() > 1 && job.rank() == 0)
     if (const std::string few = bound_to_few_cores(); !few.empty()) tell_warnings({few});
-  // What else they agree on depends on these.
+  // The checks that follow depend on these.
   TrainSettings mode{{"--device", options.device == "auto" ? "cpu" : options.device},
                      {"--compare", options.compare}};
   mode["--predict-ranks"] = predicts ? command.get_option("--predict-ranks")->results().front() : "";

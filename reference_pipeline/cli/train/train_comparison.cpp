@@ -1,4 +1,4 @@
-// precast train --compare: policies side by side, from the same values on the same data.
+// precast train --compare: trains under several policies, from the same initial values on the same data.
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,7 +30,7 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
                        "leave it out, or train under one --policy");
   const std::vector<std::string> names =
       training_policies_named("--compare", parse_list("--compare", options.compare));
-  const TrainInputs inputs = open_inputs(options, job, *device.backend);
+  const TrainInputs inputs = open_inputs(options, job, device, data_parallel(options, job));
   TrainSettings settings = settings_of(options, inputs, job.size());
   if (!options.model.empty()) require_settings_of_model(command, settings);
   settings["--compare"] = options.compare;

@@ -1,4 +1,4 @@
-// The folder that a training run writes.
+// The output folder of a training run.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ namespace precast::cli {
 
 inline constexpr const char* checkpoint_file = "checkpoint.safetensors";
 
-/// The names of the files of a model in several files, as transformers writes large ones: their index, and
-/// the shards. Shards are told by their names, as transformers tells them: an index may name any file.
+/// The files of a sharded model as transformers writes it: the index and the shards. Shards are found by
+/// their names, as in transformers, since an index may name any file.
 inline std::vector<std::string> sharded_model_in(const std::filesystem::path& folder) {
   constexpr std::string_view shape = "model-00000-of-00000.safetensors";
   const auto fits = [](char c, char of) { return of == '0' ? c >= '0' && c <= '9' : c == of; };
@@ -48,13 +48,13 @@ inline void remove_sharded_model(const std::filesystem::path& folder) {
   for (const std::string& name : sharded_model_in(folder)) std::filesystem::remove(folder / name, ignored);
 }
 
-/// Writes the model that was trained into its folder. One in shards that it began from is there until then.
+/// Writes the trained model to its folder, and then removes the shards of the model it began from.
 inline void write_trained_model(const language_model::Trainer& trainer, const std::filesystem::path& folder) {
   trainer.write_model(folder);
   remove_sharded_model(folder);
 }
 
-/// Throws UsageError for a folder whose model or checkpoint a run would write over, and for what is none.
+/// Throws UsageError if --output is no folder's name, or its model or checkpoint would be overwritten.
 inline void check_train_folder(const TrainOptions& options) {
   const std::filesystem::path folder = options.output;
   if (folder.empty() || is_standard_output(folder))
@@ -70,9 +70,9 @@ inline void check_train_folder(const TrainOptions& options) {
                        "train anew in its place with --overwrite, or name another folder");
 }
 
-/// The same where config.json is there without them. Of weights that are not read here, it alone would be
-/// replaced. A run that was killed as its first checkpoint appeared left one with
-/// this text, and there is nothing to go on from: the same command begins anew.
+/// The same for a config.json without them, such as next to weights in an unknown format. Accepts a
+/// config.json with the same text and no weights, which a run leaves when it is killed while its first
+/// checkpoint appears: there is nothing to resume, and the same command starts anew.
 inline void check_config_of_folder(const TrainOptions& options, const std::string& text) {
   const std::filesystem::path folder = options.output, config = folder / "config.json";
   std::error_code ignored;
@@ -83,14 +83,14 @@ inline void check_config_of_folder(const TrainOptions& options, const std::strin
                    " is there: train anew in its place with --overwrite, or name another folder");
 }
 
-/// A folder that is made where it is not there, with those above it, and taken away again where nothing came
-/// into it. It is one run's for as long as this lives: throws InputError where another has it.
+/// Creates a folder and its missing parents, and removes those that are still empty in the end. Holds a
+/// lock on the folder: throws InputError if another run has it.
 class OutputFolder {
  public:
   explicit OutputFolder(const std::filesystem::path& folder) {
     make_missing(folder);
     std::error_code failed;
-    std::filesystem::create_directories(folder, failed);  // says why, where one could not be made
+    std::filesystem::create_directories(folder, failed);  // reports the error if one could not be created
     if (failed) {
       take_away();
       throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
@@ -98,7 +98,7 @@ class OutputFolder {
     opened_ = io::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (opened_.is_locked_by_another())
       throw io::file_error(folder, "another run writes there: wait for its end, or name another folder");
-    io::sweep_left_over_files(folder);  // a killed run's checkpoints, each as large as this one's
+    io::sweep_left_over_files(folder);  // temporary files of a killed run, as large as checkpoints
   }
   ~OutputFolder() { take_away(); }
   OutputFolder(const OutputFolder&) = delete;
@@ -114,12 +114,12 @@ class OutputFolder {
     if (std::filesystem::create_directory(folder, ignored)) made_.push_back(folder);
   }
   void take_away() {
-    // One that has files stays, and so does a file that has its name by now.
+    // Fails, as it should, for a folder with files and for a file that has taken the name.
     for (; !made_.empty(); made_.pop_back()) static_cast<void>(::rmdir(made_.back().c_str()));
   }
 
   io::FileDescriptor opened_;
-  std::vector<std::filesystem::path> made_;  ///< a folder after those above it
+  std::vector<std::filesystem::path> made_;  ///< parents first
 };
 
 }  // namespace precast::cli

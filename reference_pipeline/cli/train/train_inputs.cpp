@@ -44,7 +44,7 @@ Text text_of_data(const TrainOptions& options) {
   return {io::shown(options.data), std::string(file.text())};
 }
 
-/// The text of --validation, or nothing where that is not given, or has tokens.
+/// The text of --validation; nothing if it is not given, or is a file of tokens.
 std::optional<Text> text_of_validation(const TrainOptions& options) {
   if (options.validation.empty() || io::suffix_of(options.validation) == ".safetensors") return std::nullopt;
   Text text{io::shown(options.validation), std::string(io::MappedFile(options.validation).text())};
@@ -53,12 +53,12 @@ std::optional<Text> text_of_validation(const TrainOptions& options) {
   return text;
 }
 
-/// What is not tokens yet.
+/// Texts that are still to be tokenized.
 struct Texts {
   std::optional<Text> data, validation;
 };
 
-/// A new model of characters has those of --data, even where it is trained on --batches.
+/// A new model with a tokenizer of characters gets it from --data, even if it is trained on --batches.
 Texts texts_of(const TrainOptions& options, bool is_new) {
   Texts texts;
   if (options.batches.empty() || (is_new && options.tokenizer == "characters"))
@@ -75,13 +75,13 @@ std::optional<Tokenizer> tokenizer_of(const std::filesystem::path& folder, std::
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored)) return Tokenizer::from_json(io::MappedFile(file).text(), file);
   if (vocabulary != Tokenizer::of_bytes().size()) return std::nullopt;
-  // As many tokens as there are bytes, but of a tokenizer that transformers wrote, are others.
+  // transformers' tokenizer may happen to have as many tokens as there are bytes.
   if (!tokenizer_files_in(folder).empty()) return std::nullopt;
   return Tokenizer::of_bytes();
 }
 
-/// What training leaves out of a model that was given; of a checkpoint, all of whose tensors are read, what
-/// its config has.
+/// Warnings of tensors and settings of the given model that training ignores; for a checkpoint, whose
+/// tensors are all read, only of settings.
 std::vector<std::string> warnings_of_model(const std::filesystem::path& folder,
                                            const LanguageModelConfig& config, bool of_checkpoint) {
   std::vector<std::string> warnings;
@@ -94,39 +94,41 @@ std::vector<std::string> warnings_of_model(const std::filesystem::path& folder,
   return warnings;
 }
 
-/// The characters of both texts, of which a model knows what it is judged by, too.
+/// The tokenizer with the characters of both texts, so that the model knows those of the validation text.
 Tokenizer tokenizer_of_characters(const Text& data, const std::optional<Text>& validation) {
   if (!validation) return Tokenizer::of_characters(data.text, data.name);
-  Tokenizer::of_characters(validation->text, validation->name);  // says itself what is wrong with it
+  Tokenizer::of_characters(validation->text, validation->name);  // throws an error that names this text
   return Tokenizer::of_characters(data.text + validation->text, data.name);
 }
 
-/// A model that is not there yet, with values drawn from the seed. The texts have its characters, where these
-/// are its tokens.
+/// A new model with values drawn from the seed. A tokenizer of characters is built from
+/// `texts`.
 TrainInputs new_model(const TrainOptions& options, const Texts& texts, int ranks,
-                      const families::Backend& device) {
+                      const language_model::TrainingDevice& device,
+                      const language_model::DataParallel& parallel) {
   TrainInputs inputs;
   inputs.tokenizer = options.tokenizer == "bytes" ? Tokenizer::of_bytes()
                                                   : tokenizer_of_characters(*texts.data, texts.validation);
   inputs.config = options.new_model(inputs.tokenizer->size());
-  require_memory(options, inputs.config, ranks, device);
+  require_memory(options, inputs.config, ranks, device, parallel);
   inputs.values = initial_values(parameters_of(inputs.config), options.seed);
   return inputs;
 }
 
-/// Whether a folder has no model yet, but the checkpoint of a run that did not come to its end.
+/// Whether a folder has no model yet, but a checkpoint of an unfinished run.
 bool has_checkpoint_alone(const std::filesystem::path& folder) {
   return io::is_there(folder / checkpoint_file) && !io::find_weights(folder);
 }
 
 TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::path& folder,
-                            const cluster::Communicator& job, const families::Backend& device) {
+                            const cluster::Communicator& job, const language_model::TrainingDevice& device,
+                            const language_model::DataParallel& parallel) {
   TrainInputs inputs;
   inputs.config = LanguageModelConfig::load(folder / "config.json");
-  require_memory(options, inputs.config, job.size(), device);
+  require_memory(options, inputs.config, job.size(), device, parallel);
   inputs.tokenizer = tokenizer_of(folder, inputs.config.vocabulary);
   const bool of_checkpoint = options.resume || has_checkpoint_alone(folder);
-  if (options.resume)  // the checkpoint has them
+  if (options.resume)  // overwritten by the checkpoint's values
     for (const ParameterFacts& facts : parameters_of(inputs.config))
       inputs.values.emplace_back(static_cast<std::size_t>(facts.shape.elements()));
   else if (of_checkpoint)
@@ -137,7 +139,7 @@ TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::
   return inputs;
 }
 
-/// Throws where a text cannot be made tokens of this model.
+/// Throws if the model has no tokenizer, or one with more tokens than its vocabulary.
 void require_tokenizer(const TrainOptions& options, const std::filesystem::path& folder,
                        const TrainInputs& inputs) {
   if (!inputs.tokenizer && options.resume)
@@ -154,7 +156,7 @@ void require_tokenizer(const TrainOptions& options, const std::filesystem::path&
                              "--batches");
 }
 
-/// What is trained on, of all ranks together.
+/// The training batches of all ranks together.
 std::unique_ptr<language_model::Batches> batches_of(const TrainOptions& options, const TrainInputs& inputs,
                                                     const std::optional<Text>& data,
                                                     const std::filesystem::path& folder, int ranks) {
@@ -166,7 +168,7 @@ std::unique_ptr<language_model::Batches> batches_of(const TrainOptions& options,
                                         options.seed, data->name);
 }
 
-/// Throws where the model reads fewer tokens than the windows have.
+/// Throws if the windows are longer than the model's context.
 void require_context(const TrainOptions& options, const TrainInputs& inputs) {
   if (inputs.batches->context() <= inputs.config.positions) return;
   throw UsageError("the context is " + std::to_string(inputs.batches->context()) +
@@ -176,20 +178,20 @@ void require_context(const TrainOptions& options, const TrainInputs& inputs) {
                         : ": give a smaller --context"));
 }
 
-/// Throws where --batch or --context contradict the windows of --batches.
+/// Throws if --batch or --context contradicts the windows of --batches.
 void require_batches_as_given(const TrainOptions& options, const TrainInputs& inputs) {
-  // A checkpoint's --batch is that of as many ranks as there were, and compared where it is known.
+  // A checkpoint's --batch is for its own number of ranks, and is compared elsewhere.
   if (options.batches.empty() || options.resume) return;
   if (options.batch && *options.batch != inputs.batches->batch())
     throw UsageError("--batch is " + std::to_string(*options.batch) + ", and --batches has " +
                      std::to_string(inputs.batches->batch()) + " windows a step for each rank: leave it out");
-  const bool is_most = options.model.empty();  // that a new model reads
+  const bool is_most = options.model.empty();  // --context is then a maximum
   if (options.context && !is_most && *options.context != inputs.batches->context())
     throw UsageError("--context is " + std::to_string(*options.context) + ", and --batches has " +
                      std::to_string(inputs.batches->context()) + ": leave it out");
 }
 
-/// What --validation names, or nothing.
+/// The held-out data of --validation, or nothing.
 std::optional<HeldOut> held_out_of(const TrainOptions& options, const TrainInputs& inputs,
                                    const std::optional<Text>& text, const std::filesystem::path& folder) {
   if (options.validation.empty()) return std::nullopt;
@@ -206,8 +208,8 @@ std::optional<HeldOut> held_out_of(const TrainOptions& options, const TrainInput
   return held_out;
 }
 
-/// A file of tokens may have others beside them, such as labels of which some are to be left out; none is
-/// read.
+/// Warns that only `tokens` is read of a file of tokens: other tensors, such as labels that mask some of
+/// them, have no effect.
 void warn_of_unread(const std::filesystem::path& file) {
   std::vector<std::string> unread;
   const io::SafetensorsFile opened(file);
@@ -238,12 +240,13 @@ void check_inputs_of_training(const TrainOptions& options) {
 }
 
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
-                        const families::Backend& device) {
+                        const language_model::TrainingDevice& device,
+                        const language_model::DataParallel& parallel) {
   const std::filesystem::path folder = options.resume ? options.output : options.model;
   const bool is_new = folder.empty(), of_file = !options.batches.empty();
   const Texts texts = texts_of(options, is_new);
-  TrainInputs inputs =
-      is_new ? new_model(options, texts, job.size(), device) : model_of_folder(options, folder, job, device);
+  TrainInputs inputs = is_new ? new_model(options, texts, job.size(), device, parallel)
+                              : model_of_folder(options, folder, job, device, parallel);
   inputs.batches = batches_of(options, inputs, texts.data, folder, job.size());
   require_context(options, inputs);
   inputs.batches = part_of_rank(std::move(inputs.batches), job.rank(), job.size(),

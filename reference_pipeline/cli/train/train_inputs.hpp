@@ -1,4 +1,4 @@
-// What precast train trains: a model and its data, opened.
+// The inputs of precast train: a model and its data, opened.
 #pragma once
 
 #include <cstdint>
@@ -6,36 +6,38 @@
 #include <optional>
 
 #include <cli/train/train_options.hpp>
-#include <families/backend.hpp>
 #include <language_model/batches.hpp>
 #include <language_model/config.hpp>
 #include <language_model/parameters.hpp>
 #include <language_model/tokenizer.hpp>
+#include <language_model/trainer.hpp>
+#include <language_model/training_device.hpp>
 
 #include <precast/cluster/communicator.hpp>
 
 namespace precast::cli {
 
-/// What a model's folder calls its tokenizer.
+/// The name of the tokenizer's file in a model's folder.
 inline constexpr const char* tokenizer_file = "precast_tokenizer.json";
 
-/// A model's sizes and first values, its tokenizer, and the data's order.
+/// A model's config and initial values, its tokenizer, and its training batches.
 struct TrainInputs {
   language_model::LanguageModelConfig config;
   language_model::ParameterValues values;
-  std::optional<language_model::Tokenizer> tokenizer;  ///< none of a folder with a tokenizer of another kind
+  std::optional<language_model::Tokenizer> tokenizer;  ///< none if the folder's is of another kind
   std::unique_ptr<language_model::Batches> batches;
-  std::optional<language_model::HeldOut> held_out;  ///< of --validation
+  std::optional<language_model::HeldOut> held_out;  ///< --validation
   std::int64_t validate_every = 50;
 };
 
-/// The log and the page take the places of files that are there: throws UsageError where one of them is what
-/// is trained on.
+/// Throws UsageError if the log or the page would overwrite an input of
+/// training.
 void check_inputs_of_training(const TrainOptions& options);
 
-/// Reads what the options name; of the data's order the part of this rank. Throws InputError, UsageError, and
-/// OutOfMemory where the run needs more than is free on the device.
+/// Reads the inputs that the options name, and this rank's part of the batches. Throws InputError,
+/// UsageError, and DoesNotFit if the run, parallel as given, needs more memory than is free on the device.
 TrainInputs open_inputs(const TrainOptions& options, const cluster::Communicator& job,
-                        const families::Backend& device);
+                        const language_model::TrainingDevice& device,
+                        const language_model::DataParallel& parallel);
 
 }  // namespace precast::cli

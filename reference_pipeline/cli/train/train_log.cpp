@@ -13,7 +13,7 @@ namespace precast::cli {
 
 namespace {
 
-/// Whether it may be what a killed run left of a line: no more of another file than that is taken away.
+/// Whether `text` may be an incomplete line of a killed run: nothing else is overwritten.
 bool begins_with(std::string_view text, std::string_view beginning) {
   return beginning.starts_with(text.substr(0, beginning.size()));
 }
@@ -24,10 +24,10 @@ bool begins_a_line_of_comparison(std::string_view text) { return begins_with(tex
   throw io::file_error(file, "is no log of precast train: give --log another name");
 }
 
-/// Of which logs a line may be: those of a comparison name its policies.
+/// The kinds of log that are accepted; a comparison's lines have the policy.
 enum class LogKind : std::uint8_t { run, run_or_comparison };
 
-/// The step of a line, or nothing where it is no line of such a log.
+/// The step in a line, or nothing if it is not a line of such a log.
 std::optional<std::int64_t> step_of(std::string_view line, LogKind kind) {
   const auto json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer() ||
@@ -36,7 +36,7 @@ std::optional<std::int64_t> step_of(std::string_view line, LogKind kind) {
   return json["step"].get<std::int64_t>();
 }
 
-/// A run that begins takes the place of a log, or of an empty file, and of nothing else.
+/// Throws if a new run would overwrite a file that is neither a log nor empty.
 void require_log(const std::string& file) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) return;
@@ -49,7 +49,7 @@ void require_log(const std::string& file) {
   if (!is_log) refuse_log(file);
 }
 
-/// The lines of the steps before `next_step`; one that a killed run left without its end is none.
+/// The lines of the steps before `next_step`, without an incomplete last line of a killed run.
 std::string lines_before(const std::string& file, std::int64_t next_step) {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) return {};
@@ -92,7 +92,7 @@ void TrainLog::write_or_leave(const language_model::StepFacts& step, const std::
     try {
       left = "; " + leave_behind();
     } catch (const InputError&) {
-      // The disk may be the same: what was kept before stays, and the log's error says why the run ends.
+      // The disk may be full for it too: earlier checkpoints remain, and the log's error is the one thrown.
     }
     throw InputError(failed.what() + left);
   }

@@ -1,4 +1,4 @@
-// The log of precast train: a line of JSON a step.
+// The log of precast train: one line of JSON per step.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace precast::cli {
 
-/// A run that goes on keeps the lines of the steps before its own. Without a name nothing is written.
+/// A resumed run keeps the lines of earlier steps. Without a file name nothing is written.
 class TrainLog {
  public:
-  /// Throws InputError where a file that is there is no log of precast train, or cannot be written. Says
-  /// where one to go on with lacks steps before `next_step`.
+  /// Throws InputError if the file is not a log of precast train, or cannot be written. Warns if the log of
+  /// a resumed run lacks steps before `next_step`.
   TrainLog(const std::string& file, std::int64_t next_step);
-  /// With a policy the line says whose step it is.
+  /// Appends a line for a step, with the policy if there is one.
   void write(const language_model::StepFacts& step, const std::string& policy = "");
-  /// The same. Where the line cannot be written the run leaves behind what Ctrl-C would, which says what, and
-  /// ends by the log's InputError.
+  /// The same, but if the line cannot be written, calls `leave_behind` as Ctrl-C would, appends its message
+  /// to the log's InputError, and throws that.
   void write_or_leave(const language_model::StepFacts& step, const std::string& policy,
                       const std::function<std::string()>& leave_behind);
 

@@ -1,8 +1,14 @@
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include <cli/options/arguments.hpp>
+#include <cli/options/training_policies.hpp>
 #include <cli/train/train_memory.hpp>
 #include <language_model/batches.hpp>
+#include <language_model/needed_memory.hpp>
 #include <language_model/parameters.hpp>
 
 #include <precast/error.hpp>
@@ -12,37 +18,41 @@ namespace precast::cli {
 
 namespace {
 
-/// Tokens of a step of one rank.
-double tokens_of_step(const TrainOptions& options, const language_model::LanguageModelConfig& config,
-                      int ranks) {
-  return options.batches.empty()
-             ? static_cast<double>(options.batch_size() * options.context_of(config))
-             : static_cast<double>(language_model::tokens_of_batches(options.batches)) / ranks;
+/// The windows of a step on one rank, and the tokens of each. Numbers that do not fit the model or the ranks
+/// are refused later, when the data has been read.
+std::pair<std::int64_t, std::int64_t> windows_of_step(const TrainOptions& options,
+                                                      const language_model::LanguageModelConfig& config,
+                                                      int ranks) {
+  if (options.batches.empty())
+    return {options.batch_size(), std::min(options.context_of(config), config.positions)};
+  const Shape shape = language_model::shape_of_batches(options.batches);
+  return {std::max<std::int64_t>(shape[1] / ranks, 1), std::min(shape[2] - 1, config.positions)};
 }
 
 }  // namespace
 
 void require_memory(const TrainOptions& options, const language_model::LanguageModelConfig& config, int ranks,
-                    const families::Backend& device) {
-  const auto free_bytes = device.free_memory();
-  const double tokens = tokens_of_step(options, config, ranks);
-  double parameters = 0;
-  for (const language_model::ParameterFacts& facts : parameters_of(config))
-    parameters += static_cast<double>(facts.shape.elements());
-  // Values as they are given, in f32, and in 16 bits a parameter, its gradient and two moments; of each token
-  // logits and their gradient, and what a layer keeps for the backward pass: ten states of the model's width.
-  constexpr double bytes_of_parameter = 4 + 4 * 2, bytes_of_value = 2, kept_states = 10;
-  const double of_token = bytes_of_value * (2.0 * static_cast<double>(config.vocabulary) +
-                                            kept_states * static_cast<double>(config.layers * config.width));
-  const double bytes = bytes_of_parameter * parameters + of_token * tokens;
-  if (!free_bytes || bytes <= static_cast<double>(*free_bytes)) return;
-  // Beyond what 64 bits count, all is as hopeless.
-  const auto counted = [](double number) { return static_cast<std::int64_t>(std::min(number, 0x1p62)); };
-  throw OutOfMemory("a model of " + io::with_commas(counted(parameters)) + " parameters, with " +
-                    io::with_commas(counted(tokens)) + " tokens a step, takes at least " +
-                    in_bytes(counted(bytes)) + "; " + in_bytes(*free_bytes) + " are free: try " +
-                    (!options.batches.empty() ? "--batches of fewer tokens a step, or a smaller model"
-                                              : "a smaller --width, --layers, --batch or --context"));
+                    const language_model::TrainingDevice& device,
+                    const language_model::DataParallel& parallel) {
+  const auto [batch, context] = windows_of_step(options, config, ranks);
+  language_model::TrainingOptions training = options.training;
+  std::int64_t bytes = 0;
+  for (const std::string& policy :
+       options.compare.empty()
+           ? std::vector<std::string>{training.policy}
+           : training_policies_named("--compare", parse_list("--compare", options.compare))) {
+    training.policy = policy;
+    bytes =
+        std::max(bytes, language_model::needed_memory(config, training, batch, context, device, parallel));
+  }
+  bytes += device.backend->code_memory();
+  const auto free_bytes = device.backend->free_memory();
+  if (!free_bytes || bytes <= *free_bytes) return;
+  throw DoesNotFit("a model of " + io::with_commas(elements_of(config)) + " parameters, with " +
+                   io::with_commas(batch * context) + " tokens a step, takes at least " + in_bytes(bytes) +
+                   "; " + in_bytes(*free_bytes) + " are free: try " +
+                   (!options.batches.empty() ? "--batches of fewer tokens a step, or a smaller model"
+                                             : "a smaller --width, --layers, --batch or --context"));
 }
 
 }  // namespace precast::cli

@@ -1,15 +1,17 @@
-// What a training run needs at the least, before anything of its size is taken.
+// The memory of a training run, checked before any large allocation.
 #pragma once
 
 #include <cli/train/train_options.hpp>
-#include <families/backend.hpp>
 #include <language_model/config.hpp>
+#include <language_model/trainer.hpp>
+#include <language_model/training_device.hpp>
 
 namespace precast::cli {
 
-/// Throws OutOfMemory for a model and steps that cannot fit on the device, whatever the policy: those of one
-/// of so many ranks.
+/// Throws DoesNotFit if one of `ranks` ranks, which share the steps of a file, cannot fit the model and its
+/// steps on the device.
 void require_memory(const TrainOptions& options, const language_model::LanguageModelConfig& config, int ranks,
-                    const families::Backend& device);
+                    const language_model::TrainingDevice& device,
+                    const language_model::DataParallel& parallel);
 
 }  // namespace precast::cli

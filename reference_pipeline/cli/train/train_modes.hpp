@@ -1,4 +1,4 @@
-// What precast train does: one run that leaves a model, or runs under several policies side by side.
+// The modes of precast train: one run that writes a model, or a comparison of several policies.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,11 +9,11 @@
 namespace precast::cli {
 
 /// Trains under one policy, from the start or from a checkpoint, and writes model, checkpoints and log.
-/// Throws UsageError and InputError for options and files that do not go together.
+/// Throws UsageError and InputError for options and files that contradict each other.
 void train_one(TrainOptions& options, CLI::App& command, const families::ChosenDevice& chosen,
                cluster::Communicator& job);
 
-/// Trains under each policy of --compare from the same values on the same data, and shows one table.
+/// Trains under each policy of --compare from the same values on the same data, and prints one table.
 void compare_training(const TrainOptions& options, const CLI::App& command,
                       const families::ChosenDevice& chosen, cluster::Communicator& job);
 

@@ -1,4 +1,4 @@
-// One run of precast train: it leaves a model, and checkpoints on its way.
+// One run of precast train, which writes a model and checkpoints.
 #include <array>
 #include <filesystem>
 #include <memory>
@@ -26,13 +26,13 @@ namespace precast::cli {
 
 namespace {
 
-/// The folder of --output, made and kept from other runs: by the rank that writes alone, as another would
-/// take it away while that one does.
+/// Creates and locks the folder of --output. Only on rank 0, since the destructors of several ranks would
+/// remove each other's folder.
 std::unique_ptr<OutputFolder> take_folder(const TrainOptions& options, const cluster::Communicator& job) {
   check_train_folder(options);
   if (job.rank() != 0) return nullptr;
   auto folder = std::make_unique<OutputFolder>(options.output);
-  check_train_folder(options);  // again: until now another run may have written there
+  check_train_folder(options);  // again, since another run may have written before the lock
   return folder;
 }
 
@@ -42,21 +42,21 @@ std::vector<std::filesystem::path> files_of_run(const TrainOptions& options) {
           folder / tokenizer_file};
 }
 
-/// Throws UsageError where the run would write over what it is trained on or judged by.
+/// Throws UsageError if the run would overwrite its training or validation data.
 void check_run_keeps_inputs(const TrainOptions& options) {
   check_inputs_stay(files_of_run(options),
                     std::array<std::filesystem::path, 3>{options.data, options.batches, options.validation});
 }
 
-/// One that cannot be written, or a log in the place of another, is found before it is trained for.
+/// Throws, before training, if an output cannot be written or the log is another output's file.
 void check_files_of_run(const TrainOptions& options) {
   std::vector<std::filesystem::path> files = files_of_run(options);
   if (!options.log.empty()) files.emplace_back(options.log);
   check_output_files(files);
 }
 
-/// Throws where the command line asks for others than the model or the checkpoint has, or this rank has
-/// others than rank 0.
+/// Throws if the command line contradicts the settings of the model or the checkpoint, or if this rank's
+/// settings differ from rank 0's.
 void require_settings(const TrainOptions& options, const CLI::App& command, TrainSettings settings,
                       const std::optional<ResumedRun>& resumed, const TrainInputs& inputs,
                       cluster::Communicator& job) {
@@ -79,14 +79,14 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   settle_training(options, command);
   options.training.policy = language_model::training_policy(options.training.policy).name;
 
-  TrainInputs inputs = open_inputs(options, job, *device.backend);
+  const language_model::DataParallel parallel = data_parallel(options, job);
+  TrainInputs inputs = open_inputs(options, job, device, parallel);
   check_config_of_folder(options, inputs.config.json());
   const TrainSettings settings = settings_of(options, inputs, job.size());
   require_settings(options, command, settings, resumed, inputs, job);
 
-  language_model::Trainer trainer(inputs.config, options.training, inputs.values, device,
-                                  data_parallel(options, job));
-  inputs.values.clear();  // the model has its own
+  language_model::Trainer trainer(inputs.config, options.training, inputs.values, device, parallel);
+  inputs.values.clear();  // the trainer has copied them
   if (resumed) go_on(trainer, resumed, options);
   if (trainer.done()) {
     if (is_first) end_as_done(trainer, options);

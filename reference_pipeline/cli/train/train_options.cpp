@@ -17,7 +17,7 @@ namespace {
 
 using language_model::Architecture;
 
-/// An integer in [low, high], straight into `value`.
+/// Adds an integer option in [low, high], parsed into `value`.
 void add_count(CLI::App& command, const std::string& name, std::int64_t& value, std::int64_t low,
                std::int64_t high, const std::string& description) {
   command
@@ -35,13 +35,13 @@ void add_name(CLI::App& command, const std::string& name, const std::vector<std:
       ->type_name(io::joined(names, "|"));
 }
 
-/// The names that a build holds unless it was told otherwise.
+/// The training policies of the default build.
 std::string policy_words() { return io::joined(default_training_policies, "|"); }
 
 constexpr std::int64_t most_steps = 100'000'000;
 constexpr double largest_f32 = 3.4e38;
 
-/// A number above 0 that f32 can hold.
+/// Adds an option for a number above 0 that is finite in f32.
 template <class Number>
 void add_positive(CLI::App& command, const std::string& name, Number& value, double high,
                   const std::string& description) {
@@ -172,7 +172,7 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
       .add_option_function<std::string>(
           "--betas",
           [&training](const std::string& text) {
-            const std::size_t comma = text.find(',');  // parse_list refuses equal parts, and 0.9,0.9 is fine
+            const std::size_t comma = text.find(',');  // parse_list refuses equal entries, as in 0.9,0.9
             if (comma == std::string::npos || text.find(',', comma + 1) != std::string::npos)
               throw UsageError("--betas is '" + text + "': it must read B1,B2, as in 0.9,0.999");
             training.adamw.beta1 =
@@ -250,7 +250,7 @@ language_model::LanguageModelConfig TrainOptions::new_model(std::int64_t vocabul
   if (config.heads % config.heads_kv != 0)
     throw UsageError("--heads-kv is " + std::to_string(config.heads_kv) + ": it must divide --heads, " +
                      std::to_string(config.heads));
-  // SwiGLU has three matrices where gelu has two: as many values in both.
+  // SwiGLU has three matrices where GELU has two: about equal numbers of parameters.
   config.inner = llama ? (8 * config.width / 3 + 7) / 8 * 8 : 4 * config.width;
   config.norm_eps = llama ? 1e-6 : 1e-5;
   return config;
@@ -291,7 +291,7 @@ void tell_unused(const GivenOptions& given, std::span<const std::string> policie
 void settle_training(TrainOptions& options, const CLI::App& command) {
   language_model::TrainingOptions& training = options.training;
   if (!options.batches.empty() && command.get_option("--steps")->count() == 0)
-    training.steps = language_model::steps_of_batches(options.batches);
+    training.steps = language_model::shape_of_batches(options.batches)[0];
   if (training.warmup > training.steps)
     throw UsageError("--warmup is " + std::to_string(training.warmup) + ", and --steps " +
                      std::to_string(training.steps) + ": give a warm-up that ends with the run or before");

@@ -31,27 +31,27 @@ struct TrainOptions {
   std::int64_t batch_size() const { return batch.value_or(16); }
   int checkpoint_interval() const { return checkpoint_every.value_or(50); }
   std::int64_t context_length() const { return context.value_or(64); }
-  /// Tokens of a window of a text. A model that was given may read fewer than the usual ones.
+  /// The window of a text in tokens: --context, else the default, or a given model's context if smaller.
   std::int64_t context_of(const language_model::LanguageModelConfig& config) const {
     return context ? *context : std::min(context_length(), config.positions);
   }
-  /// A new model's sizes, for a vocabulary. Throws UsageError where they do not fit each other.
+  /// The config of a new model with a vocabulary of this size. Throws UsageError if sizes do not fit.
   language_model::LanguageModelConfig new_model(std::int64_t vocabulary) const;
 };
 
 void add_train_options(CLI::App& command, TrainOptions& options);
 
-/// Options of loss scaling, and of how ranks sum gradients, that a command has. What a checkpoint adds to it
-/// is asked for after this.
+/// The options given for loss scaling and for the sums of gradients over ranks. Recorded before a
+/// checkpoint's settings are added.
 struct GivenOptions {
   std::vector<std::string> of_scaling, of_ranks;
   explicit GivenOptions(const CLI::App& command);
 };
-/// Says which of them change nothing: where none of the policies scales the loss, or there is one rank.
+/// Warns of those without effect: no policy scales the loss, or there is only one rank.
 void tell_unused(const GivenOptions& given, std::span<const std::string> policies, int ranks);
 
-/// Where all options are known, a checkpoint's too: without --steps, batches of a file are trained on to
-/// their end. Throws UsageError and InputError for what is out of range, and for a file without batches.
+/// Called once all options are known, a checkpoint's included: without --steps, uses all batches of a file.
+/// Throws UsageError and InputError for values out of range, and for a file without batches.
 void settle_training(TrainOptions& options, const CLI::App& command);
 
 }  // namespace precast::cli

@@ -20,7 +20,7 @@ using language_model::StepFacts;
 
 constexpr double left = 64, top = 48, width = 1000, height = 280;
 
-/// A plot of one number of each step, a line a run. Where a number stops being finite is a cross.
+/// A plot of a value by step, one line per run, with crosses where the value is not finite.
 template <class Number>
 std::string plot_of_steps(std::span<const TrainedRun> runs, const std::string& name, Number&& number) {
   plots::Plot plot;
@@ -46,8 +46,8 @@ std::string plot_of_steps(std::span<const TrainedRun> runs, const std::string& n
   return line_legend(plot) + "<div class=\"scroll\">" + line_plot(id, plot) + "</div>";
 }
 
-/// Which part of a histogram's values are f16's zeros once they are multiplied by 2^power: those below half
-/// of its least number, 2^-25.
+/// The fraction of a histogram's values that become 0 in f16 when multiplied by 2^power: those below 2^-25,
+/// half of f16's smallest subnormal.
 double flushed_part(const GradientHistogram& histogram, int power) {
   std::int64_t flushed = 0, all = 0;
   for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
@@ -59,7 +59,7 @@ double flushed_part(const GradientHistogram& histogram, int power) {
 
 std::string per_cent(double part) { return io::fixed(100 * part, 2) + "%"; }
 
-/// What a histogram says, and its plot.
+/// The plot of a histogram, and a sentence on it.
 std::string gradient_plot(const GradientHistogram& histogram) {
   const auto& counts = histogram.counts;
   const auto any = [](std::int64_t count) { return count > 0; };
@@ -82,8 +82,8 @@ std::string gradient_plot(const GradientHistogram& histogram) {
                    "fill=\"" + std::string(report_colour(power < -25 ? 2 : 1)) + "\"",
                    svg_title(std::to_string(count) + " values from 2^" + std::to_string(power)));
   }
-  // Names stand above the bars, each in a row where no other line passes: the lower limit's line begins
-  // under the other's name, and its own name lies at its left wherever there is room.
+  // Labels are above the bars, in rows that no other line crosses: the lower limit's line begins below the
+  // upper limit's label, and its own label is on its left if there is room.
   const auto limit = [&](int power, const std::string& name, double y, bool at_left) {
     constexpr double wide_character = 7, gap = 5;
     const double wide = wide_character * static_cast<double>(name.size()) + gap, end = left + width;
@@ -121,7 +121,7 @@ std::vector<std::vector<std::string>> comparison_table(std::span<const TrainedRu
                      std::to_string(run.skipped()), four_digits(run.steps.back().scale),
                      four_digits(middle_speed(run)), in_bytes(run.steps.back().memory)});
   if (runs.front().validation_loss()) {
-    constexpr std::size_t place = 4;  // behind the losses of training
+    constexpr std::size_t place = 4;  // after the training losses
     table[0].insert(table[0].begin() + place, "validation loss");
     for (std::size_t run = 0; run < runs.size(); ++run)
       table[run + 1].insert(table[run + 1].begin() + place,
@@ -165,7 +165,7 @@ Json run_json(const TrainedRun& run) {
           {"first_loss", json_number(run.steps.front().loss)},
           {"loss", json_number(last.loss)},
           {"mean_loss_of_last_tenth", json_number(run.final_loss())},
-          {"validation_loss", run.validation_loss() ? json_number(*run.validation_loss()) : Json()},
+          {"validation_loss", value_or_null(run.validation_loss())},
           {"not_finite_from", value_or_null(run.failed_at())},
           {"grad_norm", json_number(last.grad_norm)},
           {"non_finite", run.non_finite()},

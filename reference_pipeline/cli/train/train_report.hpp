@@ -1,4 +1,4 @@
-// What precast train --compare makes of its runs: a table, and a page with plots.
+// The report of precast train --compare: a table, and a page with plots.
 #pragma once
 
 #include <span>
@@ -10,18 +10,18 @@
 
 namespace precast::cli {
 
-/// Tokens a second of the step in the middle of all, by speed.
+/// Tokens per second of the median step.
 double middle_speed(const TrainedRun& run);
 
-/// A row a run, with a head: policy, losses, where it was no longer finite, the last gradient norm, how many
-/// values of gradients were inf or NaN, skipped steps, loss scale, speed, memory.
+/// One row per run below a head: policy, losses, first non-finite step, last gradient norm, number of inf
+/// and NaN values in gradients, skipped steps, loss scale, speed, memory.
 std::vector<std::vector<std::string>> comparison_table(std::span<const TrainedRun> runs);
 
-/// An HTML page of the runs: the table; loss and loss scale by step; the first run's gradients by their
-/// powers of two, with what f16 flushes to zero.
+/// An HTML page of the runs: the table; loss and loss scale by step; a histogram of the first run's
+/// gradients by powers of two, with those that f16 flushes to zero.
 std::string train_page(std::span<const TrainedRun> runs);
 
-/// What a run came to, for --json.
+/// A run's results, for --json.
 Json run_json(const TrainedRun& run);
 
 }  // namespace precast::cli

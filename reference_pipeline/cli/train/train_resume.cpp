@@ -18,7 +18,7 @@ std::optional<ResumedRun> open_run_to_resume(TrainOptions& options, CLI::App& co
   io::SafetensorsFile checkpoint = open_checkpoint_to_resume(file);
   TrainSettings settings = settings_of_checkpoint(checkpoint);
   take_settings(command, settings, file);
-  check_inputs_of_training(options);  // the checkpoint may have named the data
+  check_inputs_of_training(options);  // again: the paths of the data may come from the checkpoint
   return ResumedRun{std::move(checkpoint), std::move(settings)};
 }
 

@@ -1,4 +1,4 @@
-// What precast train --resume goes on from.
+// Resumes a run for precast train --resume.
 #pragma once
 
 #include <optional>
@@ -11,24 +11,24 @@
 
 namespace precast::cli {
 
-/// A checkpoint, open until its state is read (opening reads all of it), and the settings that it was written
-/// under.
+/// A checkpoint, open until its state is read (opening it reads the whole file), and its
+/// settings.
 struct ResumedRun {
   io::SafetensorsFile checkpoint;
   TrainSettings settings;
 };
 
-/// Opens the checkpoint of --output, and sets each option that the command line leaves out to what it has;
-/// nothing without --resume. Throws InputError where it is not there or damaged, and UsageError where --log
-/// or --report would take the place of its data.
+/// Opens the checkpoint of --output, and sets each option that the command line leaves out to the
+/// checkpoint's value; nothing without --resume. Throws InputError if it is missing or damaged, and
+/// UsageError if --log or --report would overwrite its data.
 std::optional<ResumedRun> open_run_to_resume(TrainOptions& options, CLI::App& command);
 
-/// Goes on from there, and closes it. Throws InputError where it is of another model, and UsageError where it
-/// is of a later step than --steps.
+/// Restores the trainer from the checkpoint, and closes it. Throws InputError if it is another model's, and
+/// UsageError if its step is past --steps.
 void go_on(language_model::Trainer& trainer, std::optional<ResumedRun>& resumed, const TrainOptions& options);
 
-/// What --resume does of a run that is done: nothing, so that a script may say it again, unless the run was
-/// ended after its last checkpoint and before its model was written.
+/// Ends --resume of a finished run: does nothing, so that scripts can repeat the command, unless the run
+/// was killed between its last checkpoint and writing the model.
 void end_as_done(const language_model::Trainer& trainer, const TrainOptions& options);
 
 }  // namespace precast::cli

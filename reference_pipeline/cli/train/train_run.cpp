@@ -50,7 +50,7 @@ TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communica
   while (!trainer.done()) {
     stop_where_interrupted(job, hooks.leave_behind);
     run.steps.push_back(trainer.step(*inputs.batches, take_last_gradients));
-    // Comes to its end after a signal, too: no run that goes on would make up for it.
+    // Not interruptible: a resumed run would not repeat this validation.
     if (inputs.held_out && (trainer.next_step() % inputs.validate_every == 0 || trainer.done()))
       run.steps.back().validation_loss = trainer.loss_of(*inputs.held_out, inputs.batches->batch());
     hooks.after_step(run.steps.back());

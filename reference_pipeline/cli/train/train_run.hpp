@@ -1,4 +1,4 @@
-// One run of precast train, from its first step to its last, and how it went.
+// One run of precast train, from its first step to its last, and its results.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,36 @@ inline language_model::DataParallel data_parallel(const TrainOptions& options, c
   return {.job = &job, .bucket_bytes = options.bucket_bytes, .message = options.all_reduce};
 }
 
-/// How a run went.
+/// The results of a run.
 struct TrainedRun {
   std::string policy;
   std::vector<language_model::StepFacts> steps;
-  /// Of the last step, unscaled and not clipped, where they are wanted: f16 makes 0 of some before they are
-  /// clipped.
+  /// Gradients of the last step, unscaled and not clipped, if asked for. They are taken before clipping
+  /// since f16 flushes some to 0 earlier.
   language_model::GradientHistogram gradients;
-  /// The last that was told.
+  /// The last validation loss that was computed.
   std::optional<double> validation_loss() const;
   std::int64_t skipped() const;
-  /// Values of gradients that were inf or NaN, of all steps together.
+  /// The number of inf and NaN values in gradients, over all steps.
   std::int64_t non_finite() const;
   /// The first step whose loss is not finite, or nothing.
   std::optional<std::int64_t> failed_at() const;
-  /// The mean loss of the last tenth of the steps, which is smoother than the last one's.
+  /// The mean loss over the last tenth of the steps, which is smoother than the last loss.
   double final_loss() const;
 };
 
-/// What a run does besides its steps.
+/// Callbacks and options of a run.
 struct RunHooks {
-  /// On all ranks, where one is interrupted: may write, and says what is left.
+  /// Called on all ranks if one is interrupted: may write, and returns a message on what was left.
   std::function<std::string()> leave_behind;
-  /// May throw to stop.
+  /// May throw to end the run.
   std::function<void(const language_model::StepFacts&)> after_step;
-  /// Whether it takes the histogram of the last step's gradients.
+  /// Whether to keep a histogram of the last step's gradients.
   bool takes_last_gradients = false;
 };
 
-/// Trains to the end, telling progress, and takes the loss of what is held out. After Ctrl-C on any rank
-/// Interrupted is thrown with what `leave_behind` says.
+/// Trains to the last step, with progress, and computes validation losses. After Ctrl-C on any rank throws
+/// Interrupted with the message of `leave_behind`.
 TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communicator& job,
                             const TrainInputs& inputs, const RunHooks& hooks);
 

@@ -10,7 +10,7 @@
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
-#include <cli/train/train_inputs.hpp>
+#include <cli/train/train_run.hpp>
 #include <cli/train/train_scaling.hpp>
 #include <cli/train/train_settings.hpp>
 #include <cluster/measure_link.hpp>
@@ -32,7 +32,7 @@ constexpr std::int64_t most_ranks = 1 << 20;
 double tokens_per_second(const Scaling& scaling, const cluster::PredictedStep& step) {
   return static_cast<double>(scaling.tokens * step.ranks) / step.seconds();
 }
-/// How much of the speed of as many machines that need not talk is left.
+/// Speed as a fraction of that of independent machines.
 double efficiency(const Scaling& scaling, const cluster::PredictedStep& step) {
   return scaling.parts.seconds / step.seconds();
 }
@@ -137,16 +137,17 @@ std::string page_of(const Scaling& scaling) {
 
 constexpr int turns = 4, steps_of_turn = 6;
 
-/// A model whose steps ask for sums that return at once.
+/// Times the steps of a model whose all-reduces return at once.
 class TimedSteps {
  public:
   explicit TimedSteps(const TrainOptions& train)
       : options_(longer(train)),
-        inputs_(open_inputs(options_, cluster::Alone(), families::cpu_backend())),
+        inputs_(open_inputs(options_, cluster::Alone(), language_model::training_on_cpu(),
+                            data_parallel(options_, probe_))),
         trainer_(inputs_.config, options_.training, inputs_.values, language_model::training_on_cpu(),
-                 {.job = &probe_, .bucket_bytes = train.bucket_bytes, .message = train.all_reduce}) {}
+                 data_parallel(options_, probe_)) {}
 
-  /// Adds a turn's steps, but for its first, which comes back to cold caches.
+  /// Appends the steps of one turn, without the first, whose caches are cold.
   void take(std::vector<cluster::StepParts>& steps, int turn, int all_turns) {
     for (int step = 0; step < steps_of_turn; ++step) {
       throw_if_interrupted();
@@ -165,7 +166,7 @@ class TimedSteps {
   static TrainOptions longer(TrainOptions options) {
     constexpr std::int64_t most = 2 * turns * steps_of_turn;
     if (!options.batches.empty())
-      if (const std::int64_t held = language_model::steps_of_batches(options.batches); held < most)
+      if (const std::int64_t held = language_model::shape_of_batches(options.batches)[0]; held < most)
         throw UsageError("--predict-ranks times up to " + std::to_string(most) +
                          " steps, and --batches has " + std::to_string(held) +
                          ": give more, or time windows of a text (--data)");
@@ -174,8 +175,8 @@ class TimedSteps {
   }
 
   TrainOptions options_;
-  TrainInputs inputs_;
   cluster::StepProbe probe_;
+  TrainInputs inputs_;
   language_model::Trainer trainer_;
   ProgressReporter progress_;
 };
@@ -228,12 +229,12 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
   if (job.size() > 1) scaling.link = cluster::measured_link(job);
   if (options.latency) scaling.link.latency = *options.latency * 1e-6;
   if (options.bandwidth) scaling.link.bandwidth = static_cast<double>(*options.bandwidth);
-  // Turn by turn, so that what else the machine does meanwhile is in both.
+  // Alternates alone and together, so that other load on the machine affects both equally.
   const bool shares = cluster::sum(job, scaling.ranks_measured > 1 ? 1 : 0) > 0;
   std::vector<cluster::StepParts> alone, together;
   for (int turn = 0; turn < turns; ++turn) {
     if (job.rank() == 0) timed.take(alone, turn * (shares ? 2 : 1), turns * (shares ? 2 : 1));
-    cluster::sum(job, 0);  // the other ranks leave rank 0 the cores until it is done
+    cluster::sum(job, 0);  // the other ranks wait here and leave rank 0 the cores
     if (!shares) continue;
     timed.take(together, 2 * turn + 1, 2 * turns);
     cluster::sum(job, 0);

@@ -1,4 +1,4 @@
-// precast train --predict-ranks: how long a step takes on more ranks than there are.
+// precast train --predict-ranks: predicts the time of a step on more ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,32 @@
 namespace precast::cli {
 
 struct ScalingOptions {
-  std::vector<std::int64_t> ranks;        ///< empty: nothing is predicted
+  std::vector<std::int64_t> ranks;        ///< empty: no prediction
   std::optional<double> latency;          ///< microseconds
-  std::optional<std::int64_t> bandwidth;  ///< bytes a second
+  std::optional<std::int64_t> bandwidth;  ///< bytes per second
   std::optional<int> ranks_per_machine;
 };
 
 /// Adds --predict-ranks, --link-latency, --link-bandwidth and --ranks-per-machine.
 void add_scaling_options(CLI::App& command, ScalingOptions& options);
 
-/// Steps on so many ranks, and from what they were predicted.
+/// The predicted steps by number of ranks, and the measurements behind them.
 struct Scaling {
   cluster::Link link;
   cluster::Machine machine;
   cluster::StepParts parts;
-  std::int64_t tokens = 0;          ///< of one rank in a step
-  std::int64_t ranks_measured = 1;  ///< that computed at once on the machine, for its slowdown
+  std::int64_t tokens = 0;          ///< per rank and step
+  std::int64_t ranks_measured = 1;  ///< timed at once on this machine, for the slowdown
   std::vector<cluster::PredictedStep> steps;
 };
 
-/// Times some steps of rank 0 alone, of all ranks at once where several are on its machine, and the link
-/// between the ranks of the job where it is not given; rank 0's is the answer. Throws UsageError where there
-/// is one rank and no link.
+/// Times steps of rank 0 alone, of all ranks at once if several are on its machine, and the link between
+/// the ranks unless it is given. The result is valid on rank 0. Throws UsageError with one rank and no link
+/// given.
 Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& options,
                          cluster::Communicator& job);
 
-/// Prints a table or JSON, and writes the page that --report names.
+/// Prints a table or JSON, and writes the page of --report.
 void show(const Scaling& scaling, const TrainOptions& train);
 
 }  // namespace precast::cli

@@ -22,21 +22,21 @@ using language_model::Architecture;
 
 constexpr std::array names_of_data{"--data", "--batches"};
 constexpr const char* held_out_data = "validation data";
-/// How often a model is written and what it is judged by, which change nothing of it.
+/// Settings for writing and judging the model, which have no effect on its values.
 constexpr std::array names_of_no_effect{"--checkpoint-every", "--validation", "--validate-every",
                                         held_out_data};
-/// What a folder's model says itself: given or not, these are not set again.
+/// Settings stored with the model itself, which are not restored from a checkpoint.
 constexpr std::array names_of_model{"--architecture", "--layers",   "--width",
                                     "--heads",        "--heads-kv", "--tokenizer"};
 
-/// How several ranks add up: the bits of their sums depend on it. MPI adds buckets of another size in another
-/// order.
+/// Settings of the all-reduce, which affect the bits of its sums: MPI adds buckets of another size in
+/// another order.
 constexpr const char* sum_precision = "--all-reduce-precision";
 constexpr std::array names_of_sums{sum_precision, "--bucket-size"};
 
 bool is_in(std::string_view name, const auto& names) { return std::ranges::find(names, name) != names.end(); }
 
-/// Tells texts apart (Fowler, Noll and Vo's hash, FNV-1a of 64 bits); it is no protection from malice.
+/// A hash (FNV-1a of 64 bits, by Fowler, Noll and Vo) to tell texts apart; not cryptographic.
 std::string hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -57,7 +57,7 @@ std::string text_of(const TrainSettings& settings, const std::string& name) {
   return found == settings.end() ? std::string() : found->second;
 }
 
-/// What a rank has for a text, on all of them.
+/// The text of `rank`, on all ranks.
 std::string text_of_rank(int rank, std::string text, cluster::Communicator& job) {
   std::uint64_t size = text.size();
   job.broadcast(std::as_writable_bytes(std::span(&size, 1)), rank);
@@ -125,7 +125,7 @@ std::string settings_text(const TrainSettings& settings) { return io::indented_j
 
 io::SafetensorsFile open_checkpoint_to_resume(const std::filesystem::path& checkpoint) {
   std::error_code ignored;
-  namespace fs = std::filesystem;  // of one that is there and cannot be read, reading says why
+  namespace fs = std::filesystem;  // reading reports why an existing file cannot be read
   if (fs::status(checkpoint, ignored).type() == fs::file_type::not_found)
     throw io::file_error(checkpoint, "is not there: there is nothing to go on from; leave out --resume");
   return language_model::open_checkpoint(checkpoint);
@@ -142,7 +142,7 @@ TrainSettings settings_of_checkpoint(const io::SafetensorsFile& checkpoint) {
 }
 
 void take_settings(CLI::App& command, const TrainSettings& kept, const std::filesystem::path& checkpoint) {
-  // A text from one place and an order from another would be two sources.
+  // The data must come from one source: the command line's or the checkpoint's.
   bool data_given = false;
   for (const char* name : names_of_data) data_given = data_given || command.get_option(name)->count() > 0;
   for (const auto& [name, value] : kept) {
@@ -153,7 +153,7 @@ void take_settings(CLI::App& command, const TrainSettings& kept, const std::file
     option->add_result(value);
     try {
       option->run_callback();
-    } catch (const std::exception&) {  // speaks of a command line that has no such option
+    } catch (const std::exception&) {  // its message assumes the option was given
       throw io::file_error(checkpoint, "says that " + name + " of its run was '" + io::printable(value, 40) +
                                            "', which is none: put an earlier copy in its place, or train "
                                            "again with --overwrite");
@@ -162,8 +162,7 @@ void take_settings(CLI::App& command, const TrainSettings& kept, const std::file
 }
 
 void require_same_on_all_ranks(TrainSettings now, const TrainInputs& inputs, cluster::Communicator& job) {
-  for (const char* name : names_of_data)
-    now.erase(name);  // each machine may have a place of its own for them
+  for (const char* name : names_of_data) now.erase(name);  // each machine may have the data at another path
   now.erase("--validation");
   now["model"] = inputs.config.json();
   require_same_on_all_ranks(now, job);
@@ -207,7 +206,7 @@ void require_settings_of_model(const CLI::App& command, const TrainSettings& now
 void require_same_settings(const CLI::App& command, const TrainSettings& now, const TrainSettings& kept) {
   std::string differing;
   const auto add = [&](const std::string& words) { differing += (differing.empty() ? "" : "; ") + words; };
-  // Who does not name one sums gradients as the policy keeps them.
+  // The default is the gradient dtype of the policy.
   const auto value_of = [&now](const TrainSettings& settings, const std::string& name) {
     if (name == sum_precision && !settings.contains(name))
       return std::string(language_model::training_policy(now.at("--policy")).gradient.name);
@@ -216,10 +215,10 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
   TrainSettings names = now;
   names.insert(kept.begin(), kept.end());
   for (const char* name : names_of_model) names.emplace(name, "");  // one that neither model has
-  // How far the run goes changes no step of a constant rate.
+  // With a constant learning rate, the number of steps has no effect on each step.
   const bool any_end = text_of(kept, "--schedule") == "constant";
   const bool other_ranks = text_of(kept, "ranks") != text_of(now, "ranks");
-  const bool any_sums = other_ranks || !kept.contains("--bucket-size");  // or of a checkpoint without them
+  const bool any_sums = other_ranks || !kept.contains("--bucket-size");  // or the checkpoint has none
   for (const auto& [name, unused] : names) {
     if (name == "ranks" || (name == "--batch" && other_ranks) || (is_in(name, names_of_sums) && any_sums) ||
         is_in(name, names_of_no_effect))

@@ -1,4 +1,4 @@
-// What decides the bits of a training run, as its checkpoint keeps it, so that the run goes on as it began.
+// The settings that determine the bits of a training run, stored in checkpoints for resuming.
 #pragma once
 
 #include <filesystem>
@@ -12,35 +12,35 @@
 
 namespace precast::cli {
 
-/// Options by name with what they were, given or not: {"--lr", "0.001"}; and "data", a number that tells data
-/// apart.
+/// Options and their values, given or default: {"--lr", "0.001"}; and "data", a hash of the
+/// data.
 using TrainSettings = std::map<std::string, std::string>;
 
-/// Those of a run on so many ranks.
+/// The settings of a run on `ranks` ranks.
 TrainSettings settings_of(const TrainOptions& options, const TrainInputs& inputs, int ranks);
 
-/// As text for a checkpoint, and those of one. Throws InputError where the file has none.
+/// Settings as text for a checkpoint, and read from one. Throws InputError if the file has none.
 std::string settings_text(const TrainSettings& settings);
-/// What --resume goes on from. Throws InputError where it is not there, cut off or damaged.
+/// Opens the checkpoint for --resume. Throws InputError if it is missing, truncated or damaged.
 io::SafetensorsFile open_checkpoint_to_resume(const std::filesystem::path& checkpoint);
 TrainSettings settings_of_checkpoint(const io::SafetensorsFile& checkpoint);
 
-/// Sets each option that the command line leaves out to what the checkpoint has. Throws InputError where that
-/// is no value of it.
+/// Sets each option that the command line leaves out to the checkpoint's value. Throws InputError if the
+/// option does not accept it.
 void take_settings(CLI::App& command, const TrainSettings& kept, const std::filesystem::path& checkpoint);
 
-/// Throws InputError on every rank of a job where one was given other options, data or another model than
-/// rank 0: sums of unequal sizes would damage memory, and of unequal steps the model.
+/// Throws InputError on every rank if one has other options, data or another model than rank 0: all-reduces
+/// of unequal sizes would corrupt memory, and unequal steps the model.
 void require_same_on_all_ranks(TrainSettings now, const TrainInputs& inputs, cluster::Communicator& job);
-/// The same of options alone.
+/// The same for options alone.
 void require_same_on_all_ranks(const TrainSettings& now, cluster::Communicator& job);
 
-/// Throws UsageError that names the first option of a new model which the command line has, and the model
-/// that is gone on from has otherwise.
+/// Throws UsageError that names the first option for a new model on the command line that contradicts the
+/// given model.
 void require_settings_of_model(const CLI::App& command, const TrainSettings& now);
 
-/// Throws UsageError, naming each option that the command line has and the checkpoint has otherwise.
-/// Another number of ranks may have another --batch: the trainer asks for as many windows a step.
+/// Throws UsageError that names each option on the command line that contradicts the checkpoint. With
+/// another number of ranks --batch may differ: the trainer requires the same windows per step.
 void require_same_settings(const CLI::App& command, const TrainSettings& now, const TrainSettings& kept);
 
 }  // namespace precast::cli

@@ -11,10 +11,10 @@ enum class Training { no, yes, is_being_left };
 Training training = Training::no;
 int signal_of_leaving = 0;
 
-/// The signal that asks a rank of the job to stop, or 0: the same for all ranks, whichever of them it came
-/// to. Where they have several it is the one that is last of these.
+/// The signal by which any rank was asked to stop, or 0; the same on all ranks. If ranks received different
+/// signals, the last one in this order: SIGHUP, SIGINT, SIGTERM.
 int signal_to_any(cluster::Communicator& job) {
-  const int own = interrupting_signal();  // read once: one may come between the sums
+  const int own = interrupting_signal();  // read once: a signal may arrive between the sums
   if (cluster::sum(job, own) == 0) return 0;
   int found = 0;
   for (const int signal : {SIGHUP, SIGINT, SIGTERM})
@@ -27,8 +27,8 @@ int signal_to_any(cluster::Communicator& job) {
 bool is_told_to_end() {
   const int signal = interrupting_signal();
   if (training == Training::is_being_left) return signal != signal_of_leaving;
-  // Who started the ranks says so to those that are left where one died, for which they would wait for ever.
-  // From anybody else it is a wish, and the step comes to its end.
+  // SIGTERM from the process that started the ranks means that a rank has died, for which the others would
+  // wait for ever. From any other process it is a request, and the current step is completed.
   return training == Training::yes ? signal == SIGTERM && is_interrupted_by_starter() : signal != 0;
 }
 
@@ -39,9 +39,9 @@ void stop_where_interrupted(cluster::Communicator& job, const std::function<std:
   const int signal = signal_to_any(job);
   if (signal == 0) return;
   signal_of_leaving = interrupting_signal();
-  training = Training::is_being_left;  // what rank 0 writes may take it a while
+  training = Training::is_being_left;  // rank 0 may take a while to write
   const std::string left = leave_behind();
-  cluster::sum(job, 0);  // a rank that ends ends them all: rank 0 has written by then
+  cluster::sum(job, 0);  // the exit of one rank ends all: wait until rank 0 has written
   throw Interrupted("interrupted: " + left, signal);
 }
 

@@ -1,4 +1,4 @@
-// Signals to a job that trains: all its ranks stop after the same step.
+// Signals to a training job: all ranks stop after the same step.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace precast::cli {
 
-/// Whether a signal says that the job is being ended, so that who waits for another rank waits in vain. While
-/// ranks train, Ctrl-C is none: all of them are to stop after a step. Once they agreed to, none is that came
-/// before.
+/// Whether a signal means that the job is being ended, so that waiting for another rank would never end.
+/// While ranks train, Ctrl-C does not: all ranks stop after the current step. Once they have agreed to
+/// stop, signals from before do not count.
 bool is_told_to_end();
 
-/// That this process trains, as long as it lives.
+/// Marks this process as training during its lifetime.
 struct WhileTraining {
   WhileTraining();
   ~WhileTraining();
@@ -21,12 +21,12 @@ struct WhileTraining {
   WhileTraining& operator=(const WhileTraining&) = delete;
 };
 
-/// Between two steps, on all ranks: after Ctrl-C on any of them `leave_behind` is called on all, which may
-/// write, and Interrupted thrown with what it says.
+/// To be called between two steps, on all ranks. After Ctrl-C on any rank, calls `leave_behind` on all
+/// ranks, which may write, and throws Interrupted with its message.
 void stop_where_interrupted(cluster::Communicator& job, const std::function<std::string()>& leave_behind);
 
-/// Returns when all ranks are here: rank 0, which writes, last. One that died on the way there is told of as
-/// one that died in a step.
+/// A barrier at the end, from which rank 0, which writes, returns last. A rank that died on its way is
+/// reported like one that died in a step.
 void end_together(cluster::Communicator& job);
 
 }  // namespace precast::cli

@@ -18,8 +18,8 @@ namespace precast::cli {
 
 namespace {
 
-/// A sample as a terminal may show it: a model of bytes draws control characters, too, which would turn the
-/// colours or the character set of all that follows.
+/// A sample for a terminal: replaces control characters, which a model of bytes may draw and which could
+/// change the terminal's colours or character set.
 std::string harmless(std::string_view text) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
@@ -45,7 +45,7 @@ std::string sampled_text(language_model::Trainer& trainer, const TrainInputs& in
       trainer.model(), {start.begin(), start.end()}, count, inputs.batches->context(), temperature,
       options.seed, [&](std::int64_t drawn) {
         progress.update("sampling", drawn, count);
-        return interrupting_signal() == 0;  // what was drawn by then is shown
+        return interrupting_signal() == 0;  // shows the text drawn so far
       });
   return inputs.tokenizer->decode(tokens);
 }
@@ -58,7 +58,7 @@ void show(const TrainedRun& run, const std::string& sample, const TrainOptions& 
     return print(json);
   }
   const language_model::StepFacts& last = run.steps.back();
-  const std::int64_t first = run.steps.front().step;  // where a run that goes on began again
+  const std::int64_t first = run.steps.front().step;  // the first step of this run, if it was resumed
   print("loss " + four_digits(run.steps.front().loss) + " -> " + four_digits(last.loss) + " in " +
         io::counted(std::ssize(run.steps), "step") +
         (first > 0 ? " from step " + std::to_string(first) + " on" : "") + ", " +

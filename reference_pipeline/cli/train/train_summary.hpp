@@ -1,4 +1,4 @@
-// What one run of precast train says at its end.
+// The summary of one run of precast train.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace precast::cli {
 
-/// A text by the run's model, as --sample asks for it: "" where it asks for none, or no tokenizer knows what
-/// the tokens are. After Ctrl-C what was drawn by then.
+/// A text drawn from the run's model for --sample; "" if not asked for, or if the model has no tokenizer.
+/// After Ctrl-C the text drawn so far.
 std::string sampled_text(language_model::Trainer& trainer, const TrainInputs& inputs,
                          const TrainOptions& options);
 
-/// Prints what a run came to, and a text by its model: as JSON with --json.
+/// Prints a run's results and a sample; as JSON with --json.
 void show(const TrainedRun& run, const std::string& sample, const TrainOptions& options);
 
 }  // namespace precast::cli

@@ -1,4 +1,4 @@
-// The files of a tokenizer that transformers writes beside a model.
+// The tokenizer files that transformers writes into a model's folder.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace precast::cli {
 
-/// Transformers' names for vocabularies, whatever kind of tokenizer a model was given, and for what lies
-/// beside them.
+/// transformers' names of vocabularies, for every kind of tokenizer, and of the files that accompany
+/// them.
 inline constexpr std::array names_of_tokenizer{"tokenizer.json",
                                                "tokenizer_config.json",
                                                "special_tokens_map.json",
@@ -27,10 +27,10 @@ inline constexpr std::array names_of_tokenizer{"tokenizer.json",
                                                "bpe.codes",
                                                "tekken.json",
                                                "chat_template.jinja"};
-/// Where chat templates are that are not the usual one.
+/// The folder of chat templates other than the default one.
 inline constexpr const char* folder_of_templates = "additional_chat_templates";
 
-/// Those that a folder has, by their names in it.
+/// The tokenizer files in a folder, by their names relative to it.
 inline std::vector<std::string> tokenizer_files_in(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   std::error_code failed;

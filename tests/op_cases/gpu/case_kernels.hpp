@@ -34,6 +34,12 @@ template <class Types, class X>
 constexpr auto product =
     Overload<void, View<const X>, const gpu::PackedWeight<typename Types::storage>&, const Epilogue&,
              View<typename Types::result>>(&gpu::matmul_transposed<Types, X>);
+/// With a right side that is a tensor, as it lies.
+template <class Types, class X>
+constexpr auto product_of_tensors =
+    std::tuple(Overload<void, View<const X>, StoredView<const typename Types::storage>, const Epilogue&,
+                        View<typename Types::result>>(&gpu::matmul_transposed<Types, X>),
+               &gpu::matmul<Types, X>);
 template <class Types, class X>
 constexpr auto convolution =
     Overload<void, View<const X>, const gpu::PackedWeight<typename Types::storage>&, const ConvSizes&,
@@ -63,8 +69,8 @@ inline constexpr bool attention_is_stamped = std::conjunction_v<
 // Each holds the addresses of what an op calls in the policy's dtypes, and of what the watch hook calls in
 // f32. An instance of `functions` makes nvcc stamp them.
 
-/// Products and convolutions of results of the policy and of f32; for matmul, whose weight is a tensor, with
-/// that one's dtype. Together, because a convolution of single pixels is a product.
+/// Products and convolutions of results of the policy and of f32; for matmul, whose right side is a tensor,
+/// with that one's dtype. Together, because a convolution of single pixels is a product.
 template <class P>
 struct ProductKernels {
   using Result = typename P::activation;
@@ -86,7 +92,7 @@ struct ProductKernels {
   }();
   template <class Types>
   static constexpr auto products = std::tuple_cat(product<Types, Result>, product<Types, f32>,
-                                                  product<OfTensors<Types>, Result>);
+                                                  detail::product_of_tensors<OfTensors<Types>, Result>);
   template <class Types>
   static constexpr auto convolutions = std::tuple_cat(convolution<Types, Result>, convolution<Types, f32>);
   static constexpr auto functions =

@@ -92,7 +92,7 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
           detail::launch_warpgroup_attention<Operand, whole_weights, width, biased, Types::saturate>(
               arguments, stream))
         return;
-    using Selector = FlashAttentionSelector<Operand, width, biased>;
+    using Selector = FlashAttentionSelector<Operand, whole_weights, width, biased>;
     visit_selectors<Selector>(architecture, [&](auto selector) {
       detail::launch_flash_attention<Operand, whole_weights, width, decltype(selector), biased,
                                      Types::saturate>(arguments, stream);

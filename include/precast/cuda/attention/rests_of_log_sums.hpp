@@ -1,11 +1,13 @@
 // What logarithms of sums lack: the logarithm of what a row's weights add up to where they are made of its
 // log_sum. Scores are those of the gradients' kernels, to the bit. The forward may have summed their products
 // in another order, and be units of its partial sums away from them, which are far larger where products
-// cancel: of rows that go value by value each has its rest. Tiles multiply as the forward does: there it
+// cancel: of rows that go value by value each has its rest, and so has each of tiles in f32 where tensor
+// cores multiplied 16 bits in the forward (ExactOperand). Other tiles multiply as the forward does: there it
 // matters to large logarithms alone, which rounding took something of.
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include <precast/cuda/attention/attention_operands.hpp>
 #include <precast/cuda/attention/attention_products.hpp>
@@ -23,6 +25,7 @@
 #include <precast/cuda/device/thread.hpp>
 #include <precast/cuda/tile/shared_tile.hpp>
 #include <precast/cuda/tile/tile_loader.hpp>
+#include <precast/dtype/exact_operand.hpp>
 #include <precast/problem/attention_gradient_kernels.hpp>
 #include <precast/problem/math.hpp>
 
@@ -68,7 +71,7 @@ struct TiledRestsArguments {
 };
 
 /// One block a tile of queries, which it takes through the keys that they see. Bytes moved: where a tile has
-/// a coarse logarithm queries once, and keys once for every 64 queries; else the logarithms alone.
+/// a row with a rest queries once, and keys once for every 64 queries; else the logarithms alone.
 template <class Types, class ForwardOperand, int Width, class Q, class K>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
     tiled_rests_kernel(const TiledRestsArguments<Q, K> given) {
@@ -88,10 +91,14 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
   const int last_query = min_of(first + tile.rows, shape.queries) - 1;
   const int steps = ceil_divide(shape.keys_seen_by(last_query), tile.others);
   const std::int64_t first_of_head = shape.row_of_scores(batch, head, 0);
-  bool coarse = false;  // each warp looks through all rows: they stay or leave together
+  constexpr bool adds_as_the_forward = std::is_same_v<ExactOperand<ForwardOperand, Q, K>, ForwardOperand>;
+  const auto has_rest = [](f32 log_sum) {
+    return adds_as_the_forward ? is_coarse_log_sum(log_sum) : is_finite(log_sum);
+  };
+  bool any = false;  // each warp looks through all rows: they stay or leave together
   for (int query = first + lane_index(); query <= last_query; query += threads_per_warp)
-    coarse = coarse || is_coarse_log_sum(given.log_sums[first_of_head + query]);
-  if (warp_ballot(coarse) == 0) {
+    any = any || has_rest(given.log_sums[first_of_head + query]);
+  if (warp_ballot(any) == 0) {
     for (int query = first + thread_index(); query <= last_query; query += threads)
       given.rests[first_of_head + query] = 0.0f;
     return;
@@ -160,7 +167,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
     if (query <= last_query && lane_index() % Scores::row_lanes == 0) {
       const f32 log_sum = given.log_sums[first_of_head + query];
       given.rests[first_of_head + query] =
-          is_coarse_log_sum(log_sum) ? rest_of_log_sum(log_sum, largest[i], sum) : 0.0f;
+          has_rest(log_sum) ? rest_of_log_sum(log_sum, largest[i], sum) : 0.0f;
     }
   }
 }

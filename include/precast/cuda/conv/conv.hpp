@@ -49,7 +49,8 @@ template <class Types, class X>
 void conv(DeviceView<const X> x, DeviceStoredView<const typename Types::storage> weight,
           const ConvSizes& sizes, const Epilogue& epilogue, DeviceView<typename Types::result> out,
           Stream stream = current_stream()) {
-  conv<Types, X>(x, PackedWeight<typename Types::storage>::borrowed(weight), sizes, epilogue, out, stream);
+  conv<Types, X>(x, PackedWeight<typename Types::storage>::template borrowed<Types>(weight), sizes, epilogue,
+                 out, stream);
 }
 
 }  // namespace precast::gpu

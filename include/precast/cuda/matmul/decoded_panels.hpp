@@ -122,7 +122,7 @@ bool multiply_decoded_panels(const BlockProductRequest& product, std::int64_t in
                          .threads = decode_panel_threads},
              stream,
              DecodedPanel<Format, Operand>{weight, first, count, pointer_to(rows), rows.row_stride()});
-      const auto features = PackedWeight<Operand>::borrowed(
+      const auto features = PackedWeight<Operand>::template borrowed<Types>(
           DeviceView<const Operand>(rows.columns_between(0, product.columns)));
       if (!multiply_by_library<Types>(x, features,
                                       detail::epilogue_of_features<Result>(product.epilogue, first, count),

@@ -81,9 +81,9 @@ void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types:
 /// The same with a weight that lies in the memory of the device already.
 template <class Types, class X>
 void matmul_transposed(DeviceView<const X> x, DeviceStoredView<const typename Types::storage> weight,
-                       const Epilogue& epilogue, DeviceView<typename Types::result> out,
-                       Stream stream = current_stream()) {
-  matmul_transposed<Types>(x, PackedWeight<typename Types::storage>::borrowed(weight), epilogue, out, stream);
+                       const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
+  matmul_transposed<Types>(x, PackedWeight<typename Types::storage>::template borrowed<Types>(weight),
+                           epilogue, out, stream);
 }
 /// The same with additions: out = activate(scales * x weight^T + bias) + residual, rounded once. For kernels
 /// of one's own: no op has any.
@@ -91,8 +91,9 @@ template <class Types, class X>
 void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, DeviceView<const X> x,
                             DeviceStoredView<const typename Types::storage> weight, const Epilogue& epilogue,
                             DeviceView<typename Types::result> out, Stream stream = current_stream()) {
-  detail::multiply_transposed<Types>(x, PackedWeight<typename Types::storage>::borrowed(weight), epilogue,
-                                     out, stream, additions);
+  detail::multiply_transposed<Types>(x,
+                                     PackedWeight<typename Types::storage>::template borrowed<Types>(weight),
+                                     epilogue, out, stream, additions);
 }
 
 /// out [M, N] = a [M, K] b [K, N]: matmul_transposed with b transposed, which costs what it takes to read and
@@ -100,13 +101,11 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
 template <class Types, class A>
 void matmul(DeviceView<const A> a, DeviceView<const typename Types::storage> b,
             DeviceView<typename Types::result> out, Stream stream) {
-  using Storage = typename Types::storage;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   const StreamScope scope(stream);  // of the right side transposed
   const auto right = transposed_over(b, stream);
-  matmul_transposed<Types>(a, PackedWeight<Storage>::template for_one_product<Types>(right.view()),
-                           Epilogue{}, out, stream);
+  matmul_transposed<Types>(a, right.view(), Epilogue{}, out, stream);
 }
 
 }  // namespace precast::gpu

@@ -107,7 +107,8 @@ class PackedWeight {
     if (!DryRun::active()) packed.blocks_.memory.upload(0, rows.data(), static_cast<std::size_t>(bytes));
     return packed;
   }
-  /// Rows in the memory of the device as they lie there, without a copy; they must outlive this.
+  /// A weight where ops read it, for products with `Types`: here without a copy. It must outlive this.
+  template <class Types>
   static PackedWeight borrowed(const PendingView<DeviceView<const Storage>, DeviceMemory>& weight) {
     const DeviceView<const Storage>& rows = weight.place();
     PackedWeight packed;
@@ -122,11 +123,6 @@ class PackedWeight {
     write(packed.memory_.view().columns_between(0, shape[1]));
     packed.memory_.note_written();
     return packed;
-  }
-  /// A matrix for one product with `Types`, in whatever way costs least: here it is borrowed.
-  template <class Types>
-  static PackedWeight for_one_product(DeviceView<const Storage> weight) {
-    return borrowed(weight);
   }
 
   std::int64_t features() const { return view_.rows(); }
@@ -200,6 +196,7 @@ class PackedWeight<Storage> {
     });
     return packed;
   }
+  template <class Types>
   static PackedWeight borrowed(const PendingView<DeviceStoredView<const Storage>, DeviceMemory>& weight) {
     PackedWeight packed;
     packed.view_ = weight.place();

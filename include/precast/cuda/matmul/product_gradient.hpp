@@ -58,8 +58,7 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
   if (multiply_as_they_lie<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, {}, out, stream)) return;
   const StreamScope scope(stream);  // of the right side transposed
   const auto right = transposed_over(b, stream);
-  matmul_transposed<Row>(a, PackedWeight<B>::template for_one_product<Row>(right.view()), Epilogue{}, out,
-                         stream);
+  matmul_transposed<Row>(a, right.view(), Epilogue{}, out, stream);
 }
 
 /// out [M, N] = a^T b for a [K, M] and b [K, N], the sum over all rows; or added to what `out` holds.
@@ -79,8 +78,7 @@ void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const Grad
   } else {
     const auto left = transposed_over(a, stream);
     const auto right = transposed_over(b, stream);
-    matmul_transposed<Row>(left.view(), PackedWeight<B>::template for_one_product<Row>(right.view()),
-                           Epilogue{}, sums.view(), stream);
+    matmul_transposed<Row>(left.view(), right.view(), Epilogue{}, sums.view(), stream);
   }
   watch::ran_in<Types>();
   detail::store_gradients<Types::saturate>(DeviceView<const f32>(sums.view()), options.accumulate, out,

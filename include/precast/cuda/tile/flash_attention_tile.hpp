@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <type_traits>
 
 #include <precast/cuda/device/operand.hpp>
 #include <precast/cuda/tile/architecture.hpp>
@@ -32,19 +31,18 @@ PRECAST_HOST_DEVICE_CONSTEXPR int flash_attention_bytes(const FlashAttentionTile
 }
 
 /// Chooses a tile, which fits wherever the architecture's code runs. Two blocks share a multiprocessor where
-/// their tiles fit; what is left over goes to stages.
+/// their tiles fit; what is left over goes to stages. `whole_weights`: weights are multiplied in parts.
 template <class Operand>
-PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architecture architecture, int width,
+PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architecture architecture,
+                                                                        bool whole_weights, int width,
                                                                         bool biased) {
   constexpr int system_bytes = 1024, most_stages = 4;
   const int most = shared_where_code_runs(architecture);
   // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
   // and the biases that are on their way.
   const bool many_rows = sizeof(HeldDtype<Operand>) == 2 && width <= 128 && !biased;
-  // Registers that hold 256 sums a row have no place for 32 scores, their biases and weights in parts; nor,
-  // without biases, for parts of f16.
-  const bool few_keys =
-      sizeof(HeldDtype<Operand>) == 2 && width > 160 && (biased || std::is_same_v<Operand, f16>);
+  // Registers that hold 256 sums a row have no place for 32 scores and weights in parts, or biases.
+  const bool few_keys = sizeof(HeldDtype<Operand>) == 2 && width > 160 && (biased || whole_weights);
   FlashAttentionTile tile{.queries = many_rows ? 128 : 64,
                           .keys = many_rows && width <= 64 ? 64
                                   : few_keys               ? 16
@@ -63,10 +61,10 @@ PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architec
 }
 
 /// The same as kernels take it.
-template <class Operand, int Width, bool Biased>
+template <class Operand, bool WholeWeights, int Width, bool Biased>
 struct FlashAttentionSelector {
   static PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile tile(Architecture architecture) {
-    return select_flash_attention<Operand>(architecture, Width, Biased);
+    return select_flash_attention<Operand>(architecture, WholeWeights, Width, Biased);
   }
 };
 

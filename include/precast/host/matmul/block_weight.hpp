@@ -13,6 +13,9 @@
 #include <precast/host/matmul/operands.hpp>
 #include <precast/host/matmul/packed_weight.hpp>
 #include <precast/host/rows/transpose.hpp>
+#include <precast/memory/memory.hpp>
+#include <precast/tensor/block_view.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/stored_matrix.hpp>
 
@@ -30,8 +33,10 @@ class PackedWeight<Storage> {
     fill(std::int64_t{0}, packed.blocks_.view());
     return packed;
   }
-  static PackedWeight copy_of(HostStoredView<const Storage> weight) {
-    return PackedWeight(BlockMatrix<Storage, HostMemory>(weight));
+  /// A weight where ops read it: here a copy.
+  template <class Types>
+  static PackedWeight borrowed(const PendingView<HostStoredView<const Storage>, HostMemory>& weight) {
+    return PackedWeight(BlockMatrix<Storage, HostMemory>(weight.view()));
   }
 
   std::int64_t features() const { return blocks_.rows(); }

@@ -16,6 +16,7 @@
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/host/simd/tile_registers.hpp>
+#include <precast/tensor/block_view.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 #include <precast/watch/ran_in.hpp>
@@ -80,6 +81,21 @@ void block_matmul(HostView<const Multiplied> x, const BlockGemv<Multiplied>& gem
   });
 }
 
+/// Stores few rows of results, a panel of features at a time: `sums_of(first_feature, count, width, sums)`
+/// writes the sums of a panel to sums[row][width].
+template <class Types, class SumsOf>
+void store_skinny_sums(const Epilogue& epilogue, HostView<typename Types::result> out,
+                       const SumsOf& sums_of) {
+  const std::int64_t width = std::min(widest_panel, rounded_up(out.columns(), 16));
+  parallel_for(ceil_divide(out.columns(), width), [&](std::int64_t panel) {
+    const std::int64_t first = panel * width, count = std::min(width, out.columns() - first);
+    alignas(64) f32 tile[most_skinny_rows * widest_panel];
+    sums_of(first, count, width, tile);
+    store_tile<Types>(tile, width, first, epilogue,
+                      out.rows_between(0, out.rows()).columns_between(first, count));
+  });
+}
+
 template <class Types, OneDnnOperand Multiplied, class X>
 void skinny_matmul(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
                    const Epilogue& epilogue, HostView<typename Types::result> out) {
@@ -87,39 +103,35 @@ void skinny_matmul(HostView<const X> x, const PackedWeight<typename Types::stora
   if constexpr (ScalarDtype<typename Types::storage>)
     if (const auto gemv = block_gemv_of<Types, Multiplied>(weight); gemv.multiply)
       return block_matmul<Types, Multiplied>(operands.view(), gemv, weight, epilogue, out);
-  parallel_for(weight.panels(), [&](std::int64_t panel) {
-    const std::int64_t first = panel * widest_panel,
-                       count = std::min(widest_panel, weight.features() - first);
-    alignas(64) f32 tile[most_skinny_rows * widest_panel];
-    skinny_gemm<typename Types::operand, Types::saturate>(operands.view(), weight, panel, tile);
-    store_tile<Types>(tile, weight.panel_width(), first, epilogue,
-                      out.rows_between(0, out.rows()).columns_between(first, count));
-  });
+  store_skinny_sums<Types>(
+      epilogue, out, [&](std::int64_t first, std::int64_t, std::int64_t width, f32* sums) {
+        skinny_gemm<typename Types::operand, Types::saturate>(operands.view(), weight, first / width, sums);
+      });
 }
 
-/// The same with a matrix b [columns, features] as it lies.
-template <class Types, OneDnnOperand Multiplied, class X>
-void skinny_matmul_of_rows(HostView<const X> x, HostView<const typename Types::storage> b,
-                           HostView<typename Types::result> out) {
-  using Operand = typename Types::operand;
-  const Operands<Operand, Types::saturate, Multiplied, X> operands(x);
-  const std::int64_t width = std::min(widest_panel, rounded_up(b.columns(), 16));
-  parallel_for(ceil_divide(b.columns(), width), [&](std::int64_t panel) {
-    const std::int64_t first = panel * width, count = std::min(width, b.columns() - first);
-    alignas(64) f32 tile[most_skinny_rows * widest_panel];
-    skinny_gemm_of_rows<Operand, Types::saturate>(operands.view(), b, first, width, tile);
-    store_tile<Types>(tile, width, first, Epilogue{},
-                      out.rows_between(0, out.rows()).columns_between(first, count));
-  });
+/// Calls `multiply(operands)` with few rows of x as they meet a matrix that is not packed: in bf16 where this
+/// CPU multiplies pairs of it, else in f32.
+template <class Types, class X, class Multiply>
+void with_skinny_operands(HostView<const X> x, const Multiply& multiply) {
+  const auto in = [&]<class Multiplied>(Multiplied) {
+    const Operands<typename Types::operand, Types::saturate, Multiplied, X> operands(x);
+    multiply(operands.view());
+  };
+  if constexpr (skinny_in_pairs<Types>)
+    if (columns_at_once_for<Types>() == 2) return in(bf16{});
+  in(f32{});
 }
 
-/// The same, in pairs of bf16 where this CPU multiplies them.
+/// out = x b for few rows of x and a matrix b [columns, features] as it lies.
 template <class Types, class X>
 void few_rows_times_rows(HostView<const X> x, HostView<const typename Types::storage> b,
                          HostView<typename Types::result> out) {
-  if constexpr (skinny_in_pairs<Types>)
-    if (columns_at_once_for<Types>() == 2) return skinny_matmul_of_rows<Types, bf16>(x, b, out);
-  skinny_matmul_of_rows<Types, f32>(x, b, out);
+  with_skinny_operands<Types>(x, [&](const auto& operands) {
+    store_skinny_sums<Types>(
+        Epilogue{}, out, [&](std::int64_t first, std::int64_t, std::int64_t width, f32* sums) {
+          skinny_gemm_of_rows<typename Types::operand, Types::saturate>(operands, b, first, width, sums);
+        });
+  });
 }
 
 }  // namespace detail
@@ -145,8 +157,30 @@ void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::s
   });
 }
 
-/// out [M, N] = a [M, K] b [K, N]: the bits of matmul_transposed with b transposed. Few rows take b as it
-/// lies; for more it is packed.
+/// The same of a weight [features, columns] where it lies: few rows of x meet its rows there; for more,
+/// blocks are copied and scalars packed.
+template <class Types, class X>
+void matmul_transposed(HostView<const X> x, HostStoredView<const typename Types::storage> weight,
+                       const Epilogue& epilogue, HostView<typename Types::result> out) {
+  using Storage = typename Types::storage;
+  if constexpr (ScalarDtype<Storage> && std::is_same_v<typename Types::accumulate, f32>)
+    if (out.rows() <= most_skinny_rows) {
+      watch::ran_in<Types>();
+      if (out.elements() == 0) return;
+      count_inputs(x);
+      return detail::with_skinny_operands<Types>(x, [&](const auto& operands) {
+        detail::store_skinny_sums<Types>(
+            epilogue, out, [&](std::int64_t first, std::int64_t count, std::int64_t width, f32* sums) {
+              skinny_gemm_of_features<typename Types::operand, Types::saturate>(
+                  operands, weight.rows_between(first, count), width, sums);
+            });
+      });
+    }
+  matmul_transposed<Types>(x, PackedWeight<Storage>::template borrowed<Types>(weight), epilogue, out);
+}
+
+/// out [M, N] = a [M, K] b [K, N]: matmul_transposed with b transposed, the same bits but for few rows. These
+/// take b as it lies; for more it is packed.
 template <class Types, class A>
 void matmul(HostView<const A> a, HostView<const typename Types::storage> b,
             HostView<typename Types::result> out) {

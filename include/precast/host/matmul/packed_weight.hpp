@@ -23,6 +23,7 @@
 #include <precast/host/rows/transpose.hpp>
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/memory/memory.hpp>
+#include <precast/tensor/owned_tensor.hpp>
 #include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/tensor.hpp>
 #include <precast/tensor/view.hpp>
@@ -123,10 +124,10 @@ class PackedWeight {
     fill(std::span<std::byte>(packed.buffer_.data(), static_cast<std::size_t>(packed.bytes())));
     return packed;
   }
-  /// A matrix for one product with `Types`, in whatever way costs least: here a packed copy.
+  /// A weight where ops read it, for products with `Types`: here a packed copy.
   template <class Types>
-  static PackedWeight for_one_product(HostView<const Storage> weight) {
-    return copy_of(weight, columns_at_once_for<Types>());
+  static PackedWeight borrowed(const PendingView<HostView<const Storage>, HostMemory>& weight) {
+    return copy_of(weight.view(), columns_at_once_for<Types>());
   }
 
   std::int64_t features() const { return features_; }

@@ -3,7 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <span>
 #include <type_traits>
 
 #include <precast/dtype/scalar.hpp>
@@ -12,6 +16,7 @@
 #include <precast/host/matmul/packed_weight.hpp>
 #include <precast/host/onednn/onednn.hpp>
 #include <precast/host/simd/lanes.hpp>
+#include <precast/tensor/rounded_up.hpp>
 #include <precast/tensor/view.hpp>
 
 namespace precast::host {
@@ -134,6 +139,88 @@ void skinny_gemm_of_rows(HostView<const Multiplied> x, HostView<const B> b, std:
       pack_rows<at_once, Operand, Saturates>(b, first + k, first_feature, width, columns + k * width);
     return columns;
   });
+}
+
+namespace detail {
+
+/// sums[feature][row] += the products of some rows of a weight with Rows rows of x, lane by lane, over
+/// `count` columns, which fill registers.
+template <int Rows, std::size_t Features, OneDnnOperand T>
+void add_row_products(const T* x, std::int64_t x_stride, const std::array<const T*, Features>& weights,
+                      std::int64_t count, Lanes (&sums)[Features][most_skinny_rows]) {
+  constexpr std::int64_t step = std::is_same_v<T, bf16> ? 2 * Lanes::width : Lanes::width;
+  Lanes partial[Features][Rows];
+  for (auto& of_feature : partial)
+    for (Lanes& sum : of_feature) sum = Lanes::zero();
+  for (std::int64_t k = 0; k < count; k += step)
+    for (std::size_t f = 0; f < Features; ++f)
+      for (int r = 0; r < Rows; ++r)
+        if constexpr (std::is_same_v<T, bf16>)
+          partial[f][r] = plus_pair_products(partial[f][r], x + r * x_stride + k, weights[f] + k);
+        else
+          partial[f][r] =
+              partial[f][r].plus_product(Lanes::load(x + r * x_stride + k), Lanes::load(weights[f] + k));
+  for (std::size_t f = 0; f < Features; ++f)
+    for (int r = 0; r < Rows; ++r) sums[f][r] = sums[f][r] + partial[f][r];
+}
+
+/// Values as operands, with zeros up to `padded` of them: themselves where they are that already, else in
+/// `copy`.
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype W>
+const Multiplied* padded_operands(std::span<const W> values, std::int64_t padded, Multiplied* copy) {
+  if constexpr (are_operands<Operand, Multiplied, W>) {
+    if (std::ssize(values) == padded) return values.data();
+    std::ranges::copy(values, copy);
+  } else {
+    operand_row<Operand, Saturates>(values, std::span(copy, values.size()));
+  }
+  std::fill(copy + values.size(), copy + padded, Multiplied{});
+  return copy;
+}
+
+}  // namespace detail
+
+/// sums[row][feature] = x[row] . weight[feature] for every row of x, of operands, and at most `width` rows of
+/// a matrix [features, columns] that is not packed.
+template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype W>
+void skinny_gemm_of_features(HostView<const Multiplied> x, HostView<const W> weight, std::int64_t width,
+                             f32* sums) {
+  // Of these columns what is rounded, or does not fill a register, is copied to the nearest cache.
+  constexpr std::int64_t chunk = 512,
+                         step = std::is_same_v<Multiplied, bf16> ? 2 * Lanes::width : Lanes::width;
+  constexpr auto at_once = static_cast<std::size_t>(Lanes::columns_at_once);
+  alignas(64) Multiplied x_end[most_skinny_rows * chunk], copies[at_once][chunk];
+  const std::int64_t end = x.columns() / chunk * chunk;
+  std::fill_n(x_end, most_skinny_rows * chunk, Multiplied{});
+  for (std::int64_t r = 0; r < x.rows(); ++r)
+    std::copy(x.row(r).begin() + end, x.row(r).end(), x_end + r * chunk);
+  for (std::int64_t feature = 0; feature < weight.rows(); feature += Lanes::columns_at_once) {
+    Lanes lanes[at_once][most_skinny_rows];
+    for (auto& of_feature : lanes) std::fill(std::begin(of_feature), std::end(of_feature), Lanes::zero());
+    for (std::int64_t first = 0; first < x.columns(); first += chunk) {
+      const std::int64_t count = std::min(chunk, x.columns() - first), padded = rounded_up(count, step);
+      std::array<const Multiplied*, at_once> rows;
+      for (std::size_t f = 0; f < at_once; ++f) {
+        const std::int64_t there = std::min(feature + static_cast<std::int64_t>(f), weight.rows() - 1);
+        rows[f] = detail::padded_operands<Operand, Saturates>(
+            weight.row(there).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+            padded, copies[f]);
+      }
+      const Multiplied* const left = first == end ? x_end : x.data() + first;
+      const std::int64_t stride = first == end ? chunk : x.row_stride();
+      if (x.rows() == 1)
+        detail::add_row_products<1>(left, stride, rows, padded, lanes);
+      else if (x.rows() == 2)
+        detail::add_row_products<2>(left, stride, rows, padded, lanes);
+      else if (x.rows() == 3)
+        detail::add_row_products<3>(left, stride, rows, padded, lanes);
+      else
+        detail::add_row_products<4>(left, stride, rows, padded, lanes);
+    }
+    const std::int64_t count = std::min<std::int64_t>(Lanes::columns_at_once, weight.rows() - feature);
+    for (std::int64_t f = 0; f < count; ++f)
+      for (std::int64_t r = 0; r < x.rows(); ++r) sums[r * width + feature + f] = sum_of_lanes(lanes[f][r]);
+  }
 }
 
 }  // namespace precast::host

@@ -10,161 +10,99 @@
 
 #include <precast/host/norm/norm.hpp>
 #include <precast/host/rows/activate_row.hpp>
+#include <precast/host/rows/convert.hpp>
+#include <precast/host/rows/for_each_row.hpp>
 #include <precast/host/rows/moments.hpp>
+#include <precast/host/runtime/parallel.hpp>
+#include <precast/host/simd/lanes.hpp>
 #include <precast/policy/op_table.hpp>
+#include <precast/tensor/rounded_up.hpp>
 
 namespace precast::host {
 
 namespace detail {
 
-/// Calls `terms(value, mean of its channel, sum, other sum)` for every value of a chunk; the sums of each
-/// channel go to the first two rows of `scratch`, the means are in its third.
+/// Calls `terms(values, shifts of their channels, sums, other sums)` for the values of a chunk, a vector of
+/// channels at a time; the sums of each channel go to the first two rows of `scratch`, the shifts are in its
+/// third. All rows are whole vectors.
 template <class Terms>
-void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t channels, f32* scratch, Terms&& terms) {
+void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t row, f32* scratch, Terms&& terms) {
   constexpr std::int64_t block = 32;  // in blocks: each addition's error grows with the sum so far
-  constexpr std::int64_t lanes = 16;  // whose sums stay in registers
-  const f32* means = scratch + 2 * channels;
-  std::fill(scratch, scratch + 2 * channels, 0.0f);
-  const auto sum_block = [&](std::int64_t first, std::int64_t last, std::int64_t channel, auto width) {
-    f32 sums[lanes] = {}, others[lanes] = {};
-    for (std::int64_t p = first; p < last; ++p)
-      for (std::int64_t c = 0; c < width; ++c)
-        terms(chunk[p * channels + channel + c], means[channel + c], sums[c], others[c]);
-    for (std::int64_t c = 0; c < width; ++c) {
-      scratch[channel + c] += sums[c];
-      scratch[channels + channel + c] += others[c];
+  const auto sum_vectors = [&]<int vectors>(std::int64_t channel, std::integral_constant<int, vectors>) {
+    Lanes shifts[vectors], totals[2][vectors];
+    for (int v = 0; v < vectors; ++v) {
+      shifts[v] = Lanes::load(scratch + 2 * row + channel + v * Lanes::width);
+      totals[0][v] = totals[1][v] = Lanes::zero();
+    }
+    for (std::int64_t first = 0; first < pixels; first += block) {
+      Lanes sums[2][vectors];
+      for (int v = 0; v < vectors; ++v) sums[0][v] = sums[1][v] = Lanes::zero();
+      for (std::int64_t p = first; p < std::min(pixels, first + block); ++p)
+        for (int v = 0; v < vectors; ++v)
+          terms(Lanes::load(chunk + p * row + channel + v * Lanes::width), shifts[v], sums[0][v], sums[1][v]);
+      for (int v = 0; v < vectors; ++v) {
+        totals[0][v] = totals[0][v] + sums[0][v];
+        totals[1][v] = totals[1][v] + sums[1][v];
+      }
+    }
+    for (int v = 0; v < vectors; ++v) {
+      totals[0][v].store(scratch + channel + v * Lanes::width);
+      totals[1][v].store(scratch + row + channel + v * Lanes::width);
     }
   };
-  for (std::int64_t first = 0; first < pixels; first += block) {
-    const std::int64_t last = std::min(pixels, first + block);
-    std::int64_t channel = 0;
-    for (; channel + lanes <= channels; channel += lanes)
-      sum_block(first, last, channel, std::integral_constant<std::int64_t, lanes>{});
-    if (channel < channels) sum_block(first, last, channel, channels - channel);
-  }
+  constexpr int side_by_side = 4;  // for an addition waits for the one before
+  std::int64_t channel = 0;
+  for (; channel + side_by_side * Lanes::width <= row; channel += side_by_side * Lanes::width)
+    sum_vectors(channel, std::integral_constant<int, side_by_side>{});
+  for (; channel < row; channel += Lanes::width) sum_vectors(channel, std::integral_constant<int, 1>{});
 }
 
-/// The moments of each group in a chunk of `pixels` rows of `channels` f32 values; `scratch` holds 3 *
-/// channels.
-inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t channels, std::int64_t groups,
-                          std::span<ChunkMoments> result, f32* scratch) {
+/// The moments of each group in a chunk of `pixels` rows of `channels` f32 values, `row` apart; `scratch`
+/// holds three such rows, and what sum_of_padded may read behind them.
+inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t channels, std::int64_t row,
+                          std::int64_t groups, std::span<ChunkMoments> result, f32* scratch) {
   const std::int64_t width = channels / groups;
   const auto count = static_cast<f32>(pixels * width);
   const auto sum_of_group = [&](const f32* sums, std::int64_t g) {
-    return sum_of(width, [p = sums + g * width](std::int64_t i) { return p[i]; });
+    return sum_of_padded(sums + g * width, width);
   };
-  sum_chunk(chunk, pixels, channels, scratch, [](f32 x, f32, f32& sum, f32&) { sum += x; });
+  f32* const shifts = scratch + 2 * row;
+  std::fill(shifts, shifts + row, 0.0f);
+  sum_chunk(chunk, pixels, row, scratch, [](Lanes x, Lanes, Lanes& sum, Lanes&) { sum = sum + x; });
   for (std::int64_t g = 0; g < groups; ++g) {
     ChunkMoments& of_group = result[static_cast<std::size_t>(g)];
     of_group.count = count;
     of_group.moments.mean = sum_of_group(scratch, g) / count;
-    f32* means = scratch + 2 * channels + g * width;
-    std::fill(means, means + width, of_group.moments.mean);
+    std::fill_n(shifts + g * width, width, -of_group.moments.mean);
   }
-  sum_chunk(chunk, pixels, channels, scratch, [](f32 x, f32 mean, f32& sum, f32& squares) {
-    const f32 deviation = x - mean;
-    sum += deviation;
-    squares = std::fma(deviation, deviation, squares);
+  sum_chunk(chunk, pixels, row, scratch, [](Lanes x, Lanes shift, Lanes& sum, Lanes& squares) {
+    const Lanes deviation = x + shift;
+    sum = sum + deviation;
+    squares = squares.plus_product(deviation, deviation);
   });
   for (std::int64_t g = 0; g < groups; ++g) {
     const f32 rest = sum_of_group(scratch, g) / count;
     Moments& of_group = result[static_cast<std::size_t>(g)].moments;
     of_group.rest = rest;
-    const f32 squares = sum_of_group(scratch + channels, g) / count;
+    const f32 squares = sum_of_group(scratch + row, g) / count;
     // Beyond f32 the other may be too, and their difference no number.
     of_group.variance = std::isinf(squares) ? squares : squares - rest * rest;
   }
 }
 
-}  // namespace detail
-
-namespace detail {
-
-/// The pixels of images [B, H, W, C] in chunks, as f32.
+/// `count` rows from `first` on as f32, `row` apart, with zeros behind each: where they lie if that is
+/// possible, else in `scratch`.
 template <class From>
-struct PixelChunks {
-  HostView<const From> x;
-  std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], channels = x.columns();
-  std::int64_t chunk = pixels_of_chunk(channels);
-  std::int64_t chunks = ceil_divide(pixels, chunk);
-
-  /// Calls `body(chunk of all images, image, first pixel of all images, pixels, values, scratch of 3 *
-  /// channels)` for each.
-  template <class Body>
-  void for_each(Body&& body) const {
-    parallel_for(batch * chunks, [&](std::int64_t task) {
-      const std::int64_t b = task / chunks, start = task % chunks * chunk,
-                         count = std::min(chunk, pixels - start);
-      HostTensor<f32> scratch(Shape{chunk + 3, channels});
-      body(task, b, b * pixels + start, count, load(b * pixels + start, count, scratch.data()),
-           scratch.data() + chunk * channels);
-    });
+const f32* rows_in_f32(HostView<const From> x, std::int64_t first, std::int64_t count, std::int64_t row,
+                       f32* scratch) {
+  if constexpr (std::is_same_v<From, f32>)
+    if (x.contiguous() && x.columns() == row) return x.row(first).data();
+  for (std::int64_t r = 0; r < count; ++r) {
+    f32* const to = scratch + r * row;
+    convert_row<f32>(x.row(first + r), std::span<f32>(to, static_cast<std::size_t>(x.columns())));
+    std::fill(to + x.columns(), to + row, 0.0f);
   }
-
- private:
-  /// Where they are f32 and side by side already, in place.
-  const f32* load(std::int64_t first, std::int64_t count, f32* scratch) const {
-    if constexpr (std::is_same_v<From, f32>)
-      if (x.contiguous()) return x.data() + first * channels;
-    for (std::int64_t p = 0; p < count; ++p)
-      convert_row<f32>(x.row(first + p),
-                       std::span<f32>(scratch + p * channels, static_cast<std::size_t>(channels)));
-    return scratch;
-  }
-};
-
-template <class From>
-void write_group_moments(const PixelChunks<From>& pixels, std::int64_t groups, f32 eps,
-                         HostView<f32> moments) {
-  std::vector<ChunkMoments> partial(static_cast<std::size_t>(pixels.batch * pixels.chunks * groups));
-  pixels.for_each([&](std::int64_t task, std::int64_t, std::int64_t, std::int64_t count, const f32* in,
-                      f32* scratch) {
-    chunk_moments(
-        in, count, pixels.channels, groups,
-        std::span(partial).subspan(static_cast<std::size_t>(task * groups), static_cast<std::size_t>(groups)),
-        scratch);
-  });
-  for (std::int64_t b = 0; b < pixels.batch; ++b)
-    for (std::int64_t g = 0; g < groups; ++g) {
-      const Moments all = combined(pixels.chunks, [&](std::int64_t i) -> const ChunkMoments& {
-        return partial[static_cast<std::size_t>((b * pixels.chunks + i) * groups + g)];
-      });
-      store_group_moments(all, eps, moments.row(b * groups + g));
-    }
-}
-
-/// Normalises with such moments, times scale plus shift, then an activation.
-template <class Types, class From>
-void normalise_groups(const PixelChunks<From>& pixels, HostView<const f32> moments, HostView<const f32> scale,
-                      HostView<const f32> shift, ActivationFunction activation,
-                      HostView<typename Types::result> out) {
-  const std::int64_t batch = pixels.batch, channels = pixels.channels, groups = moments.rows() / batch,
-                     width = channels / groups;
-  // Per batch and channel: mean, rest of the mean, and what a deviation is multiplied by.
-  HostTensor<f32> means(Shape{batch, channels}), rests(Shape{batch, channels}),
-      factors(Shape{batch, channels});
-  for (std::int64_t b = 0; b < batch; ++b)
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const std::span<const f32> of_group = moments.row(b * groups + c / width);
-      means.data()[b * channels + c] = of_group[GroupMoments::mean];
-      rests.data()[b * channels + c] = of_group[GroupMoments::rest];
-      factors.data()[b * channels + c] = of_group[GroupMoments::inverse_deviation] * scale.data()[c];
-    }
-  pixels.for_each(
-      [&](std::int64_t, std::int64_t b, std::int64_t first, std::int64_t count, const f32* in, f32* scratch) {
-        const f32* mean = means.data() + b * channels;
-        const f32* rest = rests.data() + b * channels;
-        const f32* factor = factors.data() + b * channels;
-        const f32* offset = shift.data();
-        for (std::int64_t p = 0; p < count; ++p) {
-          const std::span<f32> computed = row_to_compute(out.row(first + p), scratch);
-          f32* const to = computed.data();
-          for (std::int64_t c = 0; c < channels; ++c)
-            to[c] = std::fma((in[p * channels + c] - mean[c]) - rest[c], factor[c], offset[c]);
-          activate_row(activation, computed);
-          store_row<Types::saturate>(std::span<const f32>(computed), out.row(first + p));
-        }
-      });
+  return scratch;
 }
 
 }  // namespace detail
@@ -173,7 +111,27 @@ void normalise_groups(const PixelChunks<From>& pixels, HostView<const f32> momen
 /// GroupMoments.
 template <class From>
 void group_moments(HostView<const From> x, std::int64_t groups, f32 eps, HostView<f32> moments) {
-  detail::write_group_moments(detail::PixelChunks<From>{x}, groups, eps, moments);
+  const std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], channels = x.columns();
+  const std::int64_t chunk = pixels_of_chunk(channels), chunks = ceil_divide(pixels, chunk);
+  const std::int64_t row = rounded_up(channels, Lanes::width);
+  std::vector<ChunkMoments> partial(static_cast<std::size_t>(batch * chunks * groups));
+  parallel_for(batch * chunks, [&](std::int64_t task) {
+    const std::int64_t start = task % chunks * chunk, count = std::min(chunk, pixels - start);
+    HostTensor<f32> scratch(Shape{(chunk + 3) * row + detail::sum_lanes});
+    const f32* const values =
+        detail::rows_in_f32(x, task / chunks * pixels + start, count, row, scratch.data());
+    detail::chunk_moments(
+        values, count, channels, row, groups,
+        std::span(partial).subspan(static_cast<std::size_t>(task * groups), static_cast<std::size_t>(groups)),
+        scratch.data() + chunk * row);
+  });
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const Moments all = combined(chunks, [&](std::int64_t i) -> const ChunkMoments& {
+        return partial[static_cast<std::size_t>((b * chunks + i) * groups + g)];
+      });
+      store_group_moments(all, eps, moments.row(b * groups + g));
+    }
 }
 
 /// Group normalisation with moments that are given as group_moments writes them.
@@ -184,8 +142,26 @@ void group_norm_with(HostView<const From> x, HostView<const f32> moments, HostVi
   watch::ran_in<Types>();
   static_assert(!is_narrow<Types>, "group_norm_with keeps its statistics in f32.");
   const detail::WideRows scales = detail::wide_rows(scale), shifts = detail::wide_rows(shift);
-  detail::normalise_groups<Types>(detail::PixelChunks<From>{x}, moments, scales.rows, shifts.rows, activation,
-                                  out);
+  const std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], channels = x.columns(),
+                     groups = moments.rows() / batch, width = channels / groups;
+  // Per batch and channel: mean, rest of the mean, and what a deviation is multiplied by.
+  HostTensor<f32> means(Shape{batch, channels}), rests(Shape{batch, channels}),
+      factors(Shape{batch, channels});
+  for (std::int64_t b = 0; b < batch; ++b)
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const std::span<const f32> of_group = moments.row(b * groups + c / width);
+      means.data()[b * channels + c] = of_group[GroupMoments::mean];
+      rests.data()[b * channels + c] = of_group[GroupMoments::rest];
+      factors.data()[b * channels + c] = of_group[GroupMoments::inverse_deviation] * scales.rows.data()[c];
+    }
+  for_each_row<Types>(x, out, [&](std::int64_t pixel, std::span<const f32> in, std::span<f32> computed) {
+    const std::int64_t of_image = pixel / pixels * channels;
+    const f32 *const mean = means.data() + of_image, *const rest = rests.data() + of_image;
+    const f32 *const factor = factors.data() + of_image, *const offset = shifts.rows.data();
+    for (std::size_t c = 0; c < in.size(); ++c)
+      computed[c] = std::fma((in[c] - mean[c]) - rest[c], factor[c], offset[c]);
+    activate_row(activation, computed);
+  });
 }
 
 /// Group normalisation (Wu and He 2018) of [B, H, W, C] in `groups` of neighbouring channels, times scale

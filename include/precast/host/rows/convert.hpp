@@ -14,6 +14,7 @@
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
 #include <precast/host/runtime/parallel.hpp>
+#include <precast/host/simd/byte_lanes.hpp>
 #include <precast/host/simd/half_lanes.hpp>
 #include <precast/tensor/owned_tensor.hpp>
 
@@ -53,6 +54,9 @@ void convert_row(std::span<const From> from, std::span<To> to) {
       for (; count - i >= 8; i += 8) detail::convert_eight(in + i, out + i);
     if constexpr (detail::has_half_lanes && std::same_as<From, f32> && std::same_as<To, f16>)
       for (; count - i >= 8; i += 8) detail::convert_eight<Saturates>(in + i, out + i);
+    if constexpr (detail::has_bf16_rounding && std::same_as<From, f32> && std::same_as<To, bf16> &&
+                  !Saturates)
+      for (; count - i >= 16; i += 16) detail::Sink<bf16>{out + i}.put(0, detail::loaded_floats(in + i));
     for (; i < count; ++i) out[i] = convert_value<To, Saturates>(in[i]);
   }
 }

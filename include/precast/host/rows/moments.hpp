@@ -36,17 +36,29 @@ template <int Lanes, class Register>
     return sum_of_register<Lanes / 2>(sums);
 }
 
-/// sums[lane] + sums[lane + 16], of these those 8 apart, and so on. In registers of eight at most: compilers
-/// that have wider ones may prefer these for the loops that wrote the sums, and a load of two stores waits.
-[[gnu::always_inline]] inline f32 sum_of_lanes_by_halves(const f32 (&sums)[sum_lanes]) {
-  constexpr int in_register = std::min(8, register_bytes / int{sizeof(f32)});
+/// The lanes of a sum. In registers of eight at most: compilers that have wider ones may prefer these for the
+/// loops that wrote the sums, and a load of two stores waits.
+struct SumLanes {
+  static constexpr int in_register = std::min(8, register_bytes / int{sizeof(f32)});
   using Register = VectorOf<f32, in_register>::type;
   Register registers[sum_lanes / in_register];
-  std::memcpy(registers, sums, sizeof sums);
-  for (int half = sum_lanes / in_register / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) registers[i] += registers[i + half];
-  return sum_of_register<in_register>(registers[0]);
-}
+
+  /// Of what lies in memory, register by register: GCC copies what is larger in other pieces.
+  [[gnu::always_inline]] explicit SumLanes(const f32* values) {
+    for (int i = 0; i < sum_lanes / in_register; ++i) {
+      Register some;
+      std::memcpy(&some, values + i * in_register, sizeof some);
+      registers[i] = some;
+    }
+  }
+
+  /// Lane l + lane l + 16, of these those 8 apart, and so on.
+  [[gnu::always_inline]] f32 sum_by_halves() {
+    for (int half = sum_lanes / in_register / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) registers[i] += registers[i + half];
+    return sum_of_register<in_register>(registers[0]);
+  }
+};
 
 /// The sum of `term(i)` for i in [first, first + count), pairwise over blocks.
 template <class Term>
@@ -61,7 +73,7 @@ template <class Term>
   for (; i + lanes <= count; i += lanes)
     for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += term(first + i + lane);
   for (std::int64_t lane = 0; i + lane < count; ++lane) sums[lane] += term(first + i + lane);
-  return sum_of_lanes_by_halves(sums);
+  return SumLanes(sums).sum_by_halves();
 }
 
 /// The same of fewer terms than there are lanes, without those that have none: they would add +0 to what is
@@ -84,6 +96,23 @@ template <class Term>
 template <class Term>
 f32 sum_of(std::int64_t count, Term&& term) {
   return count < detail::sum_lanes ? detail::sum_of_few(count, term) : detail::sum_of_blocks(0, count, term);
+}
+
+/// The same of values behind which as many others may be read as there are lanes.
+[[gnu::noinline]] inline f32 sum_of_padded(const f32* values, std::int64_t count) {
+  using Lanes = detail::SumLanes;
+  using Integers = detail::VectorOf<std::int32_t, Lanes::in_register>::type;
+  if (count >= detail::sum_lanes) return sum_of(count, [values](std::int64_t i) { return values[i]; });
+  Lanes lanes(values);
+  static constexpr std::int32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+  Integers number;
+  std::memcpy(&number, numbers, sizeof number);
+  for (Lanes::Register& some : lanes.registers) {
+    some = 0.0f + reinterpret_cast<Lanes::Register>(reinterpret_cast<Integers>(some) &
+                                                    (number < static_cast<std::int32_t>(count)));
+    number += Lanes::in_register;
+  }
+  return lanes.sum_by_halves();
 }
 
 PRECAST_EXACT_ARITHMETIC_END

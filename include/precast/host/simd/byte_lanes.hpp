@@ -184,6 +184,13 @@ template <class Words, class Floats>
   return (is_nan & ((words >> 16) | 0x40u)) | (~is_nan & rounded);
 }
 
+/// Whether an instruction rounds sixteen values to bf16.
+#if defined(__AVX512F__) && defined(__AVX512BF16__) && defined(__AVX512DQ__)
+inline constexpr bool has_bf16_rounding = true;
+#else
+inline constexpr bool has_bf16_rounding = false;
+#endif
+
 /// Codes of bf16, each value rounded to the nearest.
 [[gnu::always_inline]] inline void to_bf16_codes(const Floats16& values, Codes16& codes) {
 #if defined(__AVX512F__)

@@ -100,6 +100,12 @@ inline Lanes plus_pair_product(Lanes sums, const bf16* a, const bf16* pairs) {
   const __m512i left = _mm512_set1_epi32(pair), right = _mm512_loadu_si512(pairs);
   return {_mm512_dpbf16_ps(sums.value, reinterpret_cast<__m512bh>(left), reinterpret_cast<__m512bh>(right))};
 }
+
+/// sums + the products of pairs: pair i at `a` times pair i at `b`, both values of them.
+inline Lanes plus_pair_products(Lanes sums, const bf16* a, const bf16* b) {
+  const __m512i left = _mm512_loadu_si512(a), right = _mm512_loadu_si512(b);
+  return {_mm512_dpbf16_ps(sums.value, reinterpret_cast<__m512bh>(left), reinterpret_cast<__m512bh>(right))};
+}
 #else
 inline constexpr bool has_bf16_products = false;
 #endif

@@ -1,13 +1,16 @@
 // Softmax of rows in f32.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 
 #include <precast/host/rows/for_each_row.hpp>
 #include <precast/host/rows/moments.hpp>
 #include <precast/host/rows/narrow_norm.hpp>
+#include <precast/host/simd/lanes.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/problem/math.hpp>
 #include <precast/tensor/view.hpp>
@@ -17,17 +20,16 @@ namespace precast::host {
 
 /// The largest value of a row; NaN is passed over, and -inf is what an empty row has.
 inline f32 largest_of(std::span<const f32> row) {
-  constexpr std::size_t lanes = 32;
-  std::array<f32, lanes> best;
-  best.fill(-std::numeric_limits<f32>::infinity());
-  std::size_t i = 0;
-  for (; i + lanes <= row.size(); i += lanes)
-    for (std::size_t lane = 0; lane < lanes; ++lane)
-      best[lane] = row[i + lane] > best[lane] ? row[i + lane] : best[lane];
-  for (; i < row.size(); ++i) best[0] = row[i] > best[0] ? row[i] : best[0];
-  f32 largest = best[0];
-  for (const f32 value : best) largest = value > largest ? value : largest;
-  return largest;
+  constexpr auto width = static_cast<std::size_t>(Lanes::width);
+  f32 largest = -std::numeric_limits<f32>::infinity();
+  if (row.size() < width) {
+    for (const f32 value : row) largest = value > largest ? value : largest;
+    return largest;
+  }
+  Lanes best = Lanes::broadcast(largest);
+  for (std::size_t i = 0; i < row.size(); i += width)  // the last ones with some of those before
+    best = best.max(Lanes::load(row.data() + std::min(i, row.size() - width)));
+  return largest_lane(best);
 }
 
 /// e^(x - max x) / sum e^(x - max x), from `in` to `out`, which may be one. Rows with +inf or NaN give NaN;

@@ -1,0 +1,80 @@
+// Run: from a request to its pictures. The order of the stages, and what is told, timed and shown on the way,
+// is that of every family; what a stage does is the family's own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <families/blocks.hpp>
+#include <families/preview_map.hpp>
+#include <families/request.hpp>
+#include <families/stages.hpp>
+#include <vae/autoencoder.hpp>
+
+#include <precast/tensor/tensor.hpp>
+
+namespace precast::families {
+
+/// A denoiser in memory, and its share of a run.
+struct LoadedDenoiser {
+  std::string_view words;  ///< what progress calls it: "denoise"
+  std::int64_t steps;      ///< of each picture
+  /// Takes the latents of the picture of that number through these steps; previews are by the decoder, or,
+  /// where it is null, by sums of channels. Each step begins with `before_step(its number)`, which may throw
+  /// to cancel.
+  std::function<void(std::int64_t picture, const vae::Decoder* previews,
+                     const std::function<void(std::int64_t)>& before_step)>
+      denoise;
+};
+
+/// One run of a pipeline. A family's own run gives the stages; when it is made, texts are encoded and
+/// `result_.latents` drawn.
+class Run {
+ public:
+  virtual ~Run() = default;
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// Makes the pictures, once. A dry run makes one, or two where they come one by one.
+  Result make_pictures(Order order, const PictureCallback& on_picture);
+  /// Takes all pictures to their final latents, and no further.
+  void denoise_all() { denoise_all(count(), nullptr); }
+
+ protected:
+  /// `given` has what is not in `full`. With a recording, states are wanted, and no pictures.
+  Run(const ResolvedRequest& full, const Request& given, const Reporter& progress, const Recording* recording)
+      : result_(full), given_(given), progress_(progress), recording_(recording) {}
+
+  /// How many take the pictures on, one after another; none where the picture to start from is kept.
+  virtual std::int64_t denoisers() const = 0;
+  virtual LoadedDenoiser load_denoiser(std::int64_t number) = 0;
+  virtual std::unique_ptr<vae::Decoder> load_decoder() = 0;
+  /// A picture's latents [1, h, w, channels], as the denoiser has them.
+  virtual HostTensor<f32> latents_of(std::int64_t picture) = 0;
+  /// Such latents as the autoencoder has them.
+  virtual HostTensor<f32> unscaled(HostTensor<f32> latents) const = 0;
+  virtual std::optional<PreviewMap> preview_map() const = 0;
+
+  const ResolvedRequest& full() const { return result_.used; }
+  std::int64_t count() const { return pictures(full()); }
+  /// Shows latents without noise, which `latents` makes as `latents_of` does.
+  void show_preview(const vae::Decoder* decoder, Preview preview,
+                    const std::function<HostTensor<f32>()>& latents);
+
+  Result result_;
+  const Request& given_;
+  Reporter progress_;
+  const Recording* recording_;
+
+ private:
+  void denoise_all(std::int64_t pictures, const vae::Decoder* previews);
+  void denoise(const LoadedDenoiser& denoiser, std::int64_t picture, const vae::Decoder* previews);
+  void decode(const vae::Decoder& decoder, std::int64_t picture, const PictureCallback& on_picture);
+
+  double preview_seconds_ = 0;
+};
+
+}  // namespace precast::families
