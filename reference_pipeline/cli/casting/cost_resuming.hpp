@@ -12,9 +12,9 @@
 
 namespace precast::cli {
 
-/// What a run of the uncast model depends on: "samples HASH, POLICY", with which a cost file's settings
-/// begin.
-std::string inputs_text(const casting::Samples& samples, const std::string& policy);
+/// The same settings, with what a run of the uncast model depends on.
+casting::CostConditions with_inputs(casting::CostConditions cast, const casting::Samples& samples,
+                                    const std::string& policy);
 
 /// The cost file that is there under the name of the output, or a new one with the settings of what is going
 /// to be measured. Estimates depend on no samples and no policy. Throws InputError where it is of another
