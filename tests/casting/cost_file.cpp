@@ -154,6 +154,7 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
           {R"({"model": 3, "layers": [{"name": "a"}]})", {"'model'", "must be a string"}},
           {R"({"samples": 0, "layers": [{"name": "a"}]})", {"'samples'", "not 0"}},
           {R"({"samples": "many", "layers": [{"name": "a"}]})", {"'samples'", "\"many\""}},
+          {R"({"settings": "f32", "layers": [{"name": "a"}]})", {"'settings'", "is a text"}},
           {with_layer("{\"name\": \"a\", \"types\": {\"q\\n8\": 1}}"), {"'layers[0].types.q?8'"}},
       });
   CHECK_THROWS_AS(read_cost_file("/nowhere/cost.json"), InputError);
