@@ -85,7 +85,7 @@ Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& optio
   share_state();
 }
 
-/// Ranks may run on different machines, whose libraries draw or round first values in different ways.
+/// Copies rank 0's state to all: machines' math libraries may draw or round initial values differently.
 void Trainer::share_state() {
   if (ranks() == 1) return;
   for (const StateTensor& tensor : model_->state()) parallel_.job->broadcast(tensor.bytes, 0);
@@ -117,7 +117,7 @@ StepFacts Trainer::step(const Batches& batches, const std::function<void()>& bef
     facts.exchange = exchange_->finish();
     facts.loss = cluster::sum(*parallel_.job, facts.loss) / ranks();
   }
-  // From here on every rank computes the same from the same means.
+  // From here on every rank computes the same from the same averaged gradients.
   const GradientFacts gradients = model_->unscale(scaler_);
   facts.grad_norm = gradients.norm;
   facts.non_finite = gradients.non_finite;
