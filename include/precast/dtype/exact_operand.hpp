@@ -10,7 +10,7 @@ namespace precast {
 
 namespace detail {
 
-/// Whether Candidate, whose products are exact in f32, holds all of these values and Operand all of its.
+/// Whether products of Candidate are exact in f32, it holds all Values, and Operand holds all of its own.
 template <ScalarDtype Operand, Dtype Candidate, Dtype... Values>
 inline constexpr bool multiplies_exactly = [] {
   if constexpr ((std::is_same_v<Candidate, bf16> ||
