@@ -18,8 +18,8 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
-/// Mean and variance of each group of channels of one image, gathered from its parts. On the host they are
-/// those of the whole image bit for bit, where every part but the last is a multiple of `pixels_at_once`.
+/// Mean and variance of each group of channels of one image, gathered from its parts. On the host they
+/// equal those of the whole image bit for bit, if all parts but the last are multiples of `pixels_at_once`.
 class GroupStatistics {
  public:
   explicit GroupStatistics(std::int64_t groups) : groups_(static_cast<std::size_t>(groups)) {}
