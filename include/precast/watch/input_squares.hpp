@@ -61,7 +61,7 @@ inline thread_local InputSquares* input_squares = nullptr;
 /// those of a device are not.
 inline InputSquares* counted_input_squares() { return detail::input_squares; }
 
-/// Observes and counts for as long as it lives. Throws PathNotCompiled where this build has no watch hook.
+/// Observes and counts for as long as it lives. Throws PathNotCompiled in a build without the watch hook.
 class CountingInputSquares {
  public:
   explicit CountingInputSquares(InputSquares& squares)
