@@ -20,7 +20,7 @@ namespace precast::cluster {
 
 struct ExchangeOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;  ///< of a message; a larger gradient is one of its own
-  SumDtype message = SumDtype::f32;                  ///< what gradients are rounded to, and summed in
+  SumDtype message = SumDtype::f32;                  ///< the dtype of messages and of their sums
 };
 
 /// The timings of an exchange.
