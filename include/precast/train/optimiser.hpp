@@ -1,6 +1,6 @@
-// The end of a step for all parameters of a model at once, on this translation unit's backend: gradients
-// unscaled and measured, clipped, and AdamW. All change the arrays that they are given, in place of writing
-// others: none is an _into. Arrays are views, which wait for uploads where they are made: in the context.
+// The end of a training step for all parameters of a model at once, on this translation unit's backend:
+// unscaling, norm and clipping of gradients, and AdamW. Functions update arrays in place, so none is an
+// _into. Arrays are views, which wait for uploads when taken: take them in the step's context.
 #pragma once
 
 #include <cstdint>
