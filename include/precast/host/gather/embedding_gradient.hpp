@@ -21,8 +21,8 @@
 
 namespace precast::host {
 
-/// Row v of out = the sum of the rows i of dy with ids[i] = v, in the order of i; zeros where there is none.
-/// Or added to what is there. The ids are rows of `out` or `embedding_without_gradient`; ops check them.
+/// Row v of out = the sum of the rows i of dy with ids[i] = v, in the order of i; zeros where there is
+/// none. Or added to `out`. The ids are rows of `out` or `embedding_without_gradient`; ops check them.
 template <class Types, class DY>
 void embedding_gradient(HostView<const DY> dy, std::span<const std::int32_t> ids,
                         const GradientOptions& options, HostView<typename Types::result> out) {

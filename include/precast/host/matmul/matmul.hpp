@@ -137,8 +137,8 @@ void few_rows_times_rows(HostView<const X> x, HostView<const typename Types::sto
 }  // namespace detail
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
-/// rounded to Types::operand (but for codes of blocks, which few rows take as they are), products are summed
-/// in Types::accumulate, and results are rounded to Types::result once. Shapes must fit; ops check them.
+/// rounded to Types::operand (for few rows, codes of blocks stay as they are), products are summed in
+/// Types::accumulate, and results are rounded to Types::result once. Shapes must fit; ops check them.
 template <class Types, class X>
 void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, HostView<typename Types::result> out) {

@@ -1,4 +1,4 @@
-// map_values: a function of f32 values over arrays of any scalar dtype, in pieces that fit the nearest cache.
+// map_values: a function of f32 values over arrays of any scalar dtype, in pieces that fit the L1 cache.
 #pragma once
 
 #include <algorithm>

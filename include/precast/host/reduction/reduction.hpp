@@ -1,4 +1,4 @@
-// Sums and means of values: in f32 with an error that does not grow with their number, or as the row has it.
+// Sums and means of values: in f32 with an error independent of their number, or in the row's dtypes.
 #pragma once
 
 #include <algorithm>
