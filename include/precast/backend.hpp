@@ -1,6 +1,6 @@
-// The backend that the ops of a translation unit run on: CUDA where nvcc compiles it, else the host. What
-// depends on it lives in an inline namespace of the backend's name, so that one program holds both, and a
-// linker cannot take one for the other. And the memory space that each works in.
+// The backend that the ops of a translation unit run on: CUDA where nvcc compiles it, else the host.
+// Declarations that depend on it are in an inline namespace named after the backend, so that one program
+// can hold both and a linker cannot confuse them. Also the memory space of each backend.
 #pragma once
 
 #include <type_traits>
@@ -18,9 +18,9 @@
 #define PRECAST_KERNELS host
 #endif
 
-// A unit either holds the kernels that its ops call, as those of a project that includes headers do, or, with
-// PRECAST_LINK_KERNELS, sees their declarations and links to units that stamp them: then a kernel that none
-// stamps does not link. What a host compiler builds for CUDA cannot hold kernels.
+// A unit either holds the kernels that its ops call, as in a header-only project, or, with
+// PRECAST_LINK_KERNELS, sees their declarations and links to units that instantiate them: then a kernel
+// that no unit instantiates does not link. A unit that a host compiler builds for CUDA cannot hold kernels.
 #if defined(PRECAST_LINK_KERNELS) || (defined(PRECAST_USE_CUDA) && !defined(__CUDACC__))
 #define PRECAST_HOLDS_KERNELS 0
 #else
@@ -32,11 +32,11 @@ namespace precast {
 namespace host {}
 namespace gpu {}
 
-/// The kernels of this translation unit's backend. Both backends' have the same names and signatures.
+/// The kernels of this translation unit's backend. Both backends have the same names and signatures.
 namespace backend = PRECAST_KERNELS;
 
-// Memory spaces: who can read an address. A view has one in its type, so that memory of the host given to a
-// kernel of the device does not compile.
+// Memory spaces: who can read an address. A view has one in its type, so that passing host memory to a
+// device kernel does not compile.
 
 /// Memory that the host reads and writes.
 struct HostSpace {};

@@ -1,5 +1,5 @@
-// The one family of errors: each carries one line for a human that says what, where and what to do; and how
-// such a line says a size.
+// The exceptions of Precast: each message is one line that says what failed, where, and what to do. And
+// in_bytes, which formats sizes in them.
 #pragma once
 
 #include <cstdint>
@@ -33,18 +33,18 @@ struct PathNotCompiled : Error {
   using Error::Error;
 };
 
-/// More memory than there is.
+/// An allocation of more memory than there is.
 struct OutOfMemory : Error {
   using Error::Error;
 };
 
-/// The same, known before any of it is taken; the message says how much is needed, what is free and what to
-/// try.
+/// The same, known before anything is allocated; the message says how much is needed, how much is free and
+/// what to try.
 struct DoesNotFit : OutOfMemory {
   using OutOfMemory::OutOfMemory;
 };
 
-/// A size in words: "640 B", "24.1 GiB".
+/// Formats a size in binary units: "640 B", "24.1 GiB".
 inline std::string in_bytes(std::int64_t bytes) {
   constexpr const char* units[]{"KiB", "MiB", "GiB", "TiB", "PiB"};
   if (bytes < 1024) return std::to_string(bytes) + " B";

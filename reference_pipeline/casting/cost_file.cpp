@@ -38,7 +38,38 @@ LayerCost read_layer(const io::Config& json) {
   return layer;
 }
 
+CostConditions read_settings(const io::Config& json) {
+  return {json.string("granularity"),      json.boolean("biases"),         json.optional_string("patch"),
+          json.optional_string("samples"), json.optional_string("policy"), json.optional_string("weights")};
+}
+
+io::Json settings_json(const CostConditions& settings) {
+  io::Json json{{"granularity", settings.granularity}, {"biases", settings.biases}};
+  if (settings.patch) json["patch"] = *settings.patch;
+  if (settings.samples) json["samples"] = *settings.samples;
+  if (settings.policy) json["policy"] = *settings.policy;
+  if (settings.weights) json["weights"] = *settings.weights;
+  return json;
+}
+
 }  // namespace
+
+CostConditions CostConditions::without_weights() const {
+  CostConditions all = *this;
+  all.weights.reset();
+  return all;
+}
+
+CostConditions CostConditions::of_cast() const { return {granularity, biases, patch, {}, {}, {}}; }
+
+std::string CostConditions::inputs_in_words() const {
+  return samples ? "samples " + *samples + ", " + policy.value_or("no policy") : "estimates";
+}
+
+std::string CostConditions::in_words() const {
+  return inputs_in_words() + ", by " + granularity + ", biases " + (biases ? "cast" : "kept") +
+         (patch ? ", patched from " + *patch : "") + (weights ? ", weights " + *weights : "");
+}
 
 bool CostFile::has_estimates() const {
   return std::ranges::any_of(layers, [](const LayerCost& layer) {
@@ -80,7 +111,11 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
   CostFile file;
   file.model = json.optional_string("model");
   file.samples = json.optional_integer("samples", 1, most_samples);
-  file.settings = json.optional_string("settings");
+  if (json.has("settings")) {
+    if (json.value("settings").is_string())
+      throw json.error("settings", "is a text, as before 2026-11-30: measure anew, or take it out");
+    file.settings = read_settings(json.object("settings"));
+  }
   file.estimates = json.optional_string("estimates");
   if (json.has("missing")) file.missing = json.strings("missing");
   if (json.has("order")) file.order = json.strings("order");
@@ -109,7 +144,7 @@ std::string cost_file_text(const CostFile& file) {
   io::Json json = io::Json::object();
   if (file.model) json["model"] = *file.model;
   if (file.samples) json["samples"] = *file.samples;
-  if (file.settings) json["settings"] = *file.settings;
+  if (file.settings) json["settings"] = settings_json(*file.settings);
   if (file.estimates) json["estimates"] = *file.estimates;
   if (!file.missing.empty()) json["missing"] = file.missing;
   if (!file.order.empty()) json["order"] = file.order;

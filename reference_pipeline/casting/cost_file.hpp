@@ -55,11 +55,32 @@ struct LayerCost {
   friend bool operator==(const LayerCost&, const LayerCost&) = default;
 };
 
+/// How numbers were measured.
+struct CostConditions {
+  std::string granularity = {};           ///< what was cast at a time: "layer"
+  bool biases = false;                    ///< whether they were cast, too
+  std::optional<std::string> patch = {};  ///< the file whose weights took the places of the model's
+  /// A hash of the recorded inputs, and the policy that they ran under. Nothing of estimates alone, for which
+  /// nothing runs.
+  std::optional<std::string> samples = {}, policy = {};
+  std::optional<std::string> weights = {};  ///< a hash of those that were cast
+
+  friend bool operator==(const CostConditions&, const CostConditions&) = default;
+
+  CostConditions without_weights() const;
+  /// How layers were cast, whatever ran.
+  CostConditions of_cast() const;
+  /// "samples 0123456789abcdef, quality", or "estimates".
+  std::string inputs_in_words() const;
+  /// The same, and ", by layer, biases kept".
+  std::string in_words() const;
+};
+
 /// A whole cost file. Layers stand in the order of the model.
 struct CostFile {
   std::optional<std::string> model;
-  std::optional<std::int64_t> samples;  ///< recorded inputs that the numbers are averages over
-  std::optional<std::string> settings;  ///< how they were measured: numbers of other settings are no company
+  std::optional<std::int64_t> samples;     ///< recorded inputs that the numbers are averages over
+  std::optional<CostConditions> settings;  ///< numbers of other settings are no company
   /// What the estimates were made from: other importances are no company. Nothing where there is no estimate.
   std::optional<std::string> estimates = std::nullopt;
   std::vector<LayerCost> layers;
@@ -82,8 +103,9 @@ struct CostFile {
   std::optional<double> bits_of(const std::string& type) const;
 };
 
-/// Reads {"model": TEXT, "samples": N, "settings": TEXT, "estimates": TEXT, "missing": [TEXT], "order":
-/// [TEXT], "layers": [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X,
+/// Reads {"model": TEXT, "samples": N, "settings": {"granularity": TEXT, "biases": BOOLEAN, "patch": TEXT,
+/// "samples": TEXT, "policy": TEXT, "weights": TEXT}, "estimates": TEXT, "missing": [TEXT], "order": [TEXT],
+/// "layers": [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X,
 /// "relative_cost": X, "relative_loss": X, "estimate": X}}}]}. A key that is not there, or null, is unknown;
 /// only "layers" and each "name" must be. Keys of other names are ignored. Numbers that are not finite are
 /// the texts "inf" and "nan". Throws InputError, which names the file, the layer, the format and the key, for

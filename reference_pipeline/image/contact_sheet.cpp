@@ -10,7 +10,7 @@
 namespace precast::image {
 namespace {
 
-constexpr int enlarged_side = 256;  // pictures smaller than this are enlarged towards it
+constexpr int enlarged_side = 256;  // smaller pictures are enlarged to about this size
 constexpr std::size_t most_title_lines = 4;
 constexpr std::size_t most_caption_lines = 8;
 
@@ -48,7 +48,7 @@ void draw_picture(Image& sheet, int left, int top, int scale, const Image& image
       fill(sheet, left + x * scale, top + y * scale, scale, scale, {pixel[0], pixel[1], pixel[2]});
 }
 
-/// One character for each of UTF-8's, '?' for those that the font lacks.
+/// Replaces each UTF-8 character that the font lacks by '?'.
 std::string ascii(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -58,8 +58,8 @@ std::string ascii(std::string_view text) {
   return result;
 }
 
-/// Lines of at most `longest` characters, broken at spaces where there are some; the last ends in dots where
-/// the text takes more than `most` lines.
+/// Breaks a text into lines of at most `longest` characters, at spaces if possible; after `most` lines it
+/// ends in dots.
 std::vector<std::string> broken(const std::string& text, std::size_t longest, std::size_t most) {
   std::vector<std::string> lines;
   std::string rest = ascii(text);
@@ -86,13 +86,13 @@ std::size_t characters_that_fit(int width, int scale) {
 
 int columns_for(int count) { return count <= 4 ? count : static_cast<int>(std::ceil(std::sqrt(count))); }
 
-/// A line of a caption. The name's are bold.
+/// A line of a caption; names are bold.
 struct TextLine {
   std::string text;
   bool is_name = false;
 };
 
-/// What a cell takes place for.
+/// The content that determines a cell's size.
 struct CellContent {
   int width = 0, height = 0;
   std::span<const std::string> captions;
@@ -106,7 +106,7 @@ std::vector<TextLine> text_lines(const CellContent& cell, std::size_t longest) {
   return lines;
 }
 
-/// Where everything goes.
+/// The positions of all parts of a sheet.
 struct Layout {
   int picture_scale = 1, text_scale = 1;
   int columns = 1, cell_width = 0, picture_height = 0;
@@ -130,13 +130,13 @@ struct Layout {
   int text_height(std::size_t lines) const { return static_cast<int>(lines) * line_height; }
 };
 
-/// A layout with its texts in lines.
+/// A layout and its texts, broken into lines.
 struct Plan {
   Layout layout;
   SheetSize size;
   std::vector<std::string> title_lines;
   std::vector<std::vector<TextLine>> texts;
-  std::vector<std::int64_t> tops;  ///< of the rows, and of what is below them
+  std::vector<std::int64_t> tops;  ///< of the rows, and of the end
 };
 
 Plan planned(const std::string& title, std::span<const CellContent> cells, int columns) {
@@ -195,7 +195,7 @@ Image contact_sheet(const std::string& title, std::span<const SheetCell> cells, 
   for (std::size_t i = 0; i < title_lines.size(); ++i)
     draw_line(sheet, layout.margin, layout.margin + layout.text_height(i), layout.text_scale, title_lines[i],
               dark_ink);
-  const int bold = (layout.text_scale + 1) / 2;  // a bold line is drawn twice, this far apart
+  const int bold = (layout.text_scale + 1) / 2;  // a bold line is drawn twice with this offset
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Image& image = cells[i].image;
     const int left = layout.margin + static_cast<int>(i % across) * (layout.cell_width + layout.margin);

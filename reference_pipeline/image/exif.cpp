@@ -1,4 +1,4 @@
-// Reads and writes the few tags of EXIF that matter here. A block is a TIFF file: a header, then tables of
+// Reads and writes the few EXIF tags used here. An EXIF block is a TIFF file: a header, then tables of
 // 12-byte entries.
 #include <algorithm>
 #include <cstdint>
@@ -27,7 +27,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Reads numbers in the byte order of the block; nothing where they would lie outside of it.
+/// Reads numbers in the byte order of the block; nothing if out of bounds.
 struct TagReader {
   std::span<const std::byte> block;
   bool upper_byte_first = false;
@@ -42,7 +42,7 @@ struct TagReader {
     return value;
   }
 
-  /// Calls back with each entry's tag, type and value; a value that lies outside of the block is empty.
+  /// Calls `use` with each entry's tag, type and value; values that are out of bounds are empty.
   template <class Use>
   void for_each_entry(std::size_t table, Use&& use) const {
     const auto count = number(table, 2);
@@ -64,9 +64,9 @@ struct TagReader {
 
 constexpr std::string_view order_mark = "\ufeff";
 
-/// Which byte of UTF-16 is the upper one in a block that has the lower bytes of its numbers first: the
-/// standard leaves it to the block's order, most programs write the upper one first whatever that is. Letters
-/// of Latin have an upper byte of zero.
+/// Detects the byte order of UTF-16 in a little-endian block: the standard says
+/// little-endian, but most programs always write big-endian. The upper bytes of Latin letters
+/// are zero.
 bool upper_comes_first(std::span<const std::byte> units) {
   std::size_t even = 0, odd = 0;
   for (std::size_t i = 0; i + 1 < units.size(); i += 2) {
@@ -93,7 +93,7 @@ std::optional<std::string> comment_text(std::span<const std::byte> value, bool b
   return text;
 }
 
-/// A text of ComfyUI's: "prompt:{…}".
+/// A text of ComfyUI with its label: "prompt:{…}".
 std::optional<Text> labelled_text(std::span<const std::byte> value) {
   std::string_view text = as_text(value);
   text = text.substr(0, text.find('\0'));
@@ -110,7 +110,7 @@ void append_number(std::vector<std::byte>& block, std::uint32_t value, std::size
   for (std::size_t i = bytes; i-- > 0;) block.push_back(static_cast<std::byte>(value >> (8 * i) & 0xff));
 }
 
-/// An entry of a table that is to be written; up to four bytes of value lie inside of it.
+/// An entry of a table to write; values of up to four bytes are stored in it.
 struct Entry {
   std::uint32_t tag, type, count;
   std::vector<std::byte> value;
@@ -118,7 +118,7 @@ struct Entry {
   std::size_t bytes_outside() const { return value.size() <= 4 ? 0 : value.size() + value.size() % 2; }
 };
 
-/// Appends a table and the values that do not fit into its entries.
+/// Appends a table, followed by the values that do not fit into its entries.
 void append_table(std::vector<std::byte>& block, std::span<const Entry> entries) {
   std::size_t place = block.size() + 2 + entries.size() * entry_bytes + 4;
   append_number(block, static_cast<std::uint32_t>(entries.size()), 2);
@@ -134,7 +134,7 @@ void append_table(std::vector<std::byte>& block, std::span<const Entry> entries)
     }
     place += entry.bytes_outside();
   }
-  append_number(block, 0, 4);  // no table follows
+  append_number(block, 0, 4);  // no further table
   for (const Entry& entry : entries) {
     if (!entry.bytes_outside()) continue;
     block.insert(block.end(), entry.value.begin(), entry.value.end());
@@ -156,7 +156,7 @@ const Text* with_key(std::span<const Text> texts, std::string_view key) {
 
 int orientation_of(const Exif& exif, std::string_view xmp) {
   if (exif.orientation) return *exif.orientation;
-  // As an attribute or as an element; what is no orientation leaves the picture as it is.
+  // An attribute or an element; an invalid value means no rotation.
   constexpr std::string_view name = "tiff:Orientation";
   for (std::size_t at = xmp.find(name); at != xmp.npos; at = xmp.find(name, at)) {
     at += name.size();
@@ -185,7 +185,7 @@ Exif read_exif(std::span<const std::byte> block) {
   bool has_make = false, has_model = false;
   reader.for_each_entry(*first, [&](std::uint32_t name, std::uint32_t kind, std::span<const std::byte> value,
                                     std::size_t place) {
-    // Of 16 bits, says the standard; some programs write 32, and Pillow obeys both.
+    // The standard requires 16 bits; some programs write 32, and Pillow accepts both.
     const bool is_number =
         (kind == type::u16 && value.size() == 2) || (kind == type::u32 && value.size() == 4);
     if (name == tag::orientation && is_number) {
@@ -194,7 +194,7 @@ Exif read_exif(std::span<const std::byte> block) {
     }
     if (name == tag::exif_table && kind == type::u32 && value.size() == 4)
       exif_table = reader.number(place, 4);
-    // The first of each, as of a table that holds them once: a thousand entries may share one value.
+    // Only the first of each: in a damaged block a thousand entries may share one value.
     for (const auto& [wanted, seen] : {std::pair(tag::make, &has_make), {tag::model, &has_model}})
       if (name == wanted && !std::exchange(*seen, true))
         if (auto text = labelled_text(value)) result.texts.push_back(std::move(*text));
@@ -227,7 +227,7 @@ std::vector<std::byte> exif_block(std::span<const Text> texts) {
   std::vector<Entry> inner;
   if (parameters) {
     std::vector<std::byte> comment = bytes_of(unicode_code);
-    // Readers take a first mark of the order away: a text that begins with one gets another.
+    // Readers remove a leading byte order mark: a text that begins with one gets a second.
     const bool has_mark = parameters->value.starts_with(order_mark);
     const std::vector<std::byte> units =
         utf16_from_utf8((has_mark ? std::string(order_mark) : std::string()) + parameters->value);

@@ -1,4 +1,4 @@
-// EXIF: the block of tags in which JPEG and WebP files, and some PNG files, keep texts and an orientation.
+// EXIF: the block of tags with texts and an orientation in JPEG and WebP files, and some PNG files.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,27 @@
 
 namespace precast::image {
 
-/// What may stand in front of a block.
+/// The optional prefix of a block.
 inline constexpr std::string_view exif_introduction("Exif\0\0", 6);
 
 struct Exif {
-  std::optional<int> orientation;  ///< 1 to 8, where the block says one
-  /// "parameters" from UserComment; "prompt" and "workflow" where Make and Model hold them, as ComfyUI writes
-  /// them to WebP files ("prompt:{…}").
+  std::optional<int> orientation;  ///< 1 to 8, if the block has one
+  /// "parameters" from UserComment; "prompt" and "workflow" from Make and Model, where ComfyUI stores them
+  /// in WebP files ("prompt:{…}").
   std::vector<Text> texts;
 };
 
-/// Reads a block, with or without its introduction. What is broken in it is passed over: a picture
-/// whose tags are damaged is still a picture.
+/// Reads a block, with or without its prefix. Damaged entries are skipped: the picture remains
+/// usable.
 Exif read_exif(std::span<const std::byte> block);
 
-/// How a picture wants to be turned: as EXIF says, else as the picture's XMP does, a text in XML that may be
-/// empty; else upright.
+/// The orientation of a picture: that of EXIF, else that of its XMP (XML text, may be empty), else
+/// upright.
 int orientation_of(const Exif& exif, std::string_view xmp);
 
-/// A block (without its introduction) that holds the text `parameters` as UserComment in UTF-16, as programs
-/// that generate pictures write and read it; and each other text, where its key is "prompt" or "workflow", as
-/// ComfyUI does. Other keys are left out. Empty where nothing is left.
+/// A block (without prefix) with the text `parameters` as UserComment in UTF-16, as image generators write
+/// and read it; and texts with the keys "prompt" and "workflow" as in ComfyUI. Other keys are left out.
+/// Empty if no text remains.
 std::vector<std::byte> exif_block(std::span<const Text> texts);
 
 }  // namespace precast::image

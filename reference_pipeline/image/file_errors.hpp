@@ -1,4 +1,4 @@
-// What is said of picture files whose sizes cannot be true, or are too large.
+// Errors of picture files whose size is impossible or too large.
 #pragma once
 
 #include <cstdint>

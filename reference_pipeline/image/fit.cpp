@@ -1,4 +1,4 @@
-// Cuts and pads around `resize`.
+// Crops and pads around `resize`.
 #include <algorithm>
 
 #include <image/fit.hpp>
@@ -11,14 +11,14 @@ struct Size {
   int width, height;
 };
 
-/// A side times a ratio, to the nearest whole number, between 1 and `most`.
+/// A side times a ratio, rounded to the nearest integer, in [1, `most`].
 int scaled(int side, int numerator, int denominator, int most) {
   const std::int64_t product = std::int64_t{side} * numerator;
   return static_cast<int>(
       std::clamp<std::int64_t>((2 * product + denominator) / (2 * std::int64_t{denominator}), 1, most));
 }
 
-/// The largest part of a picture `of` that has the shape of `like`.
+/// The largest part of a picture of size `of` with the aspect ratio of `like`.
 Size largest_part(Size of, Size like) {
   const bool too_wide = std::int64_t{of.width} * like.height > std::int64_t{like.width} * of.height;
   return too_wide ? Size{scaled(of.height, like.width, like.height, of.width), of.height}
@@ -31,7 +31,7 @@ Image blank(Size size) {
                                     static_cast<std::size_t>(size.height))};
 }
 
-/// Copies the middle of one picture to the middle of another, as much as fits into both.
+/// Copies the centre of one picture to the centre of another, as much as fits into both.
 void copy_middle(const Image& from, Image& to) {
   const int width = std::min(from.width, to.width), height = std::min(from.height, to.height);
   const auto middle = [&](const Image& image, int row) {

@@ -1,4 +1,4 @@
-// Fit: what happens to a picture whose shape is not the one that is needed.
+// Fit: how a picture is adapted to another aspect ratio.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 namespace precast::image {
 
 enum class Fit : std::uint8_t {
-  stretch,  ///< resized to the new sides, whatever that does to its shape
-  crop,     ///< keeps its shape; what is too much is cut off, on both ends alike
-  pad,      ///< keeps its shape and all of itself; what is missing is black, on both ends alike
+  stretch,  ///< resized to the new sides, without keeping the aspect ratio
+  crop,     ///< keeps the aspect ratio; cuts off what exceeds, equally on both sides
+  pad,      ///< keeps the aspect ratio and the whole picture; adds black, equally on both sides
 };
 
 inline constexpr std::array<std::string_view, 3> fit_names{"stretch", "crop", "pad"};
@@ -22,11 +22,11 @@ inline constexpr std::array<std::string_view, 3> fit_names{"stretch", "crop", "p
 constexpr std::string_view to_string(Fit fit) { return fit_names[static_cast<std::size_t>(fit)]; }
 std::optional<Fit> fit_named(std::string_view name);
 
-/// The picture at another size, resized by `resize`. Throws InputError for sides outside of 1 to max_side,
+/// The picture at another size, resized by `resize`. Throws InputError for sides outside [1, max_side], and
 /// ShapeError as check_pixels does.
 Image fitted(const Image& image, int width, int height, Fit fit);
 
-/// Bytes that `fitted` takes beside its input, for its result and for what it makes on the way.
+/// Bytes that `fitted` allocates for its result and intermediate pictures, without its input.
 std::int64_t fitting_memory(const Image& image, int width, int height, Fit fit);
 
 }  // namespace precast::image

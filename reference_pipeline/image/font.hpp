@@ -7,9 +7,9 @@
 namespace precast::image::font {
 
 inline constexpr int width = 5;
-inline constexpr int height = 9;    ///< 7 rows on the line, and 2 below it
-inline constexpr int advance = 6;   ///< from one character to the next
-inline constexpr int spacing = 12;  ///< from one line to the next
+inline constexpr int height = 9;    ///< 7 rows above the baseline, and 2 below it
+inline constexpr int advance = 6;   ///< horizontal distance between characters
+inline constexpr int spacing = 12;  ///< vertical distance between lines
 
 // Six bands of sixteen characters, from the space to the tilde.
 inline constexpr std::string_view art =
@@ -73,7 +73,7 @@ inline constexpr std::string_view art =
     "#.... ....# ..... ..... ..... ..... ..... ..... ..... ....# ..... ..... ..#.. ..... ..... ....."
     "#.... ....# ..... ..... ..... ..... ..... ..... ..... .###. ..... ..... ..... ..... ..... .....";
 
-/// Whether a character's pixel is ink; what is not ASCII shows as a question mark.
+/// Whether a pixel of a character is set; non-ASCII characters show as a question mark.
 constexpr bool ink(char c, int x, int y) {
   const int index = c >= ' ' && c <= '~' ? c - ' ' : '?' - ' ';
   constexpr int row_length = 16 * (width + 1) - 1;

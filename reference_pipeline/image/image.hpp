@@ -10,7 +10,7 @@
 
 namespace precast::image {
 
-/// Of a pixel: red, green, blue.
+/// Per pixel: red, green, blue.
 inline constexpr std::size_t channels = 3;
 
 struct Image {
@@ -21,15 +21,15 @@ struct Image {
   friend bool operator==(const Image&, const Image&) = default;
 };
 
-/// The longest side of a picture that is read, resized or written.
+/// The maximum side of pictures that are read, resized or written.
 inline constexpr int max_side = 16384;
 
-/// Whether a picture may be that large.
+/// Whether a picture of this size is allowed.
 constexpr bool allowed_size(std::int64_t width, std::int64_t height) {
   return width >= 1 && height >= 1 && width <= max_side && height <= max_side;
 }
 
-/// Throws ShapeError where the image is empty, too large, or has not 3 values for each pixel.
+/// Throws ShapeError if the image is empty, too large, or does not have 3 values per pixel.
 inline void check_pixels(const Image& image, const std::string& what) {
   const bool fits = allowed_size(image.width, image.height) &&
                     image.rgb.size() == channels * static_cast<std::size_t>(image.width) *

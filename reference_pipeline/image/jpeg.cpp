@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <jpeglib.h>
-// jpeglib.h comes first: it declares what the messages' numbers belong to.
+// jpeglib.h must come first: it declares the types of the message codes.
 #include <image/exif.hpp>
 #include <image/file_errors.hpp>
 #include <image/jpeg.hpp>
@@ -24,11 +24,11 @@ namespace {
 
 constexpr int exif_marker = JPEG_APP0 + 1;
 constexpr std::string_view xmp_introduction("http://ns.adobe.com/xap/1.0/\0", 29);
-constexpr std::size_t longest_marker = 65533;  // the bytes that a marker can hold
+constexpr std::size_t longest_marker = 65533;  // maximum bytes of a marker
 constexpr std::size_t longest_text_of_jpeg = 32000;
-constexpr int most_scans = 500;  // a progressive file has about ten; each takes the whole picture's time
+constexpr int most_scans = 500;  // a progressive file has about ten; each takes time for the whole picture
 
-/// What libjpeg's callbacks see. The error manager is first, so that libjpeg's pointer to it is one to all.
+/// The state of libjpeg's callbacks. The error manager comes first, so that pointers to both are equal.
 struct JpegCallbacks {
   jpeg_error_mgr manager;
   std::jmp_buf place;
@@ -41,7 +41,7 @@ struct JpegCallbacks {
   std::longjmp(callbacks->place, 1);
 }
 
-/// Warnings that mean that pixels are missing are errors, as they are for PNG.
+/// Treats warnings of missing pixels as errors, as for PNG.
 void on_jpeg_message(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   switch (jpeg->err->msg_code) {
@@ -69,7 +69,7 @@ jpeg_error_mgr* prepared(JpegCallbacks& callbacks) {
   return &callbacks.manager;
 }
 
-/// libjpeg's struct for reading.
+/// libjpeg's decompression struct.
 struct JpegReader {
   JpegCallbacks callbacks;
   jpeg_progress_mgr progress{};
@@ -81,7 +81,7 @@ struct JpegReader {
   ~JpegReader() { jpeg_destroy_decompress(&jpeg); }
 };
 
-/// libjpeg's struct for writing, and the memory that it writes to.
+/// libjpeg's compression struct, and its output buffer.
 struct JpegWriter {
   JpegCallbacks callbacks;
   jpeg_compress_struct jpeg{};
@@ -97,21 +97,21 @@ struct JpegWriter {
   }
 };
 
-/// The fewest bytes that can hold that many pixels. Huffman's codes take at least a bit for each block,
-/// whatever the kind of file; the largest component has a block for each 8x8 pixels, or a quarter of that
-/// where no component is the largest both across and down; arithmetic codes may take a hundredth of a bit.
+/// A lower bound on the bytes of a file with that many pixels. Huffman codes take at least a bit per block
+/// in every mode; the largest component has a block per 8x8 pixels, or a quarter of that if no component is
+/// the largest in both directions; arithmetic codes may take a hundredth of a bit.
 std::uint64_t fewest_bytes(const jpeg_decompress_struct& jpeg) {
   const std::uint64_t blocks = std::uint64_t{(jpeg.image_width + 7) / 8} * ((jpeg.image_height + 7) / 8);
   return blocks / 4 / 8 / (jpeg.arith_code ? 100 : 1);
 }
 
-std::uint8_t product(unsigned a, unsigned b) {  // of parts of 255, rounded
+std::uint8_t product(unsigned a, unsigned b) {  // of fractions of 255, rounded
   const unsigned sum = a * b + 128;
   return static_cast<std::uint8_t>((sum + (sum >> 8)) >> 8);
 }
 
-/// A row of four colours as RGB, in place: `row` holds 4 values a pixel, then 3. Each value is 255 less the
-/// ink, as Adobe's programs store it; others that write CMYK do the same, with their marker or without it.
+/// Converts a row from CMYK, 4 values per pixel, to RGB, 3 per pixel, in place. Values are 255 minus the
+/// ink, as Adobe's programs store them, and other programs with or without Adobe's marker.
 void rgb_from_cmyk(std::uint8_t* row, std::size_t pixels) {
   const std::uint8_t* from = row;
   for (std::size_t i = 0; i < pixels; ++i, from += 4) {
@@ -121,7 +121,7 @@ void rgb_from_cmyk(std::uint8_t* row, std::size_t pixels) {
   }
 }
 
-/// Takes orientation and texts from the markers, which libjpeg keeps until the picture is read.
+/// Reads orientation and texts from the markers, which libjpeg keeps until the picture is read.
 void read_tags(const jpeg_decompress_struct& jpeg, Picture& result) {
   const auto behind = [&](std::string_view introduction) -> std::string_view {
     for (jpeg_saved_marker_ptr marker = jpeg.marker_list; marker; marker = marker->next) {
@@ -220,7 +220,7 @@ std::vector<std::byte> encode_jpeg(const Image& image, std::span<const Text> tex
     jpeg_finish_compress(&jpeg);
   });
   if (!done) {
-    writer->written = nullptr;  // until its end libjpeg may hold another buffer than it said
+    writer->written = nullptr;  // libjpeg may have replaced the buffer before the error
     throw Error(std::string("a JPEG picture could not be encoded: ") + writer->callbacks.message.data());
   }
   const auto bytes = std::as_bytes(std::span(writer->written, writer->written_bytes));

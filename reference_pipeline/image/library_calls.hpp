@@ -1,4 +1,4 @@
-// Calls to C libraries that leave a failing call by longjmp, which runs no destructors.
+// Calls to C libraries that report errors by longjmp, which runs no destructors.
 #pragma once
 
 #include <csetjmp>
@@ -6,9 +6,9 @@
 
 namespace precast::image {
 
-/// Runs calls to such a library; returns whether they went through, false where one of them jumped to
-/// `place`. `calls` must own nothing, for an error in one of them jumps out of it. The catch of setjmp lives
-/// in this frame, which has no destructors either.
+/// Runs calls to such a library; returns true if they completed, false if one of them jumped to `place`.
+/// `calls` must not own anything, since an error jumps out of it. setjmp is called in this frame, which has
+/// no destructors either.
 template <class Calls>
 bool went_through(std::jmp_buf& place, Calls&& calls) {
   static_assert(std::is_trivially_destructible_v<std::remove_reference_t<Calls>>,

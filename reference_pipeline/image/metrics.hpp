@@ -1,4 +1,4 @@
-// How far two pictures are apart.
+// The difference between two pictures.
 #pragma once
 
 #include <image/image.hpp>
@@ -10,17 +10,17 @@ struct Difference {
   double psnr = 0;  ///< 10 log10(255^2 / mse) in dB; infinity for equal pictures
 };
 
-/// Compares two pictures of the same size. Throws ShapeError where the sizes differ.
+/// Compares two pictures of the same size. Throws ShapeError if the sizes differ.
 Difference difference(const Image& a, const Image& b);
 
-/// Where two pictures differ.
+/// A picture of the differences.
 struct DifferencePicture {
-  Image picture;    ///< the distance of each value, `factor` times as bright
-  int largest = 0;  ///< distance
-  int factor = 1;   ///< the largest that leaves no value too bright
+  Image picture;    ///< absolute difference of each value, times `factor`
+  int largest = 0;  ///< the largest absolute difference
+  int factor = 1;   ///< the largest factor that does not saturate
 };
 
-/// Throws ShapeError where the sizes differ.
+/// The difference of two pictures as a picture. Throws ShapeError if the sizes differ.
 DifferencePicture difference_picture(const Image& a, const Image& b);
 
 }  // namespace precast::image

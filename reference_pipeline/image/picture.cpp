@@ -1,4 +1,4 @@
-// Turns pictures as EXIF's orientation says.
+// Rotates pictures by EXIF's orientation.
 #include <image/picture.hpp>
 
 namespace precast::image {
@@ -9,7 +9,7 @@ Image oriented(const Image& image, int orientation) {
   const bool swaps_sides = orientation >= 5;
   const int width = swaps_sides ? image.height : image.width;
   const int height = swaps_sides ? image.width : image.height;
-  // In the picture that is shown, at (x, y): which pixel of the file it is.
+  // Maps (x, y) of the upright picture to a pixel of the file.
   const bool mirrors_columns = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool mirrors_rows = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   Image result{width, height, {}};

@@ -1,4 +1,4 @@
-// Picture: what a picture file holds: pixels, texts, and how it wants to be turned.
+// Picture: the contents of a picture file: pixels, texts, and orientation.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace precast::image {
 
-/// A text in a picture file, both parts UTF-8. Programs that generate pictures keep prompt and settings under
-/// the key "parameters".
+/// A text in a picture file, key and value in UTF-8. Image generators store prompt and settings under the
+/// key "parameters".
 struct Text {
   std::string key;
   std::string value;
@@ -17,16 +17,16 @@ struct Text {
   friend bool operator==(const Text&, const Text&) = default;
 };
 
-/// Turns and mirrors that EXIF knows: 1 shows the pixels as they lie, 2 to 8 are the others.
+/// EXIF's orientations: 1 is upright as stored, 2 to 8 are rotated or mirrored.
 inline constexpr int upright = 1;
 
 struct Picture {
   Image image;
   std::vector<Text> texts;
-  int orientation = upright;  ///< as EXIF or XMP says; what `read_image` gives is upright already
+  int orientation = upright;  ///< from EXIF or XMP; upright in results of `read_image`
 };
 
-/// The picture as EXIF's orientation 1 to 8 says that it is to be shown; 5 to 8 swap its sides.
+/// The picture in upright orientation, from EXIF's orientation 1 to 8; 5 to 8 swap its sides.
 Image oriented(const Image& image, int orientation);
 
 }  // namespace precast::image

@@ -1,4 +1,4 @@
-// Chooses the reader or writer of a picture file.
+// Chooses the codec of a picture file.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -29,8 +29,8 @@ std::optional<Format> format_by_bytes(std::span<const std::byte> data) {
   return std::nullopt;
 }
 
-/// What libwebp takes to code without loss: values and the matches between them, and for each tile of a
-/// picture, the smallest of which there are at most so many, its counts of every symbol.
+/// The memory of libwebp's lossless encoder: values and the matches between them, and symbol counts for
+/// each tile. Tiles are the smallest ones of which there are at most `most_tiles`.
 std::int64_t lossless_webp_bytes(std::int64_t width, std::int64_t height) {
   constexpr std::int64_t most_tiles = 2600, bytes_of_pixel = 28, bytes_of_tile = 9000;
   std::int64_t side = 8, tiles = 0;
@@ -95,12 +95,12 @@ std::int64_t encoding_bytes(const Encoding& encoding, std::int64_t width, std::i
   constexpr std::int64_t always = 500'000;
   const std::int64_t pixels = width * height;
   switch (encoding.format) {
-    case Format::jpeg:  // coefficients of 2 bytes, for codes that are fitted to them
+    case Format::jpeg:  // 16-bit coefficients, for optimised Huffman codes
       return always + pixels * (encoding.quality >= full_colour_quality ? 6 : 3);
     case Format::webp:
       return always +
              (encoding.quality >= lossless_quality ? lossless_webp_bytes(width, height) : 13 * pixels);
-    case Format::png:  // noise does not shrink
+    case Format::png:  // noise is incompressible
       break;
   }
   return always + 3 * pixels;

@@ -1,4 +1,4 @@
-// Picture files of every kind: read by what is in them, written by the end of their name.
+// Picture files of every format: read by content, written by the suffix of their name.
 #pragma once
 
 #include <cstddef>
@@ -12,50 +12,50 @@
 
 namespace precast::image {
 
-/// The kinds of files that are read and written.
+/// The file formats that are read and written.
 enum class Format : std::uint8_t { png, jpeg, webp };
 
 /// "PNG", "JPEG", "WebP".
 std::string_view to_string(Format format);
 
-/// The kind that a name's end asks for: .png, .jpg, .jpeg, .webp, in small letters or capitals; PNG for a
-/// name without an end. Throws InputError where it is another, with those that there are.
+/// The format of a file name's suffix: .png, .jpg, .jpeg, .webp, in either case; PNG without a suffix.
+/// Throws InputError for other suffixes, with the supported ones.
 Format format_of_name(const std::filesystem::path& file);
 
-/// How JPEG and WebP trade size for detail: 1 to 100, where WebP's 100 keeps every pixel. PNG always does.
+/// The quality of JPEG and WebP: 1 to 100, where 100 is lossless for WebP. PNG is always lossless.
 inline constexpr int usual_quality = 90;
 
-/// Whether first bytes are those of a kind that is read.
+/// Whether the first bytes of data are those of a supported format.
 bool is_picture(std::span<const std::byte> data);
 
-/// The kind of a file by its first bytes. Throws InputError where it is none that is read.
+/// The format of a file by its first bytes. Throws InputError if it is not supported.
 Format format_of(std::span<const std::byte> data, const std::filesystem::path& name);
 
-/// Reads a picture, upright: the orientation of EXIF or XMP is obeyed. `name` is what messages call the data.
-/// Throws InputError where the data are no picture, are broken or cut short, or the picture is larger than
-/// max_side or than its bytes can hold; nothing is allocated for such a size.
+/// Decodes a picture into upright orientation (EXIF or XMP). `name` is for messages. Throws InputError if
+/// the data is not a picture, damaged or truncated, or if the picture is larger than max_side or than its
+/// bytes can hold; memory is allocated only after these checks.
 Picture decode_image(std::span<const std::byte> data, const std::filesystem::path& name);
 
-/// The same from a file. Throws InputError where it cannot be read, too.
+/// The same for a file. Also throws InputError if it cannot be read.
 Picture read_image(const std::filesystem::path& path);
 
-/// A file in memory. Texts go to PNG's text chunks, or to EXIF. Throws InputError where the format cannot
+/// Encodes a file in memory. Texts become PNG text chunks or EXIF. Throws InputError if the format cannot
 /// hold the picture or its texts, and ShapeError as check_pixels does.
 std::vector<std::byte> encode_image(Format format, const Image& image, std::span<const Text> texts = {},
                                     int quality = usual_quality);
 
-/// How a picture becomes a file.
+/// The format and quality of a file.
 struct Encoding {
   Format format = Format::png;
   int quality = usual_quality;
 };
 
-/// About how many bytes encode_image takes beside the picture while it works, its result among them: measured
-/// with libpng 1.6, libjpeg-turbo 2.1 and libwebp 1.2 on pictures of 64 to 2048 pixels a side.
+/// Approximate memory of encode_image besides the picture, including its result: measured with libpng 1.6,
+/// libjpeg-turbo 2.1 and libwebp 1.2 on pictures with sides of 64 to 2048 pixels.
 std::int64_t encoding_bytes(const Encoding& encoding, std::int64_t width, std::int64_t height);
 
-/// Writes a file of the kind that its name asks for, whole or not at all. Throws InputError where it cannot
-/// be written, and as encode_image does.
+/// Writes a file in the format of its suffix, atomically. Throws InputError if it cannot be written, and
+/// what encode_image throws.
 void write_image(const std::filesystem::path& path, const Image& image, std::span<const Text> texts = {},
                  int quality = usual_quality);
 

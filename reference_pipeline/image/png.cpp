@@ -21,17 +21,17 @@ namespace {
 
 constexpr std::size_t signature_bytes = 8;
 
-/// What libpng's callbacks see. libpng leaves a failing call by longjmp, which runs no destructors: the
-/// message has to be plain memory, and lies outside of what is jumped over.
+/// The state of libpng's callbacks. libpng reports errors by longjmp, which runs no destructors: the
+/// message is plain memory, and lives outside the frames that are skipped.
 struct PngCallbacks {
   std::array<char, 160> message{};
   std::span<const std::byte> unread;
   std::vector<std::byte> written;
-  std::size_t taken = 0;  ///< of libpng's memory, for what it keeps of a file's texts
+  std::size_t taken = 0;  ///< memory for a file's texts in libpng
   bool has_taken_most = false;
 };
 
-/// More than any picture's settings: 1000 chunks of 8 MB, which a file of 8 MB can unfold into, are not kept.
+/// Far more than a picture's settings: rejects 1000 chunks of 8 MB, to which 8 MB can expand.
 constexpr std::size_t most_memory = std::size_t{64} << 20;
 
 png_voidp on_malloc(png_structp png, png_alloc_size_t bytes) {
@@ -74,7 +74,7 @@ void on_write(png_structp png, png_bytep data, std::size_t count) {
 
 void on_flush(png_structp) {}
 
-/// libpng's two structs for reading.
+/// libpng's two structs for decoding.
 struct Reader {
   PngCallbacks callbacks;
   png_structp png = nullptr;
@@ -91,7 +91,7 @@ struct Reader {
   ~Reader() { png_destroy_read_struct(&png, &info, nullptr); }
 };
 
-/// libpng's two structs for writing.
+/// libpng's two structs for encoding.
 struct Writer {
   PngCallbacks callbacks;
   png_structp png = nullptr;
@@ -106,7 +106,7 @@ struct Writer {
   ~Writer() { png_destroy_write_struct(&png, &info); }
 };
 
-/// A text as a chunk holds it.
+/// A text as a PNG chunk.
 struct ChunkText {
   std::string key;
   std::string value;
@@ -169,14 +169,14 @@ Picture decode_png(std::span<const std::byte> data, const std::filesystem::path&
 
   run([&] {
     png_set_read_fn(png, &reader.callbacks, on_read);
-    png_set_user_limits(png, 0x7fffffff, 0x7fffffff);  // the sizes are checked below, with a better message
+    png_set_user_limits(png, 0x7fffffff, 0x7fffffff);  // the size is checked below, with a better message
     png_set_chunk_malloc_max(png, 8'000'000);
     png_set_chunk_cache_max(png, 1000);
     png_read_info(png, info);
   });
   const std::int64_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
   if (!allowed_size(width, height)) throw too_large(name, width, height);
-  // Deflate shrinks to 1/1032 at best: a file that cannot hold its pixels is refused before they get memory.
+  // Deflate's best ratio is 1032: a file too small for its pixels is rejected before they are allocated.
   const auto packed_bytes =
       static_cast<std::uint64_t>(png_get_rowbytes(png, info)) * static_cast<std::uint64_t>(height);
   if (packed_bytes / 1032 > data.size()) throw cannot_hold(name, "PNG", data.size(), width, height);
@@ -232,7 +232,7 @@ std::vector<std::byte> encode_png(const Image& image, std::span<const Text> text
   const png_structp png = writer.png;
   const png_infop info = writer.info;
   if (!info) throw OutOfMemory("no memory to write a PNG picture");
-  // At once, for a vector that grows holds its bytes up to three times.
+  // Reserved at once: a growing vector would take up to three times as much.
   writer.callbacks.written.reserve(static_cast<std::size_t>(image.height) * (row_bytes + 1));
   const bool done = went_through(png_jmpbuf(png), [&] {
     png_set_write_fn(png, &writer.callbacks, on_write, on_flush);

@@ -1,4 +1,4 @@
-// PNG: any of its files as RGB, and pictures with the settings that made them as PNG.
+// PNG through libpng: reads any PNG file as RGB, and writes pictures with their settings.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace precast::image {
 /// InputError where it is no PNG, is cut short or broken, or is larger than `max_side`.
 Picture decode_png(std::span<const std::byte> data, const std::filesystem::path& name);
 
-/// A PNG file in memory, 8-bit RGB. Texts that Latin-1 can write become tEXt chunks, others iTXt (UTF-8), as
-/// Pillow and the programs that build on it write and read them; bytes that are not UTF-8 become U+FFFD, and
-/// NUL a space. Throws InputError for a key that PNG does not allow, ShapeError as check_pixels does.
+/// Encodes a PNG file in memory, 8-bit RGB. Texts in Latin-1 become tEXt chunks, others iTXt (UTF-8), as in
+/// Pillow and programs based on it; invalid UTF-8 becomes U+FFFD, and NUL a space. Throws InputError for a
+/// key that PNG does not allow, and ShapeError as check_pixels does.
 std::vector<std::byte> encode_png(const Image& image, std::span<const Text> texts = {});
 
 }  // namespace precast::image

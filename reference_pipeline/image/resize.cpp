@@ -11,7 +11,7 @@ namespace precast::image {
 namespace {
 
 constexpr double lobes = 3;
-constexpr int fraction_bits = 22;  // of a weight: 32 bits less 8 of the pixel and 2 for overshoot
+constexpr int fraction_bits = 22;  // of a weight: 32 bits minus 8 of the pixel and 2 of headroom
 
 double sinc(double x) {
   if (x == 0) return 1;
@@ -21,7 +21,7 @@ double sinc(double x) {
 
 double lanczos(double x) { return x >= -lobes && x < lobes ? sinc(x) * sinc(x / lobes) : 0; }
 
-/// Which inputs a place of the output sums, and how much of each.
+/// The input positions that an output position sums, and their weights.
 struct Taps {
   int first = 0;
   std::vector<std::int32_t> weights;
@@ -96,8 +96,8 @@ Image resize_columns(const Image& image, int height) {
   return result;
 }
 
-/// The order shows in the last bit, because the picture between the passes is 8-bit: this is when Pillow 13
-/// swaps it.
+/// Whether columns are resized first, as Pillow 13 decides. The order affects the last bit, since the
+/// intermediate picture is 8-bit.
 bool columns_first(const Image& image, int width, int height) {
   return height < image.height && image.height - height > 2 * (image.width - width);
 }

@@ -1,4 +1,4 @@
-// Resizing pictures with Lanczos' filter, to the pixel as Pillow does it.
+// Resizes pictures with the Lanczos filter, bit-identical to Pillow.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace precast::image {
 
-/// The picture at another size: Lanczos' filter with three lobes, stretched where the picture shrinks, in the
-/// 8-bit fixed point of Pillow 13's Image.resize((width, height), LANCZOS), whose every byte it gives. Throws
-/// InputError for sides outside of 1 to max_side, ShapeError as check_pixels does.
+/// The picture at another size: a Lanczos filter with three lobes, widened for downscaling, in the 8-bit
+/// fixed point of Pillow 13's Image.resize((width, height), LANCZOS), and bit-identical to it. Throws
+/// InputError for sides outside [1, max_side], and ShapeError as check_pixels does.
 Image resize(const Image& image, int width, int height);
 
-/// Bytes that `resize` takes beside its input, for its result and for what it makes on the way.
+/// Bytes that `resize` allocates for its result and intermediate pictures, without its input.
 std::int64_t resize_memory(const Image& image, int width, int height);
 
 }  // namespace precast::image

@@ -1,4 +1,4 @@
-// Pictures as tensors: 8-bit RGB to the values between -1 and 1 that a VAE takes and gives, and back.
+// Converts pictures between 8-bit RGB and tensors in [-1, 1] for a VAE.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace precast::image {
 
-/// A picture as [1, height, width, 3]: each value divided by 255, doubled, less 1, all in f32, as diffusers'
-/// VaeImageProcessor does. Throws ShapeError as check_pixels does.
+/// A picture as [1, height, width, 3]: each value divided by 255, times 2, minus 1, all in f32, as in
+/// diffusers' VaeImageProcessor. Throws ShapeError as check_pixels does.
 Tensor<f32> to_tensor(const Image& image);
 
-/// Pictures made from a tensor.
+/// Pictures converted from a tensor.
 struct Pictures {
   std::vector<Image> images;
-  std::int64_t nan = 0;  ///< values that were NaN and became 0
+  std::int64_t nan = 0;  ///< number of NaN values, which became 0
 };
 
-/// Pictures from [n, height, width, 3]: halved, plus 1/2, clamped to [0, 1], times 255, rounded with ties to
-/// even. NaN becomes 0, which is black. Throws ShapeError for other shapes.
+/// Pictures from [n, height, width, 3]: halved, plus 1/2, clamped to [0, 1], times 255, rounded to nearest
+/// even. NaN becomes 0, black. Throws ShapeError for other shapes.
 Pictures to_images(HostView<const f32> values);
 
 }  // namespace precast::image

@@ -1,4 +1,4 @@
-// Converts texts with utf8proc.
+// Converts texts through utf8proc.
 #include <array>
 
 #include <image/unicode.hpp>

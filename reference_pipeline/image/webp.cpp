@@ -16,8 +16,8 @@
 namespace precast::image {
 namespace {
 
-/// A picture of one colour takes a few bytes whatever its size: up to this many bytes of pixels no file is
-/// too small for them; above it, deflate's best ratio is the limit, as it is for PNG.
+/// A picture of one colour takes a few bytes at any size: no file is rejected as too small for this many
+/// bytes of pixels. Above, deflate's best ratio is the limit, as for PNG.
 constexpr std::uint64_t always_allowed_bytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t largest_ratio = 1032;
 
@@ -43,7 +43,7 @@ std::string_view in_words(VP8StatusCode status) {
   }
 }
 
-/// What an encoder appends to; an exception must not pass through libwebp.
+/// libwebp's output callback; an exception must not propagate into libwebp.
 int append_webp(const std::uint8_t* data, std::size_t count, const WebPPicture* picture) noexcept try {
   const auto bytes = std::as_bytes(std::span(data, count));
   auto& written = *static_cast<std::vector<std::byte>*>(picture->custom_ptr);

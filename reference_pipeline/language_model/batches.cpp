@@ -84,10 +84,10 @@ void require_window(std::int64_t tokens, std::int64_t context, const std::string
                      " needs: give more text, or a smaller --context");
 }
 
-/// Batches are never downloaded, as weights are, of which the reader speaks: what is no such file is told
-/// here.
+/// Opens a file of batches. Its errors do not speak of downloads, as those of weights do: batches are never
+/// downloaded.
 io::SafetensorsFile open_batches(const std::filesystem::path& file) {
-  constexpr std::size_t header = 8;  // where it begins
+  constexpr std::size_t header = 8;  // the header's offset
   const io::MappedFile mapped(file);
   if (mapped.text().size() <= header || mapped.text()[header] != '{')
     throw io::file_error(
@@ -105,7 +105,7 @@ const io::TensorEntry& tokens_of(const io::SafetensorsFile& opened, const std::f
   return entry;
 }
 
-/// The tokens of a file's first steps. Throws InputError where one is none of `vocabulary`.
+/// The tokens of a file's first `steps` steps. Throws InputError if one is outside `vocabulary`.
 std::vector<std::int32_t> first_steps(const io::TensorEntry& entry, const std::filesystem::path& file,
                                       std::int64_t steps, std::int64_t vocabulary) {
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(steps * entry.shape[1] * entry.shape[2]));
@@ -160,7 +160,7 @@ std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std:
 HeldOut held_out_text(std::span<const std::int32_t> tokens, std::int64_t context, const std::string& name) {
   require_window(std::ssize(tokens), context, name);
   HeldOut all{{}, context};
-  // The last token of a window is the first of the next.
+  // Windows overlap by one token, the last input's target and the next window's first input.
   for (; std::ssize(tokens) > context; tokens = tokens.subspan(static_cast<std::size_t>(context))) {
     const auto window = tokens.first(static_cast<std::size_t>(context + 1));
     all.tokens.insert(all.tokens.end(), window.begin(), window.end());

@@ -1,4 +1,4 @@
-// The windows of tokens that each step of a training run takes.
+// The windows of tokens for each step of a training run.
 #pragma once
 
 #include <algorithm>
@@ -14,46 +14,46 @@
 
 namespace precast::language_model {
 
-/// The data's order: which tokens a step takes follows from its number alone, so that a run can go on from
-/// any step.
+/// The order of the data: the tokens of a step depend only on its number, so that a run can resume at any
+/// step.
 class Batches {
  public:
   virtual ~Batches() = default;
-  /// [batch, context + 1] tokens of step `step`, counted from 0.
+  /// The [batch, context + 1] tokens of step `step`, counted from 0.
   virtual std::vector<std::int32_t> step(std::int64_t step) const = 0;
   virtual std::int64_t batch() const = 0;
   virtual std::int64_t context() const = 0;
 };
 
-/// What one of several ranks takes of each step: the windows behind those of the ranks before it, as many as
-/// they. Throws InputError where the windows of a step cannot be shared evenly; `name` is for messages.
+/// One rank's windows of each step: those after the windows of lower ranks, the same number for each rank.
+/// Throws InputError if the ranks cannot share a step's windows evenly; `name` is for messages.
 std::unique_ptr<Batches> part_of_rank(std::unique_ptr<Batches> all, int rank, int ranks,
                                       const std::string& name);
 
-/// Windows at random places of a text, drawn by splitmix64 from seed, step and row. Throws InputError where
+/// Windows at random positions of a text, drawn by splitmix64 from seed, step and row. Throws InputError if
 /// the text is shorter than a window; `name` is for messages.
 std::unique_ptr<Batches> random_windows(std::vector<std::int32_t> tokens, std::int64_t batch,
                                         std::int64_t context, std::uint64_t seed, const std::string& name);
 
-/// [steps, batch, context + 1], as a file of batches has them for all ranks together. Throws InputError where
-/// it is none of `batches_of_file`.
+/// The shape [steps, batch, context + 1] of a file of batches, for all ranks together. Throws InputError if
+/// `batches_of_file` cannot read it.
 Shape shape_of_batches(const std::filesystem::path& file);
 
-/// Those of a safetensors file with I64 `tokens` [steps, batch, context + 1], read as a whole. Throws
-/// InputError where the file is not that, has fewer steps than are asked for, or a token is none of
+/// The batches of a safetensors file with I64 `tokens` [steps, batch, context + 1], read as a whole. Throws
+/// InputError for another kind of file, for fewer steps than requested, and for a token outside
 /// `vocabulary`.
 std::unique_ptr<Batches> batches_of_file(const std::filesystem::path& file, std::int64_t steps,
                                          std::int64_t vocabulary);
 
-/// Windows that a model is not trained on, whose loss says what it has learnt: [count, context + 1] tokens,
-/// and perhaps one more that is shorter.
+/// Held-out windows for the validation loss: [count, context + 1] tokens, and optionally a shorter last
+/// one.
 struct HeldOut {
   std::vector<std::int32_t> tokens;
   std::int64_t context = 0;
   std::vector<std::int32_t> last{};  ///< empty, or at least two tokens
 
   std::int64_t count() const { return static_cast<std::int64_t>(tokens.size()) / (context + 1); }
-  /// How many tokens are predicted: all but the first of each window.
+  /// The number of predicted tokens: all but the first of each window.
   std::int64_t predictions() const {
     return count() * context + std::max<std::int64_t>(std::ssize(last) - 1, 0);
   }
@@ -63,10 +63,10 @@ struct HeldOut {
   }
 };
 
-/// A text from its beginning, so that each token but the first is predicted once. Throws InputError where the
-/// text is shorter than a window.
+/// Consecutive windows from the start of a text, so that each token but the first is predicted once. Throws
+/// InputError if the text is shorter than a window.
 HeldOut held_out_text(std::span<const std::int32_t> tokens, std::int64_t context, const std::string& name);
-/// All windows of a file of batches, as batches_of_file reads it. Throws what that does.
+/// All windows of a file of batches. Throws what batches_of_file throws.
 HeldOut held_out_file(const std::filesystem::path& file, std::int64_t vocabulary);
 
 }  // namespace precast::language_model

@@ -1,4 +1,4 @@
-// What a training run writes and reads: checkpoints, and models for transformers.
+// Files that a training run writes and reads: checkpoints, and models for transformers.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -23,7 +23,7 @@ namespace precast::language_model {
 namespace {
 
 constexpr std::string_view kind = "precast training checkpoint";
-constexpr std::size_t kinds = 3;  // of state: a parameter, and its two moments
+constexpr std::size_t kinds = 3;  // of state per parameter: the parameter and two moments
 
 template <class Number>
 std::string text_of(Number value) {
@@ -31,7 +31,7 @@ std::string text_of(Number value) {
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
-/// A number of a checkpoint's metadata. Throws InputError where it is none.
+/// A number in a checkpoint's metadata. Throws InputError if it is missing or not a number.
 template <class Number>
 Number number_of(const io::SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
@@ -40,7 +40,7 @@ Number number_of(const io::SafetensorsFile& file, const std::string& key) {
   throw io::file_error(file.path(), "the checkpoint's " + key + " is missing or no number: take another one");
 }
 
-/// What parameters lie as in files: turned over where transformers has them so.
+/// A parameter's bytes in a file's layout: transposed if transformers stores it so.
 std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) {
   std::vector<std::byte> bytes(tensor.bytes.begin(), tensor.bytes.end());
   if (!transposed) return bytes;
@@ -56,12 +56,12 @@ std::vector<std::byte> stored_bytes(const StateTensor& tensor, bool transposed) 
 
 using Facts = std::map<std::string, std::string>;
 constexpr const char* checksum_key = "checksum";
-/// What else a checkpoint says of itself.
+/// The keys of a checkpoint's metadata, except the checksum.
 constexpr std::array<std::string_view, 10> keys_of_facts{"kind",    "policy",          "config", "settings",
                                                          "step",    "optimiser_steps", "scale",  "ranks",
                                                          "windows", "growth_tracker"};
 
-/// A number of all that a checkpoint holds, but for itself.
+/// A checksum of everything in a checkpoint but the checksum.
 std::string checksum_of(const Facts& facts,
                         const std::map<std::string, std::span<const std::byte>>& tensors) {
   io::ContentHash hash;
@@ -94,15 +94,15 @@ std::string fact_of(const io::SafetensorsFile& file, const std::string& key) {
   return found == file.metadata().end() ? std::string() : found->second;
 }
 
-/// Heads, epsilons and the like change no shape.
+/// Throws if the configs differ: heads, epsilons and the like are not visible in shapes.
 void require_config(const io::SafetensorsFile& file, const LanguageModelConfig& config,
                     const std::string& remedy) {
   if (fact_of(file, "config") != config.json())
     throw io::file_error(file.path(), "was written by a model of another config.json: " + remedy);
 }
 
-/// Whether a file is what was written; those of earlier versions say nothing of it. In a checkpoint, a key
-/// that no version wrote may have been the checksum's.
+/// Whether a file matches its checksum; earlier versions wrote none. In a checkpoint, a key that no version
+/// wrote may be the checksum's, damaged.
 bool is_undamaged(const io::SafetensorsFile& file) {
   const auto written = file.metadata().find(checksum_key);
   if (written == file.metadata().end()) {
@@ -119,12 +119,12 @@ bool is_undamaged(const io::SafetensorsFile& file) {
 }  // namespace
 
 io::SafetensorsFile open_checkpoint(const std::filesystem::path& path) {
-  const std::size_t size = io::MappedFile(path).text().size();  // what cannot be read says so itself
+  const std::size_t size = io::MappedFile(path).text().size();  // throws if the file cannot be read
   try {
     io::SafetensorsFile file(path);
     if (is_undamaged(file)) return file;
   } catch (const InputError&) {
-    // What is wrong with its header is no news to who cannot get it from anywhere.
+    // The error of a damaged header advises a download, which does not apply to a checkpoint.
   }
   throw io::file_error(path,
                        "its " + std::to_string(size) +
@@ -225,8 +225,8 @@ void Trainer::read_checkpoint(const io::SafetensorsFile& file) {
   share_state();
 }
 
-/// Rank 0's parameters become those of all, and beside them each counts its own steps: where a folder is each
-/// machine's own, it may hold what an earlier job left there.
+/// Requires the checkpoints of all ranks to agree: parameters come from rank 0, but each rank counts its
+/// own steps, and a folder local to its machine may hold another job's checkpoint.
 void Trainer::require_same_progress(const std::filesystem::path& path) const {
   if (ranks() == 1) return;
   const std::array own{static_cast<double>(next_step_), static_cast<double>(optimiser_steps_),
@@ -234,7 +234,7 @@ void Trainer::require_same_progress(const std::filesystem::path& path) const {
                        static_cast<double>(windows_)};
   bool differs = false;
   for (const double fact : own) differs = (cluster::sum(*parallel_.job, fact) != fact * ranks()) || differs;
-  if (cluster::sum(*parallel_.job, differs) > 0)  // every rank says so, not only who is beside the mean
+  if (cluster::sum(*parallel_.job, differs) > 0)  // every rank throws, even one that equals the mean
     throw io::file_error(path, "is not the same checkpoint for all ranks, and of step " +
                                    std::to_string(next_step_) + " for rank " +
                                    std::to_string(parallel_.job->rank()) +
@@ -256,7 +256,7 @@ bool Trainer::is_written(const std::filesystem::path& folder) const {
         return false;
     }
     return true;
-  } catch (const InputError&) {  // not even a whole file
+  } catch (const InputError&) {  // incomplete file
     return false;
   }
 }

@@ -18,15 +18,15 @@ namespace precast::language_model {
 namespace {
 
 constexpr std::int64_t widest = 1 << 17, deepest = 1024, largest_vocabulary = 1 << 21;
-/// GPT-2 has a table of its positions. A Llama has none, and the number says only how long a text it reads.
+/// The maximum of `positions`: for GPT-2 the rows of a table, for Llama only a limit on the context.
 constexpr std::int64_t longest_table = 1 << 20, longest_context = (std::int64_t{1} << 31) - 1;
 
-/// SwiGLU gates with silu alone, which has two names.
+/// Requires silu, the only activation of SwiGLU here, under either of its names.
 void require_silu(const io::Config& json, const char* key) {
   json.refuse_null({key});
   json.one_of_or(key, true, {{"silu", true}, {"swish", true}}, "use a model that has it");
 }
-/// The form of gelu that transformers' table of activations has under the name.
+/// The form of gelu that transformers' table of activations has for the name.
 ActivationFunction gelu_named(const io::Config& json, const char* key) {
   using enum ActivationFunction;
   json.refuse_null({key});
@@ -41,7 +41,7 @@ ActivationFunction gelu_named(const io::Config& json, const char* key) {
                         "use a model that has one of them");
 }
 
-/// Keys of dropout that are above 0; a key that is not there is `usual`.
+/// The keys of dropout that are above 0; a missing key has the value `usual`.
 std::vector<std::string> dropouts(const io::Config& json, double usual,
                                   std::initializer_list<const char*> keys) {
   std::vector<std::string> found;
@@ -50,14 +50,14 @@ std::vector<std::string> dropouts(const io::Config& json, double usual,
   return found;
 }
 
-/// Keys of GPT-2 that transformers knows by another name, too.
+/// Keys of GPT-2 for which transformers accepts another name.
 constexpr std::array<std::pair<const char*, const char*>, 4> other_names{
     {{"hidden_size", "n_embd"},
      {"max_position_embeddings", "n_positions"},
      {"num_attention_heads", "n_head"},
      {"num_hidden_layers", "n_layer"}}};
 
-/// The name by which the file has a key. Throws InputError where it has it by both, and they differ.
+/// The name under which the file has a key. Throws InputError if it has both with different values.
 const char* name_in(const io::Config& json, const char* name) {
   const char* const other = std::ranges::find(other_names, std::string_view(name), [](const auto& names) {
                               return std::string_view(names.second);
@@ -93,8 +93,8 @@ LanguageModelConfig gpt2(const io::Config& json) {
   return config;
 }
 
-/// What yarn multiplies cosines and sines by where a file does not say it: YaRN's 0.1 ln(factor) + 1, or
-/// DeepSeek's quotient of two such.
+/// yarn's factor of cosines and sines if the file does not set it: YaRN's 0.1 ln(factor) + 1, or DeepSeek's
+/// quotient of two such values.
 double yarn_attention_factor(const io::Config& rope, double factor, double least, double largest) {
   const auto magnitude = [&](double scale) { return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1; };
   const double of_queries = rope.number_or("mscale", 0, 0, largest),
@@ -104,7 +104,7 @@ double yarn_attention_factor(const io::Config& rope, double factor, double least
   return rope.number_or("attention_factor", computed, least, largest);
 }
 
-/// Of the object under rope_parameters or rope_scaling; two of its keys may stand beside it.
+/// Parses the object under rope_parameters or rope_scaling; `beside` may hold two of its keys.
 RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, std::int64_t positions) {
   const char* const key = rope.has("rope_type") ? "rope_type" : "type";  // before transformers 4.43
   using enum RotaryScalingKind;
@@ -119,7 +119,7 @@ RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, s
   if (scaling.kind == llama3 || scaling.kind == yarn)
     scaling.original_positions = beside.integer_or(
         original, rope.integer_or(original, positions, 1, longest_context), 1, longest_context);
-  // A yarn's may be null, which stands for a quotient in transformers. None of them may be missing.
+  // For yarn null means the quotient, as in transformers. No key may be missing.
   if (scaling.kind == yarn && rope.is_null("factor"))
     scaling.factor = static_cast<double>(positions) / static_cast<double>(scaling.original_positions);
   else
@@ -166,12 +166,12 @@ LanguageModelConfig llama(const io::Config& json) {
   config.norm_eps = json.number_or("rms_norm_eps", 1e-6, 0, 1);
   config.tied = json.boolean_or("tie_word_embeddings", false);
   config.left_out = dropouts(json, 0, {"attention_dropout"});
-  // As torch's Embedding counts them, from the end below 0.
+  // Negative ids count from the end, as in torch.nn.Embedding.
   config.padding = json.optional_integer("pad_token_id", -config.vocabulary, config.vocabulary - 1);
   if (config.padding && *config.padding < 0) *config.padding += config.vocabulary;
   constexpr double least_theta = 1, most_theta = 1e12;
   config.rope_theta = json.number_or("rope_theta", 10000, least_theta, most_theta);
-  // transformers 5, and older ones; of both it takes the older alone, but for an empty one.
+  // rope_scaling is the older name; transformers uses only it if both are present, unless it is empty.
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!json.has(key)) continue;
     const io::Config rope = json.object(key);
@@ -292,7 +292,7 @@ std::string LanguageModelConfig::json() const {
     rope["rope_theta"] = rope_theta;
     all["rope_parameters"] = rope;
   }
-  // Checkpoints are held against this text: what is as usual stays out of it.
+  // Checkpoints are compared with this text: defaults stay out of it.
   if (!scale_scores) all["scale_attn_weights"] = false;
   if (scale_scores_by_layer) all["scale_attn_by_inverse_layer_idx"] = true;
   all["tie_word_embeddings"] = tied;

@@ -1,4 +1,4 @@
-// The policies that language models are trained under on CUDA devices. Only builds with CUDA have them.
+// The training policies of language models on CUDA devices. Only in builds with CUDA.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 namespace precast::language_model {
 
 const std::vector<TrainingPolicy>& cuda_training_policies();
-/// NCCL over the devices of a job's ranks. Throws Error where NCCL was not found, and CommunicationError.
+/// NCCL over the devices of a job's ranks. Throws Error if NCCL is not found, and CommunicationError.
 std::unique_ptr<cluster::Communicator> join_devices(cluster::Communicator& job);
 
 }  // namespace precast::language_model

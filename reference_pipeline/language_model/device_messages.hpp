@@ -1,4 +1,4 @@
-// DeviceMessages: messages of gradients between ranks, on the device that the gradients are on.
+// DeviceMessages: gradient messages between ranks, in the memory of the gradients' device.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace precast::language_model {
 
 inline namespace PRECAST_BACKEND {
 
-/// Filled and read by kernels, in the order of the current stream: the host waits for none. A gradient is
-/// multiplied in the message where that is wider, and rounded once; else where it lies, rounded to its own
-/// dtype and then to the message's.
+/// Packed and unpacked by kernels on the current stream, without host synchronisation. If the message's
+/// dtype is wider, a gradient is scaled in the message and rounded once; otherwise in place, rounded to its
+/// own dtype and then to the message's.
 template <ScalarDtype Gradient>
 class DeviceMessages final : public cluster::MessageMemory {
  public:

@@ -1,4 +1,4 @@
-// The layers of language models: each computes its result and records on a tape how gradients go back.
+// The layers of language models: each computes its result and records its backward pass on a tape.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace precast::language_model {
 
 inline namespace PRECAST_BACKEND {
 
-/// A result between ops under a policy; gradients have the same dtype.
+/// An intermediate result under a policy; its gradient has the same dtype.
 template <PolicyType P>
 using Value = train::Variable<typename P::activation>;
 
@@ -44,7 +44,7 @@ class Layers {
 
   explicit Layers(train::Tape* tape) : tape_(tape) {}
 
-  /// Rows of a table: batch * length ids -> [batch, length, width]. The row `padding` gets no gradient.
+  /// Embedding lookup: batch * length ids -> [batch, length, width]. Row `padding` gets no gradient.
   Value<P> embed(Parameter& table, std::vector<std::int32_t> ids, std::int64_t batch,
                  const std::optional<std::int64_t>& padding = {}) const {
     reads(table);
@@ -59,7 +59,7 @@ class Layers {
     return y;
   }
 
-  /// x [batch, length, width] + the first rows of a table of positions.
+  /// x [batch, length, width] + the first `length` rows of the positional embedding.
   Value<P> add_positions(const Value<P>& x, Parameter& table) const {
     reads(table);
     const std::int64_t length = x->value.shape()[1];
@@ -68,7 +68,7 @@ class Layers {
       const GradientOptions options = table.next_gradient();
       if (!options.accumulate)
         train::clear<typename Parameter::Gradient>(
-            table.gradient().view());  // those behind the last get none
+            table.gradient().view());  // rows after the last position get none
       bias_gradient_into<P>(*y->gradient, options, table.gradient().view().rows_between(0, length));
       train::add_gradient<P>(x, std::move(*y->gradient));
     });
@@ -131,7 +131,7 @@ class Layers {
     return y;
   }
 
-  /// A function of problem/elementwise.hpp of every value.
+  /// Applies a function of problem/elementwise.hpp to every value.
   template <class Function>
   Value<P> activate(const Value<P>& x) const {
     const Value<P> y = train::variable(precast::activate<P, Function>(x->value));
@@ -143,7 +143,7 @@ class Layers {
     return y;
   }
 
-  /// silu(gate) up.
+  /// silu(gate) * up.
   Value<P> swiglu(const Value<P>& gate, const Value<P>& up) const {
     using Function = elementwise::Silu;
     const Value<P> y = train::variable(gated_product<P, Function>(gate->value, up->value));
@@ -166,7 +166,7 @@ class Layers {
     return y;
   }
 
-  /// Turns heads by their positions: x [batch, length, heads * D].
+  /// Rotary position embedding of heads: x [batch, length, heads * D].
   Value<P> rotary(const Value<P>& x, const std::shared_ptr<const RotaryTableOfHalves>& table) const {
     const Value<P> y = train::variable(precast::rotary<P>(x->value, *table));
     record([x, y, table] {
@@ -177,7 +177,7 @@ class Layers {
     return y;
   }
 
-  /// Causal attention of queries, keys and values, each a result of its own.
+  /// Causal attention of separate queries, keys and values.
   Value<P> attention(const Value<P>& q, const Value<P>& k, const Value<P>& v,
                      const AttentionOptions& options) const {
     auto [y, log_sums] = attend(q->value.view(), k->value.view(), v->value.view(), options);
@@ -192,7 +192,7 @@ class Layers {
     return y;
   }
 
-  /// The same of one result that holds queries, keys and values side by side: [batch, length, 3 width].
+  /// Causal attention of queries, keys and values concatenated: [batch, length, 3 width].
   Value<P> attention_of_one(const Value<P>& qkv, const AttentionOptions& options) const {
     const auto third = [](auto view, std::int64_t place) {
       const std::int64_t width = view.columns() / 3;
@@ -218,9 +218,9 @@ class Layers {
     if (tape_) tape_->record(std::forward<Step>(step));
   }
 
-  /// Rounds what a product gives, on the way forward or back, to what its operands leave between ops, where
-  /// that has a narrower range than Activation: autocast's products give f16, what is beyond it is inf,
-  /// whatever the loss scale, and a gradient below it is 0.
+  /// Rounds a product's result or gradient to the dtype of operands, if that has a narrower range than
+  /// Activation: autocast's products return f16, so that larger values become inf for any loss scale, and
+  /// gradients below its range become 0.
   static void round_as_product(Tensor<Activation>& result) {
     using Product = activation_for<typename precisions<P, Matmul>::operand>;
     if constexpr (dtype_traits<Product>::format.exponent_bits <

@@ -1,4 +1,4 @@
-// GPT2LMHeadModel and LlamaForCausalLM in training, as templates over the policy. Only kernels/ includes
+// GPT2LMHeadModel and LlamaForCausalLM for training, as templates over the policy. Only kernels/ includes
 // this.
 #pragma once
 
@@ -167,7 +167,7 @@ class TrainedModelTemplate final : public TrainedModel {
     return all;
   }
 
-  /// Calls `visitor(value)` for each value of a tensor, which comes to the host where it lies elsewhere.
+  /// Calls `visitor(value)` for each value of a tensor, which is copied to the host if necessary.
   template <ScalarDtype T, class Memory, class Visitor>
   static void for_each_value(const Tensor<T, Memory>& tensor, Visitor&& visitor) {
     if constexpr (Memory::on_host)
@@ -176,7 +176,7 @@ class TrainedModelTemplate final : public TrainedModel {
       for_each_value(to_host(tensor), visitor);
   }
 
-  /// Calls `visitor(name, tensor)` for what the optimiser keeps.
+  /// Calls `visitor(name, tensor)` for the optimiser's state.
   template <class Visitor>
   void for_each_state(Visitor&& visitor) {
     for (Parameter& parameter : parameters_) {
@@ -185,7 +185,7 @@ class TrainedModelTemplate final : public TrainedModel {
       visitor("square." + parameter.facts().name, parameter.square());
     }
   }
-  /// A tensor's values where the host may write them: its own, or a copy that state_changed() takes back.
+  /// A tensor's values, writable by the host: its own, or a copy that state_changed() writes back.
   std::span<Master> bytes_of(Tensor<Master>& tensor) {
     if constexpr (backend::Memory::on_host)
       return tensor.values();
@@ -193,10 +193,10 @@ class TrainedModelTemplate final : public TrainedModel {
       return fetched_.emplace_back(to_host(std::as_const(tensor))).values();
   }
 
-  /// The table of embeddings where the head is tied to it.
+  /// The head's weight: the token embedding if tied.
   Parameter& head() { return config_.tied ? parameters_.front() : parameters_.back(); }
 
-  /// What the head reads: [batch, length, width] after the last norm.
+  /// The head's input: [batch, length, width] after the last norm.
   Value<P> hidden_states(const Layers<P>& layers, std::vector<std::int32_t> tokens, std::int64_t batch) {
     return config_.architecture == Architecture::gpt2 ? gpt2(layers, std::move(tokens), batch)
                                                       : llama(layers, std::move(tokens), batch);
@@ -257,7 +257,7 @@ class TrainedModelTemplate final : public TrainedModel {
 
   LanguageModelConfig config_;
   std::vector<Parameter> parameters_;
-  std::vector<HostTensor<Master>> fetched_;  ///< what state() brought to the host, where it is not there
+  std::vector<HostTensor<Master>> fetched_;  ///< copies of the state for state(), if it is not on the host
   std::function<void(std::size_t)> gradient_is_whole_;
 };
 

@@ -23,19 +23,19 @@ namespace {
 constexpr double usual_deviation = 0.02;
 constexpr const char* head = "lm_head.weight";
 
-/// The name of a parameter in a file of GPT2Model or LlamaModel, which have no head.
+/// The name of a parameter in a file of GPT2Model or LlamaModel, which lack the head and its prefix.
 std::string name_without_head(const std::string& name) {
   for (const std::string_view prefix : {"transformer.", "model."})
     if (name.starts_with(prefix)) return name.substr(prefix.size());
   return name;
 }
 
-/// The name that a parameter has in these files.
+/// The name of a parameter in this source.
 std::string name_in(const io::ComponentSource& source, const ParameterFacts& facts) {
   return source.contains(facts.name) ? facts.name : name_without_head(facts.name);
 }
 
-/// Of f64, which nothing here computes with, each value is rounded once.
+/// The values of a tensor as f32; f64 is rounded once.
 std::vector<f32> values_of_entry(const io::ComponentSource& source, const io::TensorEntry& entry) {
   if (weights::holds_numbers(entry)) return weights::values_of(entry);
   if (entry.dtype.file_name != "F64")
@@ -143,7 +143,7 @@ ParameterValues initial_values(const std::vector<ParameterFacts>& parameters, st
 ParameterValues read_values(const std::filesystem::path& folder, const LanguageModelConfig& config) {
   const io::ComponentSource source(folder);
   const weights::WeightTensors tensors(source, "");
-  // Of a weight with scales beside it, the whole.
+  // A weight with scales is dequantised.
   const auto scaled = [&](const std::string& name) {
     const weights::WeightTensor* const found = tensors.lookup(name);
     return found && found->decoding ? found : nullptr;
@@ -168,7 +168,7 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
     std::vector<f32> values = values_of(name);
     all.push_back(facts.transposed ? turned(values, shape) : std::move(values));
   }
-  // transformers would train both apart. Bits are compared, as NaN is not NaN.
+  // transformers would train them separately. Compares bits, so that NaN equals itself.
   const auto same_bits = [](const std::vector<f32>& a, const std::vector<f32>& b) {
     return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
   };
@@ -182,9 +182,9 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
 std::vector<std::string> unread_tensors(const std::filesystem::path& folder,
                                         const LanguageModelConfig& config) {
   const io::ComponentSource source(folder);
-  std::set<std::string, std::less<>> read{head};  // of a tied one it is seen that it is the same
+  std::set<std::string, std::less<>> read{head};  // a tied head is read for the comparison
   for (const ParameterFacts& facts : parameters_of(config)) read.insert(name_in(source, facts));
-  // Masks of GPT-2 and frequencies of Llama that older files have.
+  // Buffers in older files: GPT-2's masks and Llama's frequencies.
   const auto is_buffer = [](const std::string& name) {
     return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
            name.ends_with(".rotary_emb.inv_freq");

@@ -1,5 +1,5 @@
-// RotaryScaling: how a Llama's rotary frequencies change for contexts longer than those of its first
-// training.
+// RotaryScaling: how Llama models scale rotary frequencies for contexts longer than the original
+// training's.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@ namespace precast::language_model {
 
 enum class RotaryScalingKind : std::uint8_t {
   none,     ///< transformers' rope_type "default"
-  linear,   ///< every frequency is divided by the factor: Chen et al. 2023, position interpolation
-  dynamic,  ///< as `none` in contexts that the model was trained for, and others are refused here
-  llama3,   ///< those alone whose waves are long beside the first context: Llama 3.1
-  yarn      ///< the same by another rule, and longer queries and keys: Peng et al. 2023, YaRN
+  linear,   ///< all frequencies divided by the factor: Chen et al. 2023, position interpolation
+  dynamic,  ///< as `none` within the original context; longer contexts are refused here
+  llama3,   ///< low frequencies only, relative to the original context: Llama 3.1
+  yarn      ///< the same by another rule, with scaled attention: Peng et al. 2023, YaRN
 };
 
 constexpr std::string_view to_string(RotaryScalingKind kind) {
@@ -39,26 +39,26 @@ constexpr std::string_view to_string(RotaryScalingKind kind) {
 struct RotaryScaling {
   RotaryScalingKind kind = RotaryScalingKind::none;
   double factor = 1;
-  // Of llama3. A wave longer than original_positions / low_frequency_factor is divided by the factor, one
-  // shorter than original_positions / high_frequency_factor stays, and between them the change is gradual.
+  // llama3: a wavelength above original_positions / low_frequency_factor is scaled by the factor, one below
+  // original_positions / high_frequency_factor is kept, with a smooth transition in between.
   double low_frequency_factor = 1, high_frequency_factor = 4;
-  // Of yarn. Pairs that turn more often than beta_fast in the first context stay, those that turn less often
-  // than beta_slow are divided; between these two, which are whole pairs where `truncate` says so, the change
-  // is linear in the pair's number.
+  // yarn: pairs with more than beta_fast rotations in the original context are kept, those with fewer than
+  // beta_slow are scaled; between these bounds, which are rounded to whole pairs if `truncate` is set, the
+  // change is linear in the pair's index.
   double beta_fast = 32, beta_slow = 1;
   bool truncate = true;
-  double attention_factor = 1;             ///< of yarn: what cosines and sines are multiplied by
-  std::int64_t original_positions = 8192;  ///< the longest context of the first training
+  double attention_factor = 1;             ///< yarn: factor of cosines and sines
+  std::int64_t original_positions = 8192;  ///< the context of the original training
 
   bool operator==(const RotaryScaling&) const = default;
 };
 
-/// The frequencies theta^(-2i / width) of the pairs of a head, in radians a position, after scaling.
+/// The frequencies theta^(-2i / width) of a head's pairs, in radians per position, after scaling.
 inline std::vector<double> scaled(std::vector<double> frequencies, double theta,
                                   const RotaryScaling& scaling) {
   const auto width = 2 * static_cast<double>(frequencies.size());
   const auto first_context = static_cast<double>(scaling.original_positions);
-  // The pair that turns so often in the first context.
+  // The pair with so many rotations in the original context.
   const auto pair_of = [&](double turns) {
     return width * std::log(first_context / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
   };
@@ -72,10 +72,10 @@ inline std::vector<double> scaled(std::vector<double> frequencies, double theta,
     }
     last_kept = std::max(last_kept, 0.0);
     first_divided = std::min(first_divided, width - 1);
-    if (first_divided == last_kept) first_divided += 0.001;  // as transformers does
+    if (first_divided == last_kept) first_divided += 0.001;  // as in transformers
   }
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    double kept = 0;  // the part of the frequency that is not divided
+    double kept = 0;  // the fraction of the frequency that is kept
     switch (scaling.kind) {
       case RotaryScalingKind::none:
       case RotaryScalingKind::dynamic:

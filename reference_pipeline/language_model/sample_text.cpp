@@ -24,7 +24,7 @@ std::vector<std::int32_t> sample_tokens(TrainedModel& model, std::vector<std::in
       double sum = 0;
       for (const f32 value : logits)
         weights.push_back(sum += std::exp(static_cast<double>(value - *most) / temperature));
-      // 53 bits of the engine as a number in [0, 1): what <random> makes of them differs between libraries.
+      // 53 random bits as a number in [0, 1): <random>'s distributions differ between libraries.
       const double place = static_cast<double>(engine() >> 11) * 0x1p-53 * sum;
       drawn = static_cast<std::int32_t>(std::ranges::upper_bound(weights, place) - weights.begin());
       drawn = std::min(drawn, static_cast<std::int32_t>(weights.size()) - 1);

@@ -1,4 +1,4 @@
-// Text that a model in training goes on with.
+// Samples text from a model in training.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace precast::language_model {
 
-/// `count` tokens after those of `start`, each drawn from what the model says of it at a temperature; below
-/// 1e-6 the likeliest one. The same seed gives the same tokens. No more than `context` tokens are looked back
-/// at. Ends early where the model's numbers are no longer finite, and where `goes_on`, which is called with
-/// how many were drawn before each of them, says no.
+/// `count` tokens that continue `start`, drawn from the model's distribution at a temperature; below 1e-6
+/// greedily. The same seed gives the same tokens. The model sees at most the last `context` tokens. Ends
+/// early if logits are not finite, and if `goes_on`, called before each token with the number drawn so far,
+/// returns false.
 std::vector<std::int32_t> sample_tokens(TrainedModel& model, std::vector<std::int32_t> start,
                                         std::int64_t count, std::int64_t context, double temperature,
                                         std::uint64_t seed,

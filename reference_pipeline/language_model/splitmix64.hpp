@@ -1,14 +1,14 @@
-// Steele, Lea and Flood's generator SplitMix64, by place: the same number for the same place, in any order.
+// SplitMix64 (Steele, Lea and Flood) with random access: a number depends only on its position.
 #pragma once
 
 #include <cstdint>
 
 namespace precast::language_model {
 
-/// How far apart the states of the generator's sequence lie.
+/// The increment of the generator's state.
 inline constexpr std::uint64_t splitmix64_step = 0x9e3779b97f4a7c15u;
 
-/// The number that follows a state.
+/// The output for a state.
 constexpr std::uint64_t splitmix64(std::uint64_t state) {
   std::uint64_t z = state + splitmix64_step;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -11,7 +11,7 @@ namespace precast::language_model {
 
 namespace {
 
-/// Calls `take(code point)` for each character. Throws InputError at the first byte that is not UTF-8.
+/// Calls `take(code point)` for each character. Throws InputError at the first invalid UTF-8.
 template <class Take>
 void for_characters(std::string_view text, const std::string& name, Take&& take) {
   for (std::size_t at = 0; at < text.size();) {
@@ -76,7 +76,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const std::st
 std::string Tokenizer::decode(std::span<const std::int32_t> tokens) const {
   std::string text;
   for (const std::int32_t token : tokens) {
-    if (token < 0 || token >= size()) continue;  // a model may have rows for more
+    if (token < 0 || token >= size()) continue;  // a model's vocabulary may be larger
     if (characters_.empty())
       text += static_cast<char>(token);
     else

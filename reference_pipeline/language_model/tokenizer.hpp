@@ -1,4 +1,4 @@
-// Tokenizer of texts to train on: bytes, or the characters that a text has.
+// Tokenizer for training texts: bytes, or the characters that occur in a text.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@ namespace precast::language_model {
 
 class Tokenizer {
  public:
-  /// A token for each byte: 256 of them, for any file.
+  /// One token per byte: 256 tokens, for any file.
   static Tokenizer of_bytes() { return Tokenizer(); }
-  /// A token for each character that a text in UTF-8 has, in the order of their code points. `name` is for
-  /// messages. Throws InputError where the text is no UTF-8.
+  /// One token per distinct character of a UTF-8 text, in order of code points. `name` is for messages.
+  /// Throws InputError if the text is not UTF-8.
   static Tokenizer of_characters(std::string_view text, const std::string& name);
-  /// What json() wrote. Throws InputError that names the file.
+  /// Parses the output of json(). Throws InputError that names the file.
   static Tokenizer from_json(std::string_view text, const std::filesystem::path& file);
 
   bool is_of_bytes() const { return characters_.empty(); }
   std::int64_t size() const {
     return characters_.empty() ? 256 : static_cast<std::int64_t>(characters_.size());
   }
-  /// The tokens of a text. Throws InputError, which says where, for a character that is not one.
+  /// The tokens of a text. Throws InputError with the position of a character that has no token.
   std::vector<std::int32_t> encode(std::string_view text, const std::string& name) const;
-  /// The text of tokens; those of half a character stay bytes.
+  /// The text of tokens; incomplete characters remain as bytes.
   std::string decode(std::span<const std::int32_t> tokens) const;
   std::string json() const;
 
  private:
-  std::vector<char32_t> characters_;  ///< sorted; none: bytes
+  std::vector<char32_t> characters_;  ///< sorted; empty: bytes
 };
 
 }  // namespace precast::language_model

@@ -1,4 +1,4 @@
-// TrainedParameter: one parameter under a policy, with its gradient and what AdamW keeps of it.
+// TrainedParameter: one parameter under a policy, with its gradient and AdamW's moments.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +25,9 @@ namespace precast::language_model {
 
 inline namespace PRECAST_BACKEND {
 
-/// A parameter as the op table has it: stored as the model's ops read it, its master in the dtype that the
-/// optimiser changes, its gradient in the dtype of parameters' gradients. Where a policy stores parameters in
-/// the master's dtype there is one copy of them.
+/// A parameter in the dtypes of the op table: a copy for the model's ops in the storage dtype, a
+/// master in the optimiser's dtype, and a gradient. If storage and master dtypes are equal, there is
+/// one copy.
 template <PolicyType P>
 class TrainedParameter {
  public:
@@ -37,7 +37,7 @@ class TrainedParameter {
   static_assert(ScalarDtype<typename P::storage>, "Parameters in blocks cannot be trained.");
   static_assert(std::is_same_v<Master, Gradient>, "An optimiser takes gradients in its own dtype.");
 
-  /// In a dry run no values are needed.
+  /// `values` may be empty in a dry run.
   TrainedParameter(ParameterFacts facts, std::span<const f32> values)
       : facts_(std::move(facts)), master_(from_host(facts_.shape, values)) {
     if constexpr (!one_copy) stored_ = Tensor<Storage>(facts_.shape);
@@ -45,7 +45,7 @@ class TrainedParameter {
   }
 
   const ParameterFacts& facts() const { return facts_; }
-  /// What ops read.
+  /// The copy that ops read.
   const Tensor<Storage>& weight() const {
     if constexpr (one_copy)
       return master_;
@@ -54,13 +54,13 @@ class TrainedParameter {
   }
   Tensor<Master>& master() { return master_; }
   const Tensor<Master>& master() const { return master_; }
-  /// Each takes memory, of zeros, once it is asked for: a forward pass needs none of them, and a backward
-  /// pass no moments.
+  /// Moments and gradient are allocated on first use, with zeros: a forward pass needs none of them, a
+  /// backward pass no moments.
   Tensor<Master>& mean() { return made(mean_); }
   Tensor<Master>& square() { return made(square_); }
   Tensor<Gradient>& gradient() { return made(gradient_); }
 
-  /// What a step of the optimiser reads and writes.
+  /// The operands of an optimiser step.
   AdamWArrays<Master, Storage> arrays() {
     return {master_.view(),
             std::as_const(gradient()).view(),
@@ -70,26 +70,26 @@ class TrainedParameter {
             facts_.is_matrix()};
   }
 
-  /// Rounds what the model reads anew.
+  /// Updates the model's copy from the master.
   void master_changed() {
     if constexpr (!one_copy) backend::convert_values<Storage>(std::as_const(master_).view(), stored_.view());
   }
-  /// Forgets the gradient of the step before, and who read the parameter then.
+  /// Resets the gradient and the count of readers for a new step.
   void begin_step() {
     has_gradient_ = false;
     readers_ = 0;
   }
-  /// A layer whose backward pass will say something of the gradient has read the parameter.
+  /// Counts a layer that has read the parameter and will contribute to its gradient.
   void read() { ++readers_; }
-  /// How the next gradient comes to what is there.
+  /// Whether the next contribution overwrites the gradient or accumulates.
   GradientOptions next_gradient() {
     --readers_;
     return {.accumulate = std::exchange(has_gradient_, true)};
   }
-  /// Whether all readers have said what they had to, once the step of the last one is over.
+  /// Whether the gradient is final: all readers have contributed.
   bool gradient_is_whole() const { return readers_ == 0; }
-  /// Rounds the gradient as the operands of products are: autocast casts parameters in the forward pass, and
-  /// so their gradients leave the products in that dtype. What is beyond f16 is inf.
+  /// Rounds the gradient to the dtype of products' operands: autocast casts parameters in the forward pass,
+  /// so that products return their gradients in that dtype. Values beyond f16's range become inf.
   void round_as_operand() {
     using Result = typename gradient_precisions<P, Matmul>::operand;
     if constexpr (!std::is_same_v<Result, Gradient>)

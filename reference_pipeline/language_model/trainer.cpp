@@ -10,6 +10,7 @@
 #include <precast/error.hpp>
 #include <precast/io/counted.hpp>
 #include <precast/io/json_text.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/train/clip.hpp>
 
 namespace precast::language_model {
@@ -85,7 +86,7 @@ Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& optio
   share_state();
 }
 
-/// Ranks may run on different machines, whose libraries draw or round first values in different ways.
+/// Copies rank 0's state to all: machines' math libraries may draw or round initial values differently.
 void Trainer::share_state() {
   if (ranks() == 1) return;
   for (const StateTensor& tensor : model_->state()) parallel_.job->broadcast(tensor.bytes, 0);
@@ -117,8 +118,9 @@ StepFacts Trainer::step(const Batches& batches, const std::function<void()>& bef
     facts.exchange = exchange_->finish();
     facts.loss = cluster::sum(*parallel_.job, facts.loss) / ranks();
   }
-  // From here on every rank computes the same from the same means.
-  const GradientFacts gradients = model_->unscale(scaler_);
+  // From here on every rank computes the same from the same averaged gradients.
+  // A dry run skips them: for a model far too large, even partial sums by chunk would take minutes.
+  const GradientFacts gradients = DryRun::active() ? GradientFacts{} : model_->unscale(scaler_);
   facts.grad_norm = gradients.norm;
   facts.non_finite = gradients.non_finite;
   if (before_clipping) before_clipping();

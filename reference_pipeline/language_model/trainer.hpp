@@ -1,4 +1,4 @@
-// Trainer: the steps of a training run, and all that a checkpoint must hold for a run to go on.
+// Trainer: the steps of a training run, and the state that a checkpoint stores to resume it.
 #pragma once
 
 #include <cstdint>
@@ -26,84 +26,84 @@ struct TrainingOptions {
   std::string policy = "f32";
   std::int64_t steps = 200;
   AdamWOptions adamw{};
-  std::optional<double> clip{};  ///< the most that the norm of all gradients may be
+  std::optional<double> clip{};  ///< upper bound of the global gradient norm
   std::int64_t warmup = 0;
   train::Schedule schedule = train::Schedule::constant;
-  train::GradScalerOptions scaler{};  ///< where the policy scales the loss
+  train::GradScalerOptions scaler{};  ///< if the policy scales the loss
 
-  /// Throws InputError for what is out of range.
+  /// Throws InputError for values out of range.
   void check() const;
 };
 
-/// How the ranks of a job share a training run: each has the whole model and windows of its own, and all step
-/// by the means of their gradients.
+/// Data parallelism over the ranks of a job: each rank has the whole model and its own windows, and steps
+/// with the averaged gradients.
 struct DataParallel {
-  cluster::Communicator* job = nullptr;  ///< none: this process alone; it must outlive the trainer
+  cluster::Communicator* job = nullptr;  ///< none: this process alone; must outlive the trainer
   std::size_t bucket_bytes = cluster::ExchangeOptions{}.bucket_bytes;
-  std::optional<cluster::SumDtype> message{};  ///< what gradients travel in; none: their own dtype
+  std::optional<cluster::SumDtype> message{};  ///< dtype of gradient messages; none: the gradients' own
 };
 
-/// What a step came to. In a job of several ranks loss, norm and speed are those of all together, the others
-/// this rank's.
+/// The results of a step. With several ranks, loss, norm and speed are global; the others are this
+/// rank's.
 struct StepFacts {
   std::int64_t step = 0;  ///< counted from 0
   double loss = 0, grad_norm = 0;
-  double scale = 1;  ///< that the loss was multiplied by in this step
+  double scale = 1;  ///< the loss scale of this step
   bool skipped = false;
   double lr = 0;
   double tokens_per_second = 0;
-  std::int64_t memory = 0;                  ///< the most bytes that tensors held up to now
-  std::int64_t non_finite = 0;              ///< values of gradients
-  std::optional<double> validation_loss{};  ///< after the step, where it was asked for
+  std::int64_t memory = 0;                  ///< the peak of tensors' memory so far, in bytes
+  std::int64_t non_finite = 0;              ///< number of inf and NaN values in gradients
+  std::optional<double> validation_loss{};  ///< after the step, if computed
   int ranks = 1;
   cluster::ExchangeFacts exchange{};  ///< of gradients between ranks
 
-  /// A line of JSON without a newline; inf and NaN as texts. Of several ranks it has "ranks", and the seconds
-  /// "all_reduce" and "all_reduce_wait"; of a comparison it begins with the "policy".
+  /// One line of JSON without a newline; inf and NaN as strings. With several ranks it has "ranks", and the
+  /// seconds "all_reduce" and "all_reduce_wait"; in a comparison it begins with "policy".
   std::string json(const std::string& policy = "") const;
 };
 
 class Trainer {
  public:
-  /// On the CPU, or another device, which is readied for the calling thread as long as this lives: who has
-  /// several ends the last one first. All ranks of a job begin with the values of rank 0. Throws what options
-  /// and sizes do, and TrainingDevice::policy.
+  /// Trains on the CPU or another device, which is current for the calling thread during this object's
+  /// lifetime: several trainers must be destroyed in reverse order. All ranks start with rank 0's values.
+  /// Throws what options and sizes do, and TrainingDevice::policy.
   Trainer(const LanguageModelConfig& config, const TrainingOptions& options, const ParameterValues& values,
           const TrainingDevice& device = training_on_cpu(), const DataParallel& parallel = {});
 
   /// The number of the next step, counted from 0.
   std::int64_t next_step() const { return next_step_; }
   bool done() const { return next_step_ >= options_.steps; }
-  /// Takes the next step, as PyTorch's loop of autocast, GradScaler, clip_grad_norm_, AdamW and a schedule
-  /// does. `before_clipping` is called when the model's gradients are unscaled, before `clip` changes them.
+  /// Runs the next step: PyTorch's loop of autocast, GradScaler, clip_grad_norm_, AdamW and a schedule.
+  /// `before_clipping` is called after unscaling and before clipping.
   StepFacts step(const Batches& batches, const std::function<void()>& before_clipping = {});
 
-  /// The mean loss of what is held out, `batch` windows of each rank at a time.
+  /// The mean loss of held-out data, with `batch` windows per rank at a time.
   double loss_of(const HeldOut& held_out, std::int64_t batch);
 
   TrainedModel& model() { return *model_; }
   const LanguageModelConfig& config() const { return config_; }
   const TrainingOptions& options() const { return options_; }
 
-  /// Everything that a run needs to go on with the same bits, in one file that appears whole or not at all;
-  /// with `settings`, a text of the caller's, in its metadata. `before_it_appears` is called when all of it
-  /// is on the disk, under another name, and may throw.
+  /// Atomically writes a file with all state needed to resume bit-identically, and the caller's text
+  /// `settings` in its metadata. `before_it_appears` is called when the data is complete on disk under a
+  /// temporary name; it may throw.
   void write_checkpoint(const std::filesystem::path& file, const std::string& settings = "",
                         const std::function<void()>& before_it_appears = {}) const;
-  /// Goes on from there, with the same bits where there are as many ranks, else with the same windows a step.
-  /// Throws InputError where the file is of another model or policy, or broken, or not the same for all
+  /// Restores a checkpoint: bit-identically with the same number of ranks, else with the same windows
+  /// per step. Throws InputError if it is another model's or policy's, damaged, or differs between
   /// ranks.
   void read_checkpoint(const io::SafetensorsFile& file);
-  /// The same of what open_checkpoint() opens.
+  /// The same for the file of a path, opened by open_checkpoint().
   void read_checkpoint(const std::filesystem::path& file);
-  /// config.json and model.safetensors, as transformers reads them: f32, or f16 where the optimiser keeps
-  /// parameters so. Each file appears whole or not at all.
+  /// Writes config.json and model.safetensors for transformers: f32, or f16 if the optimiser's parameters
+  /// are f16. Each file is written atomically.
   void write_model(const std::filesystem::path& folder) const;
-  /// Whether the folder's model is this one, to the bit: a run that was killed may have left an earlier one.
+  /// Whether the folder's model equals this one bit for bit: a killed run may have left an earlier one.
   bool is_written(const std::filesystem::path& folder) const;
 
  private:
-  KeptMemory kept_memory_;  // before what takes memory: it gives back what that has freed
+  KeptMemory kept_memory_;  // first: destroyed last, it returns the memory that the others freed
   LanguageModelConfig config_;
   TrainingOptions options_;
   TrainingDevice device_;
@@ -111,12 +111,12 @@ class Trainer {
   std::unique_ptr<TrainedModel> model_;
   train::GradScaler scaler_;
   std::int64_t next_step_ = 0;
-  std::int64_t optimiser_steps_ = 0;  ///< those that were not skipped
+  std::int64_t optimiser_steps_ = 0;  ///< without skipped ones
   DataParallel parallel_;
-  std::unique_ptr<cluster::Communicator> joined_;      ///< the ranks' devices, where they are summed on
-  std::optional<cluster::GradientExchange> exchange_;  ///< of several ranks
-  std::int64_t windows_ = 0;                           ///< of all ranks in a step; 0: none was taken
-  std::optional<std::int64_t> ranks_before_;           ///< of the checkpoint that this run goes on from
+  std::unique_ptr<cluster::Communicator> joined_;      ///< of the ranks' devices, if these sum gradients
+  std::optional<cluster::GradientExchange> exchange_;  ///< with several ranks
+  std::int64_t windows_ = 0;                           ///< per step on all ranks; 0: no step yet
+  std::optional<std::int64_t> ranks_before_;           ///< in the checkpoint that this run resumed from
 
   int ranks() const { return parallel_.job ? parallel_.job->size() : 1; }
   void share_state();
@@ -124,15 +124,15 @@ class Trainer {
   void require_same_windows(const Batches& batches);
 };
 
-/// What a folder of transformers calls its model.
+/// The name of a model's file in a transformers folder.
 inline constexpr const char* model_file = "model.safetensors";
 
-/// The file of a checkpoint, read once for its checksum. Throws InputError where it is cut off or damaged:
-/// there is nowhere to get it from.
+/// Opens a checkpoint and verifies its checksum. Throws InputError if it is truncated or damaged; there is
+/// no source to download it from.
 io::SafetensorsFile open_checkpoint(const std::filesystem::path& path);
 
-/// The values of a checkpoint's parameters, for a run that begins from them. Throws what open_checkpoint()
-/// does, and InputError where it is of another model.
+/// The parameters in a checkpoint, as initial values of a run. Throws what open_checkpoint() throws, and
+/// InputError if it is another model's.
 ParameterValues values_of_checkpoint(const std::filesystem::path& path, const LanguageModelConfig& config);
 
 }  // namespace precast::language_model

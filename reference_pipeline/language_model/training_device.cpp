@@ -1,4 +1,4 @@
-// The devices that language models are trained on. Builds without CUDA have the CPU alone.
+// The devices for training language models. Builds without CUDA have only the CPU.
 #include <language_model/training_device.hpp>
 
 #include <precast/error.hpp>

@@ -1,4 +1,4 @@
-// Finds a policy of training by name; kernels/ writes the list of those that are compiled.
+// Finds a training policy by name; the list of compiled policies comes from kernels/.
 #include <families/request_error.hpp>
 #include <language_model/compiled_model.hpp>
 

@@ -1,4 +1,4 @@
-// Bytes as text that JSON, HTML and mail carry: base64 (RFC 4648, with padding).
+// Base64 (RFC 4648, with padding): bytes as text for JSON, HTML and mail.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace precast::text {
 
-/// Four letters for each three bytes, the last of them filled up with '='.
+/// Four characters for each three bytes, padded with '='.
 std::string encode_base64(std::span<const std::byte> bytes);
 
-/// The bytes behind such a text, or nothing where it is none.
+/// The bytes of a base64 text, or nothing if it is invalid.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace precast::text

@@ -1,4 +1,4 @@
-// How transformers names the parameters of CLIP's text models.
+// The parameter names of CLIP's text models in transformers.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace precast::text {
 
-/// Names (ours, without "text_model.") that modules ask for, or that stand beside them and mean nothing here.
+/// Names (ours, without "text_model.") of parameters that modules read, or that are known and not needed.
 inline constexpr std::array clip_names = {
     io::NameLine{"", "embeddings.token_embedding.weight"},
     io::NameLine{"", "embeddings.position_embedding.weight"},
@@ -26,8 +26,8 @@ inline constexpr std::array clip_names = {
     io::NameLine{"", "logit_scale"},
 };
 
-/// How its names begin, but for those of merged files of Stable Diffusion 1.x and of what transformers saves
-/// from version 5 on.
+/// The prefix of transformers' names, which merged files of Stable Diffusion 1.x and models saved by
+/// transformers 5 and later lack.
 inline constexpr std::string_view text_model = "text_model.";
 
 inline std::string_view without_text_model(std::string_view name) {

@@ -1,4 +1,4 @@
-// CLIP's text model as the pipeline sees it: its config, and the embeddings of a prompt.
+// CLIP's text model for the pipeline: its config, and the embeddings of a prompt.
 #pragma once
 
 #include <cstdint>
@@ -25,34 +25,34 @@ struct ClipConfig {
   std::int64_t num_attention_heads = 12;
   std::int64_t max_position_embeddings = 77;
   std::int64_t eos_token_id = 49407;
-  std::int64_t projection_dim = 512;   ///< of the pooled embedding, where `projects`
-  bool projects = false;               ///< a CLIPTextModelWithProjection; which class it is, its folder says
-  std::string scope = "text_encoder";  ///< what reports of its ops call it: its folder's name
+  std::int64_t projection_dim = 512;   ///< of the pooled embedding, if `projects`
+  bool projects = false;               ///< a CLIPTextModelWithProjection, as the model's folder says
+  std::string scope = "text_encoder";  ///< the scope of its ops in reports: its folder's name
   double layer_norm_eps = 1e-5;
   ActivationFunction hidden_act = ActivationFunction::quick_gelu;
 
-  /// What of it no tensor tells, and of which pictures are made.
+  /// The values that tensors do not determine and pictures depend on.
   auto untold() const { return std::tuple(num_attention_heads, layer_norm_eps, hidden_act); }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static ClipConfig load(const std::filesystem::path& file);
-  /// Where the pooled embedding is taken: the first end token, or for the legacy id 2 the largest id.
+  /// The position of the pooled token: the first end token, or for the legacy id 2 the largest id.
   std::int64_t pooled_position(std::span<const std::int32_t> ids) const;
 };
 
-/// Which of its hidden states a model is to give.
+/// Selects one of the model's hidden states.
 struct ClipState {
-  std::int64_t layers_left_out = 0;  ///< of the last ones, less than there are
-  bool final_norm = true;            ///< whether it passes the norm that stands behind them all
+  std::int64_t layers_left_out = 0;  ///< from the last one, fewer than there are
+  bool final_norm = true;            ///< whether the final norm is applied
 };
-/// Stable Diffusion 1 and 2, and XL.
+/// The states for Stable Diffusion 1 and 2, and for XL.
 inline constexpr ClipState last_state{.layers_left_out = 0, .final_norm = true},
     penultimate_state{.layers_left_out = 1, .final_norm = false};
 
-/// What CLIP makes of a prompt, widened exactly.
+/// CLIP's output for a prompt, widened to f32.
 struct ClipOutput {
   HostTensor<f32> hidden_state;  ///< [tokens, hidden_size]
-  HostTensor<f32> pooled;  ///< [1, projection_dim] where it projects, else [1, hidden_size]: of the last
-                           ///< layer after the final norm, whichever state was wanted
+  HostTensor<f32> pooled;        ///< [1, projection_dim], or [1, hidden_size] without projection: from the
+                                 ///< last layer after the final norm, for any state requested
 };
 
 class ClipTextModel {
@@ -65,8 +65,8 @@ class ClipTextModel {
 
 inline namespace PRECAST_BACKEND {
 
-/// Loads the model under a policy; weights may be named with or without the prefix "text_model.", which
-/// text_projection.weight never has.
+/// Loads the model under a policy; weights may have the prefix "text_model." or not, except for
+/// text_projection.weight, which never has it.
 template <PolicyType P>
 std::unique_ptr<ClipTextModel> make_clip_text_model(const ClipConfig& config,
                                                     const nn::ParameterSource& source);

@@ -23,7 +23,7 @@ namespace precast::text {
 
 inline namespace PRECAST_BACKEND {
 
-/// One layer: causal self-attention and a feed-forward, each with its norm before and a residual around.
+/// One layer: causal self-attention and a feed-forward network, both with pre-norm and a residual.
 template <PolicyType P>
 class ClipLayer {
  public:
@@ -74,7 +74,7 @@ class ClipTextModelTemplate final : public ClipTextModel {
   using Storage = typename precisions<P, Pointwise>::storage;
   using VectorStorage = typename precisions<P, Pointwise>::vector_storage;
 
-  /// `root` has the projection, `place` all else.
+  /// `root` has the projection, `place` all other weights.
   ClipTextModelTemplate(const ClipConfig& config, const nn::ParameterPath& root,
                         const nn::ParameterPath& place)
       : config_(config),

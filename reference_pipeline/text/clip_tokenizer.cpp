@@ -19,8 +19,8 @@ constexpr std::string_view word_end = "</w>";
 using Vocabulary = std::unordered_map<std::string, std::int32_t>;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// The printable stand-in of each byte (GPT-2's): itself where it is printable Latin-1, else the next from
-/// U+0100.
+/// GPT-2's printable character for each byte: the byte itself if it is printable Latin-1, else the next
+/// unused one from U+0100.
 std::array<std::string, 256> byte_alphabet() {
   std::array<std::string, 256> alphabet;
   int spare = 0;
@@ -38,7 +38,7 @@ std::array<std::string, 256> byte_alphabet() {
   return alphabet;
 }
 
-/// NFC, runs of white space to one space, lower case.
+/// NFC, runs of white space collapsed to one space, lower case.
 std::string normalized(std::string_view text) {
   const std::string composed_text = composed(text);
   std::string spaced;
@@ -64,7 +64,7 @@ Kind kind_of(char32_t code) {
   return is_space(code) ? Kind::space : Kind::other;
 }
 
-/// The bytes of the run of one kind at the start of a text.
+/// The number of bytes in the initial run of characters of one kind.
 std::size_t run_length(std::string_view text, Kind kind) {
   std::size_t length = 0;
   while (length < text.size()) {
@@ -75,8 +75,8 @@ std::size_t run_length(std::string_view text, Kind kind) {
   return length;
 }
 
-/// The bytes of the word at the start of a text that starts with no space: an English ending, letters, one
-/// number, or what is neither.
+/// The number of bytes in the first word of a text that does not begin with a space: an English
+/// contraction's ending, letters, one digit, or a run of other characters.
 std::size_t word_length(std::string_view text) {
   for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
     if (text.starts_with(ending)) return ending.size();
@@ -207,8 +207,8 @@ void ClipTokenizer::append_text(std::string_view normal, std::vector<std::int32_
       normal.remove_prefix(spaces);
       continue;
     }
-    // The expression names these two before all else, so what stands before "<|" cannot run into them, yet
-    // the byte-level step cuts them up again.
+    // The regular expression matches these two tokens first, so the text before "<|" cannot merge with
+    // them, but the byte-level step splits them again.
     bool is_special = false;
     for (const std::string_view special : {start_token, end_token}) {
       if (!normal.starts_with(special)) continue;

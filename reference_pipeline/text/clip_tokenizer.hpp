@@ -14,16 +14,16 @@
 
 namespace precast::text {
 
-/// CLIP's tokenizer as transformers 5 runs it: NFC, runs of white space to one space, lower case character by
-/// character; then words by a regular expression, their bytes as printable characters, and byte pairs merged,
-/// the best rank first.
+/// CLIP's tokenizer as in transformers 5: NFC, runs of white space to one space, lower case by character;
+/// then words by a regular expression, bytes as printable characters, and byte-pair merges, lowest rank
+/// first.
 class ClipTokenizer : public Tokenizer {
  public:
-  /// Reads tokenizer.json, or vocab.json and merges.txt, and the small files beside them. Throws InputError
-  /// that names the file.
+  /// Reads tokenizer.json, or vocab.json and merges.txt, and the tokenizer's other config files. Throws
+  /// InputError that names the file.
   static ClipTokenizer load(const std::filesystem::path& folder);
 
-  /// The tokens that an encoder of so many positions takes: 77 where no file says another length.
+  /// The sequence length for an encoder with so many positions: 77 unless a file says otherwise.
   int length(std::int64_t positions) const;
 
  private:
@@ -41,8 +41,8 @@ class ClipTokenizer : public Tokenizer {
   std::optional<Merge> merge_of(std::int32_t left, std::int32_t right) const;
 
   std::unordered_map<std::uint64_t, Merge> merges_;
-  std::array<std::optional<std::int32_t>, 256> byte_ids_;       // of a byte inside a word
-  std::array<std::optional<std::int32_t>, 256> last_byte_ids_;  // of a byte that ends one
+  std::array<std::optional<std::int32_t>, 256> byte_ids_;       // for bytes inside a word
+  std::array<std::optional<std::int32_t>, 256> last_byte_ids_;  // for the last byte of a word
   std::int32_t unknown_id_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Finds where a text is cut by asking how many tokens its beginnings take.
+// Finds where a text is truncated, by counting the tokens of its prefixes.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@ constexpr std::size_t longest_word = 40;  // bytes
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u; }
 
-/// Where words begin.
+/// The byte offsets at which words begin.
 std::vector<std::size_t> word_starts(std::string_view text) {
   std::vector<std::size_t> starts;
   for (std::size_t at = 0; at < text.size(); ++at)
@@ -21,7 +21,7 @@ std::vector<std::size_t> word_starts(std::string_view text) {
   return starts;
 }
 
-/// The last of `ends` up to which the text fits.
+/// The last of `ends` up to which the text fits into `limit` tokens.
 std::size_t last_that_fits(std::string_view text, std::ptrdiff_t limit, const CountTokens& tokens,
                            const std::vector<std::size_t>& ends) {
   const auto beyond = std::partition_point(

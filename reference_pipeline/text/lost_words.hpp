@@ -1,4 +1,4 @@
-// The words of a text for which a tokenizer's length has no room.
+// The words of a text that a tokenizer truncates.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace precast::text {
 
-/// How many tokens a text takes, special ones in.
+/// The number of tokens of a text, including special ones.
 using CountTokens = std::function<std::ptrdiff_t(std::string_view)>;
 
-/// The end of `text` that `limit` tokens leave out, from the start of its first word that is not whole;
-/// inside of a word only where that is longer than words are, as in scripts without spaces. "" where all
-/// fits.
+/// The part of `text` that a limit of `limit` tokens cuts off, from its first incomplete word. It
+/// begins inside a word only if that is longer than usual words, as in scripts without spaces. "" if
+/// all fits.
 std::string lost_words(std::string_view text, std::ptrdiff_t limit, const CountTokens& tokens);
 
 }  // namespace precast::text

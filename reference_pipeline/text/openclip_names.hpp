@@ -1,4 +1,4 @@
-// How OpenCLIP's own text models, and the files of Stable Diffusion 2 and XL, name parameters, beside
+// The parameter names of OpenCLIP's text models, and of Stable Diffusion 2 and XL files, mapped to
 // transformers' names.
 #pragma once
 
@@ -15,7 +15,7 @@ inline constexpr std::array openclip_names = {
     io::NameLine{"positional_embedding", "text_model.embeddings.position_embedding.weight"},
     io::NameLine{"ln_final.*", "text_model.final_layer_norm.*"},
     io::NameLine{.theirs = "text_projection", .ours = "text_projection.weight", .transposed = true},
-    io::NameLine{"logit_scale", "logit_scale"},  // which nobody reads
+    io::NameLine{"logit_scale", "logit_scale"},  // unused
     io::NameLine{"transformer.resblocks.#.ln_1.*", "text_model.encoder.layers.#.layer_norm1.*"},
     io::NameLine{"transformer.resblocks.#.ln_2.*", "text_model.encoder.layers.#.layer_norm2.*"},
     io::NameLine{"transformer.resblocks.#.attn.in_proj_*", "text_model.encoder.layers.#.self_attn.q_proj.*",
@@ -30,8 +30,8 @@ inline constexpr std::array openclip_names = {
     io::NameLine{"transformer.resblocks.#.mlp.c_proj.*", "text_model.encoder.layers.#.mlp.fc2.*"},
 };
 
-/// The name that stable-diffusion.cpp gives OpenCLIP's projection, which lies in its files as in OpenCLIP's,
-/// among parameters that have transformers' names; and transformers' own.
+/// The name of OpenCLIP's projection in stable-diffusion.cpp's files, stored in OpenCLIP's layout among
+/// parameters with transformers' names, and in transformers itself.
 inline constexpr std::string_view renamed_projection = "text_model.text_projection";
 inline constexpr std::string_view projection = "text_projection.weight";
 

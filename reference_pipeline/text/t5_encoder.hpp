@@ -1,4 +1,4 @@
-// T5's encoder as the pipeline sees it: its config, and the embedding of each token of a prompt.
+// T5's encoder for the pipeline: its config, and the embeddings of a prompt's tokens.
 #pragma once
 
 #include <cstdint>
@@ -31,19 +31,19 @@ struct T5Config {
   ActivationFunction activation = ActivationFunction::gelu_tanh;
 
   std::int64_t inner() const { return num_heads * d_kv; }
-  /// What of it no tensor tells, and of which pictures are made.
+  /// The values that tensors do not determine and pictures depend on.
   auto untold() const { return std::tuple(relative_attention_max_distance, layer_norm_epsilon, activation); }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static T5Config load(const std::filesystem::path& file);
-  /// The bucket of a distance (key - query), Raffel et al. 2020: exact when small, logarithmic when large.
+  /// The bucket of a distance (key - query), Raffel et al. 2020: exact if small, logarithmic if large.
   std::int64_t bucket(std::int64_t distance) const;
 };
 
 class T5Encoder {
  public:
   virtual ~T5Encoder() = default;
-  /// Encodes padded token ids without a mask, as FluxPipeline does: padding acts. Returns [tokens, d_model],
-  /// widened exactly. Throws InputError for ids outside the vocabulary.
+  /// Encodes padded token ids without a mask, as FluxPipeline does: padding has an effect. Returns [tokens,
+  /// d_model], widened to f32. Throws InputError for ids outside the vocabulary.
   virtual HostTensor<f32> encode(std::span<const std::int32_t> ids) const = 0;
 };
 

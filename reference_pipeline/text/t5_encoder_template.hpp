@@ -24,7 +24,7 @@ namespace precast::text {
 
 inline namespace PRECAST_BACKEND {
 
-/// One layer: self-attention with a relative position bias and no scale, and a (gated) feed-forward.
+/// One layer: self-attention with relative position bias and without a scale, and a (gated) feed-forward.
 template <PolicyType P>
 class T5Layer {
  public:
@@ -110,7 +110,7 @@ class T5EncoderTemplate final : public T5Encoder {
     const Arrived<f32> arrived(bias);
     AttentionOptions options;
     options.heads = config_.num_heads;
-    options.scale = 1;  // T5 folds the scale into its weights' initialisation
+    options.scale = 1;  // T5's initialisation of weights includes the scale
     options.bias = arrived.view();
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const watch::Scope scope("block", static_cast<std::int64_t>(i));
@@ -121,7 +121,7 @@ class T5EncoderTemplate final : public T5Encoder {
   }
 
  private:
-  /// [heads, tokens, tokens]: the learned bias of the bucket of each distance. The first layer's serves all.
+  /// [heads, tokens, tokens]: the bias of each distance's bucket, from the first layer for all layers.
   HostTensor<f32> position_bias(std::int64_t count) const {
     HostTensor<f32> bias(Shape{config_.num_heads, count, count});
     if (DryRun::active()) return bias;

@@ -1,4 +1,4 @@
-// How GGUF files name the parameters of a T5 encoder, beside transformers' names, which are ours.
+// The parameter names of a T5 encoder in GGUF files, mapped to transformers' names, which are ours.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace precast::text {
 
-/// For io::their_rows and io::our_rows. Only the first block has a bias of relative positions.
+/// For io::their_rows and io::our_rows. Only the first block has a relative position bias.
 inline constexpr std::array t5_gguf_names = {
     io::NameLine{"token_embd.weight", "shared.weight"},
     io::NameLine{"enc.output_norm.weight", "encoder.final_layer_norm.weight"},

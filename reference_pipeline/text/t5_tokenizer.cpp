@@ -58,7 +58,7 @@ void T5Tokenizer::append_text(std::string_view normal, std::vector<std::int32_t>
       finish();
       continue;
     }
-    // The mark starts a word wherever it stands, also where the text itself has it.
+    // The mark starts a word anywhere, even if it is in the original text.
     if (character == word_start)
       finish();
     else if (word.empty())

@@ -14,12 +14,12 @@
 
 namespace precast::text {
 
-/// T5's tokenizer as transformers 5 runs it: the vocabulary's own normalisation, words at white space, each
-/// with U+2581 before it, and the most probable pieces of each word.
+/// T5's tokenizer as in transformers 5: the vocabulary's normalisation, words split at white space and
+/// prefixed with U+2581, and the most probable pieces of each word.
 class T5Tokenizer : public Tokenizer {
  public:
-  /// Reads a folder's tokenizer.json, or spiece.model, and the small files beside them, or what a GGUF file
-  /// of T5 has inside (is_gguf_with_tokenizer). Throws InputError that names the file.
+  /// Reads a folder's tokenizer.json, or spiece.model, and the tokenizer's other config files, or the
+  /// vocabulary in a T5 GGUF file (is_gguf_with_tokenizer). Throws InputError that names the file.
   static T5Tokenizer load(const std::filesystem::path& path);
 
  private:

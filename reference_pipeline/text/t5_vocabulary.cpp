@@ -14,8 +14,8 @@
 namespace precast::text {
 namespace {
 
-/// The last length-delimited field of that number in a protobuf message; empty where there is none or the
-/// message is broken off.
+/// The last length-delimited field number `wanted` of a protobuf message; empty if there is none or the
+/// message is truncated.
 std::string_view last_field(std::string_view message, std::uint64_t wanted) {
   std::string_view found;
   const auto varint = [&message] {
@@ -54,7 +54,7 @@ std::string_view last_field(std::string_view message, std::uint64_t wanted) {
   return found;
 }
 
-/// The normaliser's table in a tokenizer.json, whether it stands alone or in a sequence.
+/// The charsmap of a tokenizer.json's normaliser, by itself or in a sequence.
 std::string read_charsmap(const io::Config& json) {
   if (!json.has("normalizer")) return {};
   const io::Config normalizer = json.object("normalizer");
@@ -69,10 +69,10 @@ std::string read_charsmap(const io::Config& json) {
   return {};
 }
 
-/// sentencepiece's kinds of pieces, as llama.cpp numbers them in tokenizer.ggml.token_type.
+/// sentencepiece's types of pieces, with llama.cpp's numbers in tokenizer.ggml.token_type.
 enum class PieceType : std::int64_t { normal = 1, unknown, control, user_defined, unused, byte };
 
-/// The tokenizer that T5 has: other settings make other ids, and a picture of another prompt.
+/// Requires T5's settings of the tokenizer: others would give other ids, and another picture.
 void check_settings(const io::GgufFile& file) {
   const auto require = [&](const char* key, const std::string& found, const std::string& wanted) {
     if (found != wanted)
@@ -99,7 +99,7 @@ const io::GgufValue& required(const io::GgufFile& file, const char* key) {
   throw io::file_error(file.path(), "key '" + std::string(key) + "' is missing: get the file anew");
 }
 
-/// The list of that key, of one element for each piece.
+/// The list with that key, which must have one element per piece.
 const io::GgufValue& list_of(const io::GgufFile& file, const char* key, std::size_t count) {
   const io::GgufValue& list = required(file, key);
   if (list.count() != count)
@@ -132,7 +132,7 @@ void T5Vocabulary::check() const {
       throw io::file_error(path, "piece '" + io::printable(piece.text) + "' has no score: get the file anew");
 }
 
-// libsentencepiece reads and checks the file, but does not hand out the table of the normaliser.
+// libsentencepiece validates the file, but does not expose the normaliser's table.
 T5Vocabulary T5Vocabulary::of_spiece(const std::filesystem::path& path, std::int64_t extra_ids) {
   constexpr std::uint64_t normalizer_spec = 3, precompiled_charsmap = 2;
   const io::MappedFile file(path);
@@ -142,7 +142,7 @@ T5Vocabulary T5Vocabulary::of_spiece(const std::filesystem::path& path, std::int
   bool whole = false;
   try {
     whole = processor.LoadFromSerializedProto(file.text()).ok();
-  } catch (const std::exception&) {  // from the library's trie, which does not like every piece
+  } catch (const std::exception&) {  // thrown by the library's trie for some pieces
   }
   if (!whole) throw io::file_error(path, "is not a whole sentencepiece model: get the file anew");
   T5Vocabulary result;
@@ -191,8 +191,8 @@ T5Vocabulary T5Vocabulary::of_gguf(const io::GgufFile& file, std::int64_t extra_
     const PieceType type{types[id]};
     const bool is_added = type == PieceType::control || type == PieceType::user_defined;
     if (is_added) result.added.emplace_back(texts[id]);
-    // The converter's own scores of what is no piece of words would be the lowest of all, from which unknown
-    // characters have theirs.
+    // The converter's scores of other piece types would become the minimum, from which the score of unknown
+    // characters is derived.
     const bool has_score = !is_added && type != PieceType::unused;
     result.pieces.push_back(
         {type == PieceType::unused ? std::string() : std::string(texts[id]), has_score ? scores[id] : 0.0});

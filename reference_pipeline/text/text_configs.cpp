@@ -1,4 +1,4 @@
-// Reads the config.json of CLIP's text model and of T5's encoder.
+// Reads config.json of CLIP's text model and of T5's encoder.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -16,7 +16,7 @@ constexpr std::int64_t widest = 1 << 17;
 constexpr std::int64_t deepest = 4096;
 constexpr std::int64_t largest_vocabulary = 1 << 24;
 
-/// The activation that transformers calls by this name.
+/// The activation with this name in transformers.
 ActivationFunction activation_named(const io::Config& json, std::string_view key, const std::string& name) {
   if (name == "quick_gelu") return ActivationFunction::quick_gelu;
   if (name == "gelu") return ActivationFunction::gelu_erf;
@@ -28,20 +28,20 @@ ActivationFunction activation_named(const io::Config& json, std::string_view key
                        "' is not known: quick_gelu, gelu, gelu_new, gelu_pytorch_tanh, relu and silu are");
 }
 
-/// Keys that nothing here follows from, and that transformers stops at where they are of another type.
+/// Checks the types of keys that have no effect here, on which transformers fails if they are wrong.
 void require_types(const io::Config& json) {
   constexpr double largest = 1e6;
   json.refuse_null({"initializer_range", "initializer_factor"});
   for (const char* of_training : {"attention_dropout", "initializer_range", "initializer_factor"})
     json.number_or(of_training, 0, 0, largest);
-  // Which tokens prompts begin with and are filled up with, the tokenizer says.
+  // The tokenizer determines the start and padding tokens.
   for (const char* token : {"bos_token_id", "pad_token_id"})
     json.integer_or(token, 0, -largest_vocabulary, largest_vocabulary);
   for (const char* of_loading : {"torch_dtype", "dtype"}) json.string_or(of_loading, "");
 }
 
-/// Throws InputError where the config is that of another component, whose class diffusers writes there, and
-/// which has no type of transformers'.
+/// Throws InputError if the config is another diffusers component's, which has a class and no model type of
+/// transformers'.
 void require_text_encoder(const io::Config& json, const char* known) {
   if (!json.has("model_type")) json.require_class(known, "give the folder of a text encoder");
 }
@@ -51,7 +51,7 @@ void require_text_encoder(const io::Config& json, const char* known) {
 ClipConfig ClipConfig::load(const std::filesystem::path& file) {
   const io::Config whole = io::Config::load(file);
   require_text_encoder(whole, "CLIPTextModel");
-  // transformers takes the text half of a whole CLIP as well.
+  // transformers also accepts the text part of a full CLIP config.
   const io::Config json = whole.string_or("model_type", "") == "clip" && whole.has("text_config")
                               ? whole.object("text_config")
                               : whole;
@@ -61,7 +61,7 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
   require_types(json);
   ClipConfig config;
   config.vocab_size = json.integer_or("vocab_size", config.vocab_size, 1, largest_vocabulary);
-  // These three are the defaults of transformers' class, a smaller CLIP than the published ones.
+  // The defaults of transformers' class, a smaller CLIP than the published ones.
   config.hidden_size = json.integer_or("hidden_size", 512, 1, widest);
   config.intermediate_size = json.integer_or("intermediate_size", 2048, 1, widest);
   config.num_attention_heads = json.integer_or("num_attention_heads", 8, 1, 4096);
@@ -79,7 +79,7 @@ ClipConfig ClipConfig::load(const std::filesystem::path& file) {
 }
 
 std::int64_t ClipConfig::pooled_position(std::span<const std::int32_t> ids) const {
-  // Configs written before transformers 4.24 say 2 where the end token has the largest id of the vocabulary.
+  // Configs written before transformers 4.24 have 2 here, and the end token has the largest id.
   const auto place = eos_token_id == 2
                          ? std::max_element(ids.begin(), ids.end())
                          : std::find(ids.begin(), ids.end(), static_cast<std::int32_t>(eos_token_id));
@@ -92,7 +92,7 @@ T5Config T5Config::load(const std::filesystem::path& file) {
   json.refuse_null({"vocab_size", "relative_attention_num_buckets", "relative_attention_max_distance",
                     "layer_norm_epsilon", "feed_forward_proj", "dense_act_fn", "hidden_size", "head_dim",
                     "num_hidden_layers", "num_attention_heads"});
-  // transformers knows some sizes by the names that other models have for them, too, and takes those first.
+  // transformers accepts other models' names of some sizes, and prefers those.
   const auto size = [&](const char* key, const char* other_name, std::int64_t most) {
     return json.integer(json.has(other_name) ? other_name : key, 1, most);
   };
@@ -113,10 +113,10 @@ T5Config T5Config::load(const std::filesystem::path& file) {
   const std::string projection = json.string_or("feed_forward_proj", "relu");
   config.gated = projection.starts_with("gated-");
   const std::string activation = config.gated ? projection.substr(6) : projection;
-  // T5 1.1 was released as "gated-gelu" and means the tanh form.
+  // T5 1.1 was released with "gated-gelu", which means the tanh approximation.
   config.activation = activation_named(json, "feed_forward_proj",
                                        config.gated && activation == "gelu" ? "gelu_new" : activation);
-  // transformers writes what it made of feed_forward_proj beside it, and where these stand there, they count.
+  // transformers also writes values derived from feed_forward_proj, which override it if present.
   config.gated = json.boolean_or("is_gated_act", config.gated);
   if (json.has("dense_act_fn"))
     config.activation = activation_named(json, "dense_act_fn", json.string("dense_act_fn"));
@@ -131,7 +131,7 @@ std::int64_t T5Config::bucket(std::int64_t distance) const {
   const std::int64_t away = std::abs(distance);
   const std::int64_t exact = side / 2;
   if (away < exact) return offset + away;
-  // In f32, as the reference has it: the edges of the buckets depend on the rounding.
+  // In f32, as in the reference: the boundaries of the buckets depend on rounding.
   const f32 ratio = std::log(static_cast<f32>(away) / static_cast<f32>(exact)) /
                     static_cast<f32>(std::log(static_cast<double>(relative_attention_max_distance) /
                                               static_cast<double>(exact)));

@@ -9,7 +9,7 @@
 namespace precast::text {
 namespace {
 
-/// Where the last character before `end` starts.
+/// The start of the last character before `end`.
 std::size_t previous_start(std::string_view text, std::size_t end) {
   do --end;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80);

@@ -1,4 +1,4 @@
-// Added tokens: strings such as <|endoftext|> that are one token wherever they stand in a text.
+// Added tokens: strings such as <|endoftext|> that are a single token anywhere in a text.
 #pragma once
 
 #include <cstdint>
@@ -10,36 +10,36 @@
 
 namespace precast::text {
 
-/// A token that is looked for in the text before the tokenizer proper sees it, as the tokenizers library has
-/// it.
+/// A token that is matched in the text before tokenization, with the semantics of the tokenizers
+/// library.
 struct AddedToken {
   std::string content;
-  bool single_word = false;  ///< only where no word character touches it
-  bool left_strip = false;   ///< takes the spaces before it along
-  bool right_strip = false;  ///< takes the spaces after it along
-  bool normalized = false;   ///< looked for in the normalised text, not in the text as it was written
+  bool single_word = false;  ///< only between non-word characters
+  bool left_strip = false;   ///< also matches spaces before it
+  bool right_strip = false;  ///< also matches spaces after it
+  bool normalized = false;   ///< matched in the normalised text, not in the original
   std::int32_t id = -1;
 };
 
-/// Turns text into the form that the vocabulary is in.
+/// Normalises text for the vocabulary.
 using Normalizer = std::function<std::string(std::string_view)>;
 
-/// A set of added tokens, and the cutting of texts at them.
+/// A set of added tokens, and the splitting of texts at them.
 class AddedTokens {
  public:
   AddedTokens() = default;
-  /// The tokens' contents must differ; a token without content is never found.
+  /// The tokens' contents must differ; a token with empty content is never found.
   AddedTokens(std::vector<AddedToken> tokens, Normalizer normalizer);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
-  /// Cuts a text (valid UTF-8) at added tokens, from the left, the longest first: first as it is written,
-  /// then each rest as the normaliser gives it. Calls one of the two for each part, in order.
+  /// Splits a text (valid UTF-8) at added tokens, from the left, longest match first: the original text,
+  /// then the other parts after normalisation. Calls one of the two functions for each part, in order.
   void cut(std::string_view text, const std::function<void(std::int32_t)>& on_token,
            const std::function<void(std::string_view)>& on_text) const;
 
-  /// The text with each token that was learnt as several (textual inversion: "<cat>", "<cat>_1", "<cat>_2" …)
-  /// followed by the others.
+  /// The text with each token that was learnt as several (textual inversion: "<cat>", "<cat>_1", "<cat>_2"
+  /// …) followed by the other ones.
   std::string with_learnt_tokens(std::string_view text) const;
 
  private:
@@ -58,8 +58,8 @@ class AddedTokens {
 
   std::vector<AddedToken> tokens_;
   Normalizer normalizer_;
-  Patterns written_;     // sorted: by first byte, then the longest first
-  Patterns normalized_;  // the same
+  Patterns written_;     // sorted by first byte, then longest first
+  Patterns normalized_;  // sorted likewise
 };
 
 }  // namespace precast::text

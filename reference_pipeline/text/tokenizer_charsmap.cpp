@@ -12,7 +12,7 @@ std::uint32_t word_at(std::string_view bytes, std::size_t at) {
   return word;
 }
 
-// One unit of the trie (darts-clone's format).
+// A unit of the trie, in darts-clone's format.
 bool has_leaf(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
 std::uint32_t value_of(std::uint32_t unit) { return unit & 0x7fffffffu; }
 std::uint32_t label_of(std::uint32_t unit) { return unit & 0x800000ffu; }
@@ -53,8 +53,8 @@ std::string Charsmap::apply(std::string_view text) const {
   std::string result;
   for (std::string_view grapheme : graphemes(text)) {
     if (grapheme.size() <= longest_whole) {
-      // What the replaced start leaves of the grapheme is dropped: the tokenizers library does so, and models
-      // were trained with what it gives.
+      // The rest of the grapheme is dropped when its prefix is replaced: the tokenizers library does so,
+      // and models were trained with its output.
       if (const auto whole = replacement(grapheme)) {
         result += *whole;
         continue;

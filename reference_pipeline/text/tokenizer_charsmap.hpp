@@ -1,4 +1,4 @@
-// Charsmap: the table by which a sentencepiece vocabulary's texts are normalised.
+// Charsmap: the normalisation table of a sentencepiece vocabulary.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace precast::text {
 
-/// A precompiled character map, as sentencepiece stores it: the bytes of a double-array trie (u32 little
-/// endian), then the replacements, each ended by a zero. Applied as the tokenizers library applies it.
+/// A precompiled character map in sentencepiece's format: a double-array trie (u32 little endian), then the
+/// replacements, NUL-terminated. Applied as in the tokenizers library.
 class Charsmap {
  public:
   /// An empty map changes nothing.
   Charsmap() = default;
-  /// Throws InputError that names `path` where the sizes do not fit together.
+  /// Throws InputError that names `path` if the sizes are inconsistent.
   Charsmap(std::string_view bytes, const std::filesystem::path& path);
 
   bool empty() const { return trie_.empty(); }
 
-  /// Valid UTF-8 with each grapheme shorter than 6 bytes, else each character, replaced as the map says. The
-  /// result is valid UTF-8 too, whatever the map holds.
+  /// Valid UTF-8 with each grapheme shorter than 6 bytes, or else each of its characters, replaced by the
+  /// map. The result is valid UTF-8 for any map.
   std::string apply(std::string_view text) const;
 
  private:
-  /// The replacement of the shortest start of `text` that the map knows.
+  /// The replacement for the shortest prefix of `text` in the map.
   std::optional<std::string_view> replacement(std::string_view text) const;
 
   std::vector<std::uint32_t> trie_;

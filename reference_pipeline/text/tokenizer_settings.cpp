@@ -23,8 +23,8 @@ AddedToken read_token(const io::Config& fields) {
           .normalized = fields.boolean_or("normalized", false)};
 }
 
-/// A token written as a string or as an object. A special token's string is looked for in the text as
-/// written.
+/// A token given as a string or as an object. A special token's string is matched in the original
+/// text.
 AddedToken read_token(const io::Config& config, const std::string& place, const nlohmann::json& value) {
   if (value.is_string()) return {.content = value.get<std::string>()};
   if (!value.is_object()) throw config.wrong(place, "must be a token", value);
@@ -42,8 +42,8 @@ std::int64_t read_id(const io::Config& config, std::string_view key, const std::
   return *id;
 }
 
-/// Special tokens that have names of a model's own: "image_token", or what an object lists. add_bos_token and
-/// its like are no tokens.
+/// Special tokens with names of the model's own: "image_token", or those listed in an object. add_bos_token
+/// and the like are not tokens.
 std::vector<AddedToken> read_named(const io::Config& config) {
   std::vector<AddedToken> tokens;
   for (const char* key :
@@ -59,8 +59,8 @@ std::vector<AddedToken> read_named(const io::Config& config) {
   return tokens;
 }
 
-/// Throws InputError where texts are to be filled up or cut at their left, by the key `key` of a file that
-/// says `right` where it is not.
+/// Throws InputError if `key` of a file asks for padding or truncation on the left; the file's word for the
+/// default is `right`.
 void require_right(const io::Config& config, const char* key, const char* right) {
   const std::string side = config.string_or(key, right);
   if (side != right)
@@ -150,8 +150,8 @@ std::vector<AddedToken> TokenizerSettings::added_tokens(
     const std::function<std::optional<std::int32_t>(std::string_view)>& lookup) const {
   std::vector<AddedToken> tokens;
   std::map<std::string, std::size_t> places;
-  // A token that is declared again keeps its place, and the later flags count; but a list settles its own
-  // tokens.
+  // A token that is declared again keeps its position and gets the later flags; but the tokens of a list
+  // are final.
   const auto add = [&](std::size_t settled, const AddedToken& token) {
     const auto [known, is_new] = places.emplace(token.content, tokens.size());
     if (is_new)
@@ -173,7 +173,7 @@ std::vector<AddedToken> TokenizerSettings::added_tokens(
   for (AddedToken& token : tokens) {
     if (token.content.empty()) continue;
     token.id = lookup(token.content).value_or(next);
-    // A vocabulary with holes has ids beyond its size: a new token must not share one.
+    // In a vocabulary with gaps, ids exceed its size: a new token must not reuse one.
     next = std::max(next, token.id + 1);
   }
   return tokens;

@@ -1,4 +1,4 @@
-// TokenizerSettings: what the small JSON files beside a vocabulary say about special tokens and lengths.
+// TokenizerSettings: special tokens and lengths in the tokenizer's config files.
 #pragma once
 
 #include <cstdint>
@@ -17,51 +17,51 @@
 
 namespace precast::text {
 
-/// The largest vocabulary file that is read; real ones take a few MB.
+/// The size limit of vocabulary files; real ones take a few MB.
 inline constexpr std::size_t largest_vocabulary_file = std::size_t{64} << 20;
-/// The largest id that a token may have: a vocabulary of 16 million is beyond belief.
+/// The largest id that a token may have: no real vocabulary has 16 million tokens.
 inline constexpr std::int64_t largest_token_id = (std::int64_t{1} << 24) - 1;
 
-/// tokenizer_config.json, special_tokens_map.json and added_tokens.json, with the precedence that
-/// transformers 5 gives them: a list of all added tokens in the config makes it ignore the other files.
+/// tokenizer_config.json, special_tokens_map.json and added_tokens.json, with the precedence of
+/// transformers 5: if the config lists all added tokens, the other files are ignored.
 class TokenizerSettings {
  public:
-  /// Reads what is there of a tokenizer folder; `tokenizer_json` is its tokenizer.json where it has one.
-  /// Throws InputError that names the file.
+  /// Reads those of the files that exist in a tokenizer folder; `tokenizer_json` is its tokenizer.json, if
+  /// it has one. Throws InputError that names the file.
   static TokenizerSettings read(const std::filesystem::path& folder,
                                 const std::optional<io::Config>& tokenizer_json);
 
-  /// Throws InputError that names the config and the role where a role is null there, and no other file fills
-  /// it.
+  /// Throws InputError that names the config and the role if a role is null there and not set in another
+  /// file.
   void require_roles(std::initializer_list<const char*> names) const;
 
-  /// Gives a special token to each of these roles ("eos_token") that the files leave open.
+  /// Sets default special tokens for those of these roles ("eos_token") that the files do not set.
   void set_usual_roles(const std::map<std::string, std::string>& usual);
 
-  /// All added tokens with their ids, in the order in which they get them: the listed ones, those with a
-  /// role, those that a model names itself, the extra ones. `usual_extra` stands where no file names extra
-  /// tokens. An id is what `lookup` finds in the vocabulary, else the next free one.
+  /// All added tokens with their ids, in order of assignment: listed ones, those with a role, the model's
+  /// own, extra ones. `usual_extra` is the default for the extra ones. An id is the one that `lookup` finds
+  /// in the vocabulary, else the next free one.
   std::vector<AddedToken> added_tokens(
       const std::vector<std::string>& usual_extra, std::size_t vocabulary_size,
       const std::function<std::optional<std::int32_t>(std::string_view)>& lookup) const;
 
-  /// The id among `added` of the special token of a role. Throws InputError that names the folder where it
-  /// has none.
+  /// The id in `added` of a role's special token. Throws InputError that names the folder if there is
+  /// none.
   std::int32_t id_of(const std::string& role, const std::vector<AddedToken>& added,
                      const std::filesystem::path& folder) const;
 
-  /// The longest text in tokens that the model takes, where a file names one that is believable.
+  /// The maximum length of a text in tokens, if a file has a plausible one.
   std::optional<std::int64_t> model_max_length() const { return model_max_length_; }
-  /// How many <extra_id_N> a T5 vocabulary is followed by.
+  /// The number of <extra_id_N> tokens after a T5 vocabulary.
   std::int64_t extra_ids() const { return extra_ids_; }
 
  private:
   void read_config(const io::Config& config);
   void read_special_tokens_map(const io::Config& config);
-  /// Whether a role or the extra tokens name it, by what was read so far.
+  /// Whether the files read so far give the token a role or list it as an extra token.
   bool is_special(std::string_view content) const;
 
-  std::optional<io::Config> config_;  ///< tokenizer_config.json, where it is there
+  std::optional<io::Config> config_;  ///< tokenizer_config.json, if present
   std::map<std::int64_t, AddedToken> listed_;
   std::map<std::string, AddedToken> roles_;
   std::vector<AddedToken> named_;

@@ -12,7 +12,7 @@ const utf8proc_uint8_t* bytes_of(std::string_view text) {
   return reinterpret_cast<const utf8proc_uint8_t*>(text.data());
 }
 
-/// Canonical composition, by rules that later versions of Unicode keep.
+/// Canonical composition, by rules that are stable across versions of Unicode.
 constexpr auto composing = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
 
 void append(std::string& text, char32_t code) {
@@ -23,7 +23,7 @@ void append(std::string& text, char32_t code) {
 
 utf8proc_category_t category(char32_t code) { return utf8proc_category(static_cast<utf8proc_int32_t>(code)); }
 
-/// First and last of each range.
+/// Inclusive ranges.
 template <std::size_t Count>
 using Ranges = std::array<std::pair<char32_t, char32_t>, Count>;
 
@@ -33,8 +33,8 @@ bool contains(const Ranges<Count>& ranges, char32_t code) {
                              [&](const auto& range) { return code >= range.first && code <= range.second; });
 }
 
-/// Marks that Unicode got after version 9, which is what the tokenizers library composes by: to it they are
-/// like letters, which neither combine nor change places.
+/// Marks added after Unicode 9, the version by which the tokenizers library composes. It treats them like
+/// letters, which neither combine nor are reordered.
 constexpr Ranges<37> marks_after_unicode_9 = {{
     {0x7fd, 0x7fd},     {0x898, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},     {0xc3c, 0xc3c},
     {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},   {0x1abf, 0x1ace},   {0x1df6, 0x1dfa},
@@ -46,10 +46,10 @@ constexpr Ranges<37> marks_after_unicode_9 = {{
     {0x1e2ec, 0x1e2ef}, {0x1e4ec, 0x1e4ef},
 }};
 
-// The tokenizers library takes classes from Unicode 16, lower case and graphemes from 17; utf8proc 2.8 ends
-// at 15.
+// The tokenizers library has classes of Unicode 16, and lower case and graphemes of Unicode 17; utf8proc
+// 2.8 has Unicode 15.
 
-/// Letters that Unicode 15.1 and 16 brought.
+/// Letters added in Unicode 15.1 and 16.
 constexpr Ranges<22> letters_after_unicode_15 = {{
     {0x1c89, 0x1c8a},   {0xa7cb, 0xa7cd},   {0xa7da, 0xa7dc},   {0x105c0, 0x105f3}, {0x10d4a, 0x10d65},
     {0x10d6f, 0x10d85}, {0x10ec2, 0x10ec4}, {0x11380, 0x11389}, {0x1138b, 0x1138b}, {0x1138e, 0x1138e},
@@ -58,7 +58,7 @@ constexpr Ranges<22> letters_after_unicode_15 = {{
     {0x1e5f0, 0x1e5f0}, {0x2ebf0, 0x2ee5d},
 }};
 
-/// Numbers that Unicode 16 brought, all of them digits.
+/// Numbers added in Unicode 16, all of them digits.
 constexpr Ranges<7> numbers_after_unicode_15 = {{
     {0x10d40, 0x10d49},
     {0x116d0, 0x116e3},
@@ -69,12 +69,12 @@ constexpr Ranges<7> numbers_after_unicode_15 = {{
     {0x1e5f1, 0x1e5fa},
 }};
 
-/// Marks of up to three bytes that Unicode 16 and 17 brought. Those of four bytes change nothing that is
-/// asked of graphemes: a table of a normaliser replaces clusters of up to five bytes (Charsmap), and has no
-/// letter of one byte that a mark can follow.
+/// Marks of up to three bytes added in Unicode 16 and 17. Those of four bytes have no effect: the
+/// normaliser's table replaces clusters of up to five bytes (Charsmap), and has no one-byte letter that a
+/// mark can follow.
 constexpr Ranges<3> marks_after_unicode_15 = {{{0x897, 0x897}, {0x1acf, 0x1add}, {0x1ae0, 0x1aeb}}};
 
-/// Capitals that Unicode 16 and 17 brought, and where the lower case of the first of them is.
+/// Capitals added in Unicode 16 and 17, and the lower case of the first in each range.
 struct Capitals {
   char32_t first, last, lower_of_first;
 };
@@ -97,7 +97,7 @@ char32_t lower_case_of(char32_t code) {
   return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)));
 }
 
-/// The character's canonical decomposition.
+/// Appends a character's canonical decomposition.
 void append_decomposed(std::vector<utf8proc_int32_t>& codes, char32_t code) {
   constexpr std::size_t longest = 4;
   std::array<utf8proc_int32_t, longest> parts{};
@@ -113,7 +113,7 @@ void append_composed(std::string& result, std::string_view text) {
     append_decomposed(codes, next.code);
     text.remove_prefix(next.bytes);
   }
-  // utf8proc's own decomposition sorts marks by swapping neighbours, which of a long run takes its square.
+  // utf8proc's own decomposition sorts marks by swapping neighbours, in quadratic time for long runs.
   const auto combining_class = [](utf8proc_int32_t code) {
     return utf8proc_get_property(code)->combining_class;
   };
@@ -176,7 +176,7 @@ std::string lower_case(std::string_view text) {
   while (!text.empty()) {
     const Character character = first_character(text);
     append(result, lower_case_of(character.code));
-    // The one character whose lower case is longer than one: i and a dot above, which utf8proc leaves out.
+    // Only U+0130 has two characters in lower case, i and a dot above; utf8proc drops the latter.
     if (character.code == 0x130) append(result, 0x307);
     text.remove_prefix(character.bytes);
   }

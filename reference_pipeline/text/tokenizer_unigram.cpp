@@ -43,8 +43,8 @@ void UnigramModel::append(std::string_view word, std::vector<std::int32_t>& ids)
   for (std::size_t begin = 0; begin < word.size();) {
     const std::size_t character = first_character(word.substr(begin)).bytes;
     bool has_single = false;
-    // All pieces that start here, shortest first: the range of sorted pieces that agree so far narrows byte
-    // by byte.
+    // All pieces that start here, shortest first: the range of sorted pieces that match so far is narrowed
+    // byte by byte.
     auto first = sorted_.begin();
     auto last = sorted_.end();
     for (std::size_t length = 1; begin + length <= word.size() && first != last; ++length) {

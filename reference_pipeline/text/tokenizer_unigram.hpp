@@ -1,4 +1,4 @@
-// UnigramModel: the best way to write a word as pieces of a vocabulary with scores.
+// UnigramModel: splits a word into pieces of a vocabulary with the best total score.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace precast::text {
 
-/// A piece and the logarithm of its probability. Its id is its place in the vocabulary.
+/// A piece and its log probability. Its id is its index in the vocabulary.
 struct ScoredPiece {
   std::string text;
   double score = 0;
 };
 
 /// A unigram language model (Kudo 2018, "Subword Regularization"), with the arithmetic of the tokenizers
-/// library: sums in f64, the first of equal paths, 10 below the lowest score for an unknown character,
-/// neighbouring unknowns as one.
+/// library: sums in f64, the first of equal paths, an unknown character scores 10 less than the lowest
+/// score, and adjacent unknown characters are one token.
 class UnigramModel {
  public:
   UnigramModel() = default;
-  /// `unknown_id` must be a place in `pieces`; of pieces with the same text the last counts.
+  /// `unknown_id` must be an index of `pieces`; of pieces with the same text the last one is used.
   UnigramModel(std::vector<ScoredPiece> pieces, std::int32_t unknown_id);
 
   std::size_t size() const { return scores_.size(); }
   std::optional<std::int32_t> lookup(std::string_view text) const;
-  /// Appends the ids of a word's best pieces. The word is valid UTF-8.
+  /// Appends the ids of the best pieces of a word, which is valid UTF-8.
   void append(std::string_view word, std::vector<std::int32_t>& ids) const;
 
  private:

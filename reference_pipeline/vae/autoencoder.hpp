@@ -25,7 +25,7 @@ struct AutoencoderConfig {
   bool use_quant_conv = false;
   bool use_post_quant_conv = false;
   bool mid_block_add_attention = true;
-  bool force_upcast = false;  ///< f16 overflows in it, its maker says: Stable Diffusion XL's runs in f32 then
+  bool force_upcast = false;  ///< f16 overflows, says its author: Stable Diffusion XL's runs in f32 then
   double scaling_factor = 0.3611;
   double shift_factor = 0.1159;
   std::vector<double> latents_mean, latents_std;  ///< per channel, in some XL models; else empty

@@ -42,7 +42,7 @@ Announced announced_in(const Companions& companions, const std::string& layer, c
     const auto inner = params->find(key);
     return inner == params->end() ? nullptr : &*inner;
   };
-  if (const nlohmann::json* const turned = said("convrot")) {
+  if (const nlohmann::json* const rotated = said("convrot")) {
     if (!rotated->is_boolean())
       throw companions.error(name, "is announced with a convrot of " + io::json_in_words(*rotated) +
                                        " where true or false is expected: get the file anew");

@@ -154,6 +154,7 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
           {R"({"model": 3, "layers": [{"name": "a"}]})", {"'model'", "must be a string"}},
           {R"({"samples": 0, "layers": [{"name": "a"}]})", {"'samples'", "not 0"}},
           {R"({"samples": "many", "layers": [{"name": "a"}]})", {"'samples'", "\"many\""}},
+          {R"({"settings": "f32", "layers": [{"name": "a"}]})", {"'settings'", "is a text"}},
           {with_layer("{\"name\": \"a\", \"types\": {\"q\\n8\": 1}}"), {"'layers[0].types.q?8'"}},
       });
   CHECK_THROWS_AS(read_cost_file("/nowhere/cost.json"), InputError);
@@ -162,8 +163,8 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
 TEST_CASE("two runs that write one cost file take nothing from each other") {
   const testing::TemporaryFolder folder;
   const auto path = folder.path() / "cost.json";
-  const auto measured = [](const std::vector<std::string>& layers, const std::string& settings) {
-    CostFile file{"shapes", 2, settings, {}, {}};
+  const auto measured = [](const std::vector<std::string>& layers, const std::string& policy) {
+    CostFile file{"shapes", 2, CostConditions{.granularity = "layer", .policy = policy}, {}, {}};
     for (const std::string& layer : layers)
       file.layers.push_back({layer, 64, {{"q8_0", {8.5, 1.0, {}, {}, {}}}}});
     return file;
@@ -190,7 +191,7 @@ TEST_CASE("a cost file is written where a link leads, whether a file is there or
   const testing::TemporaryFolder folder;
   const auto link = folder.path() / "link.json", path = folder.path() / "cost.json";
   std::filesystem::create_symlink("cost.json", link);
-  CostFile measured{"shapes", 2, "f32", {}, {}};
+  CostFile measured{"shapes", 2, CostConditions{.granularity = "layer"}, {}, {}};
   SharedCostFile file(link);
   for (const char* layer : {"a.0", "a.1"}) {
     measured.layers.push_back({layer, 64, {{"q8_0", {8.5, 1.0, {}, {}, {}}}}});
@@ -208,7 +209,7 @@ TEST_CASE("two runs that write one cost file at once lose nothing") {
   std::vector<std::thread> runs;
   for (int run = 0; run < 2; ++run)
     runs.emplace_back([&files, run] {
-      CostFile measured{"shapes", 2, "f32", {}, {}};
+      CostFile measured{"shapes", 2, CostConditions{.granularity = "layer"}, {}, {}};
       for (int layer = 0; layer < layers; ++layer) {
         measured.layers.push_back(
             {"a." + std::to_string(2 * layer + run), 64, {{"q8_0", {8.5, 1.0, {}, {}, {}}}}});

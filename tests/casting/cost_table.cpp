@@ -173,7 +173,7 @@ TEST_CASE("cost files merge into the order of the model, and refuse what contrad
     other = b;
     if (what[0] == 'm') other.model = "n";
     if (what[1] == 'a') other.samples = 5;
-    if (what[1] == 'e') other.settings = "else";
+    if (what[1] == 'e') other.settings = CostConditions{.granularity = "else"};
     CHECK_THAT(refusal({{"one.json", a}, {"two.json", other}}), Catch::Contains(what));
   }
 

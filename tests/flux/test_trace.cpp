@@ -101,11 +101,11 @@ TEST_CASE("a record says where its op stands, what came out, and nothing is obse
   Collector collector;
   pipeline.generate(request_of(golden));
   CHECK(collector.records.empty());
-  flux::Result unwatched = pipeline.generate(request_of(golden)), watched;
-  {
+  const flux::Result unwatched = pipeline.generate(request_of(golden));
+  const flux::Result watched = [&] {
     const watch::Watching watching(collector);
-    watched = pipeline.generate(request_of(golden));
-  }
+    return pipeline.generate(request_of(golden));
+  }();
   CHECK(std::equal(watched.latents.values().begin(), watched.latents.values().end(),
                    unwatched.latents.values().begin()));
   std::set<std::string> paths;

@@ -1,4 +1,4 @@
-// Look-ups, on this translation unit's backend.
+// Embedding look-ups, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/gather_kernels.hpp>

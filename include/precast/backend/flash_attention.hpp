@@ -1,4 +1,4 @@
-// Attention in tiles, on this translation unit's backend.
+// Flash attention, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/attention_kernels.hpp>

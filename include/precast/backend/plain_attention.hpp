@@ -1,4 +1,4 @@
-// Attention with scores in memory, on this translation unit's backend.
+// Plain attention, with scores in memory, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/attention_kernels.hpp>

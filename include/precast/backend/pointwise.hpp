@@ -1,4 +1,4 @@
-// Functions of values, on this translation unit's backend.
+// Pointwise functions, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/broadcast.hpp>

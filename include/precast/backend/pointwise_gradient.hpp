@@ -1,4 +1,4 @@
-// Gradients of functions of values, on this translation unit's backend.
+// Gradients of pointwise functions, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/gradient_kernels.hpp>

@@ -1,4 +1,4 @@
-// Work that is repeated, on this translation unit's backend.
+// Replay of captured work, on this translation unit's backend.
 #pragma once
 
 #include <precast/backend.hpp>

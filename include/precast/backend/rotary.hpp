@@ -1,4 +1,4 @@
-// Rotary embeddings of neighbours, on this translation unit's backend.
+// Rotary embeddings of neighbouring pairs, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/position_kernels.hpp>

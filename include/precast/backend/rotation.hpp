@@ -1,4 +1,4 @@
-// The rotation of pairs of either layout, and back, on this translation unit's backend.
+// Rotary embeddings of either pair layout, and their inverse, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/position_kernels.hpp>

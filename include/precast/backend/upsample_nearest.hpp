@@ -1,4 +1,4 @@
-// Enlargement, on this translation unit's backend.
+// Nearest-neighbour enlargement, on this translation unit's backend.
 #pragma once
 
 #include <precast/problem/gather_kernels.hpp>

@@ -1,4 +1,4 @@
-// Communicator: the ranks of a job, each a process of its own, and the sums that they take part in.
+// Communicator: the ranks of a job, each a process of its own, and their all-reduce sums.
 #pragma once
 
 #include <concepts>
@@ -12,12 +12,12 @@
 
 namespace precast::cluster {
 
-/// A rank cannot go on with the others: one of them ended, or what carries their messages failed.
+/// A rank cannot go on with the others: one of them ended, or the transport of messages failed.
 struct CommunicationError : Error {
   using Error::Error;
 };
 
-/// The dtypes that ranks add up.
+/// The dtypes that ranks can sum.
 enum class SumDtype : std::uint8_t { f32, f64, f16, bf16 };
 
 constexpr std::size_t bytes_of(SumDtype dtype) {
@@ -27,18 +27,18 @@ constexpr std::string_view name_of(SumDtype dtype) {
   constexpr std::string_view names[]{"f32", "f64", "f16", "bf16"};
   return names[static_cast<std::size_t>(dtype)];
 }
-/// The dtype of that name; none where ranks do not add it up.
+/// The dtype of that name; nothing for one that ranks cannot sum.
 constexpr std::optional<SumDtype> sum_dtype_named(std::string_view name) {
   for (const SumDtype dtype : {SumDtype::f32, SumDtype::f64, SumDtype::f16, SumDtype::bf16})
     if (name_of(dtype) == name) return dtype;
   return std::nullopt;
 }
 
-/// What one rank sees of a job. Every rank calls the same functions in the same order, with the same sizes;
-/// one thread of a process calls them. They throw CommunicationError where another rank is gone.
+/// One rank's view of a job. Every rank calls the same functions in the same order, with the same sizes,
+/// from one thread of its process. They throw CommunicationError where another rank is gone.
 class Communicator {
  public:
-  /// A sum that was begun.
+  /// A sum that has been started.
   using Ticket = std::int64_t;
 
   Communicator() = default;
@@ -46,29 +46,29 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   virtual ~Communicator() = default;
 
-  /// This process's number, from 0 to size() - 1.
+  /// This process's rank, from 0 to size() - 1.
   virtual int rank() const = 0;
-  /// How many processes there are.
+  /// The number of processes.
   virtual int size() const = 0;
 
   /// Whether values of sums are on a device.
   static constexpr bool sums_on_device = false;
 
-  /// Begins to replace `count` values by their sums over all ranks, each addition rounded to the dtype, and
-  /// returns at once. The memory is the communicator's until `wait`. Sums are done in the order in which they
-  /// were begun; all ranks get the same bits, which depend on the number of ranks and on sizes alone.
+  /// Starts an all-reduce: `count` values are replaced by their sums over all ranks, each addition rounded
+  /// to the dtype. The memory is the communicator's until `wait`. Sums are done in the order of their
+  /// starts; all ranks get the same bits, which depend on sizes and the number of ranks alone.
   virtual Ticket start_sum(void* values, std::int64_t count, SumDtype dtype) = 0;
-  /// Returns when the caller's next use of the values comes after that sum: of values on a device, at once,
-  /// where what the current stream is given next comes after it. A ticket is waited for once.
+  /// Orders the caller's next use of the values after that sum. For values on a device it returns at once,
+  /// and later work of the current stream comes after the sum. Wait for a ticket once.
   virtual void wait(Ticket ticket) = 0;
-  /// Seconds from when a sum could begin (it was asked for, and those before it were done) to when it was
-  /// done, for those that were waited for lately.
+  /// Seconds from when a sum could start (it was requested, and those before it were done) to its end, for
+  /// tickets that were waited for recently.
   virtual double seconds_of(Ticket ticket) const = 0;
-  /// Replaces the bytes of all ranks by those of one.
+  /// Replaces the bytes of all ranks by those of rank `from`.
   virtual void broadcast(std::span<std::byte> bytes, int from) = 0;
 };
 
-/// A job of one process, whose sums are what it has.
+/// A job of one process, in which a sum is the value itself.
 class Alone final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -79,7 +79,7 @@ class Alone final : public Communicator {
   void broadcast(std::span<std::byte>, int) override {}
 };
 
-/// The sum of one number of the host over all ranks.
+/// The sum of one host number over all ranks.
 template <std::derived_from<Communicator> Job>
 double sum(Job& job, double value) {
   static_assert(

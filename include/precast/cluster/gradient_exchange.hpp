@@ -1,4 +1,4 @@
-// GradientExchange: the means of gradients over ranks, in buckets that travel while the backward pass goes
+// GradientExchange: averages gradients over ranks, in buckets that are sent while the backward pass goes
 // on.
 #pragma once
 
@@ -20,23 +20,23 @@ namespace precast::cluster {
 
 struct ExchangeOptions {
   std::size_t bucket_bytes = std::size_t{25} << 20;  ///< of a message; a larger gradient is one of its own
-  SumDtype message = SumDtype::f32;                  ///< what gradients are rounded to, and summed in
+  SumDtype message = SumDtype::f32;                  ///< the dtype of messages and of their sums
 };
 
-/// What an exchange took.
+/// The timings of an exchange.
 struct ExchangeFacts {
-  double waited = 0;   ///< seconds in which nothing was left to compute
-  double seconds = 0;  ///< of all sums together, from when each could begin; the rest was hidden
+  double waited = 0;   ///< seconds of waiting with nothing left to compute
+  double seconds = 0;  ///< of all sums, each from when it could start; seconds - waited was hidden
 };
 
 /// Gradients are put into buckets from the last parameter to the first, the order in which a backward pass
-/// comes to them. A bucket is sent as soon as its gradients are whole and those before it were sent, so that
-/// every rank sends the same buckets in the same order.
+/// completes them. A bucket is sent as soon as its gradients are complete and those before it were sent, so
+/// that every rank sends the same buckets in the same order.
 class GradientExchange {
  public:
-  /// The communicator and the gradients must outlive it. Messages lie in `memory`, which is beside the
-  /// gradients and in what the communicator sums. Throws InputError where gradients or messages are of a
-  /// dtype that is not exchanged.
+  /// The communicator and the gradients must outlive it. `memory` holds the messages, separate from the
+  /// gradients and where the communicator sums. Throws InputError where gradients or messages have a dtype
+  /// that is not exchanged.
   GradientExchange(Communicator& job, std::span<const GradientMemory> gradients,
                    const ExchangeOptions& options = {},
                    std::unique_ptr<MessageMemory> memory = std::make_unique<HostMessages>())
@@ -65,7 +65,7 @@ class GradientExchange {
 
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
-  /// Sums that were begun have its memory: where a backward pass ended with an exception, waits for them.
+  /// Waits for sums in progress, which use its memory, where a backward pass ended with an exception.
   ~GradientExchange() {
     while (waited_ < sent_) {
       try {
@@ -79,7 +79,7 @@ class GradientExchange {
   /// Bytes of a bucket's message.
   std::size_t bytes(std::size_t bucket) const { return buckets_[bucket].bytes; }
 
-  /// The gradient of parameter `i` is whole: it changes no more in this backward pass.
+  /// The gradient of parameter `i` is complete: it changes no more in this backward pass.
   void whole(std::size_t i) {
     --buckets_[bucket_of_[i]].missing;
     while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) {
@@ -87,8 +87,8 @@ class GradientExchange {
       ++sent_;  // where that throws, no sum was begun that anybody could wait for
     }
   }
-  /// Waits until every gradient is the mean over ranks, and is ready for the next backward pass. Throws Error
-  /// where a gradient was not whole.
+  /// Waits until every gradient is the mean over ranks, and is ready for the next backward pass. Throws
+  /// Error where a gradient is not complete.
   ExchangeFacts finish() {
     using Clock = std::chrono::steady_clock;
     if (sent_ != buckets_.size()) throw Error("the gradients of a backward pass are not all whole");
@@ -122,7 +122,7 @@ class GradientExchange {
     for (Bucket& bucket : buckets_) bucket.missing = bucket.members.size();
   }
 
-  /// Calls `body(gradient, place)` for each gradient of a bucket, and its place in the message.
+  /// Calls `body(gradient, place)` for each gradient of a bucket; `place` is its address in the message.
   template <class Body>
   void each(const Bucket& bucket, Body&& body) {
     std::byte* place = bucket.message;

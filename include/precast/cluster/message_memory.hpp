@@ -1,4 +1,4 @@
-// MessageMemory: where the messages of gradients between ranks lie, and how gradients come into them and out.
+// MessageMemory: the memory of gradient messages between ranks, and copies of gradients to and from it.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace precast::cluster {
 
-/// The gradient of one parameter, in the memory of the model that it is of: the host's or a device's.
+/// The gradient of one parameter, in the memory of its model: the host's or a device's.
 struct GradientMemory {
   void* values = nullptr;
   std::int64_t count = 0;
   SumDtype dtype = SumDtype::f32;  ///< f32, f16 or bf16
 };
 
-/// Calls `body` with a value of the type; f64 is none of gradients and their messages.
+/// Calls `body` with a value of the type; gradients and messages are never f64.
 template <class Body>
 void with_gradient_type(SumDtype dtype, Body&& body) {
   if (dtype == SumDtype::f16) return body(f16{});
@@ -30,7 +30,7 @@ void with_gradient_type(SumDtype dtype, Body&& body) {
   body(f32{});
 }
 
-/// Memory beside the gradients, for the communicator that sums in it.
+/// Memory for messages, separate from the gradients, in which the communicator sums.
 class MessageMemory {
  public:
   MessageMemory() = default;
@@ -38,16 +38,16 @@ class MessageMemory {
   MessageMemory& operator=(const MessageMemory&) = delete;
   virtual ~MessageMemory() = default;
 
-  /// Room for a message, which stays where it is as long as this lives.
+  /// Allocates a message, which keeps its address as long as this lives.
   virtual void* make(std::size_t bytes) = 0;
-  /// Writes a gradient times `factor` to a place in a message of that dtype. What the gradient is from then
-  /// on until `unpack` is not said.
+  /// Writes a gradient times `factor` to an address in a message of that dtype. The gradient is unspecified
+  /// from then on until `unpack`.
   virtual void pack(const GradientMemory& gradient, f32 factor, void* place, SumDtype message) = 0;
-  /// Writes what is at the place into the gradient.
+  /// Writes the values at an address in a message into the gradient.
   virtual void unpack(const void* place, SumDtype message, const GradientMemory& gradient) = 0;
 };
 
-/// Messages of gradients that lie in the host's memory. Each value is multiplied in f32 and rounded once.
+/// Messages of gradients in the host's memory. Each value is multiplied in f32 and rounded once.
 class HostMessages final : public MessageMemory {
  public:
   void* make(std::size_t bytes) override { return messages_.emplace_back(bytes).data(); }

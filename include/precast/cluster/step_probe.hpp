@@ -1,4 +1,4 @@
-// StepProbe: a communicator that carries nothing, and writes down when a step asks for which sums.
+// StepProbe: a communicator without a transport, which records when a step requests which sums.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace precast::cluster {
 
-/// One of two ranks whose other rank is not there: sums return at once and change nothing. What a step does
-/// beside them, rounding and copying gradients for their way among it, it does.
+/// One of two ranks whose other rank is absent: sums return at once and change nothing. All other work of a
+/// step is done, including the rounding and copying of gradients for messages.
 class StepProbe final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -29,12 +29,12 @@ class StepProbe final : public Communicator {
   double seconds_of(Ticket) const override { return 0; }
   void broadcast(std::span<std::byte>, int) override {}
 
-  /// A step begins.
+  /// Begins a step.
   void begin_step() {
     current_ = {};
     start_ = Clock::now();
   }
-  /// It is over: what it did.
+  /// Ends the step, and returns its record.
   StepParts end_step() {
     current_.seconds = seconds();
     return current_;
@@ -48,7 +48,7 @@ class StepProbe final : public Communicator {
   StepParts current_;
 };
 
-/// The step in the middle of several, by their time. Throws Error where there is none.
+/// The median step by time. Throws Error where there is none.
 inline StepParts middle_step(std::vector<StepParts> steps) {
   if (steps.empty()) throw Error("no step was probed");
   const auto at = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);

@@ -1,5 +1,5 @@
-// How long a training step takes on more ranks: what one rank computes, and what of its sums is not hidden
-// behind that.
+// The time of a training step on more ranks: the computation of one rank, and the part of its sums that is
+// not hidden behind that.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace precast::cluster {
 
-/// What carries messages between two ranks.
+/// The link that carries messages between two ranks.
 struct Link {
   double latency = 0;    ///< seconds that a message takes, however short
   double bandwidth = 0;  ///< bytes a second, each way
@@ -30,13 +30,13 @@ inline double sum_seconds(double bytes, std::int64_t ranks, const Link& link) {
   return std::min(ring, tree);
 }
 
-/// A sum that a step asks for.
+/// A sum that a step requests.
 struct StepSum {
   double asked = 0;  ///< seconds since the step began
   double bytes = 0;
 };
 
-/// What one rank does in a step, without waiting for others.
+/// The work of one rank in a step, without waiting for others.
 struct StepParts {
   double seconds = 0;          ///< of the whole step
   double end_of_backward = 0;  ///< seconds since it began, when nothing is left but to wait for sums
@@ -49,21 +49,21 @@ struct Machine {
   std::int64_t threads = 1;  ///< of a rank
   std::int64_t cores = 1;
   std::int64_t cores_of_rank = 0;  ///< on which a rank may run; 0: on all
-  /// How much longer a rank computes for each other one that computes at once, cores or no: memory and caches
-  /// are shared. 0.1: two take 1.1 times as long as one.
+  /// The increase in a rank's computing time for each other one that computes at once, even with cores for
+  /// all: memory and caches are shared. 0.1: two take 1.1 times as long as one.
   double slowdown = 0;
 
-  /// Threads of the ranks of a machine over its cores; above 1 they take turns.
+  /// Threads of a machine's ranks over its cores; above 1 they take turns.
   double threads_per_core(std::int64_t all_ranks) const {
     return static_cast<double>(std::min(all_ranks, ranks) * threads) / static_cast<double>(cores);
   }
-  /// What part of a core a rank has for sums, beside those on which the ranks of its machine compute.
+  /// The part of a core that a rank has for sums, beside the cores on which its machine's ranks compute.
   double free_core(std::int64_t all_ranks) const {
     double of_one = static_cast<double>(cores) / static_cast<double>(std::min(all_ranks, ranks));
     if (cores_of_rank > 0) of_one = std::min(of_one, static_cast<double>(cores_of_rank));
     return std::clamp(of_one - static_cast<double>(threads), 0.0, 1.0);
   }
-  /// By what computing takes longer than that of one rank alone.
+  /// The factor on computing time against that of one rank alone.
   double slower(std::int64_t all_ranks) const {
     const double at_once = std::max(1.0, std::min(static_cast<double>(std::min(all_ranks, ranks)),
                                                   static_cast<double>(cores) / static_cast<double>(threads)));
@@ -82,7 +82,7 @@ inline double measured_slowdown(double alone, double together, std::int64_t rank
   return others > 0 ? std::max(0.0, together / alone / turns - 1) / others : 0;
 }
 
-/// A step on so many ranks.
+/// A step on `ranks` ranks.
 struct PredictedStep {
   std::int64_t ranks = 1;
   double compute = 0;     ///< seconds that a rank computes
@@ -91,10 +91,10 @@ struct PredictedStep {
   double seconds() const { return compute + waiting; }
 };
 
-/// Predicts a step. Sums run one after another beside the computing, each from when it was asked for.
-/// Computing takes longer where the ranks of a machine have more threads than it has cores, and where they
-/// share its memory; a sum is hidden only as far as a core is free for it, since it is a processor that sends
-/// and adds. Throws InputError for numbers below 1 and a link without a bandwidth.
+/// Predicts a step. Sums run one after another beside the computation, each from when it was requested.
+/// Computation takes longer where the ranks of a machine have more threads than it has cores, and where
+/// they share its memory; a sum is hidden only as far as a core is free for it, since a processor sends and
+/// adds. Throws InputError for numbers below 1 and a link without a bandwidth.
 inline PredictedStep predicted_step(const StepParts& parts, std::int64_t ranks, const Link& link,
                                     const Machine& machine = {}) {
   if (ranks < 1 || machine.ranks < 1 || machine.threads < 1 || machine.cores < 1)
@@ -119,8 +119,8 @@ struct TimedSum {
   double bytes = 0, seconds = 0;
 };
 
-/// The link that would take these times, by sums of few bytes and of many over `ranks`: the shortest gives
-/// the latency, the largest what is left for bytes. Throws InputError where there are fewer than two sizes.
+/// The link that explains the times of small and large sums over `ranks`: the shortest gives the latency,
+/// the largest what is left for bytes. Throws InputError where there are fewer than two sizes.
 inline Link link_of(std::span<const TimedSum> sums, std::int64_t ranks) {
   const auto by_bytes = [](const TimedSum& a, const TimedSum& b) { return a.bytes < b.bytes; };
   if (ranks < 2 || sums.empty() ||
@@ -130,7 +130,7 @@ inline Link link_of(std::span<const TimedSum> sums, std::int64_t ranks) {
   const auto n = static_cast<double>(ranks);
   const double latency =
       few.seconds / (2 * static_cast<double>(std::bit_width(static_cast<std::uint64_t>(ranks - 1))));
-  // The largest goes by the ring.
+  // The largest sum uses the ring.
   const double streaming = std::max(many.seconds - 2 * (n - 1) * latency, many.seconds / 10);
   return {latency, 2 * (n - 1) / n * many.bytes / streaming};
 }

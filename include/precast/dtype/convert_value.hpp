@@ -1,6 +1,6 @@
-// The conversion between scalar dtypes as loops and kernels want it: bit for bit what convert<> does, without
-// branches, so that a host compiler makes vectors of it and a device has nothing to diverge on; and what
-// remains of an f32, or of a sum, that is kept in another dtype.
+// The conversion between scalar dtypes for loops and kernels: the same bits as convert<>, without branches,
+// so that a host compiler vectorises it and a device does not diverge; and the rounding of an f32, or of a
+// sum, to another dtype.
 #pragma once
 
 #include <bit>
@@ -17,8 +17,8 @@ namespace detail {
 template <ScalarDtype T>
 inline constexpr int mantissa_shift = 23 - format_of<T>().mantissa_bits;
 
-/// a b, where a may be subnormal. In C++ nvcc makes it a zero where a program is compiled with -ftz=true, as
-/// by -use_fast_math: subnormal scales of blocks would be lost.
+/// a b, where a may be subnormal. nvcc would flush a plain product to zero under -ftz=true, which
+/// -use_fast_math sets, and subnormal scales of blocks would be lost.
 [[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR f32 product_with_subnormals(f32 a, f32 b) {
 #if defined(__CUDA_ARCH__)
   if (!__builtin_is_constant_evaluated()) {
@@ -83,8 +83,8 @@ template <ScalarDtype To>
   }
 }
 
-/// What a saturating store makes of a code that came from a value that is a number: never infinity, nor the
-/// NaN that stands for overflow in a format without infinity.
+/// The code that a saturating store keeps, given the code of a number: never infinity, nor the NaN that
+/// stands for overflow in a format without infinity.
 template <ScalarDtype T>
 [[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR T saturated(T stored) {
   constexpr FloatFormat format = format_of<T>();

@@ -1,5 +1,5 @@
-// decode_chunk: a short run of values of a block, as loaders of kernels take them: of a length that the
-// compiler knows, so that they stay in registers.
+// decode_chunk: decodes a short run of values of a block for loaders of kernels. The compiler knows its
+// length, so that the values stay in registers.
 #pragma once
 
 #include <cstdint>
@@ -47,21 +47,21 @@ PRECAST_HOST_DEVICE TableInWords e2m1_in_words() {
   return table;
 }
 
-/// Where the codes of four bits of a run of values are, all of one scale.
+/// The 4-bit codes of a run of values, all under one scale.
 struct CodePlace {
   f32 scale;
   const std::uint8_t* low;
   int shift;
 };
-/// Value i of a run is scale times what its code stands for.
+/// Value i of a run: the scale times the table's entry for its code.
 template <int Count>
 PRECAST_HOST_DEVICE void look_up(const TableInWords& table, const CodePlace& at, f32* values) {
   for (int i = 0; i < Count; ++i)
     values[i] = product_with_subnormals(at.scale, static_cast<f32>(table[(at.low[i] >> at.shift) & 15]));
 }
 
-// decode_aligned: values [first, first + Count) of blocks that take them apart better than one by one; first
-// is a multiple of Count.
+// decode_aligned: values [first, first + Count) of block dtypes that decode a run faster than one value at
+// a time; first is a multiple of Count.
 
 template <int Count>
 PRECAST_HOST_DEVICE void decode_aligned(const iq4_nl& block, int first, f32* values) {
@@ -85,7 +85,7 @@ PRECAST_HOST_DEVICE void decode_aligned(const nvfp4& block, int first, f32* valu
       {half_unsigned_e4m3(block.scales[group]), block.low + 8 * group + first % 8, first % 16 / 8 * 4},
       values);
 }
-/// Whole threes of bytes, so that all shifts are known.
+/// Decodes four codes from each three bytes, so that all shifts are constants.
 template <int Count, Mxfp6 Block>
   requires(Count % 4 == 0)
 PRECAST_HOST_DEVICE void decode_aligned(const Block& block, int first, f32* values) {
@@ -94,7 +94,7 @@ PRECAST_HOST_DEVICE void decode_aligned(const Block& block, int first, f32* valu
 
 }  // namespace detail
 
-/// Values of a block dtype that share scale and shift, where its traits decode piece by piece; else 0.
+/// Values of a block dtype that share a scale and a shift, where its traits decode by pieces; else 0.
 template <BlockDtype T>
 inline constexpr int values_in_piece = detail::values_of_piece(static_cast<const dtype_traits<T>*>(nullptr));
 

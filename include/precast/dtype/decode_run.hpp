@@ -1,5 +1,5 @@
-// decode_run: how a run of stored values becomes f32, for scalars and for blocks: what every loader of a
-// weight reads through.
+// decode_run: decodes a run of stored values to f32, of scalars and of blocks: every loader of a weight
+// reads through it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace precast {
 ///  - has `static void dtype_traits<T>::decode(const T& block, int first, int count, f32* values)`, which
 ///  writes values [first, first + count) of a block as f32. Kernels call it too, for any run in a block:
 ///  write PRECAST_HOST_DEVICE before it.
-/// Anything else is one sentence.
+/// Anything else is a static_assert error.
 template <Dtype T>
 consteval bool decodes() {
   if constexpr (!ScalarDtype<T>) {
@@ -37,8 +37,8 @@ consteval bool decodes() {
   }
 }
 
-/// Values [first, first + count) of a row as f32. `row` points to its first block (scalar): a pointer, or one
-/// of the emulator's.
+/// Values [first, first + count) of a row as f32. `row` points to its first block (scalar): it is a
+/// pointer, or the emulator's counterpart of one.
 template <Dtype T, class Pointer>
 [[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR void decode_run(const Pointer& row, std::int64_t first,
                                                                      std::int64_t count, f32* values) {

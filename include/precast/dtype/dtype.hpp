@@ -54,7 +54,7 @@ template <Dtype T>
 inline constexpr DtypeInfo dtype_info{dtype_traits<T>::name, dtype_traits<T>::values_per_block,
                                       dtype_traits<T>::bytes_per_block};
 
-/// Whether blocks are all of one size, and there to their end, the last of a row too.
+/// Whether all blocks have one size, and the last of a row is stored whole.
 template <Dtype T>
 inline constexpr bool blocks_of_one_size = !requires {
   dtype_traits<T>::blocks_for(std::int64_t{});

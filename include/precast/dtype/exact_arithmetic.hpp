@@ -1,10 +1,10 @@
 // Between the two macros of this header no multiplication is fused with an addition, whatever -ffp-contract
 // says: a value is rounded where the op table says so, also in a program that only includes headers.
 //
-// Without them g++ fuses by default wherever the processor can. A function that is inlined is compiled as its
-// caller is: what the macros are around is not inlined ([[gnu::noinline]]) into what they are not around.
-// clang++ heeds the macros except where its command line says -ffp-contract=fast, which nothing in a source
-// can take back.
+// Without them g++ fuses by default wherever the processor can. An inlined function is compiled as its
+// caller is: a function between the macros must not be inlined ([[gnu::noinline]]) into code outside of
+// them. clang++ honours the macros except where its command line has -ffp-contract=fast, which nothing in a
+// source can undo.
 #pragma once
 
 #if defined(__clang__)

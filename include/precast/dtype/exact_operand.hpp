@@ -10,7 +10,7 @@ namespace precast {
 
 namespace detail {
 
-/// Whether Candidate, whose products are exact in f32, holds all of these values and Operand all of its.
+/// Whether products of Candidate are exact in f32, it holds all Values, and Operand holds all of its own.
 template <ScalarDtype Operand, Dtype Candidate, Dtype... Values>
 inline constexpr bool multiplies_exactly = [] {
   if constexpr ((std::is_same_v<Candidate, bf16> ||
@@ -21,9 +21,9 @@ inline constexpr bool multiplies_exactly = [] {
 
 }  // namespace detail
 
-/// The dtype in which values of these dtypes are multiplied where a policy says Operand: one of theirs, bf16
-/// or f16, where it holds all of their values and Operand holds all of its. To widen them first would change
-/// no product, each of which is exact in f32, and tensor cores multiply 16 bits at ten times the rate of f32.
+/// The dtype in which values of A and B are multiplied where a policy says Operand: A or B, if that is bf16
+/// or f16, holds the values of both and fits in Operand. Widening first would change no product, since each
+/// is exact in f32, and tensor cores multiply 16 bits at ten times the rate of f32.
 template <ScalarDtype Operand, Dtype A, Dtype B>
 using ExactOperand =
     std::conditional_t<detail::multiplies_exactly<Operand, A, A, B>, A,

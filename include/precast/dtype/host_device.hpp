@@ -1,9 +1,9 @@
-// What functions of both sides of a CUDA program are declared with, and what stands for functions of the
-// standard library that its device code cannot call: users compile these headers without nvcc's experimental
+// The macros that declare functions for both sides of a CUDA program, and replacements for functions of the
+// standard library that device code cannot call: users compile these headers without nvcc's experimental
 // flags.
 #pragma once
 
-// nvcc's and g++'s default is an older one: then this says what a hundred errors below do not.
+// nvcc and g++ default to an older standard: this message replaces a hundred errors below.
 #if __cplusplus <= 201703L
 #error "Precast needs C++20: compile with -std=c++20"
 #endif
@@ -11,11 +11,11 @@
 #if defined(__CUDACC__)
 /// A small function that both backends call, inlined wherever it stands.
 #define PRECAST_HOST_DEVICE __host__ __device__ __forceinline__
-/// The same for what constants are computed with too.
+/// The same for functions that constant expressions use too.
 #define PRECAST_HOST_DEVICE_CONSTEXPR __host__ __device__ constexpr
 #else
-// On the host, since a call that the compiler keeps in a large file costs its loop the vectors, 20 times the
-// time.
+// Always inlined on the host: a call that the compiler keeps in a large file prevents the vectorisation of
+// its loop, at 20 times the time.
 #define PRECAST_HOST_DEVICE inline __attribute__((always_inline))
 #define PRECAST_HOST_DEVICE_CONSTEXPR constexpr
 #endif
@@ -29,7 +29,7 @@ template <class To, class From>
   return __builtin_bit_cast(To, from);
 }
 
-/// The least whole number that, times `by`, is not below `value`, which is not negative.
+/// value / by, rounded up. `value` is not negative.
 template <class Value, class By>
 PRECAST_HOST_DEVICE_CONSTEXPR auto ceil_divide(Value value, By by) {
   return (value + by - 1) / by;
@@ -45,8 +45,8 @@ template <class T>
 PRECAST_HOST_DEVICE_CONSTEXPR T max_of(T a, T b) {
   return a < b ? b : a;
 }
-/// One of two values of four bytes. On a host by a mask: of a condition compilers may make branches, and then
-/// no vectors.
+/// One of two values of four bytes, on a host by a mask: compilers may turn a condition into a branch,
+/// which prevents vectorisation.
 template <class T>
 [[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR T select(bool condition, T yes, T no) {
 #if defined(__CUDA_ARCH__)

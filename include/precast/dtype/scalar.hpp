@@ -16,8 +16,8 @@ namespace precast {
 /// IEEE 754 binary32.
 using f32 = float;
 
-/// TensorFloat-32: f32's exponent, 10 mantissa bits. A number format of matmul operands, which no policy
-/// stores; a Tensor may hold what a cast has rounded to it, in an f32's place: `bits` is its 19-bit code.
+/// TensorFloat-32: f32's exponent, 10 mantissa bits. A format of matmul operands, which no policy stores; a
+/// Tensor may hold the result of a cast to it, in four bytes: `bits` is its 19-bit code.
 struct tf32 {
   std::uint32_t bits = 0;
   friend constexpr bool operator==(tf32, tf32) = default;
@@ -94,10 +94,10 @@ struct dtype_traits<fp8_e5m2> : detail::scalar_traits<fp8_e5m2> {
 /// Types as a list.
 template <class... Ts>
 struct DtypeList {};
-/// The scalar dtypes that Precast has, widest first. What all of them go through takes them from here.
+/// The scalar dtypes of Precast, widest first: the list that everything for all of them takes.
 using ScalarDtypes = DtypeList<f32, tf32, bf16, f16, fp8_e4m3, fp8_e5m2>;
 
-/// Calls `visitor.operator()<T>()` with one after another, until it returns true; whether it did.
+/// Calls `visitor.operator()<T>()` for each dtype until it returns true. Returns whether it did.
 template <class Visitor, class... Ts>
 constexpr bool any_dtype(DtypeList<Ts...>, Visitor&& visitor) {
   return (visitor.template operator()<Ts>() || ...);
@@ -107,8 +107,8 @@ constexpr bool any_dtype(DtypeList<Ts...>, Visitor&& visitor) {
 template <ScalarDtype T>
 inline constexpr bool has_infinity = dtype_traits<T>::format.specials == Specials::infinity_and_nan;
 
-/// Whether safetensors files hold values of a dtype: tf32 is a format of operands alone, and of most blocks
-/// they have no name.
+/// Whether safetensors files hold values of a dtype. They have no name for tf32, which is a format of
+/// operands alone, nor for most block dtypes.
 template <Dtype T>
 inline constexpr bool in_files = requires {
   dtype_traits<T>::safetensors_name;
@@ -129,7 +129,7 @@ template <class T>
 concept MadeOfCode = requires {
   typename std::bool_constant<(static_cast<void>(T{code_of<T>{}}), true)>;
 };
-/// Whether the last code comes back from the type: not from a bit-field that is narrower than its format.
+/// Whether the type returns the last code unchanged: a bit-field narrower than its format does not.
 template <MadeOfCode T>
 consteval bool gives_back_codes() {
   constexpr FloatFormat format = dtype_traits<T>::format;
@@ -146,8 +146,8 @@ inline constexpr bool has_decode = requires(const T& block, int first, int count
   { dtype_traits<T>::decode(block, first, count, values) } -> std::same_as<void>;
 };
 
-/// Whether a dtype is a scalar, or has more than one value in a block, or says how its one value is decoded.
-/// Anything else is one sentence: who forgot a scalar's format has a block of one value.
+/// Whether a dtype is a scalar, or has more than one value in a block, or decodes its one value. Anything
+/// else is a static_assert error: a scalar without its format looks like a block of one value.
 template <Dtype T>
 consteval bool says_its_format() {
   constexpr bool says_it = ScalarDtype<T> || dtype_traits<T>::values_per_block != 1 || has_decode<T>;
@@ -160,7 +160,7 @@ consteval bool says_its_format() {
 
 }  // namespace detail
 
-/// Whether a dtype has numbers that f32 has too, and none else: asked before anything is computed of a format
+/// Whether all numbers of a dtype are numbers of f32: checked before anything is computed from a format
 /// that may be too large for it.
 template <ScalarDtype T>
 inline constexpr bool is_within_f32 = [] {
@@ -172,8 +172,8 @@ inline constexpr bool is_within_f32 = [] {
           (format.exponent_bits < 8 || format.specials == Specials::infinity_and_nan));
 }();
 
-/// The format of a scalar dtype, which is what its type and its traits say together. What they say wrong is
-/// one sentence.
+/// The format of a scalar dtype, which its type and its traits must agree on. A disagreement is a
+/// static_assert error of one sentence.
 template <ScalarDtype T>
 consteval FloatFormat format_of() {
   constexpr FloatFormat format = dtype_traits<T>::format;
@@ -228,15 +228,15 @@ PRECAST_HOST_DEVICE_CONSTEXPR T from_double(double value) {
 }
 
 namespace detail {
-/// Whether a format has codes for all that is not a number in another.
+/// Whether a format has codes for all codes of another that are not numbers.
 constexpr bool has_specials_of(FloatFormat to, FloatFormat from) {
   return from.specials == Specials::none || to.specials == Specials::infinity_and_nan ||
          to.specials == from.specials;
 }
 }  // namespace detail
 
-/// Whether every value of From is a value of To, infinity and NaN with them, so that a conversion cannot
-/// round.
+/// Whether every value of From is a value of To, infinity and NaN included, so that a conversion never
+/// rounds.
 template <ScalarDtype To, ScalarDtype From>
 inline constexpr bool widens_exactly =
     detail::has_specials_of(dtype_traits<To>::format, dtype_traits<From>::format) &&
@@ -246,7 +246,7 @@ inline constexpr bool widens_exactly =
 
 namespace detail {
 
-/// Inlined always: a call for each value would keep loops from becoming vectors.
+/// Always inlined: a call for each value would prevent the vectorisation of loops.
 [[gnu::always_inline]] PRECAST_HOST_DEVICE_CONSTEXPR bf16 nearest_bf16(f32 value) {
   const auto word = bit_cast<std::uint32_t>(value);
   const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;

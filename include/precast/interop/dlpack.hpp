@@ -1,6 +1,6 @@
-// DLPack both ways: tensors of PyTorch, JAX, CuPy and others as views, and tensors of Precast's for them. The
-// only header that needs <dlpack/dlpack.h> (Debian: libdlpack-dev, which is older than DLPack 1.0 and has no
-// DLManagedTensorVersioned; any newer header on the include path has).
+// DLPack both ways: tensors of PyTorch, JAX, CuPy and others as views, and Precast's tensors for them. The
+// only header that needs <dlpack/dlpack.h> (Debian: libdlpack-dev, which is older than DLPack 1.0 and has
+// no DLManagedTensorVersioned; newer headers on the include path have it).
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace precast::interop {
 
-/// DLPack's tensor with an owner and a version: its DLManagedTensorVersioned, of whichever header has one.
+/// A DLPack tensor with an owner and a version: DLManagedTensorVersioned, from any header that has it.
 template <class M>
 concept VersionedDlpack = requires(M& managed) {
   requires std::same_as<decltype(managed.dl_tensor), DLTensor>;
@@ -34,11 +34,11 @@ concept VersionedDlpack = requires(M& managed) {
 
 namespace detail {
 
-/// What DLPack 1 calls DLPACK_MAJOR_VERSION, and the bit of its flags that says "only to be read".
+/// DLPack 1's DLPACK_MAJOR_VERSION, and its flag for a read-only tensor.
 inline constexpr std::uint32_t dlpack_major = 1;
 inline constexpr std::uint64_t dlpack_read_only = 1;
 
-/// DLPack's code of a dtype; -1 of one that says none.
+/// DLPack's code of a dtype; -1 for a dtype without one.
 template <class T>
 constexpr int dlpack_code() {
   if constexpr (requires { dtype_traits<T>::dlpack_code; })
@@ -81,7 +81,7 @@ constexpr bool reaches(int device_type) {
     return device_type == kDLCUDA || device_type == kDLCUDAManaged;
 }
 
-/// Throws InputError unless values of T lie in Space, and for device memory on the device of that number.
+/// Throws InputError unless the tensor has values of T in Space, and device memory is on device `device`.
 template <class T, class Space>
 T* dlpack_data(const DLTensor& tensor, const Shape& shape, int device) {
   constexpr DLDataType wanted = dlpack_dtype<std::remove_const_t<T>>();
@@ -130,7 +130,7 @@ inline Strides dlpack_strides(const DLTensor& tensor, const Shape& shape) {
   return Strides(std::span<const std::int64_t>(row_major_strides(shape).data(), shape.rank()));
 }
 
-/// The tensor of one with a version, where nobody asks to write what is only to be read.
+/// The DLTensor of a versioned one, which must not be read-only where T is mutable.
 template <class T, class Managed>
 const DLTensor& dlpack_tensor(const Managed& managed) {
   if (managed.version.major != dlpack_major)
@@ -143,9 +143,9 @@ const DLTensor& dlpack_tensor(const Managed& managed) {
 
 }  // namespace detail
 
-/// A view of a DLPack tensor's values, which its owner keeps alive and has written before: DLPack says
-/// nothing of streams. `T` may be const. Throws InputError where dtype, device or address are not what the
-/// view says or values have no memory, and ShapeError where rows are not at one distance.
+/// A view of a DLPack tensor's values. Its owner keeps them alive and has finished writing them: DLPack
+/// does not synchronise streams. `T` may be const. Throws InputError where dtype, device or address do not
+/// fit the view or values have no memory, and ShapeError unless all rows are one stride apart.
 template <class T, class Space = BackendSpace>
 ViewIn<T, Space> dlpack_view(const DLTensor& tensor, int device = 0) {
   const Shape shape = detail::dlpack_shape(tensor);
@@ -159,8 +159,8 @@ HeadsViewIn<T, Space> dlpack_heads(const DLTensor& tensor, int device = 0) {
   T* const data = detail::dlpack_data<T, Space>(tensor, shape, device);
   return heads_at<Space>(data, shape, detail::dlpack_strides(tensor, shape));
 }
-/// Numbers of tokens or classes, std::int32_t or std::int64_t, of a tensor of any shape. Throws InputError as
-/// for a view, and ShapeError where they do not lie one after another.
+/// Indices of tokens or classes, std::int32_t or std::int64_t, from a tensor of any shape. Throws
+/// InputError as a view does, and ShapeError where they are not contiguous.
 template <class T, class Space = BackendSpace>
   requires IndexInteger<std::remove_const_t<T>> IndicesIn<std::remove_const_t<T>, Space> dlpack_view(
       const DLTensor& tensor, int device = 0) {
@@ -174,8 +174,8 @@ template <class T, class Space = BackendSpace>
                          " are not those of numbers one after another: copy them side by side");
     return {data, shape.elements()};
   }
-/// All of a DLManagedTensorVersioned. Throw InputError too where its version is not 1, and where it is only
-/// to be read and `T` is not const.
+/// The functions above for a DLManagedTensorVersioned. They also throw InputError where its version is not
+/// 1, and where it is read-only and `T` is not const.
 template <class T, class Space = BackendSpace, VersionedDlpack Managed>
 auto dlpack_view(const Managed& managed, int device = 0) {
   return dlpack_view<T, Space>(detail::dlpack_tensor<T>(managed), device);
@@ -187,7 +187,7 @@ HeadsViewIn<T, Space> dlpack_heads(const Managed& managed, int device = 0) {
 
 namespace detail {
 
-/// A tensor with what DLPack's Managed says of it.
+/// A tensor as DLPack's Managed, which owns it.
 template <class Managed, class T, class Memory>
 Managed* given_to_dlpack(Tensor<T, Memory>&& tensor) {
   struct Owner {
@@ -216,16 +216,16 @@ Managed* given_to_dlpack(Tensor<T, Memory>&& tensor) {
 
 }  // namespace detail
 
-/// A tensor as DLPack has it, for a consumer, who calls the deleter once: that frees the tensor. Memory of a
-/// device is said to be on the device that the tensor was made on, and whatever writes it must have finished.
-/// It is freed in the order of the stream that the tensor was made on, which waits for no other: before it
-/// calls the deleter, a consumer whose work is on another stream has that stream wait for its work, or waits
-/// for it itself. (PyTorch does neither: synchronize before the last tensor that shares the memory dies.)
+/// A tensor as DLPack has it, for a consumer, who calls the deleter once: that frees the tensor. The device
+/// of device memory is the one that the tensor was made on, and all writes to it must have finished. It is
+/// freed in the order of the stream that the tensor was made on, which waits for no other: before it calls
+/// the deleter, a consumer with work on another stream makes that stream wait for this work, or waits for
+/// it itself. (PyTorch does neither: synchronize before the last tensor that shares the memory dies.)
 template <class T, class Memory>
 DLManagedTensor* to_dlpack(Tensor<T, Memory>&& tensor) {
   return detail::given_to_dlpack<DLManagedTensor>(std::move(tensor));
 }
-/// The same as what PyTorch, NumPy and others take since DLPack 1.0:
+/// The same as a DLManagedTensorVersioned, which PyTorch, NumPy and others take since DLPack 1.0:
 /// `to_dlpack<DLManagedTensorVersioned>(std::move(tensor))`.
 template <VersionedDlpack Managed, class T, class Memory>
 Managed* to_dlpack(Tensor<T, Memory>&& tensor) {

@@ -1,4 +1,4 @@
-// foreign_dtype: which of Precast's dtypes the values of another library's type are, bit for bit.
+// foreign_dtype: which of Precast's dtypes another library's scalar type is, bit for bit.
 #pragma once
 
 #include <type_traits>
@@ -7,8 +7,8 @@
 
 namespace precast::interop {
 
-/// Says `using type = bf16;` of a type whose values lie in memory as bf16's do. A library's types are told in
-/// a header of their own (interop/cuda_types.hpp); a program may tell its own.
+/// Specialise it with `using type = bf16;` for a type whose values have the bits of bf16 in memory. A
+/// library's types have a header of their own (interop/cuda_types.hpp); a program may add its own.
 template <class T>
 struct foreign_dtype {};
 template <class T>
@@ -17,7 +17,7 @@ struct foreign_dtype<T> {
   using type = T;
 };
 
-/// A type, const or not, whose values Precast can read where they lie.
+/// A type, const or not, whose values Precast can read in place.
 template <class T>
 concept ForeignScalar = requires {
   typename foreign_dtype<std::remove_const_t<T>>::type;

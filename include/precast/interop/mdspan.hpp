@@ -15,8 +15,8 @@
 namespace precast::interop {
 
 namespace detail {
-/// Whether what an accessor gives is the value in memory, and no other that it makes of it (std::linalg's
-/// scaled, say). What has no accessor gives nothing else.
+/// Whether an accessor returns the value in memory, and not one computed from it (as std::linalg's scaled
+/// does). True for a type without an accessor.
 template <class M>
 inline constexpr bool gives_what_lies_there = [] {
   if constexpr (requires { typename M::reference; })
@@ -30,9 +30,9 @@ template <class T>
 consteval std::string_view name_of_type() {
   return __PRETTY_FUNCTION__;
 }
-/// Whether an mdspan is said to be of memory that a Space does not reach. CUDA's host_mdspan and
-/// device_mdspan say so by the name of their accessors, which is all that is known here of headers that are
-/// not included.
+/// Whether an mdspan declares memory that a Space does not reach. CUDA's host_mdspan and device_mdspan
+/// declare it by the name of their accessors, which is all that can be checked here without including their
+/// headers.
 template <class M, class Space>
 inline constexpr bool lies_elsewhere = [] {
   if constexpr (requires { typename M::accessor_type; }) {
@@ -42,7 +42,7 @@ inline constexpr bool lies_elsewhere = [] {
   }
   return false;
 }();
-/// A sentence where it is.
+/// A static_assert error where that is so.
 template <class M, class Space>
 consteval void require_reached() {
   static_assert(!lies_elsewhere<M, Space>,
@@ -51,7 +51,7 @@ consteval void require_reached() {
 }
 }  // namespace detail
 
-/// What has extents, strides and a plain pointer to its values, as std::mdspan (C++23, [mdspan.mdspan]) has.
+/// A type with extents, strides and a plain pointer to its values, as std::mdspan ([mdspan.mdspan]) has.
 template <class M>
 concept MdspanLike = requires(const M& span) {
   typename M::element_type;
@@ -87,9 +87,9 @@ Laid laid(const M& span) {
 
 }  // namespace detail
 
-/// A view of an mdspan's memory, which lies in the memory space. Throws ShapeError where its strides are not
-/// those of rows at one distance. A host_mdspan of CUDA's in DeviceSpace, and a device_mdspan in HostSpace,
-/// do not compile.
+/// A view of an mdspan's memory, which must be in Space. Throws ShapeError unless all rows are one
+/// stride apart. CUDA's host_mdspan in DeviceSpace, and its device_mdspan in HostSpace, do not
+/// compile.
 template <class Space, MdspanLike M>
 auto view_of(const M& span) {
   detail::require_reached<M, Space>();

@@ -18,7 +18,7 @@
 
 namespace precast::interop {
 
-/// The distance from one place to the next along each dimension, in values.
+/// The stride of each dimension, in values.
 class Strides {
  public:
   Strides(std::initializer_list<std::int64_t> strides)
@@ -43,8 +43,8 @@ inline std::string to_string(const Strides& strides) {
 
 namespace detail {
 
-/// Throws InputError where the pointer is null and there are values, and where these would not lie at a
-/// multiple of their size.
+/// Throws InputError where there are values and the pointer is null, or is not a multiple of their
+/// size.
 template <class T>
 void check_pointer(std::string_view what, const T* data, const Shape& shape) {
   if (shape.elements() > 0 && !data)
@@ -61,8 +61,8 @@ dtype_of_foreign<T>* checked_values(std::string_view what, T* data, const Shape&
   return as_dtype(data);
 }
 
-/// Throws ShapeError unless there is a stride for each dimension, none that is used is below 0 or beyond all
-/// memory, and values of the last dimension are neighbours.
+/// Throws ShapeError unless there is a stride for each dimension, those that are used are neither below 0
+/// nor beyond all memory, and the last dimension is contiguous.
 inline void check_strides(const Shape& shape, const Strides& strides) {
   const auto refuse = [&](const char* why) {
     throw ShapeError("interop: strides " + to_string(strides) + " of " + to_string(shape) + " " + why);
@@ -77,7 +77,7 @@ inline void check_strides(const Shape& shape, const Strides& strides) {
     refuse("leave gaps between the values of the last dimension: copy them side by side");
 }
 
-/// The one distance of all rows. Throws ShapeError where there is more than one.
+/// The one stride between rows. Throws ShapeError where there is more than one.
 inline std::int64_t row_stride_of(const Shape& shape, const Strides& strides) {
   std::int64_t row_stride = 0, next = 0;  // of a row, and of the dimension outside those seen
   bool stepped = false;
@@ -105,7 +105,7 @@ template <class Space, ForeignScalar T>
 ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape) {
   return {detail::checked_values("view_at", data, shape), shape};
 }
-/// The same with strides. Throws ShapeError too where rows are not at one distance or have gaps.
+/// The same with strides. Throws ShapeError too unless rows are contiguous and one stride apart.
 template <class Space, ForeignScalar T>
 ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape, const Strides& strides) {
   detail::check_strides(shape, strides);
@@ -113,15 +113,15 @@ ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape, const St
           shape.elements() == 0 ? shape.back() : detail::row_stride_of(shape, strides)};
 }
 
-/// Heads of attention in a program's own memory: `shape` is [B, S, H, D] in whatever order they lie. Throws
-/// as view_at does, and where a row of a head has gaps.
+/// Heads of attention in a program's own memory: `shape` is [B, S, H, D], whatever their order in memory.
+/// Throws as view_at does, and where a row of a head has gaps.
 template <class Space, ForeignScalar T>
 HeadsViewIn<dtype_of_foreign<T>, Space> heads_at(T* data, const Shape& shape, const Strides& strides) {
   detail::check_strides(shape, strides);
   const auto forwards = [&](std::size_t i) { return std::max(strides[i], std::int64_t{0}); };
   return {detail::checked_values("heads_at", data, shape), shape, {forwards(0), forwards(1), forwards(2)}};
 }
-/// The same of [B, S, H, D] without gaps.
+/// The same for [B, S, H, D] without gaps.
 template <class Space, ForeignScalar T>
 HeadsViewIn<dtype_of_foreign<T>, Space> heads_at(T* data, const Shape& shape) {
   return rows_of_heads(view_at<Space>(data, shape));

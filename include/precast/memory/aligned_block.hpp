@@ -1,4 +1,4 @@
-// Aligned blocks that the heap finds again.
+// Aligned blocks that the heap can reuse.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace precast::detail {
 
-/// Memory at a multiple of `alignment`, a power of two of 16 or more; null where there is none. A plain block
-/// with room to align in, whose own address stands in the word before: glibc before 2.38 does not find a
-/// freed block of its aligned allocations for the next of that size (its bug 14581), so that the heap of a
-/// model of many small results grows to twice what it holds.
+/// Memory at a multiple of `alignment`, a power of two of 16 or more; null where there is none. It is a
+/// plain block with room to align in, whose own address is in the word before: glibc before 2.38 does not
+/// reuse a freed block of its aligned allocations for the next of that size (its bug 14581), so that the
+/// heap of a model of many small results grows to twice what it holds.
 inline void* aligned_block(std::size_t bytes, std::size_t alignment) noexcept {
   if (address_sanitizer_runs()) {  // it guards the bytes behind a block, where there is no other room
     void* block = nullptr;

@@ -1,5 +1,5 @@
-// BlockCache: which of the blocks that were freed a pool of memory keeps, by their sizes. The pool has the
-// addresses; a dry run has none, and asks the same.
+// BlockCache: which freed blocks a memory pool keeps, by their sizes. The addresses are the pool's; a dry
+// run, which has none, follows the same rule.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 
 namespace precast {
 
-/// Keeps large blocks for the next of their size, as long as the pool holds, when a large one is asked
-/// for, no more than its tensors ever did at once, and a mebibyte. A size that is asked for again after its
-/// block went back was worth keeping: from then on there is room for one more. So what changes its sizes
-/// as it goes on, as a decoder does, holds what it uses, and a loop gets nothing new after its second round.
+/// Keeps freed large blocks for the next request of their size. At each large request the pool's total, in
+/// use and free, is kept to the peak in use plus a mebibyte. A request for a size of which a block has been
+/// given back raises that limit by one such block. So code whose sizes change as it goes on, such as a
+/// decoder, holds what it uses, and a loop allocates nothing new after its second iteration.
 class BlockCache {
  public:
   static constexpr std::size_t smallest = std::size_t{1} << 20;
-  /// Whether pools keep any block. AddressSanitizer would not see one used after it was freed.
+  /// Whether pools keep any block. AddressSanitizer would miss accesses to a kept block after its free.
   static bool is_used() { return !detail::address_sanitizer_runs(); }
-  /// Free blocks may hold so much, or while anybody keeps a peak (memory/kept_memory.hpp) as much as was in
-  /// use at most.
+  /// The limit of free bytes; while a KeptMemory (memory/kept_memory.hpp) lives, the peak in use where that
+  /// is more.
   static constexpr std::int64_t most = std::int64_t{1} << 30;
   static SharedCount& keepers_of_peak() {
     static SharedCount count;
@@ -31,9 +31,9 @@ class BlockCache {
   }
   static bool keeps_peak() { return keepers_of_peak().value() > 0; }
 
-  /// A block of that size is asked for while `in_use` bytes are: true where a free one is taken. Else the
-  /// sizes that go back to the system first are given to `give_back`, block by block. A small one changes
-  /// nothing: tasks take theirs at times of their own, and what is held must not depend on them.
+  /// A block of that size is requested while `in_use` bytes are in use: true where a free one is taken.
+  /// Else `give_back` is called with the size of each block to return to the system first. Small requests
+  /// have no effect: tasks make theirs at varying times, on which what is held must not depend.
   template <class GiveBack>
   bool take(std::size_t bytes, std::int64_t in_use, GiveBack&& give_back) {
     if (bytes < smallest) return false;
@@ -44,8 +44,8 @@ class BlockCache {
       return true;
     }
     if (one_of(given_back_, bytes)) allowed_beside_ += size;
-    // Held is what was in use at most, to the byte, in a loop's second round: the few that a task takes for
-    // itself, which no dry run counts one by one, must not drive a block out.
+    // In the second iteration of a loop the total is the peak in use, to the byte: the few bytes that a
+    // task allocates for itself, which a dry run does not count one by one, must not evict a block.
     constexpr std::int64_t few = smallest;
     while (!free_.empty() && in_use + size + held_ > most_in_use_ + allowed_beside_ + few) {
       const std::size_t largest = std::prev(free_.end())->first;
@@ -56,7 +56,7 @@ class BlockCache {
     }
     return false;
   }
-  /// A block is free: whether it is kept.
+  /// A block was freed: returns whether it is kept.
   bool keep(std::size_t bytes) noexcept {
     const auto size = static_cast<std::int64_t>(bytes);
     if (bytes < smallest || held_ + size > (keeps_peak() ? std::max(most, most_in_use_) : most)) return false;
@@ -68,17 +68,17 @@ class BlockCache {
     held_ += size;
     return true;
   }
-  /// All free blocks go back, and what was learnt is forgotten.
+  /// Forgets all free blocks and what was learnt.
   void clear() {
     free_.clear();
     given_back_.clear();
     held_ = allowed_beside_ = most_in_use_ = 0;
   }
-  /// The bytes that are free.
+  /// The bytes in free blocks.
   std::int64_t held() const { return held_; }
 
  private:
-  /// Takes one away where there is one.
+  /// Removes one block of this size from the counts; false where there is none.
   static bool one_of(std::map<std::size_t, std::int64_t>& counts, std::size_t bytes) {
     const auto found = counts.find(bytes);
     if (found == counts.end()) return false;
@@ -86,7 +86,7 @@ class BlockCache {
     return true;
   }
 
-  std::map<std::size_t, std::int64_t> free_, given_back_;  // how many of each size
+  std::map<std::size_t, std::int64_t> free_, given_back_;  // the number of blocks by size
   std::int64_t held_ = 0, allowed_beside_ = 0, most_in_use_ = 0;
 };
 

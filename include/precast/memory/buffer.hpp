@@ -1,5 +1,5 @@
-// BufferIn: bytes of a memory, and who asks for them. The memories are HostMemory (memory/memory.hpp) and a
-// device's.
+// BufferIn: an owning range of bytes of a Memory; and statistics of memory. The memories are HostMemory
+// (memory/memory.hpp) and a device's.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ struct MemoryUse {
   std::int64_t peak = 0;       ///< the most that tensors held at once
   std::int64_t cached = 0;     ///< free, and ready for the next tensor of its size
   std::int64_t scratch = 0;    ///< by threads, for the tiles they work on: kept until they end
-  std::int64_t most_held = 0;  ///< the most that all three came to
+  std::int64_t most_held = 0;  ///< the most that in_use, cached and scratch added up to
 };
 
 /// The host's memory (memory/memory.hpp).
 struct HostMemory;
 
-/// What memory is for.
+/// What an allocation is for.
 enum class MemoryPurpose : bool { tensor, scratch };
 
-/// Owns uninitialised bytes of a Memory, aligned to 64. Move only. They go back to where they came from, in
-/// the order of the stream that took them where there are streams.
+/// Owns uninitialised bytes of a Memory, aligned to 64. Move only. They are freed to where they were
+/// allocated; on a device, in the order of the stream that allocated them.
 template <class Memory>
 class BufferIn {
  public:
@@ -51,35 +51,35 @@ class BufferIn {
     if (data_) Memory::deallocate(data_, bytes_, purpose_, origin_);
   }
 
-  /// Where the bytes are, for work of the current stream: it comes after what was uploaded to them.
+  /// The address, for work on the current stream, which waits for uploads to the bytes first.
   std::byte* data() const {
     Memory::wait_for_upload(upload());
     return data_;
   }
-  /// The same for who waits for the upload later.
+  /// The address without that wait, for callers that wait later.
   std::byte* address() const { return data_; }
   decltype(auto) upload() const { return Memory::upload_of(origin_); }
-  /// The number of the device that they are on; 0 for the host's.
+  /// The number of the device that holds the bytes; 0 for the host's.
   int device() const { return Memory::device_of(origin_); }
   /// The bytes held, which may be a little more than asked for.
   std::size_t capacity() const { return bytes_; }
 
-  /// Copies values of the host to byte `first` and on. They have been read when this returns, and are there
-  /// for whatever takes data() later, on any stream.
+  /// Copies host bytes to byte `first` and on; `from` may be reused on return. Work that takes data()
+  /// later, on any stream, sees them.
   void upload(std::size_t first, const void* from, std::size_t bytes) {
     if (bytes == 0) return;
     Memory::copy_from_host(data() + first, from, bytes);
     note_written();
   }
-  /// Copies the first bytes to the host, which waits until they are there: after what the current stream has
-  /// been given, and that of the context in which the memory was taken.
+  /// Copies the first bytes to the host and waits for the copy, which comes after the work queued so far on
+  /// the current stream and in the context in which the memory was allocated.
   void download(void* to, std::size_t bytes) const {
     if (bytes == 0) return;
     Memory::wait_for_context(origin_);
     Memory::copy_to_host(to, data(), bytes);
   }
-  /// What the current stream has been given so far writes values that other streams are going to read: they
-  /// wait for it when they take data().
+  /// Records that the work queued on the current stream so far writes values for other streams: they wait
+  /// for it when they take data().
   void note_written() { Memory::note_written(origin_); }
 
  private:

@@ -1,4 +1,4 @@
-// DryRun: the same code on the same shapes, with memory that is counted and not taken, and without its work.
+// DryRun: the same code on the same shapes, with memory counted instead of allocated, and without the work.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 namespace precast {
 
 /// While one lives, its thread's tensors have sizes and no memory: allocations are counted as the pools of
-/// memory/memory.hpp and of a device would count them, and give addresses that nobody can read; copies, loads
-/// and the tasks of parallel_for do nothing. What remains of a model's code is what decides how much memory
-/// it takes. Code that reads or writes values outside of an op asks `active()` and leaves that out.
+/// memory/memory.hpp and of a device would count them, and return addresses that cannot be accessed;
+/// copies, loads and the tasks of parallel_for do nothing. The rest of a model's code runs, and decides how
+/// much memory it takes. Code that accesses values outside of an op must skip that while `active()`.
 class DryRun final : public MemoryCounter {  // NOLINT(cppcoreguidelines-virtual-class-destructor): final
  public:
-  /// Counts the memory of one of the two; what lies in the other is not taken either.
+  /// Counts the memory of the host or of a device; the other is not allocated either.
   explicit DryRun(Counts counts = Counts::host_memory)
       : counts_(counts), before_(std::exchange(current(), this)) {}
   ~DryRun() { current() = before_; }
 
-  /// The calling thread's, or null.
+  /// The DryRun of the calling thread, or null.
   static DryRun* active() { return static_cast<DryRun*>(current()); }
 
   void* allocate(std::size_t bytes, Counts where) override {
@@ -33,19 +33,19 @@ class DryRun final : public MemoryCounter {  // NOLINT(cppcoreguidelines-virtual
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   }
 
-  /// What threads hold while they run `tasks` tasks, each of them `bytes`: counted with what is in use now.
+  /// Counts the memory of threads that run `tasks` tasks of `bytes` each, on top of what is in use now.
   void in_tasks(std::int64_t tasks, int threads, std::int64_t bytes) {
     if (counts_ == Counts::device_memory) return;
     in_tasks_ = std::min<std::int64_t>(tasks, threads) * bytes;
     note();
     in_tasks_ = 0;
   }
-  /// Memory that threads keep after their tasks: `Use` names it, and its largest size counts.
+  /// Counts memory that threads keep after their tasks: the largest size for each `Use`.
   template <class Use>
   void kept_by_threads(std::int64_t tasks, int threads, std::int64_t bytes) {
     kept<Use>(std::min<std::int64_t>(tasks, threads) * bytes, Counts::host_memory);
   }
-  /// Memory beside tensors that is kept once it was taken: `Use` names it, and its largest size counts.
+  /// Counts memory beside tensors that is kept once allocated: the largest size for each `Use`.
   template <class Use>
   void kept(std::int64_t size, Counts where) {
     if (where != counts_) return;
@@ -56,17 +56,17 @@ class DryRun final : public MemoryCounter {  // NOLINT(cppcoreguidelines-virtual
     most = size;
     note();
   }
-  /// Memory beside tensors, as DryHold counts it. Negative to give it back.
+  /// Counts memory beside tensors, as DryHold does; negative to free it.
   void hold(std::int64_t bytes) {
     if (counts_ == Counts::device_memory) return;
     held_ += bytes;
     note();
   }
-  /// Free blocks go back to the system.
+  /// Gives the free blocks back to the system.
   void release_cached() { cache_.clear(); }
 
   std::int64_t in_use() const { return in_use_; }
-  /// The most that was held at once since the last `restart_peak`: in use, free in the pool, kept.
+  /// The most bytes held at once since the last `restart_peak`: in use, free in the pool, and kept.
   std::int64_t peak() const { return peak_; }
   void restart_peak() {
     peak_ = 0;
@@ -96,8 +96,8 @@ class DryRun final : public MemoryCounter {  // NOLINT(cppcoreguidelines-virtual
   std::int64_t in_use_ = 0, in_tasks_ = 0, kept_sum_ = 0, held_ = 0, peak_ = 0;
 };
 
-/// Memory beside tensors that a dry run counts for as long as this lives: images, pages of mapped files.
-/// Outside of dry runs, nothing.
+/// Counts memory beside tensors (images, pages of mapped files) in a dry run for as long as this lives. It
+/// has no effect outside of dry runs.
 class DryHold {
  public:
   DryHold() = default;

@@ -1,6 +1,6 @@
-// Held: an object that lives as long as anybody holds it, and a number that threads count with. What
-// std::shared_ptr and std::atomic do, without <memory> and <atomic>: a compiler reads these for longer than
-// all else that a small op of the device includes.
+// Held: shared ownership of an object; and a counter for threads. They do what std::shared_ptr and
+// std::atomic do, without <memory> and <atomic>, which take a compiler longer than all else that a small
+// device op includes.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace precast {
 
-/// A number that any thread may change.
+/// A counter that any thread may change.
 class SharedCount {
  public:
   /// Adds, and returns the sum.
   std::int64_t add(std::int64_t change) { return __atomic_add_fetch(&value_, change, __ATOMIC_ACQ_REL); }
-  /// Makes it at least `least`.
+  /// Raises the value to `least` where it is below.
   void raise_to(std::int64_t least) {
     std::int64_t now = value();
     while (now < least &&
@@ -27,7 +27,7 @@ class SharedCount {
   std::int64_t value_ = 0;
 };
 
-/// What a Held can hold.
+/// The base class of objects that a Held owns.
 class Holdable {
  public:
   Holdable() = default;
@@ -41,16 +41,16 @@ class Holdable {
   mutable SharedCount holders_;
 };
 
-/// One of those who hold an object, or nothing. The last one destroys it.
+/// A shared owner of an object, or empty. The last owner destroys the object.
 template <class T>
 class Held {
  public:
   Held() = default;
-  /// Takes an object that `new` made.
+  /// Takes ownership of an object made by `new`.
   explicit Held(T* object) : object_(object) { hold(); }
   Held(const Held& other) : object_(other.object_) { hold(); }
   Held(Held&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  /// A holder of what is derived from T.
+  /// Shares an object of a class derived from T.
   template <class Derived>
   Held(const Held<Derived>& other) : Held(other.get()) {}  // NOLINT(google-explicit-constructor)
   Held& operator=(Held other) noexcept {

@@ -1,4 +1,4 @@
-// KeptMemory: for work that takes the same memory again and again, and gives it back in between.
+// KeptMemory: for work that allocates and frees the same memory again and again.
 #pragma once
 
 #include <precast/memory/block_cache.hpp>
@@ -6,10 +6,10 @@
 
 namespace precast {
 
-/// While one lives, in any thread, the pool of the host's memory keeps what was freed up to the most that was
-/// in use, and asks the system for large pages. A step of training frees the results of all layers before the
-/// next one takes them again: beyond the pool's usual limit they would come back zeroed, page by page. After
-/// the last one the free blocks go back to the system. Dry runs count by the same rule.
+/// While one lives, in any thread, the host's pool keeps freed blocks up to the peak in use, and asks the
+/// system for huge pages. A training step frees the results of all layers before the next one allocates
+/// them again: beyond the pool's usual limit they would come back zeroed, page by page. The end of the last
+/// KeptMemory gives the free blocks back to the system. Dry runs follow the same rule.
 class KeptMemory {
  public:
   KeptMemory() { BlockCache::keepers_of_peak().add(1); }

@@ -8,13 +8,13 @@
 
 namespace precast::detail {
 
-/// What `object` points to: what `make` returned to whoever asked first. It is not destroyed, since threads
-/// that are detached and destructors of static objects may use it at the end of the program; `at_end` is
-/// called there, or where its library is unloaded.
+/// The object at `object`, made by `make` for the first caller. It is not destroyed, since detached threads
+/// and destructors of static objects may use it at the end of the program; `at_end` is called there, or
+/// where its library is unloaded.
 ///
-/// A static local would have its first user's guard waited for, and in the child of a fork that thread may
-/// not be there. So nobody waits here: of two threads that ask at the same moment both make one, and the
-/// second is dropped. `make` does nothing that may not be done twice.
+/// A static local would make callers wait for its guard, whose owner may not exist in the child of a fork.
+/// Here nobody waits: two threads that ask at the same moment both make an object, and the second is
+/// dropped. `make` must be safe to call twice.
 template <class T, class Make>
 T& made_once(std::atomic<T*>& object, Make&& make, void (*at_end)()) {
   T* made = object.load(std::memory_order_acquire);

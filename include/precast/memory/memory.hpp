@@ -1,4 +1,4 @@
-// Aligned memory that counts itself: what is in use, what the peak was, and a small cache of large blocks.
+// Aligned memory of the host, with counts of what is in use and at peak, and a small cache of large blocks.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class MemoryPool {
  public:
   static constexpr std::size_t alignment = 64;
 
-  /// What is free goes back at the end, for libraries that are unloaded.
+  /// The pool. Its free blocks are given back at the end, for libraries that are unloaded.
   static MemoryPool& instance() {
     const auto make = [] {
       ::pthread_atfork(before_fork, after_fork, after_fork);
@@ -54,7 +54,7 @@ class MemoryPool {
   void* allocate(std::size_t bytes, MemoryPurpose purpose) {
     if (DryRun* const dry = DryRun::active()) return dry->allocate(bytes, DryRun::Counts::host_memory);
     void* block = nullptr;
-    if (purpose == MemoryPurpose::tensor) {  // a thread's scratch comes once, and would drive blocks out
+    if (purpose == MemoryPurpose::tensor) {  // allocated once per thread, scratch would only evict blocks
       const std::lock_guard lock(mutex_);
       const auto give_back = [&](std::size_t other) { release(take_free(other), other); };
       if (cache_.take(bytes, use_.in_use, give_back)) block = take_free(bytes);
@@ -105,8 +105,8 @@ class MemoryPool {
  private:
   MemoryPool() = default;
 
-  // A fork waits for whoever is in the pool, so that the child finds it whole and open. Both may be
-  // registered twice, and the pool may be made between them.
+  // A fork waits for the pool's lock, so that the child finds the pool consistent and unlocked. Both
+  // handlers may be registered twice, and the pool may be made between them.
   static void before_fork() {
     MemoryPool* const pool = made_.load();
     if (!pool || held_by_fork()) return;
@@ -126,14 +126,14 @@ class MemoryPool {
     if (held > use_.most_held) use_.most_held = held;
   }
 
-  /// A free block of that size, which is there.
+  /// Takes a free block of that size, which must exist.
   void* take_free(std::size_t bytes) {
     const auto found = free_.find(bytes);
     void* const block = found->second;
     free_.erase(found);
     return block;
   }
-  /// Whether a block that is free was put aside.
+  /// Keeps a freed block where the cache has room for it; returns whether it did.
   bool kept(void* block, std::size_t bytes) noexcept {
     if (!BlockCache::is_used() || bytes < BlockCache::smallest) return false;
     try {
@@ -145,8 +145,8 @@ class MemoryPool {
     return false;
   }
 
-  // Large blocks are maps of their own: what is given back is gone, where an allocator keeps holes of up to
-  // 32 MiB for what may come.
+  // Large blocks are mmapped: freeing one gives it back to the system, where malloc keeps up to 32 MiB of
+  // holes for later requests.
   static bool is_map(std::size_t bytes) { return BlockCache::is_used() && bytes >= BlockCache::smallest; }
   /// Null where there is no memory.
   static void* from_system(std::size_t bytes) noexcept {
@@ -179,7 +179,7 @@ class MemoryPool {
 
 }  // namespace detail
 
-/// What tensors hold now and held at most since the start or the last reset.
+/// The memory that is held now, and the peaks since the start or the last reset.
 inline MemoryUse memory_use() { return detail::MemoryPool::instance().use(); }
 /// Starts the peak anew from what is in use now.
 inline void reset_peak_memory() { detail::MemoryPool::instance().reset_peak(); }
@@ -191,10 +191,10 @@ inline void release_cached_memory() {
 
 /// Memory of the host, as tensors and scratch use it. Every Memory has these members.
 struct HostMemory {
-  /// What a block has to remember of how it was got, to be given back: nothing here.
+  /// What deallocate() needs to know about an allocation: nothing here.
   struct Origin {};
   using space = HostSpace;
-  /// Whether the host may read and write it.
+  /// Whether the host can access it.
   static constexpr bool on_host = true;
   static constexpr std::size_t rounded(std::size_t bytes) { return detail::MemoryPool::rounded(bytes); }
   /// Throws OutOfMemory.
@@ -204,15 +204,15 @@ struct HostMemory {
   static void deallocate(void* block, std::size_t bytes, MemoryPurpose purpose, const Origin&) noexcept {
     detail::MemoryPool::instance().deallocate(block, bytes, purpose);
   }
-  /// Notes that a block was written by what has been started so far, and waits for that in the order of the
-  /// current work: nothing here, where work is done when it returns.
+  /// note_written() records that the work queued so far writes a block; wait_for_upload() makes the current
+  /// work wait for that. Both do nothing here, where work is done when it returns.
   struct Upload {};
   static void note_written(Origin&) {}
   static Upload upload_of(const Origin&) { return {}; }
   static void wait_for_upload(const Upload&) {}
   static void wait_for_context(const Origin&) {}
   static int device_of(const Origin&) { return 0; }
-  /// Copies within the memory, from the host's into it, and out of it.
+  /// Copies within the memory, from the host into it, and from it to the host.
   static void copy(void* to, const void* from, std::size_t bytes) {
     if (bytes && !DryRun::active()) std::memcpy(to, from, bytes);
   }

@@ -1,4 +1,4 @@
-// MemoryCounter: who counts the memory of a thread instead of taking it, in a dry run (memory/dry_run.hpp).
+// MemoryCounter: counts the memory of a thread instead of allocating it, in a dry run (memory/dry_run.hpp).
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@ class MemoryCounter {
  public:
   enum class Counts : bool { host_memory, device_memory };
 
-  /// The calling thread's, or null.
+  /// The counter of the calling thread, or null.
   static MemoryCounter* active() { return current(); }
 
-  /// Counts a block of the host's or a device's memory, and gives an address for it.
+  /// Counts a block of host or device memory, and returns an address for it.
   virtual void* allocate(std::size_t bytes, Counts where) = 0;
-  /// Takes such a block back; where nobody counts any more, does nothing.
+  /// Subtracts such a block; does nothing where no counter is active.
   static void deallocate(std::size_t bytes, Counts where) noexcept {
     if (current()) current()->take_back(bytes, where);
   }
-  /// Whether a dry run made this address. On no machine is memory there.
+  /// Whether a dry run made this address, at which no machine has memory.
   static bool made(const void* block) { return reinterpret_cast<std::uintptr_t>(block) >= first_address; }
 
   MemoryCounter(const MemoryCounter&) = delete;
   MemoryCounter& operator=(const MemoryCounter&) = delete;
 
  protected:
-  // Beyond what an x86-64 or AArch64 processor addresses: whoever reads a value by mistake stops there.
+  // Beyond what x86-64 and AArch64 processors can address: an access by mistake faults.
   static constexpr std::uintptr_t first_address = std::uintptr_t{1} << 62;
 
   MemoryCounter() = default;

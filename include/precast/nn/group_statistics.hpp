@@ -1,4 +1,4 @@
-// GroupStatistics: what a group norm knows of an image that it sees in parts.
+// GroupStatistics: the statistics of a group norm over an image that comes in parts.
 #pragma once
 
 #include <algorithm>
@@ -18,18 +18,18 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
-/// Mean and variance of each group of channels of one image, gathered from its parts. On the host they are
-/// those of the whole image bit for bit, where every part but the last is a multiple of `pixels_at_once`.
+/// Mean and variance of each group of channels of one image, gathered from its parts. On the host they
+/// equal those of the whole image bit for bit, if all parts but the last are multiples of `pixels_at_once`.
 class GroupStatistics {
  public:
   explicit GroupStatistics(std::int64_t groups) : groups_(static_cast<std::size_t>(groups)) {}
 
-  /// Pixels whose moments are taken together before any are combined; of a device all of a part.
+  /// The number of pixels whose moments are taken together; 1 on a device, which takes a part at once.
   static std::int64_t pixels_at_once(std::int64_t channels) {
     return backend::Memory::on_host ? host::pixels_of_chunk(channels) : 1;
   }
 
-  /// One more part, [1, h, w, C], behind those before it.
+  /// Adds the next part, [1, h, w, C].
   template <ScalarArray X>
   void add(const X& part) {
     const auto pixels = as_view(part);
@@ -43,7 +43,7 @@ class GroupStatistics {
       add_chunks(pixels.rows_between(whole, count - whole).reshaped(Shape{1, 1, count - whole, channels}));
   }
 
-  /// Of all parts so far, as group_norm_with takes them.
+  /// The moments of all parts so far, as group_norm_with takes them.
   Tensor<f32> moments(double eps) const {
     std::vector<f32> values(GroupMoments::columns * groups_);
     for (std::size_t g = 0; g < groups_ && !chunks_.empty(); ++g) {

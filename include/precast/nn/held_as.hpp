@@ -19,8 +19,8 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
-/// Calls `load(std::type_identity<T>)` once and returns what it does. T is the parameter's dtype where the
-/// backend's products widen it to Storage as they multiply, which changes no bit of them; else Storage.
+/// Calls `load(std::type_identity<T>)` once and returns its result. T is the parameter's dtype where the
+/// backend's products widen it exactly to Storage as they multiply; else T is Storage.
 template <Dtype Storage, class Load>
 auto held_as(const Parameter& parameter, Load&& load) {
   using Weight = decltype(load(std::type_identity<Storage>{}));

@@ -15,9 +15,9 @@ namespace precast::nn {
 
 inline namespace PRECAST_BACKEND {
 
-/// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage;
-/// unless its file has it in narrower scalars (held_as), or in blocks, of which each row begins with one:
-/// these stay as they are, and are decoded as they are multiplied.
+/// y = x W^T + b, then an activation. The weight is packed once, as it is read, into the policy's storage.
+/// A weight that its file has in narrower scalars (held_as), or in blocks that do not cross rows, stays in
+/// that dtype and is decoded as it is multiplied.
 template <PolicyType P>
 class Linear {
  public:

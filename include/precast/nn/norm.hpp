@@ -78,11 +78,11 @@ class GroupNorm : NormParameters<P> {
     return group_norm<P>(x, this->weight_.view(), this->bias_.view(), options(activate));
   }
 
-  /// For an image that comes in parts: what is gathered from all of them first …
+  /// For an image that comes in parts: first gather the statistics of all parts …
   GroupStatistics empty_statistics() const { return GroupStatistics(groups_); }
-  /// … what each of them is normalised with then …
+  /// … then compute the moments of the whole …
   Tensor<f32> moments(const GroupStatistics& whole) const { return whole.moments(this->eps_); }
-  /// … and a part so normalised.
+  /// … and normalise each part with these.
   template <ScalarArray X>
   Tensor<typename NormParameters<P>::Result> with(
       const X& x, const Tensor<f32>& moments, ActivationFunction activate = ActivationFunction::none) const {

@@ -13,15 +13,15 @@
 
 namespace precast::nn {
 
-/// A parameter of a model as it lies in its file: bytes of a known dtype, row-major; of a block dtype each
-/// row of a matrix begins with a block. Modules make of it the forms that kernels read.
+/// A parameter of a model as its file has it: bytes of a known dtype, row-major; each row of a matrix in a
+/// block dtype starts a new block. Modules convert it to the forms that kernels read.
 struct Parameter {
   DtypeInfo dtype;
   Shape shape;
   std::span<const std::byte> bytes;
   std::string name{};                   ///< its place in the source, where ParameterPath::find found it
   std::shared_ptr<const void> owner{};  ///< what keeps `bytes`, where they are not the source's own
-  /// A matrix's rows and columns may be followed by others, up to multiples of this.
+  /// The rows and columns of a matrix may be padded up to multiples of this.
   std::int64_t padded_to = 1;
 };
 
@@ -33,15 +33,15 @@ class ParameterSource {
   virtual bool contains(std::string_view name) const = 0;
   /// The parameter of that name. Throws InputError that names the file where it is missing.
   virtual Parameter find(std::string_view name) const = 0;
-  /// Whether it has no shapes of its own, and takes a config's word for them: in dry runs without weights.
+  /// Whether it has no shapes of its own and accepts those of a config: in dry runs without weights.
   virtual bool takes_any_shape() const { return false; }
   /// The file or folder, for messages.
   virtual std::string description() const = 0;
-  /// Is told when a module has taken `bytes` of a parameter, for progress. May throw to cancel.
+  /// Called when a module has taken `bytes` of a parameter, for progress. May throw to cancel.
   virtual void taken(std::size_t bytes) const = 0;
 };
 
-/// What another source has, for one that changes some of it.
+/// Forwards to another source: the base class of sources that change some of its parameters.
 class ForwardingSource : public ParameterSource {
  public:
   bool contains(std::string_view name) const override { return original_.contains(name); }
@@ -60,7 +60,7 @@ class ForwardingSource : public ParameterSource {
   const ParameterSource& original_;
 };
 
-/// ParameterPath of a model whose weights are not there: every one that is asked for, without bytes. For dry
+/// The parameters of a model whose weights are absent: any that is requested, without bytes. For dry
 /// runs.
 class AbsentParameters final : public ParameterSource {
  public:

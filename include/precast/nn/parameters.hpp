@@ -34,7 +34,7 @@ enum class Bias : bool { absent, present };
 
 inline namespace PRECAST_BACKEND {
 
-/// A dotted place in a source: `place / "attn" / "to_q"` names what lies under "attn.to_q".
+/// A dotted path in a source: `place / "attn" / "to_q"` names the parameters under "attn.to_q".
 class ParameterPath {
  public:
   explicit ParameterPath(const ParameterSource& source, std::string path = {})
@@ -51,9 +51,9 @@ class ParameterPath {
   const ParameterSource& source() const { return *source_; }
   const std::string& path() const { return path_; }
 
-  /// The parameter at this place, which must have the shape; sizes of 1 at its end may be missing or too
-  /// many, as GGUF and BFL's autoencoder have them, and padding is left out. Throws InputError that names
-  /// file and tensor.
+  /// The parameter at this place, which must have the shape. Trailing sizes of 1 may be missing or
+  /// superfluous, as in GGUF files and BFL's autoencoder, and padding is removed. Throws InputError that
+  /// names the file and the tensor.
   Parameter find(const Shape& shape) const {
     Parameter found = source_->find(path_);
     found.name = path_;
@@ -89,7 +89,7 @@ inline std::string names_of_file_dtypes() {
   return names;
 }
 
-/// The bytes of a parameter that hold so many of its values. In f64: the product of two sizes may be none.
+/// The bytes that hold `values` values of a parameter. In f64, since the product of two sizes may overflow.
 inline std::size_t bytes_of_values(const Parameter& parameter, std::size_t values) {
   const auto all = static_cast<double>(std::max<std::int64_t>(parameter.shape.elements(), 1));
   return static_cast<std::size_t>(
@@ -149,9 +149,9 @@ void read_values(const ParameterPath& place, const Parameter& parameter, std::in
   place.source().taken(taken);
 }
 
-/// Writes rows of a matrix, from `first_row` on, as T: scalars rounded to it once; blocks as the file has
-/// them. Throws InputError where a file holds something else than the blocks that are asked for, or rows that
-/// share blocks.
+/// Writes rows of a matrix, from `first_row` on, as T: scalars are rounded to it once, blocks are copied.
+/// Throws InputError where a file holds something else than the requested blocks, or blocks that cross
+/// rows.
 template <Dtype T>
 void read_rows(const ParameterPath& place, const Parameter& parameter, std::int64_t first_row,
                HostStoredView<T> rows) {

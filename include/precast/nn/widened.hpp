@@ -1,4 +1,4 @@
-// widened: a tensor as f32, exactly, where values leave one component for another.
+// widened: a tensor as f32, exactly, for values that pass from one component to another.
 #pragma once
 
 #include <precast/backend.hpp>

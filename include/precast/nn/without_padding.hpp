@@ -1,4 +1,4 @@
-// without_padding: a matrix out of one that was stored with more rows or columns than it has.
+// without_padding: removes the padding of a matrix that was stored with more rows or columns than it has.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ inline bool is_padded(const Parameter& parameter, const Shape& shape) {
 
 inline namespace PRECAST_BACKEND {
 
-/// The first rows and columns of such a matrix. Rows are a part of its bytes; columns are copied, out of
-/// blocks as f32.
+/// The first rows and columns of a padded matrix. Rows are a subrange of its bytes; columns are copied, and
+/// decoded to f32 where they are in blocks.
 inline Parameter without_padding(Parameter whole, const Shape& shape) {
   const std::int64_t rows = shape[0], columns = shape[1], stored = whole.shape[1];
   const std::int64_t row_bytes = stored / whole.dtype.values_per_block * whole.dtype.bytes_per_block;

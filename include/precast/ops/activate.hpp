@@ -12,13 +12,13 @@
 
 namespace precast {
 
-/// An activation function that is known as the code is compiled: elementwise::Silu and its like.
+/// An activation function that is known at compile time, as elementwise::Silu is.
 template <class F>
 concept ActivationType = std::is_empty_v<F> && std::is_invocable_r_v<f32, F, f32>;
 
 namespace detail {
 
-/// Refused, in a sentence: a function as an argument.
+/// Does not compile (static_assert): a function passed as an argument.
 template <class F>
 concept FunctionAsArgument = std::is_invocable_r_v<f32, F, f32>;
 template <FunctionAsArgument F>
@@ -32,15 +32,15 @@ void refuse_function_as_argument() {
 
 inline namespace PRECAST_BACKEND {
 
-/// An activation function of every value: `activate_into<P, elementwise::Silu>(x, out)`. x [...] -> [...] in
-/// Activation; `out` is x itself or apart from it. A file that names the function pays for that one alone.
-/// Throws ShapeError where the shapes differ.
+/// Applies an activation function to every value: `activate_into<P, elementwise::Silu>(x, out)`. x [...] ->
+/// [...] in Activation; `out` is x itself or apart from it. Only the named function is compiled. Throws
+/// ShapeError where the shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray X>
 void activate_into(const X& x, ResultOf<P, Pointwise> out, const Context& context = current_context()) {
   const ContextScope scope(context);
   detail::pointwise_into<precisions<P, Pointwise>>("activate", out.view(), F{}, as_view(x));
 }
-/// The same of a function that is known as the program runs.
+/// The same for a function that is chosen at run time.
 template <PolicyType P, ScalarArray X>
 void activate_into(const X& x, ActivationFunction activation, ResultOf<P, Pointwise> out,
                    const Context& context = current_context()) {
@@ -58,7 +58,7 @@ auto activate(const X& x, ActivationFunction activation, const Context& context 
                                         [&](auto out) { activate_into<P>(x, activation, out); });
 }
 
-/// A function that is given as an argument does not compile, with a sentence.
+/// Does not compile (static_assert): a function passed as an argument.
 template <PolicyType P, ScalarArray X, detail::FunctionAsArgument F>
 void activate_into(const X&, const F&, ResultOf<P, Pointwise>, const Context& = current_context()) {
   detail::refuse_function_as_argument<F>();
@@ -70,7 +70,7 @@ auto activate(const X& x, const F&, const Context& = current_context()) {
 }
 
 /// F(a) b, the gate of a gated feed-forward layer: `gated_product_into<P, elementwise::Silu>(a, b, out)`.
-/// All [...]; `out` is a or b itself or apart from both. Throws ShapeError where the shapes differ.
+/// All have one shape; `out` is a, b or apart from both. Throws ShapeError where the shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray A, ScalarArray B>
 void gated_product_into(const A& a, const B& b, ResultOf<P, Pointwise> out,
                         const Context& context = current_context()) {
@@ -79,7 +79,7 @@ void gated_product_into(const A& a, const B& b, ResultOf<P, Pointwise> out,
   detail::pointwise_into<precisions<P, Pointwise>>("gated_product", out.view(),
                                                    elementwise::GatedProduct<F>{}, as_view(a), as_view(b));
 }
-/// The same of a function that is known as the program runs.
+/// The same for a function that is chosen at run time.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void gated_product_into(const A& a, const B& b, ActivationFunction activation, ResultOf<P, Pointwise> out,
                         const Context& context = current_context()) {
@@ -100,7 +100,7 @@ auto gated_product(const A& a, const B& b, ActivationFunction activation,
                                         [&](auto out) { gated_product_into<P>(a, b, activation, out); });
 }
 
-/// As of activate.
+/// Does not compile (static_assert): a function passed as an argument.
 template <PolicyType P, ScalarArray A, ScalarArray B, detail::FunctionAsArgument F>
 void gated_product_into(const A&, const B&, const F&, ResultOf<P, Pointwise>,
                         const Context& = current_context()) {

@@ -1,5 +1,5 @@
-// The call of an attention: its operands checked against each other and against what was chosen, and the
-// kernel that the policy takes.
+// A call of attention: checks its operands against each other and against the options chosen at compile
+// time, and runs the kernel of the policy.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 struct AttentionOptions {
-  std::int64_t heads = 0;                  ///< of [B, S, H * D], needed there; a HeadsView has its own
+  std::int64_t heads = 0;                  ///< required for [B, S, H * D]; a HeadsView has its own
   std::optional<std::int64_t> heads_kv{};  ///< of keys and values [B, S, Hkv * D]; else as many as `heads`
   std::optional<f32> scale{};              ///< what scores are multiplied by; else 1 / sqrt(D)
   bool causal = false;                     ///< query i sees keys 0 to i only
@@ -37,7 +37,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// An attention whose operands fit each other, and which is one of its choice's.
+/// A call of attention whose operands have been checked against each other and against Choice.
 template <class Choice, class Q, class K, class V>
 struct AttentionCall {
   HeadsView<const Q> q;
@@ -48,7 +48,7 @@ struct AttentionCall {
   /// [B, Sq, H * Dv].
   Shape rows() const { return {problem.batch, problem.queries, problem.heads * problem.width_v}; }
 
-  /// The kernel that the policy takes.
+  /// Runs the kernel of the policy: flash or plain attention.
   template <PolicyType P, class Types>
   void run(HeadsView<typename Types::result> out) const {
     if (out.elements() == 0) return;
@@ -57,7 +57,7 @@ struct AttentionCall {
     else
       backend::plain_attention<Types, Choice>(problem, q, k, v, out);
   }
-  /// The same into rows [B, Sq, H * Dv], with a word to the watch hook.
+  /// The same into rows [B, Sq, H * Dv], and reports them to the watch hook.
   template <PolicyType P>
   void into(View<typename precisions<P, Attention>::result> out) const {
     run_op_into<Attention, precisions<P, Attention>>(
@@ -72,8 +72,8 @@ struct AttentionCall {
   }
 };
 
-/// Throws ShapeError, in one line, where operands do not fit each other or heads were not chosen, and Error
-/// where there is a bias that was not.
+/// Checks operands. Throws ShapeError where they do not fit each other or Choice leaves out their head
+/// width, and Error where it leaves out the bias that is given.
 template <class Choice, AttentionArray QueryArray, AttentionArray KeyArray, AttentionArray ValueArray>
 auto attention_call(const QueryArray& queries, const KeyArray& keys, const ValueArray& values,
                     const AttentionOptions& options) {

@@ -1,5 +1,5 @@
-// Attention in training: a forward that keeps the logarithms of its rows' sums, and the gradients of queries,
-// keys and values.
+// Attention in training: a forward pass that stores the logsumexp of each row of scores, and the gradients
+// of queries, keys and values.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Kernels count the logarithms by rows of scores, without a gap.
+/// Throws ShapeError unless log_sums is [B, H, Sq] and contiguous.
 template <class T>
 void require_log_sums(const char* op, const AttentionProblem& problem, const View<T>& log_sums) {
   require_same_shape(op, Shape{problem.batch, problem.heads, problem.queries}, log_sums.shape());
@@ -34,10 +34,10 @@ void require_log_sums(const char* op, const AttentionProblem& problem, const Vie
 
 inline namespace PRECAST_BACKEND {
 
-/// attention_into, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of each row, in f32:
-/// what attention_gradient_into makes weights of once more. Contiguous. A row that sees no key has -inf.
-/// Neither overlaps an input or the other. Takes attention's options after the policy, and throws as
-/// attention does.
+/// attention_into that also writes the f32 logsumexp of each row of scores into `log_sums` [B, H, Sq],
+/// which is contiguous: attention_gradient_into recomputes weights from it. It is -inf for a row that sees
+/// no key. Neither result may overlap an input or the other. Takes attention's options after the policy,
+/// and throws as attention does.
 template <PolicyType P, AttentionOption... Chosen, AttentionArray Q, AttentionArray K, AttentionArray V>
 void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const AttentionOptions& options,
                                   ResultOf<P, Attention> out, PendingView<View<f32>> log_sums,
@@ -72,11 +72,11 @@ void attention_with_log_sums_into(const Q& q, const K& k, const V& v, const Atte
       });
 }
 
-/// The gradients of attention's operands from that of its result, dout [B, Sq, H * Dv], with what
-/// attention_with_log_sums_into was given and gave: dq [B, Sq, H * D], dk [B, Sk, Hkv * D] and dv [B, Sk, Hkv
-/// * Dv], which may be slices of columns and overlap nothing that is given. Weights are computed once more,
-/// tile by tile (Dao 2023): nothing of the size of the scores is in memory. Under plain attention (no Flash)
-/// scores, weights and their gradients are rounded to the row's `inside`. A bias gets no gradient. Takes
+/// The gradients of attention's operands from dout [B, Sq, H * Dv], the gradient of its result, and the
+/// inputs and results of attention_with_log_sums_into: dq [B, Sq, H * D], dk [B, Sk, Hkv * D] and dv
+/// [B, Sk, Hkv * Dv], which may be slices of columns and must not overlap inputs. Weights are recomputed
+/// tile by tile (Dao 2023): no array has the size of the scores. Under plain attention (no Flash) scores,
+/// weights and their gradients are rounded to the row's `inside`. A bias gets no gradient. Takes
 /// attention's options after the policy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, AttentionOption... Chosen, ScalarArray DO, AttentionArray Q, AttentionArray K,
           AttentionArray V, ScalarArray O>

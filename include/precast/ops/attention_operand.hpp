@@ -1,4 +1,4 @@
-// What attention takes as queries, keys and values: rows of heads side by side, or heads by strides.
+// Operands of attention: rows [B, S, heads * D], or a HeadsView, whose heads have any strides.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ template <class T, class Space>
 inline constexpr bool is_heads_view<HeadsViewIn<T, Space>> = true;
 }  // namespace detail
 
-/// A Tensor, View or HeadsView of scalars: what attention takes as input.
+/// An operand of attention: a Tensor, View or HeadsView of scalars.
 template <class A>
 concept AttentionArray = ScalarArray<A> || detail::is_heads_view<A>;
 
@@ -38,7 +38,7 @@ template <ScalarArray A>
 AttentionOperand<typename A::value_type> attention_operand(const A& rows, std::int64_t heads) {
   return {split_heads(as_view(rows), heads), rows.shape()};
 }
-/// Throws it where other heads are given (not 0) than the view has.
+/// Throws ShapeError where `heads` is neither 0 nor the view's number of heads.
 template <class T, class Space>
 AttentionOperand<std::remove_const_t<T>> attention_operand(const HeadsViewIn<T, Space>& view,
                                                            std::int64_t heads) {

@@ -1,5 +1,5 @@
-// Bias: the bias of a linear layer or a convolution in the forms that kernels take, made once, as it is
-// loaded.
+// Bias: the bias of a linear layer or a convolution in the dtypes that kernels read, converted once, as it
+// is loaded.
 #pragma once
 
 #include <concepts>
@@ -25,18 +25,18 @@ namespace precast {
 
 namespace detail {
 
-/// An array of the host's, of values of T, for who takes values of the host.
+/// A contiguous array of T in host memory, where Space is HostSpace.
 template <class A, class T, class Space>
 concept HostArrayOf = std::same_as<Space, HostSpace> && std::convertible_to<const A&, std::span<const T>>;
 
-/// One of other scalars than T.
+/// The same with a scalar dtype other than T.
 template <class A, class T, class Space>
 concept HostArrayOfAnotherDtype = std::same_as<Space, HostSpace> && std::ranges::contiguous_range<const A> &&
     ScalarDtype<std::ranges::range_value_t<A>> && !std::same_as<std::ranges::range_value_t<A>, T>;
 
 }  // namespace detail
 
-/// A bias as a program has it: a Tensor or View of values in a memory space; of the host's, any array too.
+/// A bias that a program passes: a Tensor or View in a memory space; in HostSpace, any contiguous array.
 template <ScalarDtype T, class Space>
 class BiasValues {
  public:
@@ -48,7 +48,7 @@ class BiasValues {
     const std::span<const T> values(array);
     view_ = {values.data(), Shape{static_cast<std::int64_t>(values.size())}};
   }
-  /// An array of another dtype does not compile, with a sentence.
+  /// Does not compile (static_assert): an array of another dtype.
   template <detail::HostArrayOfAnotherDtype<T, Space> Other>
   BiasValues(const Other&) {  // NOLINT(google-explicit-constructor)
     static_assert(
@@ -70,7 +70,7 @@ namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Values of the host's in another dtype, in the memory of a device.
+/// Converts host values to another dtype, and moves them to this backend's memory.
 template <ScalarDtype To, ScalarDtype From>
 Tensor<To> arrived_as(std::span<const From> values) {
   HostTensor<To> converted(Shape{static_cast<std::int64_t>(values.size())});
@@ -78,7 +78,7 @@ Tensor<To> arrived_as(std::span<const From> values) {
     converted.data()[i] = convert_value<To>(values[i]);
   return arrived(std::move(converted));
 }
-/// Values that ops read, in another dtype, for ops of every stream.
+/// Converts values in this backend's memory to another dtype; ops of every stream may read the result.
 template <ScalarDtype To, ScalarDtype From>
 Tensor<To> converted_as(View<const From> values) {
   Tensor<To> converted(Shape{values.elements()});
@@ -88,8 +88,8 @@ Tensor<To> converted_as(View<const From> values) {
   return converted;
 }
 
-/// A bias for products of these dtypes: in f32, exactly, and, where the backend has a library that wants it
-/// so, in the result's dtype.
+/// A bias for products of these dtypes: in f32, exactly, and also in the result's dtype where a library of
+/// the backend takes it so.
 template <class Types>
 class Bias {
  public:

@@ -12,9 +12,9 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// x [...] as To, each value rounded once to nearest, ties to even; what is above To's range becomes inf (NaN
-/// where To has none), or with `Saturates` the largest finite number. `out` has x's shape, and is x itself or
-/// apart from it. No policy decides this: To does. Throws ShapeError where the shapes differ.
+/// Converts x [...] to To, each value rounded once to nearest, ties to even. A value above To's range is
+/// inf (NaN where To has none), or with `Saturates` the largest finite number. `out` has x's shape, and is
+/// x itself or apart from it. No policy applies. Throws ShapeError where the shapes differ.
 template <ScalarDtype To, bool Saturates = false, ScalarArray X>
 void cast_into(const X& x, View<To> out, const Context& context = current_context()) {
   const ContextScope scope(context);

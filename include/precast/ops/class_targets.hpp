@@ -1,4 +1,4 @@
-// The classes that a cross entropy and its gradient are told.
+// The target classes of a cross entropy and its gradient.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The class of each row: an array of the host's, or Indices that lie where this backend's ops read.
+/// The class of each row: an array in host memory, or Indices in this backend's memory.
 template <class T>
 concept ClassNumbers = HostIndices<T> || UncheckedIndices<T>;
 
@@ -41,7 +41,7 @@ inline void require_row_for_each_target(std::string_view op, const Shape& logits
                      std::to_string(targets) + " rows, one for each target");
 }
 
-/// Targets that ops have checked, as kernels take them.
+/// Targets that the host has checked, in the form that kernels take.
 class CheckedClasses {
  public:
   explicit CheckedClasses(std::vector<std::int32_t> classes) : classes_(std::move(classes)) {}
@@ -50,7 +50,7 @@ class CheckedClasses {
  private:
   std::vector<std::int32_t> classes_;
 };
-/// The targets of rows as kernels take them, `no_target` for what is ignored. Throws where one is no class.
+/// Checks the targets of rows; ignored ones become `no_target`. Throws InputError for one that is no class.
 template <HostIndices T>
 CheckedClasses targets_of_rows(std::string_view op, const Shape& logits, const T& given,
                                std::int64_t ignore_index) {
@@ -72,14 +72,14 @@ CheckedClasses targets_of_rows(std::string_view op, const Shape& logits, const T
 }
 inline namespace PRECAST_BACKEND {
 
-/// Those that kernels check.
+/// Targets that kernels check.
 template <IndexInteger Number>
 struct ClassesToCheck {
   UncheckedTargets<Number, BackendSpace> targets;
   const UncheckedTargets<Number, BackendSpace>& as_argument() const { return targets; }
 };
 
-/// The same of targets that the kernel checks.
+/// The same for targets that kernels check. Throws InputError for targets at nullptr.
 template <IndexInteger Number>
 ClassesToCheck<Number> targets_of_rows(std::string_view op, const Shape& logits, Indices<Number> given,
                                        std::int64_t ignore_index) {

@@ -22,7 +22,7 @@
 
 namespace precast {
 
-/// How a kernel moves over an image: its step, and the zeros around the image. And what follows it.
+/// The stride, the zero padding of each side in pixels, and the activation that follows.
 struct ConvOptions {
   std::int64_t stride = 1;
   std::int64_t pad_top = 0;
@@ -34,8 +34,8 @@ struct ConvOptions {
 
 inline namespace PRECAST_BACKEND {
 
-/// The weight of a convolution as the policy stores it, and its bias. Files have each output channel's values
-/// as [in_channels, height, width]; here they lie as [height, width, in_channels], as pixels do.
+/// The weight of a convolution as the policy stores it, and its bias. Files store an output channel as
+/// [in_channels, height, width], this class as [height, width, in_channels], the order of NHWC pixels.
 template <PolicyType P>
 class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   using Base = detail::WeightAndBias<precisions<P, Conv>>;
@@ -44,17 +44,17 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
   using typename Base::BiasStorage, typename Base::HostBias, typename Base::OwnBias, typename Base::Storage,
       typename Base::Types;
 
-  /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of output channels after another. A
-  /// row of scalars is [in_channels, kernel_height, kernel_width]; one of blocks, whose values cannot change
-  /// places, is [kernel_height, kernel_width, in_channels]. `bias` may be empty. Throws ShapeError for sizes
-  /// below 1, or a bias of another size.
+  /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of output channels after another.
+  /// A row of scalars is [in_channels, kernel_height, kernel_width]; one of blocks, whose values cannot be
+  /// permuted, is [kernel_height, kernel_width, in_channels]. `bias` may be empty. Throws ShapeError for
+  /// sizes below 1, or a bias of another size.
   template <RowFill<Storage> Fill>
   ConvWeight(std::int64_t out_channels, std::int64_t in_channels, std::int64_t kernel_height,
              std::int64_t kernel_width, Fill&& fill, const HostBias& bias = {})
       : ConvWeight(std::type_identity<Storage>{}, {out_channels, kernel_height, kernel_width, in_channels},
                    fill, bias) {}
-  /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
-  /// multiplied: the same bits, in less memory.
+  /// The same weight held in the narrower dtype of its file, whose values Storage represents exactly.
+  /// Products widen them: the same result bits, in less memory.
   template <ScalarDtype Held, RowFill<Held> Fill>
     requires backend::holds_scalars_of_files<Storage, Held>
   static ConvWeight in_scalars(std::int64_t out_channels, std::int64_t in_channels,
@@ -75,9 +75,9 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
             },
             bias) {}
 
-  /// A weight [out_channels, kernel_height, kernel_width, in_channels], as PyTorch has one in channels_last,
-  /// and a bias, which a program has where this backend's ops read them: LinearWeight::borrowed of a
-  /// convolution. Throws ShapeError as the constructors do, and where the values are not one run.
+  /// A weight [out_channels, kernel_height, kernel_width, in_channels] (channels_last in PyTorch) and a
+  /// bias that are already in this backend's memory, held as by LinearWeight::borrowed. Throws ShapeError
+  /// as the constructors do, and where the weight is not contiguous.
   static ConvWeight borrowed(const PendingView<StoredView<const Storage>>& weight,
                              const OwnBias& bias = {}) requires ScalarDtype<Storage> {
     const Shape& shape = four(weight.shape());
@@ -87,7 +87,7 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
     return {Base::Packed::template borrowed<Types>(matrix), bias, kernel};
   }
 
-  /// Refused, each in a sentence.
+  /// Do not compile (static_assert): a weight of another policy, and one in device memory (see borrowed()).
   template <PolicyType Other>
     requires(!std::same_as<Other, P>)
   ConvWeight(const ConvWeight<Other>&)  // NOLINT(google-explicit-constructor)
@@ -134,7 +134,7 @@ class ConvWeight : public detail::WeightAndBias<precisions<P, Conv>> {
       throw ShapeError("a convolution's weight of shape " + to_string(shape) + " is empty");
     return {shape[0], shape[1] * shape[2] * shape[3]};
   }
-  /// Fills rows of a file's order, and writes them as pixels lie.
+  /// Fills rows in the file's order, and writes them in the order of NHWC pixels.
   template <class Fill, class T>
   static void fill_pixels(Fill& fill, std::int64_t first, ViewIn<T, HostSpace> pixels, std::int64_t taps) {
     const HostTensor<T> rows = [&] {
@@ -158,7 +158,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Of images, a weight of [kernel_height, kernel_width, in_channels] for each output channel, and options.
+/// The sizes for images x and kernels [kernel_height, kernel_width, in_channels]; may throw ShapeError.
 inline ConvSizes conv_sizes(const Shape& x, const Shape& weight, const ConvOptions& options) {
   const std::int64_t kernel_height = weight[0], kernel_width = weight[1], in_channels = weight[2];
   if (x.rank() != 4 || x[3] != in_channels)
@@ -193,7 +193,7 @@ inline ConvSizes conv_sizes(const Shape& x, const Shape& weight, const ConvOptio
           .out_width = (width - kernel_width) / options.stride + 1};
 }
 
-/// The shape of what comes out.
+/// The shape of the result: [batch, out_height, out_width, out_channels].
 inline Shape conv_result(const ConvSizes& sizes, std::int64_t out_channels) {
   return {sizes.batch, sizes.out_height, sizes.out_width, out_channels};
 }
@@ -214,9 +214,9 @@ inline namespace PRECAST_BACKEND {
 
 /// x [batch, height, width, in_channels] -> activation(x * W + b) [batch, out_height, out_width,
 /// out_channels], where out_height = (height + pad_top + pad_bottom - kernel_height) / stride + 1. Operands
-/// are rounded to the policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed
-/// in f32, results rounded once. Throws ShapeError where shapes do not fit, or `out` overlaps x or a weight
-/// that is borrowed.
+/// are rounded to the policy's operand dtype, sums kept in its accumulate dtype, bias and activation
+/// computed in f32, results rounded once. Throws ShapeError where shapes do not fit, or `out` overlaps x or
+/// a borrowed weight.
 template <PolicyType P, ScalarArray X>
 void conv2d_into(const X& x, const ConvWeight<P>& weight, const ConvOptions& options, ResultOf<P, Conv> out,
                  const Context& context = current_context()) {
@@ -241,7 +241,7 @@ auto conv2d(const X& x, const ConvWeight<P>& weight, const ConvOptions& options 
   detail::conv2d_of_sizes<precisions<P, Conv>>(in, weight, sizes, options.activation, out.view());
   return out;
 }
-/// A weight that is not packed does not compile, with a sentence: nor does one with its bias beside it.
+/// Does not compile (static_assert): a weight that is a plain tensor or view, with or without a bias.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 Tensor<typename precisions<P, Conv>::result> conv2d(const X& x, const W&, const ConvOptions& = {},
                                                     const Context& = current_context()) {

@@ -12,7 +12,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// copy_into, of a view.
+/// Implements copy_into on views.
 template <class Types, class X>
 void copy_view_into(X x, View<typename Types::result> out) {
   if (x.elements() != out.elements() || x.columns() != out.columns())
@@ -28,8 +28,8 @@ void copy_view_into(X x, View<typename Types::result> out) {
 
 inline namespace PRECAST_BACKEND {
 
-/// Copies x into a slice of another tensor, rounded to Activation where that is narrower. As many rows of as
-/// many columns in both; their shapes may differ otherwise. `out` is x itself or apart from it. Throws
+/// Copies x into a slice of another tensor, rounded to Activation where that is narrower. Both have as many
+/// rows and as many columns; their shapes may differ otherwise. `out` is x itself or apart from it. Throws
 /// ShapeError where rows or columns differ.
 template <PolicyType P, ScalarArray X>
 void copy_into(const X& x, ResultOf<P, Pointwise> out, const Context& context = current_context()) {

@@ -1,4 +1,4 @@
-// Dropout with a mask that is a function of seed, offset and place: nothing is kept for the way back.
+// Dropout whose mask is a function of seed, offset and index: nothing is stored for the backward pass.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 namespace precast {
 
 struct DropoutOptions {
-  f32 probability = 0.1f;    ///< of a value to become 0, in [0, 1); the others are multiplied by 1 / (1 - it)
+  f32 probability = 0.1f;    ///< of a 0, in [0, 1); other values are multiplied by 1 / (1 - probability)
   std::uint64_t seed = 0;    ///< of the run
-  std::uint64_t offset = 0;  ///< of this call in it: another one for each layer and step
+  std::uint64_t offset = 0;  ///< of this call: a different one for each layer and step
 };
 
 inline namespace PRECAST_BACKEND {
 
-/// x with values dropped at random: value i, counted row by row, by word i mod 4 of Philox 4x32-10 (Salmon et
-/// al. 2011) of counter i / 4 and `offset` under the key `seed`; the same mask on every backend, for any
-/// strides and number of threads. The gradient of its input is dropout of dy with the same options. x [...]
-/// -> [...]; `out` is x itself or apart from it. Throws ShapeError where shapes differ, and InputError for a
-/// probability outside of [0, 1).
+/// Drops values of x at random: value i, in row-major order, by word i mod 4 of Philox 4x32-10 (Salmon et
+/// al. 2011) with counter i / 4 and `offset` under the key `seed`. The mask is the same on every backend,
+/// for any strides and number of threads. The gradient of its input is dropout of dy with the same options.
+/// x [...] -> [...]; `out` is x itself or apart from it. Throws ShapeError where shapes differ, and
+/// InputError for a probability outside of [0, 1).
 template <PolicyType P, ScalarArray X>
 void dropout_into(const X& x, const DropoutOptions& options, ResultOf<P, Pointwise> out,
                   const Context& context = current_context()) {

@@ -20,7 +20,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// embedding_gradient_into, of a view and `count` ids.
+/// Implements embedding_gradient_into on a view and `count` ids.
 template <PolicyType P, class DY, class Ids>
 void embedding_gradient_of_view_into(DY dy, const Ids& given, std::int64_t count,
                                      const GradientOptions& options,
@@ -44,11 +44,11 @@ void embedding_gradient_of_view_into(DY dy, const Ids& given, std::int64_t count
 
 inline namespace PRECAST_BACKEND {
 
-/// The gradient of the table of embedding(): out [V, C], of which row v is the sum of the rows i of dy [n, C]
-/// with ids[i] = v, in the order of i, so that its bits are always the same; zeros where there is none. Or
+/// The gradient of the table of embedding(): row v of out [V, C] is the sum of the rows i of dy [n, C] with
+/// ids[i] = v, in the order of i, so that its bits are always the same; zeros where no id is v. May be
 /// added to what `out` holds. A row of dy whose id is `embedding_without_gradient` is left out. `out` must
-/// not overlap dy. Throws ShapeError where shapes do not fit, and InputError for any other id outside of [0,
-/// V).
+/// not overlap dy. Throws ShapeError where shapes do not fit, and InputError for any other id outside of
+/// [0, V).
 template <PolicyType P, ScalarArray DY, HostIndices Ids>
 void embedding_gradient_into(const DY& dy, const Ids& ids, const GradientOptions& options,
                              ParameterGradientOf<P> out, const Context& context = current_context()) {
@@ -57,8 +57,8 @@ void embedding_gradient_into(const DY& dy, const Ids& ids, const GradientOptions
                                              out.view());
 }
 
-/// The same of ids that lie where this backend's ops read. Nobody has looked at them before: a row of dy
-/// whose id is outside of [0, V) is left out, as it is where that is `embedding_without_gradient`.
+/// The same for ids in this backend's memory, which are not checked beforehand: a row of dy whose id is
+/// outside of [0, V), or is `embedding_without_gradient`, is left out.
 template <PolicyType P, ScalarArray DY, IndexInteger Number>
 void embedding_gradient_into(const DY& dy, Indices<Number> ids, const GradientOptions& options,
                              ParameterGradientOf<P> out, const Context& context = current_context()) {

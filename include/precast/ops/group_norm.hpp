@@ -20,7 +20,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// group_norm_into, of views.
+/// Implements group_norm_into on views.
 template <class Row, class X, class W>
 void group_norm_of_view_into(X x, W weight, std::type_identity_t<W> bias, const GroupNormOptions& options,
                              View<typename Row::result> out) {

@@ -23,7 +23,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// [B * groups, 4] for images [B, H, W, C]. Throws ShapeError where they or the groups do not fit.
+/// The shape of moments: [B * groups, 4] for x [B, H, W, C]. Throws ShapeError where they do not fit.
 inline Shape shape_of_moments(const Shape& shape, std::int64_t groups) {
   require_groups("group_moments", shape, groups);
   if (shape[0] > 0 && shape.elements() == 0)
@@ -31,7 +31,7 @@ inline Shape shape_of_moments(const Shape& shape, std::int64_t groups) {
   return group_moments_shape(shape[0], groups);
 }
 
-/// group_norm_with_into, of views.
+/// Implements group_norm_with_into on views.
 template <class Row, class X, class M, class W>
 void group_norm_with_of_view_into(X x, M moments, W weight, std::type_identity_t<W> bias,
                                   const GroupNormOptions& options, View<typename Row::result> out) {
@@ -57,10 +57,10 @@ void group_norm_with_of_view_into(X x, M moments, W weight, std::type_identity_t
 
 inline namespace PRECAST_BACKEND {
 
-/// The moments of each group of neighbouring channels of each image of x [B, H, W, C], to out [B * groups,
-/// 4]: GroupMoments. Of a group that holds an infinity or NaN the last two are NaN, and so is the sum of the
-/// first two. The activation is the norm's alone. `out` must not overlap x. Throws ShapeError where shapes or
-/// groups do not fit, and where images have no values to take moments of.
+/// The moments of each group of neighbouring channels of each image of x [B, H, W, C], into out
+/// [B * groups, 4]: GroupMoments. For a group that holds an infinity or NaN, the last two are NaN, and so
+/// is the sum of the first two. `options.activation` is ignored. `out` must not overlap x. Throws
+/// ShapeError where shapes or groups do not fit, and where images have no values to take moments of.
 template <ScalarArray X>
 void group_moments_into(const X& x, const GroupNormOptions& options, PendingView<View<f32>> out,
                         const Context& context = current_context()) {
@@ -86,7 +86,7 @@ Tensor<f32> group_moments(const X& x, const GroupNormOptions& options,
 
 /// Group normalisation of x [B, H, W, C] with `moments` as group_moments gives them, times weight [C] plus
 /// bias [C], then an activation, rounded once, into out [B, H, W, C], which is x itself or apart from it,
-/// and apart from the others. `eps` is in the moments. Throws ShapeError where shapes or groups do not fit.
+/// and apart from the others. `options.eps` is ignored. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B>
 void group_norm_with_into(const X& x, const M& moments, const W& weight, const B& bias,
                           const GroupNormOptions& options, ResultOf<P, Norm> out,

@@ -1,4 +1,4 @@
-// Whether what attention writes lies where it reads.
+// Checks that the result of attention does not overlap its operands.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// A dimension of heads, of which the smallest step comes first.
+/// A dimension of a HeadsView, and its three dimensions sorted by ascending stride.
 struct HeadsDimension {
   std::int64_t stride, size;
 };
@@ -32,8 +32,8 @@ std::array<HeadsDimension, 3> dimensions_by_stride(const HeadsView<T>& heads) {
   return dimensions;
 }
 
-/// Throws ShapeError where rows of the heads that attention writes overlap each other: each dimension steps
-/// over all that lies within it.
+/// Throws ShapeError where rows of heads in the result of attention overlap each other: the stride of a
+/// dimension must not be below the span of those inside it.
 template <class T>
 void require_heads_apart(const HeadsView<T>& out) {
   if (out.elements() == 0) return;
@@ -49,7 +49,7 @@ void require_heads_apart(const HeadsView<T>& out) {
   }
 }
 
-/// Heads, or rows, as bytes: runs at one distance, and up to two loops around these.
+/// The bytes of heads or rows: runs with a constant step, and up to two loops around them.
 class HeadsBytes {
  public:
   template <class T>
@@ -72,7 +72,7 @@ class HeadsBytes {
     runs_ = RowBytes(View<T>(heads.data(), Shape{count, run}, count == 1 ? run : step));
   }
 
-  /// Whether a byte of these is one of the other's.
+  /// Whether the two share a byte.
   bool meet(const HeadsBytes& other) const {
     if (runs_.count == 0 || other.runs_.count == 0 || end() <= other.runs_.first ||
         other.end() <= runs_.first)
@@ -81,7 +81,7 @@ class HeadsBytes {
     if (depth_ < other.depth_ ||
         (depth_ == other.depth_ && end() - runs_.first < other.end() - other.runs_.first))
       return other.meet(*this);
-    // Those of the outermost loop's turns that reach the other's bytes.
+    // Only the iterations of the outermost loop that reach the other's bytes.
     HeadsBytes turn = *this;
     const HeadsDimension& loop = loops_[static_cast<std::size_t>(--turn.depth_)];
     const std::int64_t span = turn.end() - runs_.first;
@@ -109,10 +109,10 @@ class HeadsBytes {
   int depth_ = 0;
 };
 
-/// Throws ShapeError where what attention writes, rows or heads, lies where it reads.
+/// Throws ShapeError where the result of attention, rows or heads, overlaps an operand.
 template <class Call, class Out>
 void require_heads_apart_from(std::string_view op, const Call& call, const Out& out) {
-  if (MemoryCounter::active()) return;  // whose addresses are no memory's
+  if (MemoryCounter::active()) return;  // a dry run has no real addresses
   const HeadsBytes written(out);
   const auto require = [&](const auto& operand) {
     if (written.meet(HeadsBytes(operand))) lies_in_operand(op, out.shape(), operand.shape());

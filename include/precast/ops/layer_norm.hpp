@@ -20,7 +20,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Every layer normalisation: of a view, under a row of the op table.
+/// Implements every layer normalisation on views, under a row of the op table.
 template <class Row, class X, class M>
 void layer_norm_of_view_into(std::string_view name, X x, const Affine<M>& affine, const NormOptions& options,
                              View<typename Row::result> out) {
@@ -50,8 +50,8 @@ void layer_norm_into(const X& x, const NormOptions& options, ResultOf<P, Norm> o
                                          out.view());
 }
 
-/// Layer normalisation with a weight and a bias, both [C]; `out` is x itself or apart from it, and
-/// apart from both. Throws ShapeError where shapes do not fit.
+/// Layer normalisation with a weight and a bias, both [C]; `out` is x itself or apart from it, and apart
+/// from weight and bias. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void layer_norm_into(const X& x, const W& weight, const B& bias, const NormOptions& options,
                      ResultOf<P, Norm> out, const Context& context = current_context()) {

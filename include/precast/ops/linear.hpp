@@ -38,17 +38,17 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   using typename Base::BiasStorage, typename Base::HostBias, typename Base::OwnBias, typename Base::Storage,
       typename Base::Types;
 
-  /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of rows after another, which writes
-  /// them; the backend says how many it wants at a time, and a weight that is being loaded is never in memory
-  /// twice. `bias` may be empty. Throws ShapeError for sizes below 1, or a bias of another size.
+  /// Calls `fill(first_row, HostStoredView<Storage> rows)` for one group of rows after another, and it
+  /// writes them. The backend chooses the size of a group, so that a weight is never in memory twice while
+  /// it is loaded. `bias` may be empty. Throws ShapeError for sizes below 1, or a bias of another size.
   template <RowFill<Storage> Fill>
   LinearWeight(std::int64_t out_features, std::int64_t in_features, Fill&& fill, const HostBias& bias = {})
       : Base(Base::Packed::template filled<Types>(checked({out_features, in_features}), fill), bias) {}
-  /// Copies a weight [out_features, in_features]. Throws ShapeError for another number of dimensions too.
+  /// Copies a weight [out_features, in_features]. Throws ShapeError also where it is not a matrix.
   explicit LinearWeight(HostStoredView<const Storage> weight, const HostBias& bias = {})
       : LinearWeight(matrix(weight.shape())[0], weight.columns(), rows_of_matrix<Storage>(weight), bias) {}
 
-  /// Refused, each in a sentence.
+  /// Do not compile (static_assert): a weight of another policy, and one in device memory (see borrowed()).
   template <PolicyType Other>
     requires(!std::same_as<Other, P>)
   LinearWeight(const LinearWeight<Other>&)  // NOLINT(google-explicit-constructor)
@@ -56,8 +56,8 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
   template <detail::WeightOnDevice Weight, class... Bias>
   explicit LinearWeight(const Weight&, const Bias&...) : Base(Base::template of_a_device<Weight>()) {}
 
-  /// The same, held in a narrower dtype of a file, whose values are Storage's too, and widened as they are
-  /// multiplied: the same bits, in less memory.
+  /// The same weight held in the narrower dtype of its file, whose values Storage represents exactly.
+  /// Products widen them: the same result bits, in less memory.
   template <ScalarDtype Held, RowFill<Held> Fill>
     requires backend::holds_scalars_of_files<Storage, Held>
   static LinearWeight in_scalars(std::int64_t out_features, std::int64_t in_features, Fill&& fill,
@@ -66,11 +66,11 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
         Base::Packed::template filled<Types, Held>(checked({out_features, in_features}), fill), bias);
   }
 
-  /// A weight in blocks of a format that a file has chosen, held as it lies there: calls `fill(bytes)`, which
-  /// writes the bytes of all rows, each of which begins with a block. Its values are rounded to operands,
-  /// once, as they are multiplied (the host's few rows meet their codes instead: docs/quantisation.md); on a
-  /// device that has no products of the format to Storage, as they are loaded. Throws InputError for a format
-  /// that is none of the library's block formats, PathNotCompiled where PRECAST_QUANT leaves it out.
+  /// A weight in a block format of its file, held in the file's layout: calls `fill(bytes)`, which writes
+  /// the bytes of all rows; each row begins with a block. Products round its values to operands once (for
+  /// few rows, the host multiplies by the codes: docs/quantisation.md). A device without products of the
+  /// format to Storage rounds them as they are loaded. Throws InputError where the library has no such
+  /// block format, PathNotCompiled where PRECAST_QUANT leaves it out.
   template <class Fill>
     requires backend::holds_blocks_of_files<Storage>
   static LinearWeight in_blocks(const DtypeInfo& format, std::int64_t out_features, std::int64_t in_features,
@@ -82,7 +82,7 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
     return LinearWeight(
         Base::Packed::template in_blocks<Types>(decoder, checked({out_features, in_features}), fill), bias);
   }
-  /// How many bytes in_blocks() takes of a format; none where the library has no such block format.
+  /// The bytes that in_blocks() reads of a format; nullopt where the library has no such block format.
   static std::optional<std::int64_t> bytes_in_blocks(const DtypeInfo& format, std::int64_t out_features,
                                                      std::int64_t in_features) {
     const host::BlockDecoder decoder = host::block_decoder<Types>(format);
@@ -90,10 +90,10 @@ class LinearWeight : public detail::WeightAndBias<precisions<P, Matmul>> {
     return out_features * decoder.bytes_per_row(in_features);
   }
 
-  /// A weight and a bias that a program has where this backend's ops read them. A device multiplies the rows
-  /// where they lie, without a copy: they must outlive this, and a change of theirs is a change of this. The
-  /// host packs them, as every weight. The bias is read at once, in the current context. Throws ShapeError as
-  /// the constructors do.
+  /// A weight and a bias that are already in this backend's memory. A device multiplies by the rows in
+  /// place, without a copy: they must outlive this object, which sees every change of them. The host packs
+  /// a copy, as of every weight. The bias is read by this call, in the current context. Throws ShapeError
+  /// as the constructors do.
   static LinearWeight borrowed(const PendingView<StoredView<const Storage>>& weight,
                                const OwnBias& bias = {}) {
     checked(matrix(weight.shape()));
@@ -124,7 +124,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// linear_into, of a view.
+/// Implements linear_into on views.
 template <class Row, class X>
 void linear_of_view_into(X x, const WeightAndBias<Row>& layer, const LinearOptions& options,
                          View<typename Row::result> out) {
@@ -150,8 +150,8 @@ inline namespace PRECAST_BACKEND {
 
 /// out = activation(x W^T + b), x [..., in_features], out [..., out_features]. Operands are rounded to the
 /// policy's operand dtype, sums kept in its accumulate dtype, bias and activation computed in f32, results
-/// rounded once. Rows of `out` may lie apart. Throws ShapeError where shapes do not fit, or `out` overlaps x
-/// or a weight that is borrowed.
+/// rounded once. `out` may be strided. Throws ShapeError where shapes do not fit, or `out` overlaps x or a
+/// borrowed weight.
 template <PolicyType P, ScalarArray X>
 void linear_into(const X& x, const LinearWeight<P>& weight, const LinearOptions& options,
                  ResultOf<P, Matmul> out, const Context& context = current_context()) {
@@ -164,14 +164,14 @@ void linear_into(const X& x, const LinearWeight<P>& weight, ResultOf<P, Matmul> 
   linear_into<P>(x, weight, LinearOptions{}, out, context);
 }
 
-/// linear_into, with a result of its own.
+/// The same into a new tensor.
 template <PolicyType P, ScalarArray X>
 auto linear(const X& x, const LinearWeight<P>& weight, const LinearOptions& options = {},
             const Context& context = current_context()) {
   return detail::into_new<P, Matmul>(x.shape().with_back(weight.out_features()), context,
                                      [&](auto out) { linear_into<P>(x, weight, options, out); });
 }
-/// A weight that is not packed does not compile, with a sentence: nor does one with its bias beside it.
+/// Does not compile (static_assert): a weight that is a plain tensor or view, with or without a bias.
 template <PolicyType P, ScalarArray X, ScalarArray W>
 Tensor<typename precisions<P, Matmul>::result> linear(const X& x, const W&, const LinearOptions& = {},
                                                       const Context& = current_context()) {

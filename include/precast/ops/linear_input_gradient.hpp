@@ -23,8 +23,8 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// The row of the op table for products with a weight that is transposed. Scalars are stored as they are;
-/// blocks, whose values cannot change places, as operands, which is what products make of them.
+/// The row of the op table for products with a transposed weight. Scalars keep their dtype; blocks, whose
+/// values cannot be permuted, are stored as operands, to which products round them anyway.
 template <class Types>
 using transposed_types =
     with_storage<Types, std::conditional_t<ScalarDtype<typename Types::storage>, typename Types::storage,
@@ -37,7 +37,7 @@ using transposed_types =
 
 inline namespace PRECAST_BACKEND {
 
-/// The weight of a linear layer transposed, in memory of its own: made of the layer's for products y W.
+/// A transposed copy of the weight of a linear layer, for products y W.
 template <PolicyType P>
 class TransposedWeight {
  public:
@@ -48,7 +48,7 @@ class TransposedWeight {
 
   std::int64_t out_features() const { return weight().columns(); }
   std::int64_t in_features() const { return weight().features(); }
-  /// Throws Error where this was moved from.
+  /// The packed weight. Throws Error where this has been moved from.
   const auto& weight() const {
     held_.require();
     return weight_;
@@ -61,8 +61,8 @@ class TransposedWeight {
 };
 
 /// out = y W for y [..., out_features], the gradient of a layer's result: out [..., in_features]. Operands,
-/// sums and results are rounded as linear's. Rows of `out` may lie apart; `out` must not overlap y. Throws
-/// ShapeError where shapes do not fit.
+/// sums and results are rounded as linear's. `out` may be strided; it must not overlap y. Throws ShapeError
+/// where shapes do not fit.
 template <PolicyType P, ScalarArray Y>
 void linear_input_gradient_into(const Y& y, const TransposedWeight<P>& weight, ResultOf<P, Matmul> out,
                                 const Context& context = current_context()) {

@@ -11,10 +11,10 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The mean of (x - y)^2 over all values, as a tensor of no dimensions: x and y of one shape, and of any
-/// dtypes. In f32, and summed in it without Downcast<Loss>, within some roundings for any number of values.
-/// Of none it is NaN. `out` overlaps neither. Throws ShapeError where the shapes differ or `out` has
-/// dimensions.
+/// The mean of (x - y)^2 over all values, as a tensor of rank 0: x and y of one shape, and of any dtypes.
+/// The result is f32, and so are sums without Downcast<Loss>: the error is a few roundings for any number
+/// of values. The mean of none is NaN. `out` must not overlap x or y. Throws ShapeError where the shapes
+/// differ or `out` has dimensions.
 template <PolicyType P, ScalarArray X, ScalarArray Y>
 void mean_squared_error_into(const X& x, const Y& y, ResultOf<P, Loss> out,
                              const Context& context = current_context()) {
@@ -35,12 +35,12 @@ auto mean_squared_error(const X& x, const Y& y, const Context& context = current
                                    [&](auto out) { mean_squared_error_into<P>(x, y, out); });
 }
 
-/// The mean over rows of -log softmax(logits)[target], as a tensor of no dimensions: logits [rows, classes],
-/// a target for each row, and rows of `ignore_index` left out. In f32, as log(sum e^(x - max)) - (x[target] -
-/// max), and computed in it without Downcast<Loss>. A row that holds +inf or NaN, or nothing but -inf, makes
-/// it NaN, a target of -inf makes it inf, and of no rows it is NaN. `out` must not overlap logits. Throws
-/// ShapeError where the shapes do not fit, and InputError for a target of the host's that is no class; one
-/// among Indices, which nobody has looked at before, makes it NaN.
+/// The mean over rows of -log softmax(logits)[target], as a tensor of rank 0: logits [rows, classes], a
+/// target for each row, and rows of `ignore_index` left out. The result is f32, log(sum e^(x - max)) -
+/// (x[target] - max), and computed in f32 without Downcast<Loss>. It is NaN where a row holds +inf or NaN,
+/// or nothing but -inf, inf where a target has -inf, and NaN for no rows. `out` must not overlap logits.
+/// Throws ShapeError where the shapes do not fit, and InputError for a target in host memory that is not a
+/// class; one among Indices, which are not checked beforehand, makes the result NaN.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_into(const X& logits, const T& targets, const CrossEntropyOptions& options,
                         ResultOf<P, Loss> out, const Context& context = current_context()) {

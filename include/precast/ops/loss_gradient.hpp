@@ -11,12 +11,12 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The gradient of cross_entropy's logits [rows, classes]: (softmax(logits) - 1 at the target) dloss / rows
-/// that count, zeros in rows of the ignored index, and everywhere where no row counts. `dloss` is the
-/// gradient of the loss: 1, or the scale of a loss that is scaled. In f32 (Downcast<Loss>: rounded after each
-/// step), and rounded once to what gradients are stored as. `out` [rows, classes] is
-/// logits itself or apart from them. Throws as cross_entropy does; a target among Indices that is no class
-/// makes its row NaN.
+/// The gradient of cross_entropy's logits [rows, classes]: (softmax(logits) - onehot(target)) dloss / n,
+/// where n is the number of rows that count; zeros in rows of `ignore_index`, and everywhere where n is 0.
+/// `dloss` is the gradient of the loss: 1, or the loss scale. Computed in f32 (with Downcast<Loss>, rounded
+/// after each step), then rounded once to the dtype of gradients. `out` [rows, classes] is logits itself or
+/// does not overlap it. Throws as cross_entropy does; a target among Indices that is not a class makes its
+/// row NaN.
 template <PolicyType P, ScalarArray X, ClassNumbers T>
 void cross_entropy_gradient_into(f32 dloss, const X& logits, const T& targets,
                                  const CrossEntropyOptions& options, GradientOf<P> out,

@@ -1,4 +1,4 @@
-// Gradients of matmul: c = a b for a [..., M, K] and b [K, N]. Those of matmul_transposed, c = a b^T, are
+// Gradients of matmul: c = a b for a [..., M, K] and b [K, N]. For matmul_transposed, c = a b^T, they are
 // linear_input_gradient_into for a and linear_weight_gradient_into for b.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The gradient of a: dc b^T for dc [..., M, N] and b [K, N]: [..., M, K]; `out` overlaps neither. Throws
-/// ShapeError where shapes do not fit.
+/// The gradient of a: dc b^T for dc [..., M, N] and b [K, N]: [..., M, K]; `out` must not overlap them.
+/// Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DC, ScalarArray B>
 void matmul_left_gradient_into(const DC& dc, const B& b, GradientOf<P> out,
                                const Context& context = current_context()) {
@@ -34,8 +34,8 @@ void matmul_left_gradient_into(const DC& dc, const B& b, GradientOf<P> out,
       result);
 }
 
-/// The gradient of b: a^T dc, summed over all rows of a [..., M, K] and dc [..., M, N]: [K, N]. It is stored
-/// as gradients between ops are; `out` overlaps neither. Throws ShapeError where shapes do not fit.
+/// The gradient of b: a^T dc, summed over all rows of a [..., M, K] and dc [..., M, N]: [K, N]. Stored as
+/// gradients between ops are; `out` must not overlap an operand. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray A, ScalarArray DC>
 void matmul_right_gradient_into(const A& a, const DC& dc, GradientOf<P> out,
                                 const Context& context = current_context()) {

@@ -1,4 +1,4 @@
-// Layer, RMS and group normalisation; who calls one of them alone includes its own header.
+// Layer, RMS and group normalisation; each has a header of its own.
 #pragma once
 
 #include <precast/ops/group_norm.hpp>

@@ -1,5 +1,5 @@
-// Gradients of layer and RMS normalisation. Means and deviations are computed once more from x, which is in
-// the cache then: they cost less than to keep them.
+// Gradients of layer and RMS normalisation. Means and deviations are recomputed from x, which is in the
+// cache by then: this costs less than storing them.
 #pragma once
 
 #include <precast/backend.hpp>
@@ -11,15 +11,15 @@
 namespace precast {
 
 struct NormGradientOptions {
-  double eps = 1e-5;        ///< as the norm had it
+  double eps = 1e-5;        ///< the eps of the forward norm
   bool accumulate = false;  ///< the gradients of parameters are added to what is there, and rounded once more
 };
 
 inline namespace PRECAST_BACKEND {
 
-/// The gradient of layer_norm without parameters, of its input x [..., C], from dy [..., C], that of its
-/// result. In the row of gradient_precisions<P, Norm>. `dx` overlaps neither. Throws ShapeError where shapes
-/// differ.
+/// The gradient of layer_norm without parameters, for its input x [..., C], from dy [..., C], the gradient
+/// of its result. Dtypes are those of gradient_precisions<P, Norm>. `dx` must not overlap x or dy. Throws
+/// ShapeError where shapes differ.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& options, GradientOf<P> dx,
                               const Context& context = current_context()) {
@@ -39,8 +39,8 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const NormOptions& optio
 }
 
 /// The gradients of layer_norm with a weight and a bias [C]: of its input, and of both parameters, summed
-/// over all rows in one order, or added to what `dweight` and `dbias` [C] hold. None overlaps an input.
-/// Throws ShapeError where shapes do not fit.
+/// over all rows in one order, or added to what `dweight` and `dbias` [C] hold. Outputs must not overlap
+/// inputs. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
 void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const NormGradientOptions& options,
                               GradientOf<P> dx, ParameterGradientOf<P> dweight, ParameterGradientOf<P> dbias,
@@ -68,9 +68,9 @@ void layer_norm_gradient_into(const DY& dy, const X& x, const W& weight, const N
       x_gradient, weight_gradient, bias_gradient);
 }
 
-/// The gradients of rms_norm, or of rms_norm_heads: of its input x [..., C], and of its weight [D], where D
-/// divides C and each D neighbours are normalised together; added up over all of them, or added to what
-/// `dweight` [D] holds. Neither overlaps an input. Throws ShapeError where shapes do not fit.
+/// The gradients of rms_norm and rms_norm_heads: of the input x [..., C] and of the weight [D], where D
+/// divides C and each D neighbours are normalised together. The latter is summed over all of them, or added
+/// to what `dweight` [D] holds. Outputs must not overlap inputs. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X, ScalarArray W>
 void rms_norm_gradient_into(const DY& dy, const X& x, const W& weight, const NormGradientOptions& options,
                             GradientOf<P> dx, ParameterGradientOf<P> dweight,

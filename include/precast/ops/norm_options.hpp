@@ -1,4 +1,4 @@
-// What norms and their gradients are told, and what they ask of their parameters.
+// Options of norms and of their gradients, and checks of their parameters' shapes.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Throws unless `parameters` is [C] with C the last size of x.
+/// Throws ShapeError unless `parameters` is [C], where C is the last size of x.
 inline void require_one_per_column(std::string_view op, const Shape& x, const Shape& parameters) {
   if (x.rank() == 0 || parameters != Shape{x.back()})
     shapes_do_not_fit(op, x, parameters, "do not fit: one parameter for each value of the last dimension");
 }
 
-/// Throws unless x is [B, H, W, C] with C a multiple of its groups.
+/// Throws ShapeError unless x is [B, H, W, C], where `groups` divides C.
 inline void require_groups(std::string_view op, const Shape& x, std::int64_t groups) {
   if (x.rank() != 4) throw ShapeError(std::string(op) + ": " + to_string(x) + " is not [B, H, W, C]");
   if (groups < 1 || x.back() % groups != 0)
@@ -41,7 +41,7 @@ struct NormOptions {
 };
 
 struct GroupNormOptions {
-  std::int64_t groups = 0;  ///< of neighbouring channels: always named
+  std::int64_t groups = 0;  ///< of neighbouring channels; required
   double eps = 1e-5;        ///< added to the variance
   ActivationFunction activation = ActivationFunction::none;
 };

@@ -32,7 +32,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Throws ShapeError where `b` is neither of a's shape nor the end of it.
+/// Throws ShapeError where b's shape is not a proper suffix of a's.
 inline void require_end_of_shape(std::string_view name, const Shape& a, const Shape& b) {
   const std::size_t extra = a.rank() - b.rank();
   bool fits = b.rank() > 0 && b.rank() < a.rank();
@@ -46,9 +46,9 @@ inline void require_end_of_shape(std::string_view name, const Shape& a, const Sh
 
 inline namespace PRECAST_BACKEND {
 
-/// a + b. The shapes are the same, or b's is the end of a's: [B, S, C] + [S, C] adds b to each of B. `out`
-/// has a's shape; it is a itself, or b itself where that has it too, or apart from both. Throws ShapeError
-/// where they do not fit.
+/// a + b. The shapes are equal, or b's is a suffix of a's: [B, S, C] + [S, C] broadcasts b over B. `out`
+/// has a's shape; it is a itself, or b itself where shapes are equal, or overlaps neither. Throws
+/// ShapeError where they do not fit.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void add_into(const A& a, const B& b, ResultOf<P, Pointwise> out,
               const Context& context = current_context()) {
@@ -89,8 +89,8 @@ auto gated_add(const R& residual, const X& x, const G& gate, const Context& cont
                                         [&](auto out) { gated_add_into<P>(residual, x, gate, out); });
 }
 
-/// x factor + offset, of one shape; `out` is x itself or apart from it. Throws ShapeError where the shapes
-/// differ.
+/// x factor + offset, value by value; `out` is x itself or apart from it. Throws ShapeError where the
+/// shapes differ.
 template <PolicyType P, ScalarArray X>
 void scale_shift_into(const X& x, const ScaleShiftOptions& options, ResultOf<P, Pointwise> out,
                       const Context& context = current_context()) {
@@ -106,7 +106,7 @@ auto scale_shift(const X& x, const ScaleShiftOptions& options, const Context& co
                                         [&](auto out) { scale_shift_into<P>(x, options, out); });
 }
 
-/// x, no smaller than `low` and no larger than `high`, of one shape; NaN stays. `out` is x itself or
+/// Clamps the values of x to [low, high]; NaN stays NaN. x and `out` have one shape. `out` is x itself or
 /// apart from it. Throws ShapeError where the shapes differ, InputError where a bound is NaN.
 template <PolicyType P, ScalarArray X>
 void clamp_into(const X& x, const ClampOptions& options, ResultOf<P, Pointwise> out,

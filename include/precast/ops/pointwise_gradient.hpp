@@ -1,5 +1,5 @@
-// Gradients of pointwise ops. That of add() is what comes in, for both sides (bias_gradient_into sums what it
-// repeats), and two gradients of one value are added by add().
+// Gradients of pointwise ops. The gradient of add() is dy for both operands (bias_gradient_into sums dy for
+// one that is broadcast); add() itself adds two gradients of one value.
 #pragma once
 
 #include <precast/backend.hpp>
@@ -15,9 +15,9 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// dy f'(x), the gradient of an activation's input x [...]. In f32 and rounded once; with
-/// Downcast<Pointwise>, after each step. `out` is dy or x itself or apart from both. Throws ShapeError where
-/// shapes differ.
+/// dy f'(x), the gradient of an activation's input x [...]. Computed in f32 and rounded once; with
+/// Downcast<Pointwise>, after each step. `out` is dy or x itself or apart from both. Throws ShapeError
+/// where shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray X>
 void activate_gradient_into(const DY& dy, const X& x, GradientOf<P> out,
                             const Context& context = current_context()) {
@@ -33,7 +33,7 @@ void activate_gradient_into(const DY& dy, const X& x, GradientOf<P> out,
       },
       result);
 }
-/// The same of a function that is known as the program runs.
+/// The same for a function that is chosen at run time.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void activate_gradient_into(const DY& dy, const X& x, ActivationFunction activation, GradientOf<P> out,
                             const Context& context = current_context()) {
@@ -41,9 +41,9 @@ void activate_gradient_into(const DY& dy, const X& x, ActivationFunction activat
                                 [&]<class F>(F) { activate_gradient_into<P, F>(dy, x, out, context); });
 }
 
-/// The gradients of gated_product, F(a) b (SwiGLU where F is Silu): da = dy b f'(a) and db = dy f(a), in one
-/// pass. All [...]; da and db are apart from each other, and each is an input itself or apart from all.
-/// Throws ShapeError where shapes differ.
+/// The gradients of gated_product, F(a) b (SwiGLU where F is Silu): da = dy b f'(a) and db = dy f(a), in
+/// one pass. All have one shape; da and db do not overlap each other, and each is an input itself or
+/// overlaps none. Throws ShapeError where shapes differ.
 template <PolicyType P, ActivationType F, ScalarArray DY, ScalarArray A, ScalarArray B>
 void gated_product_gradient_into(const DY& dy, const A& a, const B& b, GradientOf<P> da, GradientOf<P> db,
                                  const Context& context = current_context()) {
@@ -64,7 +64,7 @@ void gated_product_gradient_into(const DY& dy, const A& a, const B& b, GradientO
       },
       a_gradient, b_gradient);
 }
-/// The same of a function that is known as the program runs.
+/// The same for a function that is chosen at run time.
 template <PolicyType P, ScalarArray DY, ScalarArray A, ScalarArray B>
 void gated_product_gradient_into(const DY& dy, const A& a, const B& b, ActivationFunction activation,
                                  GradientOf<P> da, GradientOf<P> db,

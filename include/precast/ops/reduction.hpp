@@ -17,7 +17,7 @@ enum class Over { all, last_axis };
 
 namespace detail {
 
-/// The shape of what remains of x.
+/// The shape of x once it is reduced.
 inline Shape reduced_shape(const Shape& x, Over over) {
   return over == Over::all || x.rank() == 0 ? Shape{} : Shape(x.sizes().first(x.rank() - 1));
 }
@@ -41,10 +41,10 @@ void reduce_into(std::string_view name, const X& x, Over over, Reduce reduce,
 
 inline namespace PRECAST_BACKEND {
 
-/// The sum of all values of x [...], as a tensor of no dimensions, or with Over::last_axis of each row of x
-/// [..., C] -> [...]. In f32, and summed in it without Downcast<Reduction>: a sum's error is some roundings
-/// of sum |x|, whatever the number of values, and its bits are the same for any number of threads. Of no
-/// values it is 0. `out` must not overlap x. Throws ShapeError where it has another shape.
+/// The sum of all values of x [...], as a tensor of rank 0, or with Over::last_axis of each row of x
+/// [..., C] -> [...]. The result is f32, and so are sums without Downcast<Reduction>: the error is a few
+/// roundings of sum |x| for any number of values, and the bits are the same for any number of threads. No
+/// values sum to 0. `out` must not overlap x. Throws ShapeError where it has another shape.
 template <PolicyType P, ScalarArray X>
 void sum_into(const X& x, Over over, ResultOf<P, Reduction> out, const Context& context = current_context()) {
   const ContextScope scope(context);
@@ -58,8 +58,8 @@ auto sum(const X& x, Over over = Over::all, const Context& context = current_con
                                         [&](auto out) { sum_into<P>(x, over, out); });
 }
 
-/// The mean of the same values: their sum over their number, rounded once more. Of no values it is NaN. `out`
-/// must not overlap x. Throws ShapeError where it has another shape.
+/// The mean of the same values: their sum over their number, rounded once more. The mean of no values is
+/// NaN. `out` must not overlap x. Throws ShapeError where it has another shape.
 template <PolicyType P, ScalarArray X>
 void mean_into(const X& x, Over over, ResultOf<P, Reduction> out,
                const Context& context = current_context()) {

@@ -1,5 +1,5 @@
-// report: what an op calls with its result. Counts what is not finite, and finds the value that f32 would
-// have had. Nothing where ops cannot be watched.
+// report: every op calls it with its result. It counts values that are not finite, and finds the first
+// one's value in f32. Empty in builds without the watch hook.
 #pragma once
 
 #include <precast/watch/ran_in.hpp>
@@ -36,8 +36,8 @@ std::remove_const_t<T> value_at(const View<T>& view, std::int64_t index) {
   return value;
 }
 
-/// What a report may ask an op for, without the op's types: one report of each dtype serves all ops, whose
-/// instances were a sixth of a model's code.
+/// The callbacks of an op, type-erased: report_active is instantiated once for each dtype, not for each op,
+/// since instances for ops were a sixth of a model's code.
 struct OpInF32 {
   void* calls;
   Tensor<f32> (*result)(void* calls);
@@ -80,10 +80,10 @@ void report_active(std::string_view function, std::string_view op_class, View<co
 
 inline namespace PRECAST_BACKEND {
 
-/// Tells the observer, if any, of an op's result, and of the dtypes that its kernel said it was stamped with
+/// Reports an op's result to the observer, if any, with the dtypes that its kernel was instantiated for
 /// (ran_in). `in_f32` computes the same op from the same inputs in f32 and returns a Tensor<f32> of the
-/// result's shape; `largest_inside` returns the largest |x| between the op's steps in f32.
-/// The first is only called for the first result that is not finite, the second for that and where the
+/// result's shape; `largest_inside` returns the largest |x| between the op's steps in f32. `in_f32` is
+/// called only for the first result that is not finite, `largest_inside` for that one and where the
 /// observer wants it.
 template <OpClass Op, class T, class InF32, class Probe>
 void report(std::string_view function, View<T> result, InF32&& in_f32, Probe&& largest_inside) {

@@ -13,7 +13,7 @@ namespace precast {
 
 namespace detail {
 
-/// The shape of all pixels of [B, H, W, C], each enlarged to factor x factor.
+/// The shape of [B, H, W, C] with each pixel enlarged to factor x factor. May throw ShapeError.
 inline Shape enlarged(const Shape& from, std::int64_t factor) {
   const auto has_no_size = [&](std::int64_t side) { return side > 0 && factor > Shape::max_elements / side; };
   if (from.rank() != 4 || factor < 1 || has_no_size(from[1]) || has_no_size(from[2]))
@@ -24,7 +24,7 @@ inline Shape enlarged(const Shape& from, std::int64_t factor) {
 
 inline namespace PRECAST_BACKEND {
 
-/// upsample_nearest_into, of a view.
+/// Implements upsample_nearest_into on views.
 template <class Row, class X>
 void upsample_view_into(X x, std::int64_t factor, View<typename Row::result> out) {
   const Shape &size = out.shape(), whole = enlarged(x.shape(), factor);
@@ -45,10 +45,10 @@ void upsample_view_into(X x, std::int64_t factor, View<typename Row::result> out
 
 inline namespace PRECAST_BACKEND {
 
-/// Nearest-neighbour enlargement: each pixel becomes factor x factor pixels, of which the last rows and
-/// columns may be left out. x [B, H, W, C] -> [B, H', W', C] in Activation, where factor (H - 1) < H' <=
-/// factor H, and likewise W'; `out` must not overlap x. Throws ShapeError for another rank, a factor below 1
-/// or another size.
+/// Nearest-neighbour enlargement: each pixel becomes factor x factor pixels, and the last rows and columns
+/// may be cropped. x [B, H, W, C] -> [B, H', W', C] in Activation, where factor (H - 1) < H' <= factor H,
+/// and likewise W'; `out` must not overlap x. Throws ShapeError for another rank, a factor below 1 or
+/// another size.
 template <PolicyType P, ScalarArray X>
 void upsample_nearest_into(const X& x, std::int64_t factor, ResultOf<P, Pointwise> out,
                            const Context& context = current_context()) {
@@ -56,7 +56,7 @@ void upsample_nearest_into(const X& x, std::int64_t factor, ResultOf<P, Pointwis
   detail::upsample_view_into<precisions<P, Pointwise>>(as_view(x), factor, out.view());
 }
 
-/// The same into a new tensor, of all pixels.
+/// The same into a new tensor, uncropped.
 template <PolicyType P, ScalarArray X>
 auto upsample_nearest(const X& x, std::int64_t factor, const Context& context = current_context()) {
   return detail::into_new<P, Pointwise>(detail::enlarged(x.shape(), factor), context,

@@ -16,7 +16,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// RMS normalisation of every run of as many values as `weight` has, which divide the columns of x.
+/// RMS normalisation of every D neighbouring values, weight [D], where D divides the columns of x.
 template <class Row, class X, class W>
 void rms_norm_of_view_into(std::string_view name, X x, W weight, const NormOptions& options,
                            View<typename Row::result> out) {

@@ -1,4 +1,4 @@
-// Rotary embeddings: the pairs of a head's values, turned by the angles of their token.
+// Rotary embeddings: rotates the pairs of a head's values by the angles of their token.
 #pragma once
 
 #include <precast/backend.hpp>
@@ -15,7 +15,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// rotary_into, of a view.
+/// Implements rotary_into on views.
 template <class Row, class X, RotaryPairs Pairs>
 void rotary_of_view_into(X x, const RotaryTableOf<Pairs>& table, View<typename Row::result> out) {
   require_heads_of("rotary", x.shape(), table);
@@ -36,9 +36,9 @@ void rotary_of_view_into(X x, const RotaryTableOf<Pairs>& table, View<typename R
 
 inline namespace PRECAST_BACKEND {
 
-/// Turns each pair of values of each head by its token's angle, in f32: x [B, S, heads * D], table of [S, D]
-/// -> [B, S, heads * D] in Activation. The table's type says which values are pairs, neighbours or those of a
-/// head's halves. `out` is x itself or apart from it. Throws ShapeError where they do not fit or D is odd.
+/// Rotates pairs of each head's values by their token's angle, in f32: x [B, S, heads * D], table of [S, D]
+/// -> [B, S, heads * D] in Activation. The table's type says which values are pairs: neighbours, or i and i
+/// + D / 2. `out` is x itself or apart from it. Throws ShapeError where they do not fit or D is odd.
 template <PolicyType P, ScalarArray X, RotaryPairs Pairs>
 void rotary_into(const X& x, const RotaryTableOf<Pairs>& table, ResultOf<P, Position> out,
                  const Context& context = current_context()) {

@@ -13,9 +13,9 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// The gradient of rotary's input: dy [B, S, heads * D] turned back by the angles of its table [S, D], of
-/// either layout: [B, S, heads * D]. `out` is dy itself or apart from it. Throws ShapeError where they do not
-/// fit or D is odd.
+/// The gradient of rotary's input: dy [B, S, heads * D] rotated back by the angles of its table [S, D], of
+/// either layout: [B, S, heads * D]. `out` is dy itself or apart from it. Throws ShapeError where they do
+/// not fit or D is odd.
 template <PolicyType P, ScalarArray DY, RotaryPairs Pairs>
 void rotary_gradient_into(const DY& dy, const RotaryTableOf<Pairs>& table, GradientOf<P> out,
                           const Context& context = current_context()) {

@@ -20,21 +20,21 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// Cosines and sines of rotary angles, [S, D] each: every angle stands twice, for both values of its pair,
-/// and the type says where these stand, so that no table can turn the pairs of the other layout.
+/// Cosines and sines of rotary angles, [S, D] each: every angle is stored twice, for both values of its
+/// pair. The type names the layout of pairs, so that no table can rotate pairs of the other layout.
 template <RotaryPairs Pairs>
 struct RotaryTableOf {
   Tensor<f32> cos, sin;
 };
-/// Of neighbours, values 2i and 2i + 1: Su et al. 2021, FLUX.
+/// Pairs are neighbours, values 2i and 2i + 1: Su et al. 2021, FLUX.
 using RotaryTable = RotaryTableOf<RotaryPairs::neighbours>;
-/// Of halves, values i and i + D / 2: Llama and GPT-NeoX as transformers has them.
+/// Pairs span halves, values i and i + D / 2: Llama and GPT-NeoX in transformers.
 using RotaryTableOfHalves = RotaryTableOf<RotaryPairs::halves>;
 
-/// The angles of tokens with several coordinates (Su et al. 2021, with axes as FLUX has them): ids holds each
-/// token's coordinates, axes.size() to a token, axes the values of a head that each coordinate turns, D in
-/// sum. Frequencies are theta^(-2i / axis) in float64, and so are the angles; their cosines and sines are
-/// rounded to f32. Throws ShapeError where ids and axes do not fit or an axis is odd.
+/// The table of tokens with several coordinates (Su et al. 2021, with axes as in FLUX): `ids` holds
+/// axes.size() coordinates for each token, and coordinate a rotates axes[a] values of a head, D in total.
+/// Frequencies theta^(-2i / axis) and angles are float64; their cosines and sines are rounded to f32.
+/// Throws ShapeError where ids and axes do not fit or an axis is odd.
 inline RotaryTable rotary_table(std::span<const std::int64_t> axes, double theta, std::span<const f32> ids,
                                 const Context& context = current_context()) {
   std::int64_t width = 0;
@@ -82,10 +82,10 @@ inline std::vector<double> rotary_frequencies(std::int64_t width, double theta) 
   return frequencies;
 }
 
-/// The angles of heads whose halves are turned together, as Llama has them, D = 2 * frequencies.size(): for
-/// each position a row of every frequency times the position in float64, its cosine and sine rounded to f32,
-/// at i and at i + D / 2. A model that scales its frequencies for longer contexts gives those; `magnitude` is
-/// what it multiplies queries and keys by as they are turned (Peng et al. 2023, YaRN).
+/// The table for pairs that span halves, as in Llama, D = 2 * frequencies.size(). Its row p holds the
+/// angles positions[p] * frequencies[i], computed in float64, their cosines and sines rounded to f32, at i
+/// and i + D / 2. A model that scales its frequencies for longer contexts passes those; `magnitude`
+/// multiplies cosines and sines, and with them queries and keys (Peng et al. 2023, YaRN).
 inline RotaryTableOfHalves rotary_table_of_halves(std::span<const double> frequencies,
                                                   std::span<const f32> positions, double magnitude = 1,
                                                   const Context& context = current_context()) {
@@ -105,7 +105,7 @@ inline RotaryTableOfHalves rotary_table_of_halves(std::span<const double> freque
   const ContextScope scope(context);
   return {arrived(std::move(cosines)), arrived(std::move(sines))};
 }
-/// Those of rotary_frequencies(width, theta).
+/// The same with rotary_frequencies(width, theta).
 inline RotaryTableOfHalves rotary_table_of_halves(std::int64_t width, double theta,
                                                   std::span<const f32> positions,
                                                   const Context& context = current_context()) {

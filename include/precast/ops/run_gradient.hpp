@@ -1,4 +1,4 @@
-// run_gradients_into: how an op of several gradients runs: one kernel, then a word to the watch hook of each.
+// run_gradients_into: runs an op of several gradients: one kernel, then a report of each to the watch hook.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// A Tensor or a View of the dtype of gradients between ops, or of those of parameters, under a policy.
+/// A Tensor or a View of a policy's dtype for gradients between ops, and for gradients of parameters.
 template <PolicyType P>
 using GradientOf = PendingView<View<typename training<P>::gradient>>;
 template <PolicyType P>
@@ -32,7 +32,7 @@ namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Throws ShapeError where an op writes one of its results where it writes another.
+/// Throws ShapeError where two results of an op overlap.
 template <class... T>
 void require_results_apart(std::string_view name, View<T>... outs) {
   const std::array<RowBytes, sizeof...(T)> written{RowBytes(outs)...};
@@ -43,13 +43,13 @@ void require_results_apart(std::string_view name, View<T>... outs) {
                          std::to_string(i + 1) + " lie in the same memory: give each its own");
 }
 
-/// takes_memory of kernels of gradients: those of norms add up rows in memory of their own.
+/// takes_memory for gradients: those of norms, too, sum rows in a workspace.
 template <OpClass Op>
 inline constexpr bool gradients_take_memory = takes_memory<Op> || std::is_same_v<Op, Norm>;
 
-/// Runs `kernel(Types{}, outs...)`, and tells the watch hook of each. For the first value that is not finite
-/// it is run a second time, with `widened_to_f32<Types>` and results in f32 that start as zeros; so `outs`
-/// must be apart from what it reads (run_gradients_in_place).
+/// Runs `kernel(Types{}, outs...)`, and reports each result to the watch hook. For the first value that is
+/// not finite the kernel runs again, with `widened_to_f32<Types>` and f32 results that start as zeros; so
+/// `outs` must not overlap its operands (run_gradients_in_place).
 template <OpClass Op, class Types, class Kernel, class... T>
 void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs) {
   (require_rows_apart(name, outs), ...);
@@ -59,7 +59,7 @@ void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs)
     return;
   }
 #if PRECAST_HAS_WATCH
-  watch::take_ran();  // of what is no op
+  watch::take_ran();  // drops the stamp of kernels outside of ops
   kernel(Types{}, outs...);
   if (!watch::active()) [[likely]]
     return;
@@ -86,7 +86,7 @@ void run_gradients_into(std::string_view name, Kernel&& kernel, View<T>... outs)
   kernel(Types{}, outs...);
 #endif
 }
-/// The same where results may lie in operands' places, as `in_place` says.
+/// The same where a result may be the memory of an operand, as `in_place` says.
 template <OpClass Op, class Types, class Kernel, class... T>
 void run_gradients_in_place(bool in_place, std::string_view name, Kernel&& kernel, View<T>... outs) {
   require_results_apart(name, outs...);

@@ -1,4 +1,4 @@
-// run_op_into: how every op runs: the kernel in the op table's dtypes, then a word to the watch hook.
+// run_op_into: runs an op: its kernel in the op table's dtypes, then a report to the watch hook.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// The largest value between the steps of an op that keeps none.
+/// The probe of an op that has no intermediate values.
 struct NoProbe {
   double operator()() const { return 0; }
 };
@@ -48,7 +48,7 @@ struct NoProbe {
                    std::to_string(stride) + " values apart and overlap: only what an op reads may do so");
 }
 
-/// Throws ShapeError where rows of what an op writes overlap each other. What it reads may: a stride of 0
+/// Throws ShapeError where rows of an op's result overlap each other. Rows of operands may: a stride of 0
 /// repeats a row.
 template <class T>
 void require_rows_apart(std::string_view op, View<T> out) {
@@ -68,11 +68,11 @@ struct RowBytes {
     step = view.contiguous() ? bytes : size * view.row_stride();
     count = view.contiguous() ? 1 : view.rows();
     if (step > 0) return;
-    if (step < 0) first += (count - 1) * step;  // from the row that lies lowest on
+    if (step < 0) first += (count - 1) * step;  // start at the row of the lowest address
     if (step == 0) count = 1;
     step = step == 0 ? bytes : -step;
   }
-  /// A matrix of blocks, whose rows follow each other.
+  /// A matrix of blocks, whose rows are contiguous.
   template <class Blocks>
     requires requires(const Blocks& matrix) { matrix.blocks_per_row(); }
   explicit RowBytes(const Blocks& matrix) : first(reinterpret_cast<std::intptr_t>(matrix.data())) {
@@ -80,7 +80,7 @@ struct RowBytes {
     bytes = step = matrix.bytes();
     count = 1;
   }
-  /// Numbers one after another, of rows or classes (tensor/indices.hpp).
+  /// Contiguous indices of rows or classes (tensor/indices.hpp).
   template <class Numbers>
     requires requires(const Numbers& numbers) { *numbers.data + numbers.count; }
   explicit RowBytes(const Numbers& numbers) : first(reinterpret_cast<std::intptr_t>(numbers.data)) {
@@ -95,7 +95,7 @@ struct RowBytes {
     const std::int64_t run = begin < first + bytes ? 0 : (begin - first - bytes) / step + 1;
     return run < count && first + run * step < end;
   }
-  /// Whether a byte of these runs is one of the other's.
+  /// Whether the two share a byte.
   bool meet(const RowBytes& other) const {
     if (count == 0 || other.count == 0 || end() <= other.first || other.end() <= first) return false;
     if (step == other.step) {  // its last run against what all of its runs would meet, moved there
@@ -116,11 +116,11 @@ struct RowBytes {
                    ", which is read while it is written: give it memory of its own");
 }
 
-/// Throws ShapeError where what an op writes lies, in part or whole, where it reads: it would read again what
-/// it has written over.
+/// Throws ShapeError where an op's result overlaps an operand, in part or whole: the op would read values
+/// that it has overwritten.
 template <class Out, class... In>
 void require_apart(std::string_view op, View<Out> out, const In&... in) {
-  if (MemoryCounter::active()) return;  // whose addresses are no memory's
+  if (MemoryCounter::active()) return;  // a dry run has no real addresses
   const RowBytes written(out);
   const auto require = [&](const auto& operand) {
     if (written.meet(RowBytes(operand))) lies_in_operand(op, out.shape(), operand.shape());
@@ -128,8 +128,8 @@ void require_apart(std::string_view op, View<Out> out, const In&... in) {
   (require(in), ...);
 }
 
-/// The same, and require_rows_apart, of an op that has read a value, or the row of it, before it writes what
-/// is made of it: there a result may lie just where an operand does. Whether it does.
+/// The same, and require_rows_apart, for an op that reads a value, or its row, before it writes the result
+/// of it: `out` may be exactly the memory of an operand. Returns whether it is.
 template <class Out, class... In>
 bool require_apart_or_same(std::string_view op, View<Out> out, View<In>... in) {
   require_rows_apart(op, out);
@@ -147,8 +147,8 @@ bool require_apart_or_same(std::string_view op, View<Out> out, View<In>... in) {
   return in_place;
 }
 
-/// Calls `run(outs...)`. Where a result is to lie in the place of an operand while ops are watched, it is
-/// made apart and copied there at the end: the watch hook may compute it again from what the operand was.
+/// Calls `run(outs...)`. Where an op is in place while ops are watched, its results are made in new tensors
+/// and copied to `outs` at the end: the watch hook may compute them again from the operands.
 template <class Run, class... T>
 void run_in_place([[maybe_unused]] bool in_place, Run&& run, View<T>... outs) {
 #if PRECAST_HAS_WATCH
@@ -166,7 +166,7 @@ void run_in_place([[maybe_unused]] bool in_place, Run&& run, View<T>... outs) {
   run(outs...);
 }
 
-/// Whether kernels of an op class take memory of their own. A dry run calls them, and no others.
+/// Whether kernels of an op class allocate a workspace. A dry run calls those only.
 template <OpClass Op>
 inline constexpr bool takes_memory = std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> ||
                                      std::is_same_v<Op, Attention> ||
@@ -174,8 +174,8 @@ inline constexpr bool takes_memory = std::is_same_v<Op, Matmul> || std::is_same_
                                       (std::is_same_v<Op, Norm> || std::is_same_v<Op, Reduction> ||
                                        std::is_same_v<Op, Loss>));
 
-/// Runs `kernel(Types{}, View<result>)` into `out`, and tells the watch hook. The kernel may be run a second
-/// time, with `widened_to_f32<Types>`, so `out` must be apart from what it reads (run_op_in_place).
+/// Runs `kernel(Types{}, View<result>)` into `out`, and reports it to the watch hook. The kernel may run a
+/// second time, with `widened_to_f32<Types>`, so `out` must not overlap its operands (run_op_in_place).
 template <OpClass Op, class Types, class Kernel, class Probe = NoProbe>
 void run_op_into(std::string_view name, View<typename Types::result> out, Kernel&& kernel,
                  [[maybe_unused]] Probe&& probe = {}) {
@@ -185,7 +185,7 @@ void run_op_into(std::string_view name, View<typename Types::result> out, Kernel
     return;
   }
 #if PRECAST_HAS_WATCH
-  watch::take_ran();  // of what is no op
+  watch::take_ran();  // drops the stamp of kernels outside of ops
   kernel(Types{}, out);
   watch::report<Op>(
       name, out,
@@ -199,7 +199,7 @@ void run_op_into(std::string_view name, View<typename Types::result> out, Kernel
   kernel(Types{}, out);
 #endif
 }
-/// The same of an op whose result lies in an operand's place where `in_place` says so.
+/// The same for an op whose result may be the memory of an operand, as `in_place` says.
 template <OpClass Op, class Types, class Kernel>
 void run_op_in_place(bool in_place, std::string_view name, View<typename Types::result> out,
                      Kernel&& kernel) {
@@ -207,7 +207,7 @@ void run_op_in_place(bool in_place, std::string_view name, View<typename Types::
       in_place, [&](View<typename Types::result> to) { run_op_into<Op, Types>(name, to, kernel); }, out);
 }
 
-/// A new tensor that `write(view)` has written, both in a context.
+/// Allocates a tensor, lets `write(view)` fill it and returns it, all in `context`.
 template <PolicyType P, OpClass Op, class Write>
 auto into_new(const Shape& shape, const Context& context, Write&& write) {
   const ContextScope scope(context);
@@ -222,8 +222,8 @@ auto into_new(const Shape& shape, const Context& context, Write&& write) {
   throw ShapeError(std::string(op) + ": " + to_string(a) + " and " + to_string(b) + " " + std::string(why));
 }
 
-/// How many rows of x belong to each of the samples that [B, C] parameters stand for: x is [B, S, C], or [S,
-/// C] for one sample. Throws ShapeError where they do not fit.
+/// The number of rows of x that share a row of the [B, C] parameters, one for each sample: x is [B, S, C],
+/// or [S, C] for one sample. Throws ShapeError where they do not fit.
 inline std::int64_t rows_per_sample(std::string_view op, const Shape& x, const Shape& parameters) {
   const bool fits =
       (x.rank() == 3 && parameters == Shape{x[0], x[2]}) || (x.rank() == 2 && parameters == Shape{1, x[1]});

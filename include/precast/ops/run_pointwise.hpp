@@ -1,4 +1,4 @@
-// What pointwise ops have in common: each value of the result is made of those in the same places.
+// pointwise_into: runs an op that makes each value of its result of the values at the same index.
 #pragma once
 
 #include <string_view>
@@ -14,8 +14,8 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// What a pointwise op reads in the places of its result may lie there; rows that are shared may not.
-/// Whether it does.
+/// Throws ShapeError unless an operand is exactly the result's memory or does not overlap it; an operand of
+/// shared rows must not overlap it. Returns whether it is the result's memory.
 template <class Out, class In>
 bool require_no_overlap(std::string_view name, View<Out> out, const View<In>& in) {
   return require_apart_or_same(name, out, in);
@@ -26,9 +26,9 @@ bool require_no_overlap(std::string_view name, View<Out> out, const RowBroadcast
   return false;
 }
 
-/// An op that makes each value of the values in the same places of its inputs, of which the first, a view,
-/// has the result's shape. Like the others that name a row of the op table, it is stamped once for all
-/// policies with that row.
+/// Makes each value of the result by `function` of the inputs' values at its index. The first input, a
+/// view, has the result's shape. As its template argument is a row of the op table, all policies with that
+/// row share one instance.
 template <class Types, class F, class First, class... Rest>
 void pointwise_into(std::string_view name, View<typename Types::result> out, const F& function,
                     const First& first, const Rest&... rest) {

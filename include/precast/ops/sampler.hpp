@@ -1,5 +1,5 @@
-// Ops of samplers, which stand outside of policies: their state is f32 under every one. Each value is
-// computed in f32, every product and quotient rounded by itself. All arrays of an op have one shape.
+// Ops of samplers. No policy applies to them: their state is always f32. Each value is computed in f32,
+// every product and quotient rounded separately. All arrays of an op have one shape.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace precast {
 
-/// What the samplers' sums compute in under every policy.
+/// The dtypes of the samplers' sums under every policy.
 using SamplerSum = OpDtypes<f32, AsGiven, f32, f32, f32>;
 
 inline namespace PRECAST_BACKEND {
@@ -46,7 +46,7 @@ void sampler_op(std::string_view name, const Context& context, const SamplerResu
   run(out.view(), in.view()...);
 }
 
-/// The sum of squared deviations from their mean of the values of each image: [images, 1].
+/// For each image, the sum of the squared deviations of its values from their mean: [images, 1].
 inline Tensor<f32> squared_deviations(View<const f32> images) {
   const std::int64_t count = images.shape()[0], values = images.elements() / count;
   const View<const f32> single = images.reshaped(Shape{images.elements(), 1});

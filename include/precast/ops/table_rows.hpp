@@ -1,4 +1,4 @@
-// The rows of a table that an embedding and its gradient are told.
+// The row indices of an embedding and its gradient.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace precast::detail {
 
-/// Ids as kernels take them. Throws InputError that names the first which is no row of a table of `rows`, and
-/// is not `ignored`.
+/// Checks ids and converts them for kernels. Throws InputError that names the first one that is neither in
+/// [0, rows) nor `ignored`.
 template <HostIndices Given>
 std::vector<std::int32_t> rows_of_table(std::string_view op, const Given& given, std::int64_t rows,
                                         std::optional<std::int32_t> ignored = {}) {
@@ -32,7 +32,7 @@ std::vector<std::int32_t> rows_of_table(std::string_view op, const Given& given,
   return checked;
 }
 
-/// The same of ids that the kernel sees. Throws InputError for those that are nowhere.
+/// The same for ids that the kernel checks. Throws InputError for ids at nullptr or a negative count.
 template <IndexInteger Number, class Space>
 IndicesIn<Number, Space> rows_of_table(std::string_view op, IndicesIn<Number, Space> ids, std::int64_t,
                                        std::optional<std::int32_t> = {}) {

@@ -1,6 +1,6 @@
-// Linear layers in training: products with a weight that is borrowed as it lies, because it changes with each
-// step, and the gradients of input, weight and bias. linear_input_gradient.hpp has the gradient of a weight
-// that stays.
+// Linear layers in training: products with a weight that is read in place, because it changes at each step,
+// and the gradients of input, weight and bias. linear_input_gradient.hpp has the input gradient for a
+// constant weight.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ namespace precast {
 inline namespace PRECAST_BACKEND {
 
 /// out = x w^T + bias for x [..., in_features], w [out_features, in_features] and bias [out_features], or
-/// none of no values. Rounded as linear's, whatever dtypes w and bias have: a master in f32 is rounded to
-/// operands here, and nowhere else. Throws ShapeError where shapes do not fit, or `out` overlaps one of them.
+/// an empty one. Rounds as linear() does, for any dtypes of w and bias: f32 master weights are rounded to
+/// operands here only. Throws ShapeError where shapes do not fit, or `out` overlaps an operand.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void linear_into(const X& x, const W& weight, const B& bias, ResultOf<P, Matmul> out,
                  const Context& context = current_context()) {
@@ -59,9 +59,9 @@ void linear_into(const X& x, const W& weight, ResultOf<P, Matmul> out,
   linear_into<P>(x, weight, View<const f32>(), out, context);
 }
 
-/// The gradient of a linear layer's input: dy w for dy [..., out_features], the gradient of its result, and w
-/// [out_features, in_features]: [..., in_features]. Operands are rounded as gradient_precisions<P, Matmul>
-/// says, results once. `out` overlaps neither. Throws ShapeError where shapes do not fit.
+/// The gradient of a linear layer's input: dy w for dy [..., out_features], the gradient of its result, and
+/// w [out_features, in_features]: [..., in_features]. Operands are rounded as gradient_precisions<P,
+/// Matmul> says, results once. `out` must not overlap them. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray W>
 void linear_input_gradient_into(const DY& dy, const W& weight, GradientOf<P> out,
                                 const Context& context = current_context()) {
@@ -84,9 +84,9 @@ void linear_input_gradient_into(const DY& dy, const W& weight, GradientOf<P> out
 }
 
 /// The gradient of a linear layer's weight: dy^T x for dy [..., out_features] and x [..., in_features], the
-/// sum over all rows: [out_features, in_features], or added to what `out` holds. Operands and sums are the
-/// row's of gradient_precisions<P, Matmul>. `out` overlaps neither. Throws ShapeError where shapes do not
-/// fit.
+/// sum over all rows: [out_features, in_features], or added to what `out` holds. Operands and sums have the
+/// dtypes of gradient_precisions<P, Matmul>. `out` must not overlap them. Throws ShapeError where shapes do
+/// not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions& options,
                                  ParameterGradientOf<P> out, const Context& context = current_context()) {
@@ -107,9 +107,9 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
       result);
 }
 
-/// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of what add() repeats, of
-/// any shape that dy's ends with: dy [B, S, C] into [S, C]. Or added to what `out` holds. In one order for
-/// any number of threads. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
+/// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of an operand that add()
+/// broadcasts, of any suffix of dy's shape: dy [B, S, C] into [S, C]. Or added to what `out` holds. Bits
+/// are fixed for any thread count. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY>
 void bias_gradient_into(const DY& dy, const GradientOptions& options, ParameterGradientOf<P> out,
                         const Context& context = current_context()) {

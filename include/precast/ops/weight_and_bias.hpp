@@ -20,7 +20,7 @@ namespace precast::detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Whether a weight has its values still: not where it was moved from.
+/// Whether a weight still has its values: false once it has been moved from.
 class StillHeld {
  public:
   StillHeld() = default;
@@ -32,7 +32,7 @@ class StillHeld {
   ~StillHeld() = default;
 
   explicit operator bool() const { return held_; }
-  /// Throws Error where there are none.
+  /// Throws Error where the weight has been moved from.
   void require() const {
     if (!held_) throw Error("this weight was moved from and has no values: use the one that it was moved to");
   }
@@ -41,14 +41,14 @@ class StillHeld {
   bool held_ = true;
 };
 
-/// Throws ShapeError where what an op writes lies in a weight that is borrowed, which a device reads in its
-/// place.
+/// Throws ShapeError where the result of an op overlaps a borrowed weight, which a device reads in place:
+/// the op would overwrite it.
 template <class Out, class Packed>
 void require_apart_from_weight(std::string_view op, View<Out> out, const Packed& weight) {
   if constexpr (requires { weight.borrowed_rows(); }) require_apart(op, out, weight.borrowed_rows());
 }
 
-/// A weight where a device has it, whose values the host cannot copy.
+/// A weight in device memory, which the host cannot copy from.
 template <class Weight>
 concept WeightOnDevice = !backend::Memory::on_host && requires {
   typename Weight::value_type;
@@ -62,37 +62,37 @@ class WeightAndBias {
   using Types = Row;
   using Storage = typename Types::storage;
   using BiasStorage = typename Types::vector_storage;
-  /// A bias beside a weight of the host's, and beside one where ops read.
+  /// A bias in host memory, and one in this backend's memory.
   using HostBias = BiasValues<BiasStorage, HostSpace>;
   using OwnBias = BiasValues<BiasStorage, BackendSpace>;
 
-  /// Throws Error where this was moved from.
+  /// The packed weight. Throws Error where this has been moved from.
   const backend::PackedWeight<Storage>& weight() const {
     held_.require();
     return weight_;
   }
-  /// In f32, exactly, in the backend's memory; empty where the layer has none.
+  /// The bias in f32, exactly, in the backend's memory; empty where the layer has none.
   View<const f32> bias() const { return bias_.in_f32(); }
-  /// What follows the sums: the bias in every form that is held, and an activation.
+  /// The epilogue of a product: the bias in every dtype that is held, and an activation.
   Epilogue epilogue(ActivationFunction activate) const { return bias_.epilogue(activate); }
   std::int64_t bytes() const { return held_ ? weight_.bytes() + bias_.bytes() : 0; }
 
  protected:
   using Packed = backend::PackedWeight<Storage>;
 
-  /// Throws ShapeError for a bias that is not empty and not of the weight's features.
+  /// Throws ShapeError where the bias is not empty and has not one value for each feature.
   template <class Space>
   WeightAndBias(Packed weight, const BiasValues<BiasStorage, Space>& bias)
       : weight_(std::move(weight)), bias_(bias.view(), weight_.features()) {}
 
-  /// What a weight of another policy becomes: a sentence of the compiler's.
+  /// Does not compile (static_assert): a weight of another policy.
   template <class Other>
   static WeightAndBias of_another_policy() {
     static_assert(std::is_void_v<Other>,
                   "Precast: this weight is held for another policy than the op's: give both the same policy");
     __builtin_unreachable();
   }
-  /// What a weight of a device becomes where one of the host's is copied.
+  /// Does not compile (static_assert): a weight in device memory where one in host memory is copied.
   template <class Weight>
   static WeightAndBias of_a_device() {
     static_assert(

@@ -1,5 +1,5 @@
-// What PyTorch's autocast does with each operator, as its dispatcher says: the lists that the classes of the
-// op table follow, and where they do not, what docs/autocast.md compares them with.
+// What PyTorch's autocast does with each operator, as registered with its dispatcher. The op classes of the
+// op table follow these lists; docs/autocast.md compares the two where they differ.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace precast {
 
-/// The version of PyTorch that was asked, by tests/golden/make_autocast.py.
+/// The PyTorch version that tests/golden/make_autocast.py queried.
 inline constexpr std::string_view autocast_torch_version = "2.15.0";
 
 // clang-format off

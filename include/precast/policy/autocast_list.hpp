@@ -1,4 +1,4 @@
-// The words by which the table of PyTorch's autocast speaks: lists, devices and operators.
+// The vocabulary of the table of PyTorch's autocast: lists, devices and operators.
 #pragma once
 
 #include <array>
@@ -40,19 +40,19 @@ constexpr std::string_view to_string(AutocastList list) {
   return {};
 }
 
-/// The devices whose autocast the table has.
+/// The devices that the table covers.
 enum class AutocastDevice : std::uint8_t { cuda, cpu };
 
 /// An operator of ATen for which PyTorch registers an autocast kernel.
 struct AutocastOperator {
   std::string_view name;  ///< with its overload, as the dispatcher has it: "prod.dim_int"
-  std::string_view op;    ///< the op class whose row of the op table holds for it; empty where there is none
+  std::string_view op;    ///< the op class whose row of the op table applies; empty where there is none
   AutocastList cuda, cpu;
 
   constexpr AutocastList on(AutocastDevice device) const {
     return device == AutocastDevice::cuda ? cuda : cpu;
   }
-  /// Without the overload: "prod".
+  /// The name without the overload: "prod".
   constexpr std::string_view base_name() const { return name.substr(0, name.find('.')); }
 };
 

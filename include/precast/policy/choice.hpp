@@ -20,7 +20,7 @@ struct PolicyChoice {
 
   friend constexpr bool operator==(const PolicyChoice&, const PolicyChoice&) = default;
 
-  /// The same choice without options that change nothing: f32 has nothing to cast up to.
+  /// The same choice without options that have no effect: f32 has nothing to upcast.
   constexpr PolicyChoice normalised() const {
     if (precision == precision_of<f32>) return {.precision = precision, .options = {.flash = options.flash}};
     return *this;
@@ -33,8 +33,8 @@ struct PolicyChoice {
   }
 };
 
-/// The path that does what a choice asks for, and least besides. Convolutions are cast up alone, or with both
-/// attention and linear layers: with one of these, the other is added. All other choices are paths.
+/// The path that satisfies a choice and adds the least. Convolutions are upcast alone, or with both
+/// attention and linear layers: a choice of one of these gets the other too. All other choices are paths.
 constexpr PolicyChoice nearest_path(const PolicyChoice& choice) {
   PolicyChoice path = choice.normalised();
   ChoiceOptions& options = path.options;
@@ -43,7 +43,7 @@ constexpr PolicyChoice nearest_path(const PolicyChoice& choice) {
   return path;
 }
 
-/// Whether a choice, without options that change nothing, is a path that a build can hold.
+/// Whether a choice, once normalised, is a path that a build can contain.
 constexpr bool is_path(const PolicyChoice& choice) {
   return is_path_precision(choice.precision) && nearest_path(choice) == choice.normalised();
 }
@@ -59,8 +59,8 @@ inline std::string to_string(const PolicyChoice& choice) {
   return text + (choice.options.flash ? ", Flash>" : ">");
 }
 
-/// Whether a policy is what a choice can say: one dtype for storage and compute, with the activations that go
-/// with it, flash, and no casts but those of `choice_casts`.
+/// Whether a choice can express a policy: storage and compute in one dtype, the default activations for it,
+/// flash, and no casts but those of `choice_casts`.
 template <PolicyType P>
 consteval bool in_one_precision() {
   using T = typename P::compute;
@@ -74,8 +74,8 @@ consteval bool in_one_precision() {
          std::is_same_v<typename P::accumulate, f32> && !P::saturate && casts_fit;
 }
 
-/// The choice that names a policy. Only policies that the command line can name have one: in one precision of
-/// PathDtypes.
+/// The choice that names a policy. It exists only for policies that the command line can name: in one
+/// precision of PathDtypes.
 template <PolicyType P>
 constexpr PolicyChoice choice_of() {
   using T = typename P::storage;

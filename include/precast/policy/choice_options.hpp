@@ -1,5 +1,5 @@
-// What a choice can ask for beside a precision: flash and casts, and how a policy's name says them,
-// "+upcast-attention+flash".
+// The options of a choice besides its precision: flash and upcasts, and how they are spelled in a policy's
+// name, "+upcast-attention+flash".
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace precast {
 
-/// What is asked for beside a precision; by default nothing.
+/// The options besides a precision; all are off by default.
 struct ChoiceOptions {
   bool flash = false;
   bool upcast_attention = false;
@@ -21,14 +21,14 @@ struct ChoiceOptions {
   friend constexpr bool operator==(const ChoiceOptions&, const ChoiceOptions&) = default;
 };
 
-/// An op class that a choice can cast up.
+/// An op class that a choice can upcast.
 struct ChoiceCast {
   bool ChoiceOptions::*wanted;
   std::string_view name;  ///< in options and paths: "attention"
   std::string_view op;    ///< "Attention"
 };
 
-/// All of them, in the order in which texts name them.
+/// All casts, in the order in which texts name them.
 inline constexpr std::array choice_casts{
     ChoiceCast{&ChoiceOptions::upcast_attention, "attention", Attention::name},
     ChoiceCast{&ChoiceOptions::upcast_matmul, "matmul", Matmul::name},
@@ -47,7 +47,7 @@ constexpr void for_each_cast(Visitor&& visitor) {
 
 }  // namespace detail
 
-/// Calls `put` with the parts of what a policy's name says after its first word: "+upcast-attention+flash".
+/// Calls `put` with the parts of a policy's name after its first word: "+upcast-attention+flash".
 template <class Put>
 constexpr void spell_options(const ChoiceOptions& options, Put&& put) {
   for (const ChoiceCast& cast : choice_casts)
@@ -58,19 +58,19 @@ constexpr void spell_options(const ChoiceOptions& options, Put&& put) {
   if (options.flash) put(std::string_view("+flash"));
 }
 
-/// An option that does not fit into a policy's name.
+/// An option that a policy's name cannot have at its place.
 struct UnfitOption {
   std::string_view option;   ///< without its +
   std::string_view earlier;  ///< the one before that it repeats or contradicts; empty where it is no option
 };
 
-/// A name's options, up to the first that does not fit, if any.
+/// The options of a name, up to the first unfit one, if any.
 struct OptionsRead {
   ChoiceOptions options;
   std::optional<UnfitOption> unfit;
 };
 
-/// Adds to options what a policy's name says after its first word: any of +upcast-attention, +upcast-matmul,
+/// Adds the options in a policy's name after its first word: any of +upcast-attention, +upcast-matmul,
 /// +upcast-conv, and +flash or +no-flash, each once.
 constexpr OptionsRead read_options(std::string_view name, const ChoiceOptions& options) {
   OptionsRead read{options, {}};

@@ -1,5 +1,5 @@
-// The dtype of every value of a small transformer under a policy, from the op table alone: what a trace of
-// its run has to say.
+// The dtype of every value of a small transformer under a policy, from the op table alone: the trace of a
+// run must match it.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace precast {
 
-/// An op of the transformer, where it stands, and what autocast leaves there with parameters in f32.
+/// An op of the transformer, its path, and its result under autocast with f32 parameters.
 struct FlowStep {
   std::string_view path;      ///< "blocks.0.attn.qkv"
   std::string_view function;  ///< of Precast: "linear"
@@ -27,9 +27,9 @@ struct FlowStep {
   bool in_lower_precision;
 };
 
-/// A language model of one block as autocast_amp_notebook.md writes it: embeddings of tokens and places,
-/// layer norm, attention, layer norm, gelu between two layers, layer norm, head, loss. In the order in which
-/// it runs.
+/// The one-block language model of autocast_amp_notebook.md, in execution order: token and position
+/// embeddings, layer norm, attention, layer norm, gelu between two linear layers, layer norm, head,
+/// loss.
 inline constexpr std::array dtype_flow_steps{
     FlowStep{"tok_emb", "embedding", Pointwise::name, false},
     FlowStep{"pos_emb", "embedding", Pointwise::name, false},
@@ -60,7 +60,7 @@ constexpr std::array<DtypeNames, dtype_flow_steps.size()> dtype_flow() {
   return rows;
 }
 
-/// A policy of training with its name.
+/// A policy and its name in the tables of the dtype flow.
 template <class P>
 struct FlowPolicy {
   using policy = P;
@@ -85,8 +85,8 @@ constexpr void visit_flow_policies(Visitor& visitor, std::index_sequence<Preset.
 
 }  // namespace detail
 
-/// Calls `visitor(FlowPolicy<P>{name})` for the policies that tables of the flow have: the presets, and what
-/// models are trained under, by their names; a policy of both is a preset.
+/// Calls `visitor(FlowPolicy<P>{name})` for each policy in the tables of the dtype flow: the presets, then
+/// the training policies. A policy that is both is listed as a preset.
 template <class Visitor>
 constexpr void for_each_flow_policy(Visitor&& visitor) {
   detail::visit_flow_policies(visitor, std::make_index_sequence<named_presets.size()>(),

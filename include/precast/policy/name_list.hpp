@@ -1,4 +1,4 @@
-// Names as CMake hands them over: one text with commas between.
+// Comma-separated lists of names, as CMake passes them.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace precast::detail {
 
-/// Whether a list, "f32,bf16", holds a name.
+/// Whether a comma-separated list, such as "f32,bf16", contains a name.
 constexpr bool list_holds(std::string_view list, std::string_view name) {
   while (true) {
     const std::size_t comma = list.find(',');

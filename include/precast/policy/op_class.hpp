@@ -69,7 +69,7 @@ struct OpClasses {
 using AllOpClasses =
     detail::OpClasses<Matmul, Conv, Attention, Norm, Softmax, Reduction, Loss, Pointwise, Position>;
 
-/// One of them: what Upcast and Downcast take, and what a row of the op table is looked up by.
+/// An op class: what Upcast and Downcast take, and the key of a row of the op table.
 template <class T>
 concept OpClass = AllOpClasses::contains<T>;
 

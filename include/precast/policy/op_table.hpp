@@ -10,11 +10,11 @@
 
 namespace precast {
 
-/// Stands in the table where an op class has no such value: nothing is summed in a gate, nothing is kept
-/// inside a single product.
+/// The table's cell for a value that an op class does not have: a gate sums nothing, a single product has
+/// no intermediate.
 struct NoDtype {};
-/// Stands in the table for operands that an op takes in whatever dtype they come, exactly: to widen them
-/// first would change nothing.
+/// The table's cell for operands that an op takes exactly, in whatever dtype they have: widening them first
+/// would change nothing.
 struct AsGiven {};
 
 /// A cell of the table as tables and traces print it: "bf16", "as given", or nothing.
@@ -28,8 +28,8 @@ constexpr std::string_view dtype_name() {
     return dtype_traits<T>::name;
 }
 
-/// How the vectors of a model (norm scales and shifts, biases) are stored where its matrices are stored as
-/// StorageType: the same way where that is scalar, in f32 where it is blocks.
+/// The storage dtype of a model's vectors (norm scales and shifts, biases) beside matrices in StorageType:
+/// StorageType itself where it is a scalar, f32 where it is a block dtype.
 template <class StorageType>
 using vector_storage_for = std::conditional_t<BlockDtype<StorageType>, f32, StorageType>;
 
@@ -42,7 +42,7 @@ inline constexpr bool is_canonical_policy = false;
 template <class T>
 concept PolicyType = detail::is_canonical_policy<T>;
 
-/// The five dtypes of an op, and what its stores do above the range. Kernels take this and nothing else.
+/// The five dtypes of an op, and whether its stores saturate. Kernels take this and nothing else.
 template <class StorageType, class OperandType, class AccumulateType, class InsideType, class ResultType,
           bool Saturates = false>
 struct OpDtypes {
@@ -55,7 +55,7 @@ struct OpDtypes {
   static constexpr bool saturate = Saturates;
 };
 
-/// Those five by name, as tables and traces print them; empty where an op class has no such value.
+/// The five dtypes by name, as tables and traces print them; empty where an op class has no such value.
 struct DtypeNames {
   std::string_view storage, operand, accumulate, inside, result;
 
@@ -86,7 +86,7 @@ struct between_ops_of<T> {
 
 }  // namespace detail
 
-/// The dtype that products of an operand format leave between ops: what it says, or itself.
+/// The dtype between ops for products of an operand dtype: its `between_ops` where it has one, else itself.
 template <class T>
 using activation_for = typename detail::between_ops_of<T>::type;
 
@@ -100,7 +100,7 @@ consteval auto row_of() {
   using R = typename Options::activation;
   constexpr bool saturate = Options::saturate;
   constexpr bool up = Options::template upcasts<Op>, down = Options::template downcasts<Op>;
-  using Stored = activation_for<C>;  // what Compute leaves between ops, and between the steps of one
+  using Stored = activation_for<C>;  // results between ops, and intermediates inside one
   using Wide = std::conditional_t<down, Stored, f32>;
   if constexpr (std::is_same_v<Op, Matmul> || std::is_same_v<Op, Conv> || std::is_same_v<Op, Attention>) {
     using Operand = std::conditional_t<up, f32, C>;
@@ -125,7 +125,7 @@ template <class T>
 using f32_unless_marked =
     std::conditional_t<std::is_same_v<T, NoDtype> || std::is_same_v<T, AsGiven>, T, f32>;
 
-// A class between the two: nvcc before 13 writes an alias of a decltype as some other alias of one.
+// The class in between is for nvcc before 13, which writes an alias of a decltype as another such alias.
 template <PolicyType P, OpClass Op>
 struct Row {
   using type = decltype(row_of<P, Op>());
@@ -137,29 +137,29 @@ struct Row {
 template <PolicyType P, OpClass Op>
 using precisions = typename detail::Row<P, Op>::type;
 
-/// The row of a product whose right side is stored as Right. Ops, kernels and instances must agree about it.
+/// The row of a product whose right operand is stored as Right. Ops, kernels, instances must agree on it.
 template <class Types, class Right, class Result = typename Types::result>
 using with_storage =
     OpDtypes<Right, typename Types::operand, typename Types::accumulate, NoDtype, Result, Types::saturate>;
 
-/// The same op with every value in f32: what the watch hook compares a non-finite result with.
+/// The same op with every value in f32: the watch hook's reference for a non-finite result.
 template <class Types>
 using widened_to_f32 = OpDtypes<typename Types::storage, detail::f32_unless_marked<typename Types::operand>,
                                 detail::f32_unless_marked<typename Types::accumulate>,
                                 detail::f32_unless_marked<typename Types::inside>, f32>;
 
-/// What kernels of norms, softmax and single values ask of their row: operands as they come. f32 means the
-/// same.
+/// What the norm, softmax and pointwise kernels require of their row: operands as given, or f32, which has
+/// the same effect.
 template <class Types>
 inline constexpr bool takes_as_given =
     std::is_same_v<typename Types::operand, AsGiven> || std::is_same_v<typename Types::operand, f32>;
-/// What kernels of positions ask of theirs.
+/// What the position kernels require of their row.
 template <class Types>
 inline constexpr bool computes_in_f32 = std::conjunction_v<std::is_same<typename Types::operand, f32>,
                                                            std::is_same<typename Types::accumulate, f32>,
                                                            std::is_same<typename Types::inside, f32>>;
 
-/// What the sampler's step computes in under every policy.
+/// The dtypes of the sampler's step under every policy.
 using SamplerStep = OpDtypes<f32, f32, NoDtype, f32, f32>;
 
 }  // namespace precast

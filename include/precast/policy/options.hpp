@@ -26,9 +26,9 @@ struct Activation {};
 /// Option: these op classes take f32 operands and keep f32 sums and intermediates, whatever Compute says.
 template <class... Ops>
 struct Upcast {};
-/// Option: these op classes keep sums and intermediates in Compute instead of f32: naive f16, to show what it
-/// costs. The counterpart of Upcast. Of formats of operands alone (tf32, fp8) it is what they leave between
-/// ops.
+/// Option: these op classes keep sums and intermediates in Compute instead of f32 (tf32 and fp8, which are
+/// formats of operands: in the default Activation). This is naive f16, to show what it costs; the
+/// counterpart of Upcast.
 template <class... Ops>
 struct Downcast {};
 /// Option: attention is tiled with an online softmax (Dao et al. 2022): scores never reach memory, and are
@@ -37,7 +37,7 @@ struct Flash {};
 /// Option: what a store does with a value above the range of its format.
 template <class Mode>
 struct Overflow {};
-/// Overflow<Saturate>: stores, and what is rounded to an operand, clamp to the largest finite value.
+/// Overflow<Saturate>: stores, and roundings to an operand dtype, clamp to the largest finite value.
 struct Saturate {};
 /// Overflow<Propagate>, the default: stores become inf (NaN where the format has no infinity).
 struct Propagate {};
@@ -83,7 +83,7 @@ template <class T>
 inline constexpr bool is_resting = Dtype<T> && !OperandsOnly<T>;
 
 // Overload look-up over inherited options: each pick is one overload resolution, however many options there
-// are. What is picked is wrapped: the type that a function returns loses const, where that is of no class.
+// are. Picks are wrapped in type_identity: a function's return type loses const unless it is a class.
 template <class... Options>
 struct OptionSet : Options... {};
 template <class Default, class T>

@@ -20,8 +20,8 @@ namespace precast {
 /// the one list: names, paths, instances, the command line and CMake follow from it.
 using PathDtypes = std::tuple<f32, bf16, f16>;
 
-/// A place in that list. Values from first_added_precision on are no places: each stands for a preset that a
-/// program adds, whose dtypes only its registration knows (families/presets.hpp of the pipeline).
+/// An index into that list. Values from first_added_precision on are not indices: each stands for a preset
+/// that a program adds, whose dtypes only its registration knows (families/presets.hpp of the pipeline).
 enum class Precision : std::uint8_t {};
 inline constexpr std::size_t first_added_precision = 128;
 static_assert(std::tuple_size_v<PathDtypes> <= first_added_precision);
@@ -71,12 +71,12 @@ inline constexpr std::array all_precisions =
 /// Their names, in the same order.
 inline constexpr std::array precision_names = detail::names_in(detail::path_dtypes);
 
-/// Whether a precision is a place in the list.
+/// Whether a precision is an index into the list.
 constexpr bool is_path_precision(Precision precision) {
   return static_cast<std::size_t>(precision) < all_precisions.size();
 }
 
-/// Its place. Throws Error for a precision that is none.
+/// Its index in the list. Throws Error for a precision that is not in it.
 constexpr std::size_t place_in_path_dtypes(Precision precision) {
   const auto place = static_cast<std::size_t>(precision);
   if (!is_path_precision(precision))
@@ -98,7 +98,7 @@ constexpr std::size_t bytes_of(Precision precision) {
 
 /// The precision of that name, or nothing.
 constexpr std::optional<Precision> precision_named(std::string_view name) {
-  std::optional<Precision> found;  // not returned out of the loop, which nvcc 12.0 takes for no constant
+  std::optional<Precision> found;  // no return in the loop: nvcc 12.0 does not take it for a constant
   for (const Precision precision : all_precisions)
     if (to_string(precision) == name) found = precision;
   return found;

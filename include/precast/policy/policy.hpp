@@ -43,7 +43,7 @@ consteval bool named_once() {
     return false;
 }
 
-/// Whether what Upcast<...> or Downcast<...> names are op classes, each named once.
+/// Whether the arguments of Upcast<...> or Downcast<...> are op classes, each named once.
 template <class... Ops>
 consteval bool valid_op_classes() {
   constexpr bool classes = (OpClass<Ops> && ...);
@@ -56,7 +56,7 @@ consteval bool valid_op_classes() {
   return named_once<Ops...>();
 }
 
-/// Whether an option that is given once says what it may.
+/// Whether the arguments of an option are valid.
 template <class Option>
 consteval bool valid_option(const Option*) {
   return true;
@@ -143,7 +143,7 @@ consteval bool consistent() {
                     "Policy: Flash contradicts Accumulate<T>: an online softmax sums in f32.");
       return widens_exactly<A, C> && (!UsesFlash || std::is_same_v<A, f32>);
     } else {
-      // No sum is wide enough for what is beyond f32: which is not what is wrong.
+      // A format beyond f32 gets its own message from format_of, not one about Accumulate.
       static_cast<void>(format_of<C>());
       static_cast<void>(format_of<A>());
     }
@@ -151,7 +151,7 @@ consteval bool consistent() {
   return false;
 }
 
-/// Whether the casts of a policy, found consistent, say nothing twice or against each other.
+/// Whether the casts of an otherwise consistent policy neither repeat nor contradict each other.
 template <std::uint32_t Up, std::uint32_t Down, bool SumsGiven, bool UsesFlash>
 consteval bool casts_agree() {
   constexpr std::uint32_t attention = AllOpClasses::bit<Attention>,
@@ -172,7 +172,7 @@ consteval bool casts_agree() {
 template <class P, class Q, class Op>
 inline constexpr bool same_row = std::is_same_v<decltype(row_of<P, Op>()), decltype(row_of<Q, Op>())>;
 
-/// Whether all op classes that a policy casts have another row than without that cast.
+/// Whether each cast of a policy changes the row of its op class.
 template <class P, class Uncast, class... Ops>
 consteval bool casts_change(OpClasses<Ops...>) {
   constexpr bool ups = ((!P::template upcasts<Ops> || !same_row<P, Uncast, Ops>)&&...);
@@ -250,7 +250,7 @@ namespace detail {
 template <class S, class C, class A, class R, std::uint32_t U, std::uint32_t D, bool F, bool O>
 inline constexpr bool is_canonical_policy<CanonicalPolicy<S, C, A, R, U, D, F, O>> = true;
 
-// What is nearly one would else be "no matching function".
+// Near misses (an option, a const or reference type) would otherwise be "no matching function".
 template <class T>
 consteval bool refused_policy() {
   constexpr bool option = option_kind<T> != OptionKind::unknown;

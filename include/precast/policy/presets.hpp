@@ -17,7 +17,7 @@ using Quality = Policy<Storage<f32>>;
 using Balanced = Policy<Storage<f32>, Flash>;
 /// bf16 with flash attention.
 using Fast = Policy<Storage<bf16>, Flash>;
-/// f16 with attention in f32: half the memory, and the scores that overflow f16 do not.
+/// f16 with attention in f32: half the memory, and scores that would overflow f16 stay finite.
 using Memory = Policy<Storage<f16>, Upcast<Attention>>;
 }  // namespace presets
 
@@ -38,7 +38,7 @@ inline constexpr std::array named_presets{
 
 /// The preset of that name, or nothing.
 constexpr std::optional<NamedPreset> preset_named(std::string_view name) {
-  std::optional<NamedPreset> found;  // not returned out of the loop, which nvcc 12.0 takes for no constant
+  std::optional<NamedPreset> found;  // no return in the loop: nvcc 12.0 does not take it for a constant
   for (const NamedPreset& preset : named_presets)
     if (preset.name == name) found = preset;
   return found;

@@ -21,7 +21,7 @@ namespace precast {
 
 namespace regimes {
 
-/// A way to train: what is stored, multiplied and left between ops, and what may be added to that.
+/// A way to train: storage, compute and activation dtypes, and whether upcasts and flash may be added.
 template <Literal Name, bool CanUpcast, bool CanFlash, class... Options>
 struct Regime {
   static constexpr std::string_view name = Name.view();
@@ -32,13 +32,13 @@ struct Regime {
 
 /// f32 throughout, which has nothing to cast up.
 using F32 = Regime<"f32", false, true, Storage<f32>>;
-/// f16 throughout, as a model is that was cast to f16 and trained so: sums, parameters and the optimiser's
+/// f16 throughout, as in a model that is cast to f16 and trained so: sums, parameters and the optimiser's
 /// moments as well. Upcasts and flash would contradict that.
 using NaiveF16 = Regime<"naive-f16", false, false, Storage<f16>,
                         Downcast<Matmul, Attention, Norm, Softmax, Reduction, Loss, Pointwise>>;
-/// Parameters and what lies between ops in f32, as autocast's residual stream is; operands in f16.
+/// Parameters and results between ops in f32, as autocast's residual stream is; operands in f16.
 using AmpF16 = Regime<"amp-f16", true, true, Storage<f32>, Compute<f16>, Activation<f32>>;
-/// The same in bf16.
+/// The same with operands in bf16.
 using AmpBf16 = Regime<"amp-bf16", true, true, Storage<f32>, Compute<bf16>, Activation<f32>>;
 /// The model in 16 bits, and f32 masters of its parameters in the optimiser.
 using Bf16 = Regime<"bf16", true, true, Storage<bf16>>;
@@ -48,11 +48,11 @@ using Fp8 = Regime<"fp8", true, true, Storage<f32>, Compute<fp8_e4m3>>;
 
 }  // namespace regimes
 
-/// The one list of them, in the order in which texts name them.
+/// The one list of regimes, in the order in which texts name them.
 using TrainingRegimes = std::tuple<regimes::F32, regimes::NaiveF16, regimes::AmpF16, regimes::AmpBf16,
                                    regimes::Bf16, regimes::F16, regimes::Fp8>;
 
-/// A policy of training at run time: a place in that list, and what is added to it.
+/// A training policy at run time: an index into TrainingRegimes, and the options added to it.
 struct TrainingChoice {
   std::size_t regime = 0;
   ChoiceOptions options{};  ///< all but upcast_conv
@@ -93,8 +93,8 @@ inline std::string to_string(const TrainingChoice& choice) {
 }
 
 /// The choice that a text names: a regime or a preset, then any of +upcast-attention, +upcast-matmul, and
-/// +flash or +no-flash, each once; upcasts of f32, which change nothing, are left out. Nothing where it names
-/// none.
+/// +flash or +no-flash, each once; upcasts of f32, which have no effect, are left out. Nothing for any
+/// other text.
 constexpr std::optional<TrainingChoice> training_choice_named(std::string_view text) {
   std::string_view base = text.substr(0, text.find('+'));
   ChoiceOptions options;
@@ -121,7 +121,7 @@ inline std::string training_regimes_in_words() {
   return names;
 }
 
-/// What training_choice_named takes, in the words of an error.
+/// The names that training_choice_named accepts, as error messages list them.
 inline std::string training_names_in_words() {
   std::string alone;
   for (const detail::RegimeFacts& facts : detail::regime_facts)
@@ -131,8 +131,8 @@ inline std::string training_names_in_words() {
          (alone.empty() ? "" : " (" + alone + " takes none of them)");
 }
 
-/// Those that are compiled unless the CMake option PRECAST_TRAINING says which: each regime of mixed
-/// precision, what naive code does, each preset, and flash attention in bf16 beside parameters in f32.
+/// The policies that are compiled by default (the CMake option PRECAST_TRAINING replaces them): each regime
+/// of mixed precision, naive f16, each preset, and flash attention in bf16 with f32 parameters.
 inline constexpr std::array<std::string_view, 10> default_training_policies{
     "f32", "naive-f16", "amp-f16",    "amp-bf16",       "bf16",
     "fp8", "f32+flash", "bf16+flash", "amp-bf16+flash", "f16+upcast-attention"};
@@ -154,7 +154,7 @@ struct TrainingPolicyType {
 
 template <Literal Name>
 consteval auto training_policy_of() {
-  // A copy, because under UBSan g++ 12 takes no address within a template's argument for constant.
+  // A copy: under UBSan, g++ 12 does not take an address inside a template argument for a constant.
   constexpr Literal text = Name;
   constexpr std::optional<TrainingChoice> choice = training_choice_named(text.view());
   static_assert(choice.has_value(), "training_policy_named: no policy of training has this name.");
@@ -196,8 +196,8 @@ inline constexpr bool narrower_in_range =
 
 }  // namespace detail
 
-/// Whether the loss is multiplied by a scale: where gradients go through a format in which small ones become
-/// zero (f16), unless the policy keeps everything in it, to show that.
+/// Whether the loss is scaled: where gradients pass through a format that flushes small ones to zero (f16),
+/// unless the policy keeps everything in that format to show the effect.
 template <PolicyType P>
 inline constexpr bool scales_loss =
     std::is_same_v<typename training<P>::master, f32> &&

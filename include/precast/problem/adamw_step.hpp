@@ -34,14 +34,14 @@ struct AdamWOptions {
   }
 };
 
-/// A parameter's value, and the moving means of its gradients and of their squares. The means are values of
-/// the optimiser's dtype; the parameter is still to be rounded to it. Of a register of them, Number is that.
+/// A parameter's value and the moving means of its gradients and of their squares. The means are rounded to
+/// the optimiser's dtype, the parameter is not yet. Number may be a register of several values.
 template <class Number = f32>
 struct AdamWValues {
   Number parameter, mean, square;
 };
 
-/// What AdamW does to single values that is more than an operator.
+/// The operations of AdamWStep on single values that are more than an arithmetic operator.
 template <ScalarDtype T>
 struct AdamWOnOne {
   static PRECAST_HOST_DEVICE f32 rounded(f32 x) { return rounded_to<T>(x); }
@@ -49,16 +49,16 @@ struct AdamWOnOne {
   static PRECAST_HOST_DEVICE f32 root(f32 x) { return std::sqrt(x); }
 };
 
-/// One value's step, with f32 inside: each of PyTorch's operations is one rounding to T, which is nothing
-/// where T is f32, and no product is contracted with a sum. The mean of gradients is PyTorch's lerp, which
-/// has two forms. Of its numbers PyTorch rounds eps to T, because it adds it, and multiplies by the others in
-/// f32.
+/// One value's step, in f32: each of PyTorch's operations rounds once to T (which changes nothing where T
+/// is f32), and no product is contracted with a sum. The mean of gradients is PyTorch's lerp, which has
+/// two forms. As in PyTorch, eps is rounded to T, because it is added, and the other constants are f32
+/// factors.
 template <ScalarDtype T>
 struct AdamWStep {
   f32 decay, weight1, beta2, rest2, root_of_correction2, eps, step_size;
-  bool decays;  ///< where a parameter has weight decay
+  bool decays;  ///< whether the weight decay is not 0
 
-  /// Step number `step`, counted from 1. Throws InputError for another, and for options out of their range.
+  /// The constants of step `step`, counted from 1. Throws InputError for a step or an option out of range.
   AdamWStep(const AdamWOptions& options, std::int64_t step)
       : decay(static_cast<f32>(1 - options.lr * options.weight_decay)),
         weight1(static_cast<f32>(1 - options.beta1)),

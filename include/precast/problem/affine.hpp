@@ -1,4 +1,4 @@
-// Affine: the scale and the shift that a norm ends with.
+// Affine: the scale and the shift at the end of a norm.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace precast {
 
-/// Parameters in the dtype that they have, one row for each batch or one for all; without data where a norm
-/// has none. A kernel widens them, exactly, in registers.
+/// Scale and shift in their own dtype, one row for each batch entry or one for all; without data where a
+/// norm has none. A kernel widens them, exactly, in registers.
 template <ScalarDtype T, class Space>
 struct AffineIn {
   ViewIn<const T, Space> scale, shift;
@@ -22,7 +22,7 @@ struct AffineIn {
 
 inline namespace PRECAST_BACKEND {
 
-/// Where the ops of this translation unit's backend find them.
+/// Scale and shift in the memory of this translation unit's backend.
 template <ScalarDtype T>
 using Affine = AffineIn<T, BackendSpace>;
 

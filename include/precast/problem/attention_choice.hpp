@@ -1,5 +1,5 @@
-// AttentionChoice: what an attention is compiled for, where its user says so: widths of heads, and whether
-// there can be a bias.
+// AttentionChoice: what attention is compiled for, as the caller's options restrict it: head widths, and
+// whether there can be a bias.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace precast {
 
-/// Heads of these widths alone: `attention<P, HeadWidths<64, 128>>`. The width of a head is the wider of its
-/// keys' and its values'.
+/// Option: only heads of these widths, `attention<P, HeadWidths<64, 128>>`. The width of a head is the
+/// larger of its key and value widths.
 template <int... Widths>
 struct HeadWidths {
   static_assert(sizeof...(Widths) > 0 && ((Widths > 0) && ...),
                 "attention: HeadWidths<...> takes one or more widths, each above 0.");
 };
 
-/// Never a bias: `attention<P, WithoutBias>`.
+/// Option: no bias, `attention<P, WithoutBias>`.
 struct WithoutBias {};
 
-/// What an attention is compiled for: these widths, or without one all; with a bias or without, or only
-/// without.
+/// What attention is compiled for: these head widths, or all where none is named; with and without a bias,
+/// or only without.
 template <bool Biased, int... Widths>
 struct AttentionChoice {
   static constexpr bool biased = Biased;
@@ -33,7 +33,7 @@ struct AttentionChoice {
   }
 };
 
-/// All that an attention can be.
+/// No restriction: all head widths, with and without a bias.
 using EveryAttention = AttentionChoice<true>;
 
 namespace detail {
@@ -74,7 +74,7 @@ struct ChosenAttention<Biased, WithoutBias, Rest...> : ChosenAttention<Biased, R
   throw Error("attention: a bias is given, and was left out by WithoutBias: take that option away");
 }
 
-/// Throws ShapeError or Error where an attention is not one that was chosen.
+/// Throws ShapeError for a head width, and Error for a bias, that the choice excludes.
 template <bool Biased, int... Widths>
 void require_chosen(AttentionChoice<Biased, Widths...>, std::int64_t width, bool has_bias) {
   if constexpr (sizeof...(Widths) > 0)
@@ -85,11 +85,11 @@ void require_chosen(AttentionChoice<Biased, Widths...>, std::int64_t width, bool
 
 }  // namespace detail
 
-/// What may follow the policy of an attention, in any order.
+/// An option of attention, which may follow its policy in any order.
 template <class T>
 concept AttentionOption = detail::is_head_widths<T> || std::is_same_v<T, WithoutBias>;
 
-/// What these options choose.
+/// The AttentionChoice of these options.
 template <AttentionOption... Options>
   requires(detail::chosen_once<Options...>())
 using chosen_attention =

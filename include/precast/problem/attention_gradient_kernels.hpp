@@ -1,4 +1,4 @@
-// Kernels of attention in training, as either backend's are declared; each is documented where it is defined.
+// Declarations of the kernels of attention in training, for either backend; documented at the definitions.
 #pragma once
 
 #include <cmath>
@@ -11,17 +11,17 @@
 
 namespace precast {
 
-/// Whether rounding may have taken so much of the logarithm of a row's sum that weights made of it do not add
-/// up to 1: of n scores of -1e10, as a mask makes them, log n is gone.
+/// Whether rounding may have cost a row's log-sum so much that weights computed from it do not add up to 1:
+/// for n scores of -1e10, as a mask makes them, log n is lost.
 PRECAST_HOST_DEVICE bool is_coarse_log_sum(f32 log_sum) {
   const f32 size = std::fabs(log_sum);
-  return size >= 1024.0f && size <= 3.402823466e38f;  // of a row that sees no key it is -inf
+  return size >= 1024.0f && size <= 3.402823466e38f;  // -inf for a row that sees no key
 }
 
 }  // namespace precast
 
-// ForwardOperand is what the forward op multiplied: scores are computed once more of the same operands.
-// Choice is what the attention is compiled for (attention_choice.hpp), and the problem one of it.
+// ForwardOperand is the operand dtype of the forward op: scores are recomputed from the same operands.
+// Choice is what attention is compiled for (attention_choice.hpp); the problem must satisfy it.
 namespace precast::PRECAST_KERNELS {
 
 template <class Types, bool Flash, class Choice, class Q, class K, class V>

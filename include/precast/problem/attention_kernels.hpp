@@ -1,4 +1,4 @@
-// Kernels of attention, as either backend's are declared; each is documented where it is defined.
+// Declarations of the kernels of attention, for either backend; documented at the definitions.
 #pragma once
 
 #include <precast/dtype/scalar.hpp>

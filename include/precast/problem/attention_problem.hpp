@@ -1,4 +1,4 @@
-// AttentionProblem: what an attention kernel of either backend is asked.
+// AttentionProblem: the sizes, the mask and the bias of an attention, for the kernels of either backend.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace precast {
 
-/// Whether a masked score loses its -inf where it is rounded to the inside dtype, and has to be put back.
+/// Whether rounding a masked score to the inside dtype loses its -inf, which must then be restored.
 template <ScalarDtype Inside, bool Saturates>
 inline constexpr bool rounding_unmasks = Saturates || !has_infinity<Inside>;
 
 inline namespace PRECAST_BACKEND {
 
-/// The sizes of an attention and what is added to its scores or masked.
+/// The sizes of an attention, and what is added to its scores or masks them.
 struct AttentionProblem {
   std::int64_t batch = 0;
   std::int64_t heads = 0;               ///< of queries, and of the result
@@ -26,9 +26,9 @@ struct AttentionProblem {
   bool causal = false;     ///< query i sees keys 0 to i
   View<const f32> bias{};  ///< [heads, queries, keys], or without data
 
-  /// The head of keys and values that a head of queries attends to: neighbours share one.
+  /// The head of keys and values that a head of queries attends to: consecutive heads share one.
   std::int64_t kv_head(std::int64_t head) const { return head / (heads / heads_kv); }
-  /// Whether a row without a single key to see is meant so: it gives zeros, where scores of -inf give NaN.
+  /// Whether a row that sees no key gives zeros, where the softmax of scores of -inf alone gives NaN.
   bool masks() const { return causal || bias.data() != nullptr || keys == 0; }
   /// How many of the keys query `query` may see.
   std::int64_t keys_seen_by(std::int64_t query) const { return causal ? min_of(keys, query + 1) : keys; }

@@ -8,12 +8,12 @@
 
 namespace precast {
 
-/// So many terms are added one after another before their sum is added to a sum of such sums, and so many of
-/// these before theirs is. The error of n terms is at most that of 2 x 64 + n / 4096 additions (the
-/// superblock sums of Castaldo, Whaley and Chronopoulos, 2008). Of fewer terms it is the plain sum.
+/// The number of terms added one by one before their sum is added to a sum of block sums, and of block sums
+/// before theirs is added. The error of n terms is at most that of 2 x 64 + n / 4096 additions (the
+/// superblock sums of Castaldo, Whaley and Chronopoulos, 2008). The sum of fewer terms is the plain one.
 inline constexpr std::int64_t terms_of_block = 64;
 
-/// Such a sum of one thread's.
+/// The blocked sum of one thread.
 class BlockedSum {
  public:
   PRECAST_HOST_DEVICE void add(f32 term) {

@@ -1,6 +1,6 @@
 // Where ops run, on this translation unit's backend; how an op takes a Context, and a kernel its stream.
 //
-// An op takes one last, the current one unless the caller says otherwise, and begins with its scope:
+// An op's last parameter is a Context, by default the current one, and its first statement enters it:
 //
 //   template <PolicyType P, ScalarArray X>
 //   void softmax_into(const X& x, ResultOf<P, Softmax> out, const Context& context = current_context()) {
@@ -9,17 +9,17 @@
 //     ...
 //   }
 //
-// Tensors become views behind it: in the stream that then waits for what was uploaded to them. That is why
-// what an op writes into is a PendingView (ResultOf, GradientOf), as is each view that it names the dtype of.
-// What only calls another op passes the context on.
+// Arrays become views inside the scope, so that its stream waits for their uploads. For this an op's output
+// is a PendingView (ResultOf, GradientOf), as is each view parameter whose dtype is named. An op that only
+// calls another op passes the context on.
 #pragma once
 
 #include <precast/backend.hpp>
 
 #if PRECAST_BACKEND_IS_CUDA
 #include <precast/cuda/runtime/context.hpp>
-/// How declarations of kernels end, which are the same text for both backends: on a device with the stream,
-/// the current one unless the caller says otherwise.
+/// The end of a kernel's parameter list, so that both backends share the declaration: on a device the
+/// stream, by default the current one.
 #define PRECAST_ON_STREAM , Stream stream = current_stream()
 #else
 #include <precast/problem/host_context.hpp>

@@ -1,6 +1,6 @@
-// What pointwise ops compute of each value, in f32: the one definition that the loops of the host and the
-// kernels of a device are made of. A function of several steps says in `in<Inside>` what it is where each
-// value between two steps is rounded to Inside, as Downcast<Pointwise> wants it.
+// The functions of pointwise ops on one value, in f32: the one definition for the loops of the host and the
+// kernels of a device. A function of several steps has a member `in<Inside>`, which rounds each
+// intermediate to Inside, as Downcast<Pointwise> requires.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@ struct Identity {
   PRECAST_HOST_DEVICE f32 operator()(f32 x) const { return x; }
 };
 
-/// x/2 (1 + tanh(z)) with z = sqrt(2/pi) (x + 0.044715 x^3), which is x sigmoid(2z): no difference of near
-/// equals.
+/// x/2 (1 + tanh(z)) with z = sqrt(2/pi) (x + 0.044715 x^3), computed as x sigmoid(2z), which has no
+/// cancellation.
 struct GeluTanh {
   /// 2z.
   static PRECAST_HOST_DEVICE f32 of_sigmoid(f32 x) { return 1.59576912f * std::fma(x * x, 0.044715f * x, x); }
@@ -81,13 +81,13 @@ struct GatedAdd {
   }
 };
 
-/// Functions of several steps, between which values are rounded to Inside.
+/// Functions of several steps, whose intermediates can be rounded to Inside.
 template <class F, class Inside, class... Values>
 concept HasSteps = requires(const F& function, Values... values) {
   function.template in<Inside>(values...);
 };
 
-/// A function with each value between its steps rounded to Inside.
+/// A function with each intermediate rounded to Inside.
 template <class Inside, class F>
 struct Stepwise {
   F function;
@@ -100,7 +100,7 @@ struct Stepwise {
   }
 };
 
-/// A function as a row of the op table computes it: itself where the row keeps f32 between its steps.
+/// A function as a row of the op table computes it: itself where the row keeps intermediates in f32.
 template <class Inside, class F>
 auto in_steps(const F& function) {
   if constexpr (std::is_same_v<Inside, f32>)
@@ -129,7 +129,7 @@ struct ScaleShift {
   }
 };
 
-/// NaN stays.
+/// Clamps to [low, high]; NaN stays.
 struct Clamp {
   f32 low, high;
   PRECAST_HOST_DEVICE f32 operator()(f32 x) const {
@@ -138,7 +138,7 @@ struct Clamp {
   }
 };
 
-/// Calls `function` with the activation function that is meant.
+/// Calls `function` with the functor of an activation function.
 template <class F>
 decltype(auto) visit_activation(ActivationFunction activation, F&& function) {
   switch (activation) {
@@ -158,8 +158,8 @@ decltype(auto) visit_activation(ActivationFunction activation, F&& function) {
   return function(Identity{});
 }
 
-/// The same of one value. Three of the functions are x sigmoid(z), and share its code: a kernel finishes its
-/// products value by value, in code for each.
+/// An activation of one value. Three of the functions are x sigmoid(z) and share its code, because kernels
+/// of products finish value by value and inline this for each.
 PRECAST_HOST_DEVICE f32 activated(ActivationFunction activation, f32 x) {
   f32 z = x;
   switch (activation) {

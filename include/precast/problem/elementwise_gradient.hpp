@@ -1,5 +1,5 @@
-// Derivatives of the functions of problem/elementwise.hpp, in f32: the one definition for both backends. Each
-// says in `in<Inside>` what it is where every value between two steps is rounded to Inside.
+// Derivatives of the functions of problem/elementwise.hpp, in f32: the one definition for both backends.
+// Their `in<Inside>` rounds each intermediate to Inside.
 #pragma once
 
 #include <cmath>
@@ -20,10 +20,10 @@ template <class Inside>
 PRECAST_HOST_DEVICE f32 slope_of_sigmoid_product(f32 x, f32 z, f32 slope_of_z) {
   const auto kept = [](f32 value) { return rounded_to<Inside>(value); };
   const f32 s = kept(math::sigmoid(kept(z)));
-  // 1 - sigmoid(z) without a difference of near equals.
+  // 1 - sigmoid(z) without cancellation.
   const f32 rest = kept(math::sigmoid(-kept(z)));
   const f32 steep = kept(s * rest);
-  // Far from 0 x z' may not fit Inside, and inf times this 0 would be NaN, which only x itself may bring.
+  // For large |x|, x z' may overflow Inside, and inf times this 0 is NaN; only x itself may give NaN.
   return select(steep == 0, s + 0.0f * x, kept(s + kept(kept(x * kept(slope_of_z)) * steep)));
 }
 
@@ -69,7 +69,7 @@ struct Slope<GeluErf> {
     const auto kept = [](f32 value) { return rounded_to<Inside>(value); };
     const f32 tail = kept(0.5f * math::erfc_of_positive(kept(std::fabs(x) * 0.707106781f)));
     const f32 below = select(x < 0, tail, kept(1.0f - tail));
-    // What rounding the square loses would be multiplied by it: e^(-x^2 / 2) of large x feels it.
+    // `lost` is the rounding error of the square, to which e^(-x^2 / 2) is sensitive for large x.
     const f32 square = x * x, lost = std::fma(x, x, -square);
     const f32 gauss = math::exp(-0.5f * square);
     const f32 density = kept(0.398942280f * std::fma(gauss, -0.5f * lost, gauss));

@@ -11,7 +11,7 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// A bias once more, in a dtype other than f32: libraries of products take it in the result's alone. None by
+/// The bias in a dtype other than f32: GEMM libraries take it only in the dtype of the result. Empty by
 /// default.
 class NarrowBias {
  public:
@@ -19,7 +19,7 @@ class NarrowBias {
   template <ScalarDtype T>
   explicit NarrowBias(View<const T> values) : data_(values.data()), dtype_(dtype_traits<T>::name) {}
 
-  /// Its values, where they are of T; else null.
+  /// The values where their dtype is T, else null.
   template <ScalarDtype T>
   const T* as() const {
     return dtype_ == dtype_traits<T>::name ? static_cast<const T*>(data_) : nullptr;
@@ -30,8 +30,8 @@ class NarrowBias {
   std::string_view dtype_;
 };
 
-/// What happens to a sum of products before it is stored: a bias in f32, exactly as the weight's storage has
-/// it (empty: none), then an activation.
+/// The operations on a sum of products before it is stored: a bias, widened exactly to f32 from its storage
+/// (empty: none), then an activation.
 struct Epilogue {
   View<const f32> bias;
   ActivationFunction activate = ActivationFunction::none;

@@ -1,5 +1,5 @@
-// ExponentHistogram: how large values are, as counts of their powers of two; and the kernel that counts, as
-// either backend's is declared.
+// ExponentHistogram: the magnitudes of values as counts by power of two; and the declaration of the kernel
+// that counts, for either backend.
 #pragma once
 
 #include <cmath>
@@ -14,8 +14,8 @@
 
 namespace precast {
 
-/// How many values have which power of two: counts[i] is of |x| in [2^(i-160), 2^(i-159)), which has every
-/// f32; zeros are apart.
+/// Counts of values by power of two: counts[i] is the number with |x| in [2^(i-160), 2^(i-159)), which
+/// covers every nonzero f32. Zeros are counted apart.
 struct ExponentHistogram {
   static constexpr int lowest = -160, powers = 320;
   std::vector<std::int64_t> counts = std::vector<std::int64_t>(powers);

@@ -1,4 +1,4 @@
-// Extremes: what the watch hook says of an op's result.
+// Extremes: what the watch hook reports about an op's result.
 #pragma once
 
 #include <algorithm>
@@ -13,31 +13,31 @@
 
 namespace precast {
 
-/// The largest finite magnitude of some values, how many are not finite, and which is the first of them.
+/// The largest finite magnitude of some values, the counts of NaN and inf, and the index of the first.
 struct Extremes {
   f32 max_abs = 0;
   std::int64_t nans = 0, infinities = 0;
-  std::int64_t first_non_finite = std::numeric_limits<std::int64_t>::max();  ///< the largest number: none
+  std::int64_t first_non_finite = std::numeric_limits<std::int64_t>::max();  ///< the largest int64: none
 
   static constexpr f32 largest_finite = std::numeric_limits<f32>::max();
 
   bool all_finite() const { return nans + infinities == 0; }
 
-  /// Those of one value.
+  /// The extremes of one value, whose index is `place`.
   PRECAST_HOST_DEVICE static Extremes of(f32 value, std::int64_t place) {
     const f32 magnitude = std::fabs(value);
     if (magnitude <= largest_finite) return {magnitude, 0, 0};
     const bool is_nan = value != value;
     return {0, is_nan ? 1 : 0, is_nan ? 0 : 1, place};
   }
-  /// Those of two parts: the same in any order.
+  /// The extremes of two parts together, in any order.
   PRECAST_HOST_DEVICE friend Extremes operator+(const Extremes& a, const Extremes& b) {
     return {a.max_abs > b.max_abs ? a.max_abs : b.max_abs, a.nans + b.nans, a.infinities + b.infinities,
             a.first_non_finite < b.first_non_finite ? a.first_non_finite : b.first_non_finite};
   }
 };
 
-/// Those of an array that the caller can read, places counted row by row.
+/// The extremes of an array that the caller can read, with indices in row-major order.
 template <ScalarDtype T>
 Extremes extremes_in(View<const T> x) {
   Extremes all;

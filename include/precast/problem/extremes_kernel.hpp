@@ -1,5 +1,5 @@
-// The kernel behind the watch hook's counts, as either backend's are declared; each is documented where it is
-// defined.
+// The declaration of the kernel behind the watch hook's counts, for either backend; documented at its
+// definition.
 #pragma once
 
 #include <precast/problem/context.hpp>

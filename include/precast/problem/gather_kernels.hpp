@@ -1,4 +1,4 @@
-// Kernels that look values up, as either backend's are declared; each is documented where it is defined.
+// Declarations of the kernels that gather values, for either backend; documented at the definitions.
 #pragma once
 
 #include <cstdint>

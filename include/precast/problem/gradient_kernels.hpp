@@ -1,5 +1,5 @@
-// Kernels of gradients, as either backend's are declared; each is documented where it is defined. Gradients
-// of attention are in attention_gradient_kernels.hpp.
+// Declarations of the kernels of gradients, for either backend; documented at the definitions. Those of
+// attention are in attention_gradient_kernels.hpp.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// What ops of gradients are asked beside their sizes.
+// Options of gradient ops besides their sizes.
 #pragma once
 
 namespace precast {
 
-/// What becomes of a gradient of parameters that is there already.
+/// Whether a gradient of parameters overwrites its output or is added to it.
 struct GradientOptions {
   bool accumulate = false;  ///< the new gradient is added to what `out` holds, and rounded once more
 };

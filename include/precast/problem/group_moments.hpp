@@ -1,4 +1,4 @@
-// GroupMoments: what a group norm knows of each group, as columns of a tensor.
+// GroupMoments: the moments of each group of a group norm, as columns of a tensor.
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,19 @@
 
 namespace precast {
 
-/// The columns of the moments of a group norm, in f32, which have a row for each group of each image. The
-/// mean is mean + rest.
+/// The columns of the f32 moments of a group norm, which have a row for each group of each image. The mean
+/// is mean + rest.
 struct GroupMoments {
   enum Column : std::uint8_t {
     mean,
-    rest,               ///< of the mean, which one f32 does not hold
+    rest,               ///< the part of the mean that one f32 cannot hold
     inverse_deviation,  ///< 1 / sqrt(variance + eps)
     variance,
-    columns,  ///< how many there are
+    columns,  ///< the number of columns
   };
 };
 
-/// Of so many images.
+/// The shape of the moments, [images * groups, columns].
 inline Shape group_moments_shape(std::int64_t images, std::int64_t groups) {
   return {images * groups, GroupMoments::columns};
 }

@@ -11,12 +11,12 @@ struct Context {};
 
 inline Context current_context() { return {}; }
 
-/// Nothing changes.
+/// Does nothing: the host has one context.
 struct ContextScope {
   explicit ContextScope(const Context&) {}
 };
 
-/// What `ops()` gives.
+/// Returns `ops()`.
 template <class Ops>
 decltype(auto) with_context(const Context&, Ops&& ops) {
   return std::forward<Ops>(ops)();

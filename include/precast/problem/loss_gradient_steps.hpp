@@ -8,12 +8,12 @@
 
 namespace precast {
 
-/// A row's gradient of the cross entropy, from its largest logit on.
+/// The gradient of a row's cross entropy, once its largest logit is known.
 template <ScalarDtype Inside>
 struct CrossEntropyGradientSteps : CrossEntropySteps<Inside> {
   using CrossEntropySteps<Inside>::kept;
 
-  /// Of the logit with this term, in a row whose terms have this sum.
+  /// The gradient of the logit with this term, in a row whose terms add up to `sum`.
   static PRECAST_HOST_DEVICE f32 gradient(f32 term, f32 sum, bool is_target, f32 factor) {
     const f32 probability = kept(term / sum);
     return kept(probability - (is_target ? 1.0f : 0.0f)) * factor;

@@ -1,4 +1,4 @@
-// Kernels of losses, as either backend's are declared; each is documented where it is defined.
+// Declarations of the kernels of losses, for either backend; documented at the definitions.
 #pragma once
 
 #include <algorithm>
@@ -16,21 +16,21 @@ namespace precast {
 
 /// The target of a row that a cross entropy leaves out.
 inline constexpr std::int32_t no_target = -1;
-/// The target of a row whose number is no class: what is made of it is NaN.
+/// The target of a row whose class number is invalid: results computed from it are NaN.
 inline constexpr std::int32_t not_a_class = -2;
 
-/// The rows of a loss that count, by which its mean divides.
+/// The number of rows that count in a loss, by which its mean divides.
 inline f32 rows_that_count(std::span<const std::int32_t> targets) {
   return static_cast<f32>(std::ssize(targets) - std::count(targets.begin(), targets.end(), no_target));
 }
 
-/// Targets that no op has looked at, as they are given; rows of `ignored` are left out.
+/// Targets that no op has checked, as the caller gives them; rows with the ignored number are left out.
 template <IndexInteger Number, class MemorySpace>
 struct UncheckedTargets {
   IndicesIn<Number, MemorySpace> numbers;
   std::int64_t ignored;
 
-  /// One of them as kernels have it: a class of so many, `no_target` or `not_a_class`.
+  /// A target as kernels take it: a number below `classes`, `no_target` or `not_a_class`.
   PRECAST_HOST_DEVICE static std::int32_t checked(std::int64_t number, std::int64_t ignored_number,
                                                   std::int64_t classes) {
     if (number == ignored_number) return no_target;

@@ -1,4 +1,4 @@
-// exp, sigmoid and erfc in f32, without branches: a host compiler makes vectors of loops over them.
+// exp, sigmoid and erfc in f32, without branches: host compilers vectorise loops over them.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 // Polynomials are minimax fits made for this file (Remez exchange in 200 bits). Every function is within 3
 // ulp of the real one over all of f32, subnormal results included, unless it says otherwise; NaN gives NaN.
-// A device has its own, some of them in hardware, which are as close.
+// A device uses its own functions, some of them in hardware, which are as accurate.
 namespace precast::math {
 
 namespace detail {
@@ -28,7 +28,7 @@ struct ReducedExp {
 
 /// For |x| < 2^21. `x` may be NaN: then expm1 is.
 PRECAST_HOST_DEVICE ReducedExp reduce_exp(f32 x) {
-  constexpr f32 to_integer = 12582912.0f;  // 1.5 * 2^23: its low bits count ones
+  constexpr f32 to_integer = 12582912.0f;  // 1.5 * 2^23, whose ulp is 1
   const f32 shifted = std::fma(x, 1.44269504f, to_integer);
   const std::int32_t exponent = bit_cast<std::int32_t>(shifted) - bit_cast<std::int32_t>(to_integer);
   const f32 count = shifted - to_integer;
@@ -56,7 +56,7 @@ PRECAST_HOST_DEVICE f32 exp(f32 x) {
 #endif
 }
 
-/// e^x for x <= 0, as softmax needs it: what would be under 1e-37 is 0.
+/// e^x for x <= 0, as softmax needs it: results under 1e-37 are 0.
 PRECAST_HOST_DEVICE f32 exp_of_negative(f32 x) {
 #if defined(__CUDA_ARCH__)
   return expf(x);
@@ -74,7 +74,7 @@ PRECAST_HOST_DEVICE f32 sigmoid(f32 x) {
   const f32 small = exp(-std::fabs(x));
   const f32 top = x < 0 ? small : 1.0f;
 #if defined(__CUDA_ARCH__)
-  return __fdividef(top, 1.0f + small);  // within 2 ulp, by a number between 1 and 2
+  return __fdividef(top, 1.0f + small);  // within 2 ulp for divisors between 1 and 2
 #else
   return top / (1.0f + small);
 #endif
@@ -126,8 +126,8 @@ PRECAST_HOST_DEVICE f32 erfc_of_positive(f32 x) {
 #endif
 }
 
-/// a b as a value of its own: no compiler makes one operation of it and the sum that it goes into. On a host
-/// that is so where the loop that it is in lies between the macros of dtype/exact_arithmetic.hpp.
+/// a b, rounded: it is never contracted into an FMA with the sum that it goes into. On a host this holds in
+/// loops between the macros of dtype/exact_arithmetic.hpp.
 PRECAST_HOST_DEVICE f32 rounded_product(f32 a, f32 b) {
 #if defined(__CUDA_ARCH__)
   return __fmul_rn(a, b);

@@ -9,7 +9,7 @@
 
 namespace precast {
 
-/// An activation after a norm: what goes into it is kept too, and so is what is between its own steps.
+/// An activation after a norm, with its input and its intermediates rounded to Types::inside.
 template <class Types, class Activation>
 PRECAST_HOST_DEVICE f32 narrow_activation(f32 x) {
   using Inside = typename Types::inside;

@@ -1,6 +1,6 @@
-// Norms and softmax whose sums and intermediates are narrower than f32 (Downcast<...>): which value is
-// rounded where, for both backends. They exist to show what naive f16 does to a model: right, in one order,
-// and slow.
+// Norms and softmax whose sums and intermediates are narrower than f32 (Downcast<...>): where each value is
+// rounded, on both backends. They show what naive f16 does to a model: they are correct, have one order of
+// operations, and are slow.
 #pragma once
 
 #include <cmath>
@@ -17,8 +17,8 @@ template <class Types>
 inline constexpr bool is_narrow =
     !(std::is_same_v<typename Types::accumulate, f32> && std::is_same_v<typename Types::inside, f32>);
 
-/// Value i of a narrow sum is added to partial sum i mod this many, in order; the partial sums are added one
-/// after another. A block of the device has a thread for each.
+/// The number of partial sums of a narrow sum. Value i is added to partial sum i mod this number, in order;
+/// then the partial sums are added in order. A CUDA block has a thread for each.
 inline constexpr int narrow_partial_sums = 128;
 
 /// One more term of a narrow sum.
@@ -36,7 +36,7 @@ enum class Around : bool {
   zero,  ///< of RMS norms
 };
 
-/// The steps of a norm, each of whose values is kept in `inside`.
+/// The steps of a norm, with each intermediate rounded to `inside`.
 template <class Types>
 struct NarrowNorm {
   static PRECAST_HOST_DEVICE f32 kept(f32 x) { return rounded_to<typename Types::inside>(x); }

@@ -1,4 +1,4 @@
-// Kernels of norms, as either backend's are declared; each is documented where it is defined.
+// Declarations of the kernels of norms, for either backend; documented at the definitions.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Kernels of an optimiser's step, as either backend's are declared; each is documented where it is defined.
-// They take the arrays of all parameters at once, which lie without gaps: a step has few launches, however
+// Declarations of the kernels of an optimiser's step, for either backend; documented at the definitions.
+// They take the arrays of all parameters at once, each of them contiguous: a step has few launches, however
 // many parameters a model has.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace precast {
 
-/// What gradients are, before they were unscaled (`non_finite`) and after (`squares`).
+/// Statistics of gradients: `non_finite` is counted before they are unscaled, `squares` summed after it.
 struct GradientSums {
   double squares = 0;           ///< the sum of their squares
   std::int64_t non_finite = 0;  ///< how many are inf or NaN
@@ -22,8 +22,8 @@ struct GradientSums {
 
 inline namespace PRECAST_BACKEND {
 
-/// What AdamW reads and writes of one parameter: its master, its gradient, the moving means, and what ops
-/// read of it, which has no values where they read the master.
+/// The arrays of one parameter that AdamW reads and writes: its master, its gradient, the moving means, and
+/// the copy that ops read, which is empty where they read the master.
 template <ScalarDtype T, ScalarDtype Stored>
 struct AdamWArrays {
   View<T> master;

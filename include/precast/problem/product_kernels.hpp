@@ -1,5 +1,5 @@
-// Kernels of products and convolutions, as either backend's are declared; each is documented where it is
-// defined.
+// Declarations of the kernels of products and convolutions, for either backend; documented at the
+// definitions.
 #pragma once
 
 #include <precast/dtype/dtype.hpp>

@@ -1,4 +1,4 @@
-// Kernels of reductions, as either backend's are declared; each is documented where it is defined.
+// Declarations of the kernels of reductions, for either backend; documented at the definitions.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace precast {
 
-/// What becomes of the values that are reduced to one.
+/// How a reduction combines values into one.
 enum class Reduce { sum, mean };
 
 }  // namespace precast

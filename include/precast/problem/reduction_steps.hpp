@@ -11,7 +11,7 @@
 
 namespace precast {
 
-/// The mean of so many terms, of their sum. Of none: NaN.
+/// The mean of `count` terms that add up to `sum`; NaN of no terms.
 template <ScalarDtype Inside>
 PRECAST_HOST_DEVICE f32 mean_of_sum(f32 sum, f32 count) {
   return rounded_to<Inside>(sum) / count;
@@ -24,15 +24,15 @@ PRECAST_HOST_DEVICE f32 squared_difference(f32 x, f32 y) {
   return rounded_to<Inside>(math::rounded_product(difference, difference));
 }
 
-/// A row's cross entropy, -log softmax, from its largest logit on.
+/// The cross entropy of a row, -log softmax, once its largest logit is known.
 template <ScalarDtype Inside>
 struct CrossEntropySteps {
   static PRECAST_HOST_DEVICE f32 kept(f32 x) { return rounded_to<Inside>(x); }
-  /// What each logit adds to the row's sum.
+  /// The term that a logit adds to the row's sum.
   static PRECAST_HOST_DEVICE f32 term(f32 logit, f32 largest) {
     return kept(math::exp_of_negative(kept(logit - largest)));
   }
-  /// The loss of the row whose terms have this sum, and whose class has this logit.
+  /// The loss of the row whose terms add up to `sum`, and whose class has this logit.
   static PRECAST_HOST_DEVICE f32 loss(f32 sum, f32 logit, f32 largest) {
     return kept(kept(std::log(sum)) - kept(logit - largest));
   }

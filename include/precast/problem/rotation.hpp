@@ -1,4 +1,4 @@
-// Rotation: which values of a head a rotary embedding turns together, and which way.
+// Rotation: which values of a head a rotary embedding rotates as a pair, and in which direction.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace precast {
 
-/// Which values of a head are a pair.
+/// How the values of a head are paired.
 enum class RotaryPairs : std::uint8_t {
   neighbours,  ///< 2i and 2i + 1: Su et al. 2021, FLUX
   halves,      ///< i and i + D / 2: Llama and GPT-NeoX as transformers has them
@@ -15,13 +15,13 @@ enum class RotaryPairs : std::uint8_t {
 
 struct Rotation {
   RotaryPairs pairs = RotaryPairs::neighbours;
-  bool inverse = false;  ///< by the negative angle, which carries a gradient back
+  bool inverse = false;  ///< rotates by the negative angle, as the backward pass does
 
-  /// The first of pair i of a head of so many values.
+  /// The index of the first value of a pair, in its head.
   PRECAST_HOST_DEVICE std::int64_t first(std::int64_t pair) const {
     return pairs == RotaryPairs::halves ? pair : 2 * pair;
   }
-  /// How far behind it the second is.
+  /// The distance from the first value of a pair to the second, in a head of `width` values.
   PRECAST_HOST_DEVICE std::int64_t apart(std::int64_t width) const {
     return pairs == RotaryPairs::halves ? width / 2 : 1;
   }

@@ -1,5 +1,5 @@
-// What the ops of samplers compute of each value, in f32, every product and quotient rounded by itself, as
-// PyTorch's own steps round them: the one definition of both backends.
+// The functions of sampler ops on one value, in f32, with every product and quotient rounded separately, as
+// PyTorch's own steps round them: the one definition for both backends.
 #pragma once
 
 #include <cmath>
@@ -11,9 +11,9 @@
 
 namespace precast::elementwise {
 
-/// A linear combination of one to four values, from left to right:
-/// (c0 x0 / first_divisor + c1 x1 + c2 x2 + c3 x3) factor / divisor, no smaller than `low` and no larger than
-/// `high`. NaN stays. What is 1 changes nothing.
+/// A linear combination of one to four values, from left to right: (c0 x0 / first_divisor + c1 x1 + c2 x2 +
+/// c3 x3) factor / divisor, no smaller than `low` and no larger than `high`. NaN stays. Factors and
+/// divisors of 1 have no effect.
 struct Combination {
   f32 coefficients[4] = {1, 1, 1, 1};
   f32 first_divisor = 1, factor = 1, divisor = 1;
@@ -46,8 +46,8 @@ struct SquaredDeviation {
   }
 };
 
-/// `share` of what has the standard deviation of another prediction, and of what is given the rest. The sums
-/// of squared deviations are of as many values.
+/// `share` of the guided value rescaled to the standard deviation of another prediction, plus the rest of
+/// it as given. Both sums of squared deviations have the same number of terms.
 struct RescaledGuidance {
   f32 share, degrees_of_freedom;
   PRECAST_HOST_DEVICE f32 operator()(f32 guided, f32 squares, f32 wanted_squares) const {
@@ -58,8 +58,8 @@ struct RescaledGuidance {
   }
 };
 
-/// Inpainting: what the mask (1 inside, 0 outside) leaves of the latents, and around it the image at a
-/// level of noise, from_clean clean + from_noise noise.
+/// Inpainting: the latents where the mask is 1 (inside), and where it is 0 the image at a level of noise,
+/// from_clean clean + from_noise noise.
 struct Repainted {
   f32 from_clean, from_noise;
   PRECAST_HOST_DEVICE f32 operator()(f32 latents, f32 clean, f32 noise, f32 mask) const {

@@ -1,4 +1,4 @@
-// The kernel of softmax, as either backend's are declared; each is documented where it is defined.
+// The declaration of the kernel of softmax, for either backend; documented at its definition.
 #pragma once
 
 #include <precast/problem/context.hpp>

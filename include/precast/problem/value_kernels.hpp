@@ -1,5 +1,5 @@
-// Kernels that take each value for itself, as either backend's are declared; each is documented where it is
-// defined.
+// Declarations of the kernels that map single values, for either backend; documented at the
+// definitions.
 #pragma once
 
 #include <precast/problem/context.hpp>

@@ -1,4 +1,4 @@
-// Block formats that are known at run time alone: encode and decode by a format's name.
+// Block formats known only at run time: encode and decode by a format's name.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace precast::quant {
 
 namespace detail {
 
-/// The facts of the block format of that name, of which `values` values are in `bytes` bytes. Throws
-/// InputError where there is none of that name, and ShapeError where they are not.
+/// The facts of the block format of that name. Throws InputError for an unknown name, and ShapeError unless
+/// `values` values take `bytes` bytes.
 inline DtypeInfo named_blocks(std::string_view format, std::size_t values, std::size_t bytes) {
   const auto found =
       std::ranges::find(block_formats, format, [](const BlockFormat& f) { return f.info.name; });

@@ -1,4 +1,4 @@
-// What cannot be an importance of columns is refused.
+// Checks the importance of columns that encoders are given.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace precast::quant {
 
 namespace detail {
 
-/// Refuses what `encode` cannot use as weights of columns.
+/// Throws where `encode` cannot use an importance as weights of columns.
 inline void check_importance(std::span<const f32> importance, std::size_t values, std::size_t in_block,
                              Encoder encoder) {
   if (importance.empty()) return;

@@ -33,9 +33,9 @@ concept EncodedSideBySide = requires(const f32* values, std::span<Format> blocks
 
 }  // namespace detail
 
-/// A block dtype that can be encoded to: `encode_block(const f32* values, Format& block)` stands beside it,
-/// or here, and writes one block of it from values_per_block finite values; or `encode_blocks(const f32*
-/// values, std::span<Format> blocks)`, which writes some.
+/// A block dtype that can be encoded: `encode_block(const f32* values, Format& block)`, declared beside it
+/// or here, writes one block from values_per_block finite values; or `encode_blocks(const f32* values,
+/// std::span<Format> blocks)` writes several.
 template <class Format>
 concept Encodable = BlockDtype<Format> &&
     (detail::EncodedSideBySide<Format> || requires(const f32* values, Format& block) {
@@ -43,18 +43,18 @@ concept Encodable = BlockDtype<Format> &&
     });
 
 /// Encodes `values`, a row or whole rows of a matrix, into blocks, on all threads of parallel_for: the same
-/// bytes for any number. Subnormal values are numbers like others; where a block's scale is so small that its
-/// reciprocal overflows, which the reference leaves undefined, integers are limited to their range, and the
-/// scale that is stored is 0 in any case.
+/// bytes for any number of threads. Subnormal values are encoded as other numbers. Where a scale is so
+/// small that its reciprocal overflows, which the reference leaves undefined, integers are clamped to their
+/// range; the scale that is stored is 0 then in any case.
 ///
 /// The search encoder begins with the reference's block, and replaces it where it finds one with a smaller
 /// sum of squared errors, each times its column's importance (options.importance, as many as a row has
 /// values).
 ///
-/// Throws ShapeError where the sizes are not `values_per_block` values for each block, and InputError, which
-/// names the place, for a value that is infinite or NaN: no block dtype here holds one beside numbers. The
-/// blocks are unspecified then. An importance that does not fit is a ShapeError, one that is no weight an
-/// InputError, and so is the search encoder for a format that has none.
+/// Throws ShapeError unless there are `values_per_block` values for each block, and for an importance of
+/// another length. Throws InputError for an importance that is no weight, for the search encoder of a
+/// format that has none, and, naming the place, for an infinite or NaN value, which no block dtype here
+/// holds beside numbers: the blocks are unspecified then.
 template <Encodable Format>
 void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeOptions& options = {}) {
   constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;

@@ -1,4 +1,4 @@
-// Which encoder writes blocks, and what it is told of the values.
+// The options of encoders: which one writes blocks, and how much the errors of each column count.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace precast::quant {
 
-/// Who chooses scales and codes. The bytes of each are the same on every machine.
+/// The algorithm that chooses scales and codes. Each writes the same bytes on every machine.
 enum class Encoder {
   reference,  ///< ggml's bytes (OCP's for mxfp8)
   search,     ///< the least squared error that a search finds: never more than the reference's in any block
@@ -38,9 +38,9 @@ constexpr std::optional<Encoder> encoder_named(std::string_view name) {
 
 struct EncodeOptions {
   Encoder encoder = Encoder::reference;
-  /// For `search`: how much a squared error counts in each column of a row (an importance matrix' row for
-  /// this tensor, say the mean square of the inputs that meet the column). Its length is a row's. Empty: all
-  /// alike.
+  /// For `search`: the weight of squared errors in each column of a row (the row of an importance matrix
+  /// for this tensor, say the mean square of the inputs that meet the column). Its length is a row's.
+  /// Empty: equal weights.
   std::span<const f32> importance = {};
 };
 

@@ -1,5 +1,5 @@
-// What makes encoders give the same bytes under every compiler and flag: the macros of
-// dtype/exact_arithmetic.hpp, and no flags that they are powerless against.
+// Makes encoders write the same bytes under every compiler and flag: includes the macros of
+// dtype/exact_arithmetic.hpp, and rejects flags that these cannot override.
 //
 // Where products are fused with sums, q5_k's bytes differ in a quarter of all blocks. tests/quant compiles
 // the encoders with -ffp-contract=fast and compares their bytes.

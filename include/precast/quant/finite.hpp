@@ -1,4 +1,4 @@
-// What no format under a scale can hold is refused with its place.
+// Rejects values that no format under a scale can hold, and names their place.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace precast::quant::detail {
 
-/// Throws InputError where a value is infinite or NaN. `first` is the place of the first of the values among
-/// all that are encoded, `format` what they are encoded to.
+/// Throws InputError where a value is infinite or NaN. `first` is the index of values[0] among all that are
+/// encoded, `format` the name of the format.
 inline void refuse_not_finite(std::span<const f32> values, std::size_t first, std::string_view format) {
   const auto outside = [](f32 value) {
     return (bit_cast<std::uint32_t>(value) & 0x7fffffffu) >= 0x7f800000u;

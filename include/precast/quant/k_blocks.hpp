@@ -1,5 +1,5 @@
 // Encoders of q6_k q5_k q4_k q3_k q2_k, to ggml's bytes: a search in each group, then the groups' scales as
-// integers of the block's, then each value once more by what is stored.
+// integers under the block's, then the final codes of the values under the stored scales.
 #pragma once
 
 #include <cmath>
@@ -51,8 +51,8 @@ f32 most_of(const f32* numbers) {
   return most;
 }
 
-/// The block's scale and its groups' integers, from what the searches found; false where that is the whole
-/// block, because all its groups are empty.
+/// Writes the block's scale and its groups' integers from the results of the searches. Returns false where
+/// that completes the block, because all its groups are empty.
 inline bool put_scales(const f32* scales, const f32*, q6_k& block) {
   block = {};
   const f32 widest = extreme<16>(scales);

@@ -100,7 +100,7 @@ inline void put_codes(const std::uint8_t* codes, q3_k& block) {
 }
 inline void put_codes(const std::uint8_t* codes, q2_k& block) { put_two_bits(codes, block.low); }
 
-/// What a group's integers are multiplied by, and what is taken off them, as the block's bytes say.
+/// The factor on a group's integers, and the number subtracted from them, as the block's bytes give them.
 struct GroupLine {
   f32 scale, least;
 };

@@ -1,4 +1,4 @@
-// The largest magnitude of values, in vectors: what their scale comes from, and whether all are numbers.
+// The largest magnitude of values, vectorised: it gives their scale, and shows whether all are numbers.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace precast::quant {
 
-/// The largest magnitude of them, 0 of none; what is no number counts as larger than all, and comes back.
+/// The largest magnitude of the values, 0 for none; inf and NaN count as larger than all numbers.
 inline f32 largest_magnitude(std::span<const f32> values) {
   // Without their signs, words are in the order of the magnitudes that they stand for, NaN above infinity.
   using Words = detail::Integers<detail::native_lanes>;

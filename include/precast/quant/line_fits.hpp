@@ -12,8 +12,8 @@ namespace precast::quant {
 
 PRECAST_EXACT_ARITHMETIC_BEGIN
 
-/// What the search for a line tries: `steps` + 1 scales, from those that spread the values over most + first
-/// integers on, `step` of an integer apart.
+/// The trial scales of the search for a line: `steps` + 1 of them, from the one that spreads the values
+/// over most + first integers on, `step` of an integer apart.
 struct LineSearch {
   int most;  ///< the largest integer
   f32 first, step;
@@ -23,10 +23,10 @@ struct LineSearch {
 
 namespace detail {
 
-/// q2_k, q4_k, q5_k: integers in [0, most], with a least value that is never positive. Each scale that is
-/// tried gives integers, these give scale and least value by weighted least squares, and what has the
-/// smallest weighted error is kept. Values weigh their magnitude; in groups of 32 their root mean square is
-/// added.
+/// q2_k, q4_k, q5_k: integers in [0, most], with a least value that is never positive. Each trial scale
+/// gives integers, from which weighted least squares gives a scale and a least value; the pair of the
+/// smallest weighted error is kept. A value's weight is its magnitude; in groups of 32 their root mean
+/// square is added.
 template <LineSearch search>
 struct FitLine {
   static constexpr int at_once = 1;
@@ -95,7 +95,7 @@ struct FitLine {
       best_from = better ? least : best_from;
       best_error = better ? error : best_error;
       scale = better ? this_scale : scale;
-      // The least value that is best so far is what the next scale is tried with.
+      // The next scale is tried with the best least value so far.
       least = better ? this_least : least;
     }
     store(alike ? F{} : scale, out.scales);

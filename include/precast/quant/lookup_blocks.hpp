@@ -15,7 +15,7 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-/// Where codes part: from the middle between two neighbours on, the higher one is nearer.
+/// The boundary between two neighbouring codes: from their midpoint on, the higher one is nearer.
 constexpr f32 iq4_middle(int below) {
   using precast::detail::iq4_value;
   return 0.5f * static_cast<f32>(iq4_value(below) + iq4_value(below + 1));
@@ -29,7 +29,7 @@ template <class F>
   return codes;
 }
 
-/// These integers themselves.
+/// The nearest of these integers themselves.
 template <class F>
 [[gnu::always_inline]] inline F nearest_iq4(F values) {
   F nearest = every<F>(static_cast<f32>(precast::detail::iq4_value(0)));
@@ -39,8 +39,8 @@ template <class F>
   return nearest;
 }
 
-/// The scale of 32 values that leaves the least squared error, each value weighted by its square. The scales
-/// that are tried stand in lanes, so that each one's sums run from the first value to the last.
+/// The scale of 32 values with the least squared error, each value weighted by its square. Trial scales are
+/// in lanes, so that the sums of each run from the first value to the last.
 inline f32 fit_iq4(const f32* values) {
   constexpr int count = 32, tries = 7, scales = 2 * tries + 2;
   constexpr f32 lowest = static_cast<f32>(precast::detail::iq4_value(0));

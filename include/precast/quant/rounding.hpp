@@ -16,8 +16,8 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 /// Below this a group counts as empty in q3_k, q6_k, iq4_nl and iq4_xs.
 inline constexpr f32 empty_group = 1e-15f;
 
-/// The nearest integer, ties to even, of |value| up to 2^22: where one unit of a sum's last place is 1. For
-/// larger values and NaN it is what is left in these bits, as in the reference; callers clamp it.
+/// The nearest integer, ties to even, for |value| up to 2^22: there the ulp of the sum is 1. For larger
+/// values and NaN it is whatever these bits hold, as in the reference; callers clamp it.
 inline int nearest_even(f32 value) {
   const auto word = bit_cast<std::uint32_t>(value + 12582912.f);
   return static_cast<int>(word & 0x007fffffu) - 0x00400000;

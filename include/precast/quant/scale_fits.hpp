@@ -68,10 +68,10 @@ struct FitAroundZero {
   }
 };
 
-/// q3_k: integers in [-4, 3], and codes 4 above them. From the integers that the extreme value gives, each is
-/// changed to what is best beside the others, up to five times around.
+/// q3_k: integers in [-4, 3], and codes 4 above them. It starts from the integers that the extreme value
+/// gives, and replaces each by the best one beside the others, in up to five rounds.
 struct FitOneByOne {
-  /// Each step of a search waits for the one before it: some run at once.
+  /// Each step of a search depends on the one before it: several searches run at once.
   static constexpr int at_once = 4;
   static constexpr int middle = 4;
 
@@ -98,7 +98,7 @@ struct FitOneByOne {
       }
     }
 
-    /// Changes the integers of value i where others are better; true lanes of what comes back were changed.
+    /// Replaces the integers of value i where others are better; true lanes of the result were changed.
     [[gnu::always_inline]] IntegersOf<F> improve(int i) {
       const F value = values[i], weight = value * value;
       ScaleSums<F> others = sums;

@@ -30,8 +30,8 @@ namespace detail {
 
 inline constexpr std::size_t scaled_at_once = 8192;
 
-/// Tasks of whole pieces of a few thousand values, none of which crosses from one scale's values to the
-/// next's: calls piece(scale, first, count).
+/// Calls piece(scale, first, count) in parallel for pieces of a few thousand values, none of which crosses
+/// from the values of one scale to those of the next.
 template <class Piece>
 void for_scaled_pieces(std::size_t values, std::size_t scales, Piece piece) {
   const std::size_t run = values / scales, pieces = ceil_divide(run, scaled_at_once);
@@ -49,8 +49,8 @@ inline void check_scaled(const char* what, std::size_t values, std::size_t codes
                      " values: as many codes as values are needed, and one scale or one for each row");
 }
 
-/// Replaces the reference's scales where the search finds better ones. Sums are those of pieces of so many
-/// values, added in order: the same for any number of threads.
+/// Replaces the reference's scales where the search finds better ones. Sums are taken over pieces of
+/// `in_piece` values and added in order: the same for any number of threads.
 template <ScaledCode Code>
 void search_scales(std::span<const f32> values, std::span<f32> scales, std::span<const f32> importance,
                    std::size_t in_piece) {
@@ -65,11 +65,11 @@ void search_scales(std::span<const f32> values, std::span<f32> scales, std::span
       });
     });
   };
-  if (scales.size() == 1) return search(0);  // whose pieces are the tasks
+  if (scales.size() == 1) return search(0);  // its pieces run in parallel
   host::parallel_for(static_cast<std::int64_t>(scales.size()), search);
 }
 
-/// encode_scaled, of values in rows of `columns`, where a row has an importance or sums are those of rows.
+/// encode_scaled for values in rows of `columns`, where rows have an importance or sums are per row.
 template <ScaledCode Code>
 void encode_scaled_rows(std::span<const f32> values, std::span<Code> codes, std::span<f32> scales,
                         const EncodeOptions& options, std::size_t columns) {

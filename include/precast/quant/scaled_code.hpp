@@ -1,4 +1,4 @@
-// Codes of f32 values under a scale that is known, fp8_e4m3, fp8_e5m2 and int8, and the error that they make.
+// Codes (fp8_e4m3, fp8_e5m2, int8) of f32 values under a known scale, and their error.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace precast::quant {
 
 using precast::ScaledCode;
 
-/// The largest magnitude that a code stands for, and a group's goes to: 448, 57344 and 127.
+/// The largest magnitude of a code, to which a group's largest is scaled: 448, 57344 and 127.
 template <ScaledCode Code>
 constexpr f32 largest_code() {
   if constexpr (std::same_as<Code, std::int8_t>)
@@ -77,8 +77,8 @@ template <ScaledCode Code, class D>
 
 }  // namespace detail
 
-/// Writes the nearest code of each value under a scale that is known, ties to even, on the caller's thread.
-/// Values are finite.
+/// Writes the nearest code of each value under a known scale, ties to even, on the caller's thread. Values
+/// must be finite.
 template <ScaledCode Code>
 void encode_under_scale(std::span<const f32> values, f32 scale, std::span<Code> codes) {
   const auto divisor = static_cast<double>(scale);

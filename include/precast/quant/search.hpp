@@ -1,4 +1,4 @@
-// The search encoder: what it finds for a block is kept where its error is smaller than the reference's.
+// The search encoder: its block replaces the reference's where its error is smaller.
 #pragma once
 
 #include <algorithm>
@@ -52,10 +52,10 @@ std::array<f32, InBlock> near_one(const f32* weights) {
   return scaled;
 }
 
-/// Replaces blocks of the reference encoder where the search finds one with a smaller error, or where a block
-/// of zeros has one: values that are small beside the steps of an f16 scale may come back larger. `values`
-/// are those of the blocks, from value `first` of a matrix on whose columns have this importance (none: all
-/// alike).
+/// Replaces blocks of the reference encoder where the search finds one with a smaller error, or where a
+/// block of zeros has one: values that are small beside the steps of an f16 scale may come back larger.
+/// `values` are those of the blocks, starting at value `first` of a matrix whose columns have this
+/// importance (empty: equal weights).
 template <Searchable Format>
 void improve(std::span<const f32> values, std::span<const f32> importance, std::size_t first,
              std::span<Format> blocks) {

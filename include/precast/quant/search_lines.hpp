@@ -24,7 +24,7 @@ struct Line {
   f32 scale, shift;
 };
 
-/// Weighted sums that no trial changes.
+/// Weighted sums that are the same for all trials.
 struct GroupSums {
   f32 weights = 0, values = 0;
 };
@@ -73,7 +73,7 @@ Line best_line(const f32* values, const f32* weights) {
       const auto solved = determinant > 0;
       scale = Stored::stored(
           solved ? (group.weights * sums.products - sums.numbers * group.values) / determinant : scale);
-      // The shift is that of the scale which is stored.
+      // The shift for the scale as it is stored.
       shift = solved ? (group.values - scale * sums.numbers) / group.weights : shift;
       if constexpr (below_zero) {
         const auto above = shift > 0;
@@ -101,7 +101,7 @@ void search_from_least(const f32* values, const f32* weights, Block& block) {
   put_integers<bits>(integers, block);
 }
 
-/// A block's two f16 and its groups' integers: what q5_k, q4_k and q2_k share.
+/// The two f16 of a block and the integers of its groups, which q5_k, q4_k and q2_k share.
 template <int groups>
 struct GroupLines {
   f32 scale, least;

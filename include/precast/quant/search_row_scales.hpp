@@ -1,5 +1,5 @@
-// The search encoder of codes under a scale for a row or a tensor (quant/scaled.hpp): scales are tried on all
-// values that one is for, a piece of these at a time.
+// The search encoder of codes under a scale for a row or a tensor (quant/scaled.hpp): trial scales are
+// evaluated on all values that share the scale, a piece at a time.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct GridOfCode<std::int8_t> {
   using type = IntegerGrid<-127, 127>;
 };
 
-/// Sums over values under each of the scales that are tried, as TrialSums has them.
+/// Sums over values under each trial scale, as in TrialSums.
 struct ScaleTrials {
   std::array<double, tries> error{}, products{}, squares{};
 
@@ -47,7 +47,7 @@ struct ScaleTrials {
   }
 };
 
-/// The errors of two scales, in f64 and as values decode.
+/// The errors of two scales, in f64, from the values as they decode.
 struct ErrorPair {
   double before = 0, after = 0;
 
@@ -58,10 +58,10 @@ struct ErrorPair {
   }
 };
 
-/// A search for the scale of some values. What is tried next depends on what came of all values: first scales
-/// half an octave apart, from one above the reference's down (values that matter little may be cut off), then
-/// closer ones about the best, and twice the scales of the least squared error for the codes that these led
-/// to.
+/// A search for the scale of some values, in rounds over all of them: first scales half an
+/// octave apart, from one above the reference's down (values that matter little may be cut off),
+/// then closer ones about the best, and twice the least-squares scales for the codes that these
+/// gave.
 template <ScaledCode Code>
 class ScaleSearch {
  public:
@@ -75,7 +75,7 @@ class ScaleSearch {
 
   static constexpr int rounds = 5;
 
-  /// What the scales that are to be tried make of some values, with a weight for each; none: all alike.
+  /// The sums of the trial scales for some values, with a weight for each; without weights all are equal.
   ScaleTrials tried(std::span<const f32> values, std::span<const f32> weights) const {
     constexpr std::size_t at_once = 64;
     alignas(64) f32 here[at_once], with[at_once], sums[3][tries];
@@ -102,7 +102,7 @@ class ScaleSearch {
     return trials;
   }
 
-  /// Goes on from what came of all values.
+  /// Ends a round, with the sums over all values.
   void take(const ScaleTrials& trials) {
     for (std::size_t t = 0; t < tries; ++t)
       if (trials.error[t] < least_) least_ = trials.error[t], best_ = scales_[t];
@@ -125,7 +125,7 @@ class ScaleSearch {
   }
 
  private:
-  /// Scales a factor apart, so many of them above the middle.
+  /// Trial scales a constant factor apart, `above` of them above the middle.
   void around(f32 middle, f32 factor, int above) {
     f32 scale = middle;
     for (int i = 0; i < above; ++i) scale *= factor;

@@ -46,16 +46,16 @@ f32 best_scale(const f32* values, const f32* weights) {
   return found.number[0];
 }
 
-/// One f16 and integers of a group's own: what q6_k, q3_k and iq4_xs share.
+/// An f16 of a block and the integers of its groups, which q6_k, q3_k and iq4_xs share.
 template <int groups>
 struct GroupScales {
   f32 scale;
   int integers[groups];
 };
 
-/// A block's scale, and its groups' integers in [least, most], of the least error together: from what is best
-/// for each group alone follow 16 scales of the block; for each of them a group takes the best of three
-/// integers, and twice the scale is replaced by the one that is best for integers and codes.
+/// A block's scale and its groups' integers in [least, most] with the least error together. The best scales
+/// of single groups give 16 candidates for the block; for each of them a group takes the best of three
+/// integers, and twice the scale is refitted to integers and codes.
 template <class Grid, int groups, int least, int most>
 GroupScales<groups> best_group_scales(const f32* values, const f32* weights) {
   constexpr int count = 256 / groups;
@@ -111,7 +111,7 @@ GroupScales<groups> best_group_scales(const f32* values, const f32* weights) {
   return result;
 }
 
-/// Integers of a block with `scale`, by the scale that is stored.
+/// The integers of a block by its `scale` as it is stored.
 template <int least, int most>
 [[gnu::always_inline]] inline void code_by_stored(const f32* values, f32 scale,
                                                   IntegersOf<Lanes32> (&integers)[vectors_of_32]) {
@@ -132,7 +132,7 @@ void search_around_zero(const f32* values, const f32* weights, Block& block) {
   put_integers<bits>(integers, block);
 }
 
-/// The best of powers of two from `first` on, four of them: the place of it.
+/// The exponent of the best of four powers of two, from `first` on.
 template <class Grid>
 int best_power(const f32* values, const f32* weights, int first) {
   Floats<4> scales, powers;

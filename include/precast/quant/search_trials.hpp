@@ -1,5 +1,5 @@
-// What the search encoder is made of: scales that stand side by side in lanes are tried on a group of values,
-// each giving its error and the scale that is best for the codes it led to.
+// The parts of the search encoder: trial scales in lanes are tried on a group of values, and each gives its
+// error and the scale that is best for the codes it led to.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ using precast::detail::half_value;
 
 PRECAST_EXACT_ARITHMETIC_BEGIN
 
-/// How many scales are tried at a time, whatever lanes a register has: the bytes are the same everywhere.
+/// The number of trial scales at a time, whatever the register width: the bytes are the same everywhere.
 inline constexpr int tries = 16;
 using Tries = Floats<lanes_for<tries>>;
 
@@ -97,7 +97,7 @@ struct AsHalf {
   }
 };
 
-/// A number that nothing stores: it only leads to what is.
+/// A scale that is not stored itself, but only leads to one that is.
 struct AsItIs {
   template <class F>
   [[gnu::always_inline]] static F stored(F value) {
@@ -117,8 +117,8 @@ struct TrialSums {
   F error = {}, products = {}, squares = {}, numbers = {};
 };
 
-/// `count` values as scale times a number of the grid, plus shift. Of the sums only the error is there
-/// without `for_refit`.
+/// Tries `count` values as scale times a number of the grid, plus shift. Without `for_refit` only the error
+/// is summed.
 template <class Grid, int count, bool for_refit = true, class F>
 [[gnu::always_inline]] inline TrialSums<F> try_line(const f32* values, const f32* weights, F scale, F shift) {
   const F by = reciprocals(scale);
@@ -141,8 +141,8 @@ template <class Grid, int count, bool for_refit = true, class F>
   return try_line<Grid, count, for_refit>(values, weights, scale, F{});
 }
 
-/// What a search has found so far. Of equal errors the smaller numbers stay, so that the order in which lanes
-/// come does not matter.
+/// The best trial of a search so far. Of equal errors the smaller numbers win, so that the order of lanes
+/// has no effect.
 template <int numbers>
 struct Found {
   f32 error = HUGE_VALF;

@@ -34,8 +34,8 @@ struct Fits {
   std::uint8_t code(int group, int value) const { return codes[value * groups + group]; }
 };
 
-/// Where lanes of groups put what they find: codes of one value of all groups are `groups` apart from those
-/// of the next value.
+/// The outputs for groups in lanes: codes of one value of all groups are `groups` apart from those of the
+/// next value.
 struct FitsOut {
   f32* scales;
   f32* leasts;

@@ -42,8 +42,8 @@ void code_e2m1(const f32* values, f32 half_scale, std::uint8_t* low) {
                 low + i);
 }
 
-/// The code of e4m3 without sign nearest to a value, ties up; 448 for what is larger, 0 for what is no
-/// positive number.
+/// The code of e4m3 without sign nearest to a value, ties up; 448 for larger values, 0 for NaN and for
+/// values that are not positive.
 inline std::uint8_t unsigned_e4m3(f32 value) {
   if (!(value > 0)) return 0;
   const f32 limited = value < 448.0f ? value : 448.0f;
@@ -52,7 +52,7 @@ inline std::uint8_t unsigned_e4m3(f32 value) {
   if (exponent <= 0) return static_cast<std::uint8_t>(truncated(limited * 512.0f + 0.5f, 0, 7));
   const std::uint32_t eighths = (word >> 20 & 7) + (word >> 19 & 1);
   const std::uint32_t code = static_cast<std::uint32_t>(exponent) * 8 + eighths;  // 8 eighths carry over
-  // The reference takes all that has the top exponent for the largest number.
+  // The reference treats every code with the top exponent as the largest number.
   return static_cast<std::uint8_t>(code >= 15 * 8 ? 0x7e : code);
 }
 
@@ -81,7 +81,7 @@ inline void encode_block(const f32* values, nvfp4& block) {
 
 namespace detail {
 
-/// 32 codes of six bits, four to three bytes.
+/// Writes 32 codes of six bits, four in three bytes.
 inline void put_six_bits(const std::uint8_t* codes, std::uint8_t* to) {
   for (int four = 0; four < 8; ++four, codes += 4, to += 3) {
     to[0] = static_cast<std::uint8_t>(codes[0] | codes[1] << 6);

@@ -19,12 +19,12 @@ namespace detail {
 
 using host::detail::VectorOf;
 
-/// Lanes of f32 in a register of what is compiled for.
+/// The number of f32 lanes in a register of the target.
 inline constexpr int native_lanes = host::detail::register_bytes / static_cast<int>(sizeof(f32));
 
 template <int lanes>
 using Floats = typename VectorOf<f32, lanes>::type;
-/// What comparisons of Floats give too: -1 where true, 0 where not.
+/// Also the type of comparisons of Floats: -1 where true, 0 where false.
 template <int lanes>
 using Integers = typename VectorOf<std::int32_t, lanes>::type;
 template <int lanes>
@@ -49,7 +49,7 @@ template <class V, class T>
 [[gnu::always_inline]] inline void store(V value, T* to) {
   std::memcpy(to, &value, sizeof(value));
 }
-/// All lanes alike.
+/// A vector whose lanes are all equal.
 template <class V, class T>
 [[gnu::always_inline]] inline V every(T value) {
   return value - V{};
@@ -68,8 +68,8 @@ template <class I>
   store(__builtin_convertvector(codes, Bytes<lanes_of<I>>), static_cast<std::uint8_t*>(to));
 }
 
-/// The larger and the smaller of two, lane by lane. Not templates: of these g++ 12 makes two instructions
-/// each.
+/// The larger and the smaller of two, lane by lane. Not templates, which g++ 12 compiles to two
+/// instructions each.
 #define PRECAST_LARGER_AND_SMALLER(lanes)                                                       \
   [[gnu::always_inline]] inline Integers<lanes> larger(Integers<lanes> a, Integers<lanes> b) {  \
     return a > b ? a : b;                                                                       \
@@ -86,7 +86,7 @@ PRECAST_LARGER_AND_SMALLER(16)
 #endif
 #undef PRECAST_LARGER_AND_SMALLER
 
-/// combine(lane, other lane) over all lanes, for what may be taken in any order.
+/// Reduces all lanes with combine(lane, other lane), in an unspecified order.
 template <class T, class V, class Combine>
 [[gnu::always_inline]] inline T over_lanes(V value, Combine combine) {
   constexpr int lanes = static_cast<int>(sizeof(V) / sizeof(T));

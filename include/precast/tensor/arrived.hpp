@@ -1,4 +1,4 @@
-// Arrived: values of the host where the ops of this backend can read them.
+// Arrived: host values in the memory that this backend's ops read.
 #pragma once
 
 #include <precast/tensor/owned_tensor.hpp>
@@ -9,8 +9,8 @@ namespace precast {
 
 inline namespace PRECAST_BACKEND {
 
-/// Contiguous values of the host, at hand for ops: the values themselves where ops run on the host, which
-/// must then outlive this; else a copy.
+/// Contiguous host values that ops can read: a view of the values themselves where ops run on the host
+/// (they must outlive this object), else a copy on the device.
 template <ScalarDtype T>
 class Arrived {
  public:
@@ -32,7 +32,7 @@ class Arrived {
   View<const T> view_;
 };
 
-/// A tensor of the host's in the memory that ops read: the same tensor where that is the host's.
+/// A host tensor in the memory that ops read: the same tensor on the host backend, else a device copy.
 template <ScalarDtype T>
 Tensor<T> arrived(HostTensor<T> tensor) {
   if constexpr (backend::Memory::on_host)

@@ -1,4 +1,4 @@
-// BlockView: a matrix of blocks that lives elsewhere, and StoredView: a matrix as parameters are stored.
+// BlockView: a non-owning matrix of blocks. StoredView: a view of a matrix as parameters are stored.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +14,13 @@
 
 namespace precast {
 
-/// A matrix [rows, columns] in blocks: each row begins with a block of its own, and rows follow each other.
-/// Does not own; cheap to copy. A view of `const T` cannot write.
+/// A matrix [rows, columns] of blocks: each row starts a new block, and rows are contiguous. Does not own;
+/// cheap to copy. A view of `const T` cannot write.
 template <class T, class MemorySpace>
   requires BlockDtype<std::remove_const_t<T>>
 class BlockViewIn {
   static_assert((static_cast<void>(decodes<std::remove_const_t<T>>()),
-                 true));  // its sentence says what is missing
+                 true));  // its static_assert names what is missing
 
  public:
   using value_type = std::remove_const_t<T>;
@@ -30,7 +30,7 @@ class BlockViewIn {
   BlockViewIn(T* blocks, const Shape& shape) : blocks_(blocks), shape_(shape) {
     if (shape.rank() != 2) throw ShapeError("a matrix of blocks has two dimensions, not " + to_string(shape));
   }
-  /// A view that can write converts to one that cannot.
+  /// A mutable view converts to a read-only one.
   template <detail::WritableFormOf<T> Writable>
   BlockViewIn(const BlockViewIn<Writable, MemorySpace>& other)  // NOLINT(google-explicit-constructor)
       : blocks_(other.data()), shape_(other.shape()) {}
@@ -72,14 +72,14 @@ struct StoredViewOf<T, Space> {
 /// A matrix as parameters are stored: a view of scalars, or of blocks.
 template <class T, class Space>
 using StoredViewIn = typename detail::StoredViewOf<T, Space>::type;
-/// One of the host's.
+/// A stored matrix in host memory.
 template <class T>
 using HostStoredView = StoredViewIn<T, HostSpace>;
-/// One in the memory of a CUDA device.
+/// A stored matrix in the memory of a CUDA device.
 template <class T>
 using DeviceStoredView = StoredViewIn<T, DeviceSpace>;
 
-/// A callable `fill(first_row, rows)` that writes rows of a matrix, from the number given on.
+/// A callable `fill(first_row, rows)` that writes the rows of a matrix from `first_row` on into `rows`.
 template <class F, class T>
 concept RowFill = std::is_invocable_v<F&, std::int64_t, HostStoredView<T>>;
 
@@ -97,7 +97,7 @@ auto rows_of_matrix(HostStoredView<const T> from) {
 
 inline namespace PRECAST_BACKEND {
 
-/// One where the ops of this translation unit's backend find it.
+/// A stored matrix in the memory of this translation unit's backend.
 template <class T>
 using StoredView = StoredViewIn<T, BackendSpace>;
 

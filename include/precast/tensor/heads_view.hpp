@@ -1,5 +1,5 @@
-// HeadsView: the heads that attention reads or writes, wherever they lie: batch, rows, heads and width by
-// strides.
+// HeadsView: a strided view of the heads that attention reads or writes, with the dimensions batch, rows,
+// heads and width.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@
 
 namespace precast {
 
-/// How far apart neighbours of a batch, of a head's rows and of the heads lie, in values.
+/// The distances, in values, between neighbouring batch entries, rows of a head, and heads.
 struct HeadsStrides {
   std::int64_t batch = 0, row = 0, head = 0;
 };
 
-/// A view of scalars [batch, rows, heads, width] in a memory space. Each dimension but the last has a stride
-/// of its own, so that [B, S, H * D], [B, S, H, D], [B, H, S, D] and slices of them are one type; the values
-/// of a row of a head are neighbours. Does not own; cheap to copy. A view of `const T` cannot write.
+/// A view of scalars [batch, rows, heads, width] in a memory space. Each dimension but the last has a
+/// stride of its own, so that [B, S, H * D], [B, S, H, D], [B, H, S, D] and slices of them are one type;
+/// the last dimension is contiguous. Does not own; cheap to copy. A view of `const T` cannot write.
 template <class T, class MemorySpace>
   requires ScalarDtype<std::remove_const_t<T>>
 class HeadsViewIn {
@@ -35,9 +35,9 @@ class HeadsViewIn {
   using space = MemorySpace;
 
   HeadsViewIn() = default;
-  /// `shape` is [batch, rows, heads, width] whatever the order in memory. Throws ShapeError for another rank
-  /// and for a stride below 0 that is stepped. What a dimension of one has for a stride is never stepped, and
-  /// any number may stand there (DLPack's say 1): it becomes that of rows side by side.
+  /// `shape` is [batch, rows, heads, width] whatever the order in memory. Throws ShapeError for another
+  /// rank and for a negative stride of a dimension larger than 1. The stride of a dimension of size 1 is
+  /// ignored (DLPack writes 1 there) and replaced by that of contiguous rows.
   HeadsViewIn(T* data, const Shape& shape, const HeadsStrides& strides)
       : data_(data), shape_(shape), strides_(strides) {
     if (shape.rank() != 4) throw ShapeError("heads: " + to_string(shape) + " is not [B, S, H, D]");
@@ -47,11 +47,11 @@ class HeadsViewIn {
     if (strides_.batch < 0 || strides_.row < 0 || strides_.head < 0)
       throw ShapeError("heads: a stride of " + to_string(shape) + " is below 0");
   }
-  /// A view that can write converts to one that cannot.
+  /// A mutable view converts to a read-only one.
   template <detail::WritableFormOf<T> Writable>
   HeadsViewIn(const HeadsViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
       : data_(other.data()), shape_(other.shape()), strides_(other.strides()) {}
-  /// Memory of another space does not compile, with a sentence.
+  /// Heads in another memory space are a static_assert error.
   template <class U, class Elsewhere>
     requires(!std::is_same_v<Elsewhere, space> && std::is_same_v<std::remove_const_t<U>, value_type>)
   HeadsViewIn(const HeadsViewIn<U, Elsewhere>&) {  // NOLINT(google-explicit-constructor)
@@ -59,7 +59,7 @@ class HeadsViewIn {
         std::is_same_v<Elsewhere, space>,
         "Precast: attention works in the other memory: the heads that it writes are its own backend's.");
   }
-  /// Nor do heads of another dtype.
+  /// Heads of another dtype are a static_assert error as well.
   template <class U>
     requires(!std::is_same_v<std::remove_const_t<U>, value_type>)
   HeadsViewIn(const HeadsViewIn<U, space>&) {  // NOLINT(google-explicit-constructor)
@@ -84,13 +84,13 @@ class HeadsViewIn {
     return {data_ + batch * strides_.batch + head * strides_.head + row * strides_.row,
             static_cast<std::size_t>(width())};
   }
-  /// The number of values from the first to the last.
+  /// The number of values that the view spans in memory, gaps included.
   std::int64_t spanned() const {
     if (elements() == 0) return 0;
     return (batch() - 1) * strides_.batch + (rows() - 1) * strides_.row + (heads() - 1) * strides_.head +
            width();
   }
-  /// The same values as rows [batch, rows, heads * width], where they lie so.
+  /// The same values as rows [batch, rows, heads * width]; nothing where the strides do not allow it.
   std::optional<ViewIn<T, space>> joined() const {
     const bool side_by_side = heads() == 1 || strides_.head == width();
     const bool in_a_row = batch() <= 1 || strides_.batch == rows() * strides_.row;
@@ -104,7 +104,7 @@ class HeadsViewIn {
   HeadsStrides strides_;
 };
 
-/// The heads of [B, S, heads * D], which lie side by side in each row. Throws ShapeError where they do not.
+/// Views [B, S, H * D] as H heads. Throws ShapeError unless the rank is 3 and H divides the last size.
 template <class T, class Space>
 HeadsViewIn<T, Space> split_heads(const ViewIn<T, Space>& view, std::int64_t heads) {
   const Shape& shape = view.shape();
@@ -147,7 +147,7 @@ using DeviceHeadsView = HeadsViewIn<T, DeviceSpace>;
 
 inline namespace PRECAST_BACKEND {
 
-/// Heads where the ops of this translation unit's backend find them.
+/// Heads in the memory of this translation unit's backend.
 template <class T>
 using HeadsView = HeadsViewIn<T, BackendSpace>;
 

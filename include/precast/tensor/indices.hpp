@@ -1,4 +1,4 @@
-// Indices: which rows of a table, or which classes of logits, where an op's own memory has them.
+// Indices: row numbers of a table or class numbers of logits, in the memory that an op works in.
 #pragma once
 
 #include <concepts>
@@ -13,14 +13,14 @@ namespace precast {
 template <class T>
 concept IndexInteger = std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t>;
 
-/// An array of the host's of such numbers, which ops look at before they run.
+/// A host array of indices, which ops check before they run.
 template <class T>
 concept HostIndices = std::convertible_to<const T&, std::span<const std::int32_t>> ||
     std::convertible_to<const T&, std::span<const std::int64_t>>;
 
-/// Numbers in a memory space, one after another: of tokens that a kernel has chosen, of classes that a batch
-/// is trained with, or of either that a captured graph reads anew each time it runs. Does not own. Ops cannot
-/// look at them before they run: each says what it makes of a number that is too large or negative.
+/// Contiguous indices in a memory space: tokens that a kernel has chosen, classes of a training batch, or
+/// either of them reread by a captured graph at each replay. Does not own. Ops cannot check them before
+/// they run: each documents what a negative or too large index does.
 template <IndexInteger T, class MemorySpace>
 struct IndicesIn {
   const T* data = nullptr;
@@ -31,10 +31,10 @@ struct IndicesIn {
 
 inline namespace PRECAST_BACKEND {
 
-/// Those that this backend's ops read.
+/// Indices that this backend's ops read.
 template <IndexInteger T>
 using Indices = IndicesIn<T, BackendSpace>;
-/// Those of either integer, which nobody has looked at.
+/// Indices of either integer type that no op has checked.
 template <class T>
 concept UncheckedIndices = std::same_as<T, Indices<std::int32_t>> || std::same_as<T, Indices<std::int64_t>>;
 

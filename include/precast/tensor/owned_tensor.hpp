@@ -1,6 +1,6 @@
-// The class Tensor: an owning, contiguous array of scalars. Moves, never copies behind your back. What copies
-// its values needs tensor/tensor.hpp. With it PendingView, a view for who takes it now and reads or writes it
-// later, and as_view, which lets an op take a tensor or a view of any scalar dtype under one name.
+// The class Tensor: an owning, contiguous array of scalars. Move only; copying its values needs
+// tensor/tensor.hpp. Also PendingView, a view that waits for an upload only when it is used, and as_view,
+// which lets an op take a tensor or a view of any scalar dtype under one name.
 #pragma once
 
 #include <concepts>
@@ -30,9 +30,9 @@
 
 namespace precast {
 
-/// What ops write into, and what options and borrowed weights keep. A Tensor's or a BlockMatrix's own view()
-/// makes the stream that is current there wait for their upload; of this it is the stream in which view() is
-/// called. A view is kept as it is: whoever made it has waited. What it views must outlive it.
+/// An op's output parameter, and how options and borrowed weights hold a view. view() makes the stream that
+/// is current when it is called wait for the upload (view() of a Tensor or BlockMatrix waits when the view
+/// is taken). A plain view is stored as it is: its maker has waited. Does not own.
 template <class V, class Memory = backend::Memory>
 class PendingView {
  public:
@@ -40,7 +40,7 @@ class PendingView {
   PendingView(const V& view, const typename Memory::Upload& upload) : view_(view), upload_(upload) {}
   template <std::convertible_to<V> Array>
   PendingView(Array&& array) {  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
-    // What it cannot view (the other memory, const, ending here) meets the view's own sentence.
+    // An argument that V cannot view (other memory, const, temporary) gets V's own static_assert.
     if constexpr (requires {
                     requires std::same_as<typename std::remove_cvref_t<Array>::memory_type, Memory>;
                     requires std::convertible_to<
@@ -55,12 +55,12 @@ class PendingView {
   }
 
   const Shape& shape() const { return view_.shape(); }
-  /// For work of the current stream: it comes after the upload.
+  /// The view, for work on the current stream, which waits for the upload first.
   V view() const {
     Memory::wait_for_upload(upload_);
     return view_;
   }
-  /// Where it is, for who reads nothing there yet, and what to wait for.
+  /// The view without that wait, for callers that do not access values yet; and the upload to wait for.
   const V& place() const { return view_; }
   const typename Memory::Upload& upload() const { return upload_; }
 
@@ -69,8 +69,8 @@ class PendingView {
   [[no_unique_address]] typename Memory::Upload upload_{};
 };
 
-/// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only: a
-/// copy is written `clone()`, and what was moved from has no elements. It lies in the memory of the backend
+/// An owning tensor of scalars in row-major order, aligned to 64 bytes, uninitialised when made. Move only:
+/// `clone()` copies, and a moved-from tensor has no elements. It is allocated in the memory of the backend
 /// that the translation unit is compiled for, unless another Memory is named.
 template <ScalarDtype T, class Memory = backend::Memory>
 class Tensor {
@@ -90,15 +90,15 @@ class Tensor {
   ~Tensor() = default;
   explicit Tensor(const Shape& shape)
       : buffer_(static_cast<std::size_t>(bytes_for<T>(shape.elements()))), shape_(shape) {}
-  /// A tensor that holds these values of the host's. Throws ShapeError where their number is not the shape's.
+  /// A tensor with a copy of these host values. Throws ShapeError unless there is one for each element.
   Tensor(const Shape& shape, std::span<const T> values) : Tensor(shape) {
     if (static_cast<std::int64_t>(values.size()) != shape.elements())
       throw ShapeError(std::to_string(values.size()) + " values do not fill " + to_string(shape));
     upload(0, values);
   }
 
-  /// Copies values of the host to element `first` and on: they have been read when this returns. Ops wait for
-  /// them on whichever stream they run. Throws ShapeError where there are too many.
+  /// Copies host values into the elements from `first` on; `values` may be reused on return. Ops wait for
+  /// the copy, whichever stream they run on. Throws ShapeError where there are too many.
   void upload(std::int64_t first, std::span<const T> values) {
     if (first < 0 || static_cast<std::int64_t>(values.size()) > elements() - first)
       throw ShapeError(std::to_string(values.size()) + " values from " + std::to_string(first) +
@@ -106,11 +106,11 @@ class Tensor {
     buffer_.upload(static_cast<std::size_t>(first) * sizeof(T), values.data(), values.size_bytes());
   }
 
-  /// Copies all values to the host's `to`: they are there when this returns.
+  /// Copies all values to `to` on the host, and waits for the copy.
   void download(T* to) const { buffer_.download(to, static_cast<std::size_t>(bytes_for<T>(elements()))); }
 
-  /// What the current stream has been given so far writes values that other streams are going to read: ops
-  /// wait for it on whichever stream they run.
+  /// Records that the work queued on the current stream so far writes values for other streams: ops wait
+  /// for it, whichever stream they run on.
   void note_written() { buffer_.note_written(); }
 
   T* data() { return reinterpret_cast<T*>(buffer_.data()); }
@@ -129,7 +129,7 @@ class Tensor {
     return {data(), static_cast<std::size_t>(elements())};
   }
 
-  // Of a tensor that ends with the expression they can only be read.
+  // A temporary tensor gives read-only views.
   ViewIn<T, space> view() & PRECAST_LIFETIMEBOUND { return {data(), shape_}; }
   ViewIn<const T, space> view() const& PRECAST_LIFETIMEBOUND { return {data(), shape_}; }
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -137,7 +137,7 @@ class Tensor {
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator ViewIn<const T, space>() const& PRECAST_LIFETIMEBOUND { return view(); }
 
-  /// The same views for who takes them later, in whichever context.
+  /// The same views, which wait for the upload in the context that uses them.
   PendingView<ViewIn<T, space>, Memory> pending() & {
     return {{reinterpret_cast<T*>(buffer_.address()), shape_}, buffer_.upload()};
   }
@@ -169,7 +169,7 @@ using HostTensor = Tensor<T, HostMemory>;
 
 inline namespace PRECAST_BACKEND {
 
-/// What an op reads, as a view in its backend's memory space.
+/// An op's input as a view; a view in a memory space other than the backend's is a static_assert error.
 template <class T, class Space>
 View<const std::remove_const_t<T>> as_view(const ViewIn<T, Space>& view) {
   static_assert(std::is_same_v<Space, BackendSpace>,

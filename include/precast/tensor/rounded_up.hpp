@@ -1,4 +1,4 @@
-// Sizes rounded up to what is taken at once.
+// Sizes rounded up to a multiple of a step.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace precast {
 class Shape {
  public:
   static constexpr std::size_t max_rank = 6;
-  /// What they take in bytes is an int64_t, in any dtype and with room for what is added to it.
+  /// Keeps sizes in bytes within an int64_t, in any dtype and with headroom for additions.
   static constexpr std::int64_t max_elements = std::int64_t{1} << 57;
 
   constexpr Shape() = default;

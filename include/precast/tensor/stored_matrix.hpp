@@ -13,8 +13,8 @@
 
 namespace precast {
 
-/// An owning matrix [rows, columns] of blocks, uninitialised when made. Move only. It lies in the memory of
-/// the backend that the translation unit is compiled for, unless another Memory is named.
+/// An owning matrix [rows, columns] of blocks, uninitialised when made. Move only. It is allocated in the
+/// memory of the backend that the translation unit is compiled for, unless another Memory is named.
 template <BlockDtype T, class Memory = backend::Memory>
 class BlockMatrix {
  public:
@@ -33,11 +33,11 @@ class BlockMatrix {
   ~BlockMatrix() = default;
   explicit BlockMatrix(const Shape& shape)
       : shape_(shape), buffer_(static_cast<std::size_t>(view_of(nullptr).bytes())) {}
-  /// A matrix that holds these blocks of the host's.
+  /// A matrix with a copy of these host blocks.
   explicit BlockMatrix(HostStoredView<const T> from) : BlockMatrix(from.shape()) { upload(0, from); }
 
-  /// Copies rows of the host to row `first` and on, as Tensor::upload. Throws ShapeError where they do not
-  /// fit.
+  /// Copies host rows into the rows from `first` on, as Tensor::upload does. Throws ShapeError where they
+  /// do not fit.
   void upload(std::int64_t first, HostStoredView<const T> rows) {
     if (first < 0 || rows.columns() != columns() || rows.rows() > this->rows() - first)
       throw ShapeError("upload: " + to_string(rows.shape()) + " does not fit into " + to_string(shape_) +
@@ -55,14 +55,14 @@ class BlockMatrix {
   std::int64_t elements() const { return shape_.elements(); }
   std::int64_t bytes() const { return view().bytes(); }
 
-  // Of a matrix that ends with the expression they can only be read.
+  // A temporary matrix gives read-only views.
   BlockViewIn<T, space> view() & PRECAST_LIFETIMEBOUND { return {data(), shape_}; }
   BlockViewIn<const T, space> view() const& PRECAST_LIFETIMEBOUND { return {data(), shape_}; }
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator BlockViewIn<T, space>() & PRECAST_LIFETIMEBOUND { return view(); }
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator BlockViewIn<const T, space>() const& PRECAST_LIFETIMEBOUND { return view(); }
-  /// The same view for who reads it later, in whichever context.
+  /// The same view, which waits for the upload in the context that uses it.
   PendingView<BlockViewIn<const T, space>, Memory> pending() const {
     return {view_of(reinterpret_cast<const T*>(buffer_.address())), buffer_.upload()};
   }
@@ -88,13 +88,13 @@ struct StoredMatrixOf<T, Memory> {
 /// A matrix that owns its values, stored as T: a Tensor of scalars, or a BlockMatrix.
 template <Dtype T, class Memory = backend::Memory>
 using StoredMatrix = typename detail::StoredMatrixOf<T, Memory>::type;
-/// One that the host can read, whatever the backend.
+/// A stored matrix that the host can read, whatever the backend.
 template <Dtype T>
 using HostStoredMatrix = StoredMatrix<T, HostMemory>;
 
 inline namespace PRECAST_BACKEND {
 
-/// What an op reads of a matrix as it is stored: a view of scalars, or of blocks, in its backend's memory.
+/// An op's stored operand as a view of scalars or of blocks, in its backend's memory.
 template <ScalarArray A>
 auto as_stored_view(const A& array) {
   return as_view(array);
@@ -110,7 +110,7 @@ BlockViewIn<const T, BackendSpace> as_stored_view(const BlockMatrix<T, Memory>& 
   return as_stored_view(matrix.view());
 }
 
-/// A matrix of blocks of the host's in the memory that ops read: the same matrix where that is the host's.
+/// A host matrix of blocks in the memory that ops read: the same matrix on the host backend, else a copy.
 template <BlockDtype T>
 BlockMatrix<T> arrived(BlockMatrix<T, HostMemory> matrix) {
   if constexpr (backend::Memory::on_host)

@@ -1,4 +1,4 @@
-// Tensor: an owning, contiguous array of scalars, and its way from and to the host.
+// Tensor: an owning, contiguous array of scalars, and its copies from and to the host.
 #pragma once
 
 #include <utility>
@@ -13,15 +13,15 @@
 
 namespace precast {
 
-/// The values of a tensor in the host's memory: those that the context in which it was made has given it so
-/// far, whatever the current one is.
+/// The values of a tensor in host memory, after the work queued so far in the context in which the tensor
+/// was made, whatever the current context is.
 template <ScalarDtype T, class Memory>
 HostTensor<T> to_host(const Tensor<T, Memory>& tensor) {
   HostTensor<T> copy(tensor.shape());
   tensor.download(copy.data());
   return copy;
 }
-/// The same of a tensor that is no longer needed, which moves where it lies there already.
+/// The same for a tensor that is no longer needed: moved where it is in host memory already.
 template <ScalarDtype T, class Memory>
 HostTensor<T> to_host(Tensor<T, Memory>&& tensor) {
   if constexpr (Memory::on_host)

@@ -1,4 +1,4 @@
-// View: numbers that live elsewhere, in a memory space that its type names, as rows of contiguous values.
+// View: a non-owning view of scalars in a memory space that its type names, as rows of contiguous values.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace precast {
 
 namespace detail {
 
-/// What a view that can write has, where one that cannot has T.
+/// `Writable` is the element type of a mutable view whose read-only form has elements of type T.
 template <class Writable, class T>
 concept WritableFormOf = std::is_same_v<const Writable, T>;
 
-/// What a view that cannot write has, where one that can has T.
+/// `ReadOnly` is the element type of a read-only view whose mutable form has elements of type T.
 template <class ReadOnly, class T>
 concept ReadOnlyFormOf = !std::is_const_v<T> && std::is_same_v<ReadOnly, const T>;
 
-/// A tensor or view of rows of T that lies in another memory space.
+/// A tensor or view of rows of T in another memory space.
 template <class A, class T, class Space>
 concept RowsElsewhere = requires(const A& array) {
   requires std::is_same_v<typename A::value_type, std::remove_const_t<T>>;
@@ -30,7 +30,7 @@ concept RowsElsewhere = requires(const A& array) {
   array.columns();
 };
 
-/// A tensor or view in this memory space of rows of other scalars than T.
+/// A tensor or view in this memory space, of a scalar dtype other than T.
 template <class A, class T, class Space>
 concept RowsOfAnotherDtype = requires(const A& array) {
   requires ScalarDtype<typename A::value_type>;
@@ -46,16 +46,16 @@ concept TensorOf = requires {
   requires std::is_same_v<typename std::remove_cvref_t<A>::value_type, T>;
   requires std::is_same_v<typename std::remove_cvref_t<A>::space, Space>;
 };
-/// A const one, of which no view can write.
+/// A const Tensor of T, which gives no mutable view.
 template <class A, class T, class Space>
 concept ConstTensorOf = std::is_const_v<std::remove_reference_t<A>> && TensorOf<A, T, Space>;
-/// One that ends with the expression that it is made in.
+/// A temporary Tensor of T, which a mutable view would outlive.
 template <class A, class T, class Space>
 concept EndingTensorOf = !std::is_reference_v<A> && !std::is_const_v<A> && TensorOf<A, T, Space>;
 
 }  // namespace detail
 
-/// A view of scalars in a memory space: a shape whose last dimension is contiguous, and whose rows lie
+/// A view of scalars in a memory space: a shape whose last dimension is contiguous, and whose rows are
 /// `row_stride` values apart, so that a slice of columns is a view too. Does not own; cheap to copy. A view
 /// of `const T` cannot write. Only the host reads a view's values through it, and only in HostSpace.
 template <class T, class MemorySpace>
@@ -71,11 +71,11 @@ class ViewIn {
   ViewIn(T* data, const Shape& shape) : ViewIn(data, shape, shape.back()) {}
   ViewIn(T* data, const Shape& shape, std::int64_t row_stride)
       : data_(data), shape_(shape), row_stride_(row_stride) {}
-  /// A view that can write converts to one that cannot.
+  /// A mutable view converts to a read-only one.
   template <detail::WritableFormOf<T> Writable>
   ViewIn(const ViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
       : ViewIn(other.data(), other.shape(), other.row_stride()) {}
-  /// Memory of another space does not compile, with a sentence.
+  /// An array in another memory space is a static_assert error.
   template <detail::RowsElsewhere<T, space> Elsewhere>
   ViewIn(const Elsewhere&) {  // NOLINT(google-explicit-constructor)
     static_assert(!detail::RowsElsewhere<Elsewhere, T, space>,
@@ -83,7 +83,7 @@ class ViewIn {
                   "is of its own backend (arrived() brings a HostTensor to a device, to_host() brings a "
                   "tensor back).");
   }
-  /// Nor do rows of another dtype.
+  /// Rows of another dtype are a static_assert error as well.
   template <detail::RowsOfAnotherDtype<T, space> Other>
   ViewIn(const Other&) {  // NOLINT(google-explicit-constructor)
     static_assert(
@@ -93,7 +93,7 @@ class ViewIn {
         "writes of its result dtype (::result), a mask and what other options hold f32, and a norm's bias of "
         "its weight's dtype. cast() converts.");
   }
-  /// Nor does a result that can only be read.
+  /// A mutable view of read-only values is one too.
   template <detail::ReadOnlyFormOf<T> ReadOnly>
   ViewIn(const ViewIn<ReadOnly, space>&) {  // NOLINT(google-explicit-constructor)
     static_assert(!detail::ReadOnlyFormOf<ReadOnly, T>,
@@ -106,7 +106,7 @@ class ViewIn {
     static_assert(!detail::ConstTensorOf<ReadOnly, T, space>,
                   "Precast: what an op writes is a tensor or view that can be written, not a const one.");
   }
-  /// Nor does a view to write through of a tensor that ends with the expression.
+  /// So is a mutable view of a temporary tensor.
   template <detail::EndingTensorOf<T, space> Ending>
   ViewIn(Ending&&) {  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
     static_assert(
@@ -118,7 +118,7 @@ class ViewIn {
   T* data() const { return data_; }
   const Shape& shape() const { return shape_; }
   std::int64_t columns() const { return shape_.back(); }
-  /// How many rows hold values: none where there are no columns.
+  /// The number of rows; 0 where there are no columns.
   std::int64_t rows() const { return columns() ? shape_.elements() / columns() : 0; }
   std::int64_t row_stride() const { return row_stride_; }
   std::int64_t elements() const { return shape_.elements(); }
@@ -161,7 +161,7 @@ class ViewIn {
   std::int64_t row_stride_ = 0;
 };
 
-/// A view of values of the host.
+/// A view of host values.
 template <class T>
 using HostView = ViewIn<T, HostSpace>;
 /// A view of values in the memory of a CUDA device.
@@ -170,7 +170,7 @@ using DeviceView = ViewIn<T, DeviceSpace>;
 
 inline namespace PRECAST_BACKEND {
 
-/// A view of values where the ops of this translation unit's backend find them.
+/// A view of values in the memory of this translation unit's backend.
 template <class T>
 using View = ViewIn<T, BackendSpace>;
 

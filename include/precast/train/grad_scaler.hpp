@@ -19,8 +19,8 @@ struct GradScalerOptions {
   std::int64_t growth_interval = 2000;  ///< steps in a row without inf or NaN before the scale grows
 };
 
-/// What PyTorch's GradScaler is: the loss is multiplied by `scale()`, gradients are divided by it
-/// (`unscale`), a step whose gradients hold inf or NaN is left out and lowers the scale, and
+/// The counterpart of PyTorch's GradScaler: the loss is multiplied by `scale()`, gradients are divided by
+/// it (`unscale`), a step whose gradients hold inf or NaN is skipped and lowers the scale, and
 /// `growth_interval` good steps in a row raise it. The scale is an f32, as PyTorch's is.
 class GradScaler {
  public:
@@ -44,12 +44,12 @@ class GradScaler {
 
   const GradScalerOptions& options() const { return options_; }
   bool enabled() const { return options_.enabled; }
-  /// What the loss is multiplied by; 1 where the scaler is not enabled.
+  /// The factor on the loss; 1 where the scaler is not enabled.
   f32 scale() const { return options_.enabled ? scale_ : 1.0f; }
-  /// Good steps since the scale changed last.
+  /// Good steps since the last change of the scale.
   std::int64_t growth_tracker() const { return growth_tracker_; }
 
-  /// Goes on from what a checkpoint says. Throws InputError for a scale that is none.
+  /// Restores the state in a checkpoint. Throws InputError for an invalid scale or tracker.
   void restore(f32 scale, std::int64_t growth_tracker) {
     if (!(scale >= 0) || !std::isfinite(scale) || growth_tracker < 0 ||
         growth_tracker >= options_.growth_interval)
@@ -60,10 +60,10 @@ class GradScaler {
     growth_tracker_ = growth_tracker;
   }
 
-  /// What gradients are multiplied by to divide them by the scale: its rounded reciprocal.
+  /// The factor that unscales gradients: the rounded reciprocal of the scale.
   f32 inverse() const { return static_cast<f32>(1.0 / static_cast<double>(scale())); }
 
-  /// Ends a step: `found_non_finite` says whether any gradient was inf or NaN, and the step was left out.
+  /// Ends a step. `found_non_finite` says that a gradient was inf or NaN, and the step was skipped.
   void update(bool found_non_finite) {
     if (!options_.enabled) return;
     if (found_non_finite) {

@@ -1,6 +1,6 @@
-// The end of a step for all parameters of a model at once, on this translation unit's backend: gradients
-// unscaled and measured, clipped, and AdamW. All change the arrays that they are given, in place of writing
-// others: none is an _into. Arrays are views, which wait for uploads where they are made: in the context.
+// The end of a training step for all parameters of a model at once, on this translation unit's backend:
+// unscaling, norm and clipping of gradients, and AdamW. Functions update arrays in place, so none is an
+// _into. Arrays are views, which wait for uploads when taken: take them in the step's context.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline namespace PRECAST_BACKEND {
 
 namespace detail {
 
-/// Looked at before any of them changes.
+/// Checks all arrays before any of them changes.
 template <ScalarDtype T>
 void require_no_gaps(const char* function, std::span<const View<T>> gradients) {
   for (const View<T>& gradient : gradients)
@@ -34,10 +34,10 @@ void require_no_gaps(const char* function, std::span<const View<T>> gradients) {
 
 }  // namespace detail
 
-/// Divides the gradients of all parameters by the scaler's scale, counts those that are inf or NaN, and sums
-/// their squares in f64. On a device this is the one place of a step that waits for it: 16 bytes come back,
-/// which say whether the step is left out, and which the run prints. Throws ShapeError for arrays with gaps;
-/// then no gradient has changed.
+/// Divides the gradients of all parameters by the scaler's scale, counts those that are inf or NaN, and
+/// sums their squares in f64. On a device this is the only synchronisation of a step: 16 bytes come back,
+/// which decide whether the step is skipped, and which the run prints. Throws ShapeError for arrays with
+/// gaps; then no gradient has changed.
 template <ScalarDtype T>
 GradientSums unscale(std::span<const View<T>> gradients, const GradScaler& scaler,
                      const Context& context = current_context()) {
@@ -56,10 +56,10 @@ void scale_gradients(std::span<const View<T>> gradients, f32 factor,
   backend::scale_gradients<T>(gradients, factor);
 }
 
-/// Step number `step`, counted from 1, of AdamW on all parameters: masters and means are in T, and what ops
-/// read of a parameter is rounded anew; where that is in T too they read the master, and `stored` is left
-/// out. Throws ShapeError where the arrays of one are not of one size, or have gaps, and InputError for
-/// another step and for options out of the range that PyTorch allows; then no parameter has changed.
+/// AdamW's step number `step`, counted from 1, on all parameters. Masters and means are in T, and the
+/// copies that ops read are rounded anew; where ops read T too, they read the masters, and `stored` is
+/// empty. Throws ShapeError where the arrays of a parameter differ in size or have gaps, and InputError for
+/// a step below 1 and for options out of the range that PyTorch allows; then no parameter has changed.
 template <ScalarDtype T, ScalarDtype Stored>
 void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWOptions& options,
                 std::int64_t step, const Context& context = current_context()) {
@@ -84,14 +84,14 @@ void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWO
   backend::adamw<T, Stored>(parameters, of_value);
 }
 
-/// Rounds an array without gaps to another dtype, and keeps it in its own.
+/// Rounds the values of an array without gaps to another dtype; the array keeps its own.
 template <ScalarDtype Rounded, ScalarDtype T>
 void round_in_place(View<T> values, const Context& context = current_context()) {
   const ContextScope scope(context);
   backend::round_in_place<Rounded, T>(values);
 }
 
-/// Zeros in an array without gaps.
+/// Fills an array without gaps with zeros.
 template <ScalarDtype T>
 void clear(View<T> values, const Context& context = current_context()) {
   const ContextScope scope(context);

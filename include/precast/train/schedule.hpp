@@ -10,9 +10,9 @@ namespace precast::train {
 
 enum class Schedule : std::uint8_t { constant, cosine };
 
-/// What the learning rate is multiplied by in step `step`, counted from 0, of `steps`: it rises in a line
-/// from 0 over `warmup` steps, then stays 1 or falls to 0 in half a cosine, as transformers'
-/// get_constant_schedule_with_warmup and get_cosine_schedule_with_warmup have it.
+/// The factor on the learning rate in step `step`, counted from 0, of `steps`: it rises linearly from 0
+/// over `warmup` steps, then stays 1 or falls to 0 in half a cosine, as in transformers'
+/// get_constant_schedule_with_warmup and get_cosine_schedule_with_warmup.
 inline double schedule_factor(Schedule schedule, std::int64_t step, std::int64_t warmup, std::int64_t steps) {
   if (step < warmup)
     return static_cast<double>(step) / static_cast<double>(std::max<std::int64_t>(1, warmup));

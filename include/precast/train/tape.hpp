@@ -1,4 +1,4 @@
-// Tape: what a forward pass did, as steps that carry gradients back through it in the opposite order.
+// Tape: the record of a forward pass, as steps that propagate gradients back through it in reverse order.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@ namespace precast::train {
 
 inline namespace PRECAST_BACKEND {
 
-/// A result of an op, and the gradient of the loss by it once one has come: of the same shape and dtype.
+/// A result of an op and, once known, the gradient of the loss by it, of the same shape and dtype.
 template <ScalarDtype T>
 struct Recorded {
   Tensor<T> value;
   std::optional<Tensor<T>> gradient;
 };
 
-/// What the steps of a tape share.
+/// A recorded result, which the steps of a tape share.
 template <ScalarDtype T>
 using Variable = std::shared_ptr<Recorded<T>>;
 
@@ -33,8 +33,8 @@ Variable<T> variable(Tensor<T> value) {
   return std::make_shared<Recorded<T>>(Recorded<T>{std::move(value), std::nullopt});
 }
 
-/// Adds what one reader of a value says of its gradient. The sum of two is rounded as the policy's pointwise
-/// results are. Throws ShapeError where the shapes differ.
+/// Adds the contribution of one consumer of a value to its gradient. The sum of two is rounded as the
+/// policy's pointwise results are. Throws ShapeError where the shapes differ.
 template <PolicyType P, ScalarDtype T>
 void add_gradient(const Variable<T>& to, Tensor<T> gradient) {
   if (gradient.shape() != to->value.shape())
@@ -46,17 +46,17 @@ void add_gradient(const Variable<T>& to, Tensor<T> gradient) {
     to->gradient = std::move(gradient);
 }
 
-/// The steps of one forward pass. A step is a function that reads the gradient of a result, adds to those of
-/// its inputs, and owns what it needs for that; it is destroyed as soon as it has run, and so is what nothing
-/// else holds.
+/// The steps of one forward pass. A step is a function that reads the gradient of a result, adds to those
+/// of its inputs, and owns what it needs for that. It is destroyed as soon as it has run, and with it what
+/// nothing else owns.
 class Tape {
  public:
   template <class Step>
   void record(Step&& step) {
     steps_.emplace_back(std::forward<Step>(step));
   }
-  /// Runs the steps, the last first. Afterwards the tape is empty, also where a step throws: those before it
-  /// would carry on what has not come.
+  /// Runs the steps, the last first. Afterwards the tape is empty, even where a step throws: the steps
+  /// before that one would propagate gradients that are missing.
   void backward() {
     backward([] {});
   }

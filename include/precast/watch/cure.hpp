@@ -20,7 +20,7 @@ enum class Cause : std::uint8_t {
   input,    ///< f32 is not finite either: what goes in is broken, or too large for any dtype here
 };
 
-/// Whether a dtype ends before bf16 does, whose range is f32's, and files may hold larger numbers.
+/// Whether a dtype has a smaller range than bf16, which has f32's, so that files may hold larger numbers.
 inline bool ends_early(double largest) { return largest < dtype_traits<bf16>::format.max(); }
 
 inline Cause cause_of(const NonFinite& found) {
@@ -64,7 +64,7 @@ inline Cure cure_for(const NonFinite& found) {
   return wider;
 }
 
-/// The option as a policy spells it. A program with options of its own has a function of its own.
+/// The option as a policy spells it. A program with other options gives diagnosis() its own function.
 inline std::string in_policy(Cure cure) {
   switch (cure) {
     case Cure::store_f32:

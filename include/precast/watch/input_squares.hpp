@@ -1,5 +1,5 @@
-// InputSquares: how large the inputs of each linear layer are, column by column: what a matrix' errors count
-// by.
+// InputSquares: the magnitudes of the inputs of each linear layer, column by column, as weights for the
+// errors of its matrix.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace precast::watch {
 
-/// Sums of squares of what linear layers read, of each by its path in the model ("transformer.proj_out").
+/// Sums of squares of the inputs of each linear layer, by its path in the model ("transformer.proj_out").
 class InputSquares final : public Observer {
  public:
-  /// Of one layer: the sum for each column of its matrix, how many rows were added, and in how many calls.
+  /// For one layer: the sum for each column of its matrix, how many rows were added, and in how many calls.
   struct Sums {
     std::vector<double> squares;
     std::int64_t rows = 0, calls = 0;
@@ -26,8 +26,8 @@ class InputSquares final : public Observer {
 
   const std::map<std::string, Sums, std::less<>>& by_path() const { return by_path_; }
 
-  /// For kernels of products, which add the squares of a row of inputs to each of these sums; to whom they
-  /// belong is known when the op says its name.
+  /// The sums to which a kernel of products adds the squares of each row of its inputs. on_op() attributes
+  /// them to a layer, once the op has reported its path.
   std::span<double> begin(std::int64_t rows, std::int64_t columns) {
     pending_.squares.assign(static_cast<std::size_t>(columns), 0.0);
     pending_.rows = rows;
@@ -57,11 +57,11 @@ namespace detail {
 inline thread_local InputSquares* input_squares = nullptr;
 }  // namespace detail
 
-/// Where products on this thread count what they read; nullptr where nobody wants to know. Those of the host
-/// count; a device's do not.
+/// The counter of the inputs of products on this thread, or nullptr. Products of the host are counted;
+/// those of a device are not.
 inline InputSquares* counted_input_squares() { return detail::input_squares; }
 
-/// Observes and counts for as long as it lives. Throws PathNotCompiled where this build has no watch hook.
+/// Observes and counts for as long as it lives. Throws PathNotCompiled in a build without the watch hook.
 class CountingInputSquares {
  public:
   explicit CountingInputSquares(InputSquares& squares)

@@ -1,5 +1,5 @@
-// Magnitudes: how many values of results lie between each two powers of two, for whoever wants to know beside
-// what an observer is told.
+// Magnitudes: counts of result values between powers of two, for programs that need more than an observer
+// receives.
 #pragma once
 
 #include <array>
@@ -25,9 +25,9 @@ class Magnitudes {
     return *this;
   }
 
-  /// Finite values other than zero.
+  /// The number of finite values other than zero.
   std::int64_t values() const { return below_exponent(last_exponent); }
-  /// Those of them that are smaller than 2^exponent, of -126 or more.
+  /// The number of those below 2^exponent in magnitude; `exponent` is -126 or more.
   std::int64_t below_power(int exponent) const {
     return below_exponent(exponent + bias < last_exponent ? exponent + bias : last_exponent);
   }
@@ -49,12 +49,12 @@ namespace detail {
 inline thread_local Magnitudes* magnitudes = nullptr;
 }  // namespace detail
 
-/// Where the watch hook's kernels count to on this thread, beside what they look for; nullptr where nobody
-/// wants to know. Those of the host count; a device's do not.
+/// Where the watch hook's kernels on this thread count magnitudes in addition, or nullptr. Kernels of the
+/// host count; those of a device do not.
 inline Magnitudes* counted_magnitudes() { return detail::magnitudes; }
 
-/// Counts into `magnitudes` for as long as it lives, which must be less long: an observer finds there, when
-/// it is told of an op, the values of that op's result.
+/// Counts into `magnitudes` for as long as this lives; `magnitudes` must outlive it. While an observer
+/// handles an op, the values of that op's result are counted there.
 class CountingMagnitudes {
  public:
   explicit CountingMagnitudes(Magnitudes& magnitudes)

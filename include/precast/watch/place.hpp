@@ -1,4 +1,4 @@
-// Place: a part of a model that is remembered, for ops of it that run while the program is elsewhere.
+// Place: a remembered part of a model, for ops of it that run while the program is elsewhere.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace precast::watch {
 
-/// Where the program is when it is made.
+/// The open scopes at the time of its construction.
 class Place {
  public:
   Place() : path_(active() ? detail::path : std::vector<detail::PathPart>{}) {}
@@ -18,8 +18,8 @@ class Place {
   std::vector<detail::PathPart> path_;
 };
 
-/// For as long as it lives, ops are reported as if the program were at a place. Does nothing while nobody
-/// observes. The names of the place's scopes must outlive it.
+/// Reports ops as if the program were at a place, for as long as this lives. Does nothing on a thread
+/// without an observer. The names of the place's scopes must outlive it.
 class ScopeAt {
  public:
   explicit ScopeAt(const Place& place) : entered_(active()) {

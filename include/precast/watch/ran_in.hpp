@@ -1,6 +1,6 @@
-// ran_in: how a kernel says which row of the op table it was stamped with, from inside the call; and whether
-// ops of this build can be watched. The CMake option PRECAST_WATCH decides; who only includes headers has no
-// watch hook unless PRECAST_HAS_WATCH is defined as 1, in all units of a program alike.
+// ran_in: reports, from inside a kernel's call, which row of the op table it was instantiated with; and
+// whether this build can watch ops. The CMake option PRECAST_WATCH decides that; a program that only
+// includes headers has no watch hook unless it defines PRECAST_HAS_WATCH as 1, in all of its units alike.
 #pragma once
 
 #ifndef PRECAST_HAS_WATCH
@@ -18,8 +18,8 @@
 namespace precast::watch {
 
 namespace detail {
-// In each unit, of a thread or of the process: linkers refuse one name for both, and so say that units
-// differ.
+// Thread-local in units with the hook, global in others: linkers reject one name for both, and so report
+// that units differ.
 // NOLINTBEGIN(readability-identifier-naming): what they say shows the macro's name
 #if PRECAST_HAS_WATCH
 [[gnu::used]] inline thread_local char PRECAST_HAS_WATCH_is_the_same_in_all_units = 0;
@@ -29,14 +29,14 @@ namespace detail {
 // NOLINTEND(readability-identifier-naming)
 }  // namespace detail
 
-/// Without it ops report nothing, and no op is stamped a second time in f32 to be compared with.
+/// Where it is false, ops report nothing, and no op is compiled a second time in f32 for comparison.
 inline constexpr bool compiled = PRECAST_HAS_WATCH != 0;
 
 #if PRECAST_HAS_WATCH
-/// Who is told of ops (watch/observer.hpp).
+/// Receives the records of ops (watch/observer.hpp).
 class Observer;
 
-/// What a kernel said that it was stamped with; without a name where none ran.
+/// The row that a kernel reported; without names where none ran.
 struct StampedRow {
   DtypeNames dtypes;
   /// The largest finite number of a scalar storage, else infinity.
@@ -59,15 +59,15 @@ inline thread_local StampedRow ran;  // by the last kernel of this thread
 /// Whether anybody observes this thread.
 inline bool active() { return detail::observer != nullptr; }
 
-/// What ran since the last call.
+/// The row that was reported since the last call.
 inline StampedRow take_ran() { return std::exchange(detail::ran, {}); }
 #else
 /// Whether anybody observes this thread.
 constexpr bool active() { return false; }
 #endif
 
-/// Every kernel's host function calls it first, with the types that it was instantiated with: what
-/// the watch hook prints comes from here, and not from the row that the op meant. Free while nobody observes.
+/// Every kernel's host function calls it first, with the types that it was instantiated with: the watch
+/// hook prints these, not the row that the op meant. Free while nobody observes.
 template <class Types>
 void ran_in() {
 #if PRECAST_HAS_WATCH

@@ -1,5 +1,5 @@
-// Trace: keeps what every op reported, and says in one line where a run first left the finite numbers, and
-// why.
+// Trace: records every op of a run, and explains in one line where and why the run first left the finite
+// numbers.
 #pragma once
 
 #include <charconv>
@@ -57,7 +57,7 @@ inline std::string place(const Shape& shape, std::int64_t index) {
   return "[" + text + "]";
 }
 
-/// One line: which op, the value that it would have had in f32, and which option cures it, as `spelled`.
+/// One line: the op, its value in f32, and the option that cures it, as `spelled` writes that.
 template <class Spelling = decltype(&in_policy)>
 std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
   const OpRecord& record = found.record;

@@ -21,19 +21,23 @@ namespace precast::cli {
 
 namespace {
 
-/// The suffix of a settings text that says how layers are cast, which estimates and measurements depend on.
-std::string cast_settings_text(const CostOptions& options) {
-  std::string text = ", by " + std::string(granularities[static_cast<std::size_t>(options.granularity)]) +
-                     ", biases " + (options.biases ? "cast" : "kept");
-  if (options.patch) text += ", patched from " + given_name(*options.patch);
-  return text;
+/// A text as a cost file returns it: writing JSON replaces bytes that are not UTF-8.
+std::string as_in_file(const std::string& text) {
+  return Json::parse(io::json_line(Json(text))).get<std::string>();
 }
 
-constexpr std::string_view weights_mark = ", weights ";
+/// How layers are cast, which estimates and measurements depend on.
+casting::CostConditions cast_of(const CostOptions& options) {
+  casting::CostConditions cast;
+  cast.granularity = granularities[static_cast<std::size_t>(options.granularity)];
+  cast.biases = options.biases;
+  if (options.patch) cast.patch = as_in_file(given_name(*options.patch));
+  return cast;
+}
 
-/// The suffix of a settings text that identifies the weights by a hash, since file names can be reused.
-/// Hashes a few bytes of each matrix, which suffices to tell models apart.
-std::string weights_text(const families::Blocks& blocks) {
+/// A hash that identifies the weights, since file names can be reused. A few bytes of each matrix suffice to
+/// tell models apart.
+std::string hash_of_weights(const families::Blocks& blocks) {
   constexpr std::size_t some = 64;
   io::ContentHash hash;
   for (const families::Block& block : blocks.list())
@@ -46,21 +50,7 @@ std::string weights_text(const families::Blocks& blocks) {
         hash.add(found.bytes.subspan(at, std::min(some, found.bytes.size())));
       }
     }
-  return std::string(weights_mark) + io::hash_text(hash.value());
-}
-
-/// A settings text without that suffix.
-std::string without_weights(const std::string& settings) {
-  constexpr std::size_t digits = 16, length = weights_mark.size() + digits;
-  if (settings.size() < length) return settings;
-  const std::size_t begin = settings.size() - length;
-  return settings.compare(begin, weights_mark.size(), weights_mark) == 0 ? settings.substr(0, begin)
-                                                                         : settings;
-}
-
-/// Everything that the costs depend on, except the model, its weights, the layers and the types.
-std::string cost_settings_text(const CostOptions& options, const casting::Samples& samples) {
-  return inputs_text(samples, options.policy) + cast_settings_text(options);
+  return io::hash_text(hash.value());
 }
 
 bool has_measured(const casting::CostFile& file) {
@@ -79,44 +69,43 @@ void check_estimates(const CostOptions& options, const casting::CostFile& old,
                                            *estimates + ": give another --output, or remove the file");
 }
 
-/// A text as a cost file returns it: writing JSON replaces bytes that are not UTF-8.
-std::string as_in_file(const std::string& text) {
-  return Json::parse(io::json_line(Json(text))).get<std::string>();
-}
-
 }  // namespace
 
-std::string inputs_text(const casting::Samples& samples, const std::string& policy) {
-  return "samples " + io::hash_text(samples.fingerprint()) + ", " + policy_text(parse_policy(policy));
+casting::CostConditions with_inputs(casting::CostConditions cast, const casting::Samples& samples,
+                                    const std::string& policy) {
+  cast.samples = io::hash_text(samples.fingerprint());
+  cast.policy = policy_text(parse_policy(policy));
+  return cast;
 }
 
 casting::CostFile results_so_far(const CostOptions& options, const std::string& model,
                                  const casting::Samples& samples,
                                  const std::optional<std::string>& estimates) {
-  const std::string cast = as_in_file(cast_settings_text(options)), estimated = "estimates" + cast;
-  casting::CostFile fresh{as_in_file(model), {}, estimated, estimates, {}};
+  const casting::CostConditions cast = cast_of(options);
+  casting::CostFile fresh{as_in_file(model), {}, cast, estimates, {}};
   if (!options.only_estimates) {
     fresh.samples = static_cast<std::int64_t>(samples.recorded.size());
-    fresh.settings = as_in_file(cost_settings_text(options, samples));
+    fresh.settings = with_inputs(cast, samples, options.policy);
   }
   if (!io::is_there(io::followed_link(options.output))) return fresh;
   casting::CostFile old = casting::read_cost_file(options.output);
-  const std::string had = without_weights(old.settings.value_or(""));
-  const std::string of_weights = old.settings ? old.settings->substr(had.size()) : "";
-  bool same = had == fresh.settings;
-  if (options.only_estimates && had.ends_with(cast)) {
+  bool same = old.settings && old.settings->without_weights() == fresh.settings;
+  if (options.only_estimates && old.settings && old.settings->of_cast() == cast) {
     fresh.samples = old.samples;
     same = true;
-  } else if (!has_measured(old) && had == estimated) {
+  } else if (!has_measured(old) && old.settings && old.settings->without_weights() == cast) {
     old.samples = fresh.samples;
-    old.settings = *fresh.settings + of_weights;
+    const std::optional<std::string> weights = old.settings->weights;
+    old.settings = fresh.settings;
+    old.settings->weights = weights;
     same = true;
   }
   if (old.model != fresh.model || old.samples != fresh.samples || !same)
     throw io::file_error(options.output,
                          "holds numbers of another measurement (" + old.model.value_or("no model") + "; " +
-                             old.settings.value_or("no settings") + "), and this one is " + *fresh.model +
-                             "; " + *fresh.settings + ": give another --output, or remove the file");
+                             (old.settings ? old.settings->in_words() : "no settings") +
+                             "), and this one is " + *fresh.model + "; " + fresh.settings->in_words() +
+                             ": give another --output, or remove the file");
   check_estimates(options, old, estimates);
   if (estimates) old.estimates = estimates;
   return old;
@@ -124,7 +113,8 @@ casting::CostFile results_so_far(const CostOptions& options, const std::string& 
 
 void add_weights(const CostOptions& options, const families::Blocks& blocks, const std::string& model,
                  casting::CostFile& so_far) {
-  const std::string now = without_weights(*so_far.settings) + weights_text(blocks);
+  casting::CostConditions now = *so_far.settings;
+  now.weights = hash_of_weights(blocks);
   if (!so_far.layers.empty() && so_far.settings != now)
     throw io::file_error(options.output, "holds numbers of other weights than '" + io::printable(model) +
                                              "' has now, or does not say of which: give another --output, "

@@ -12,9 +12,9 @@
 
 namespace precast::cli {
 
-/// The inputs that a run of the uncast model depends on: "samples HASH, POLICY", the prefix of a cost
-/// file's settings.
-std::string inputs_text(const casting::Samples& samples, const std::string& policy);
+/// The same settings, with the samples and the policy, which a run of the uncast model depends on.
+casting::CostConditions with_inputs(casting::CostConditions cast, const casting::Samples& samples,
+                                    const std::string& policy);
 
 /// The existing cost file of the output, or a new one with the settings of this measurement. Estimates
 /// depend neither on samples nor on the policy. Throws InputError if the file is from another

@@ -39,11 +39,11 @@ namespace {
 /// Warns if the cost file names other samples or another policy than --verify runs.
 void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file,
                        const casting::Samples& samples) {
-  if (!file.settings || !file.settings->starts_with("samples ")) return;
-  const std::string here = inputs_text(samples, options.policy);
-  if (file.settings->starts_with(here + ", ")) return;
+  if (!file.settings || !file.settings->samples) return;
+  const casting::CostConditions here = with_inputs(*file.settings, samples, options.policy);
+  if (*file.settings == here) return;
   tell_warnings({io::shown(options.cost) + " was measured under other conditions (" +
-                 io::printable(*file.settings) + ") than --verify (" + here +
+                 io::printable(file.settings->in_words()) + ") than --verify (" + here.inputs_in_words() +
                  "): the two errors are not of the same inputs or policy"});
 }
 

@@ -42,9 +42,10 @@ Json pictures_json(const GenerateJob& job, const families::Result& result) {
   return pictures;
 }
 
-/// The settings used, given or the model's defaults.
-Json settings_json(const GenerateJob& job, const families::ResolvedRequest& used) {
-  const GenerateOptions& options = job.options;
+}  // namespace
+
+Json settings_json(const StartOptions& start, const families::Pipeline& pipeline,
+                   const families::ResolvedRequest& used) {
   Json settings{{"steps", used.steps},
                 {"guidance", value_or_null(used.guidance)},
                 {"max_sequence_length", value_or_null(used.max_sequence_length)},
@@ -55,7 +56,7 @@ Json settings_json(const GenerateJob& job, const families::ResolvedRequest& used
                 {"t5_padding", value_or_null(used.padding)},
                 {"negative", value_or_null(used.negative)},
                 // For Stable Diffusion this is the guidance.
-                {"cfg_scale", job.pipeline.family().guidance_is_distilled() ? Json(used.cfg_scale) : Json()},
+                {"cfg_scale", pipeline.family().guidance_is_distilled() ? Json(used.cfg_scale) : Json()},
                 {"vae_tiling", used.vae_tiling},
                 {"sampler", value_or_null(used.sampler)},
                 {"eta", value_or_null(used.eta)},
@@ -63,18 +64,16 @@ Json settings_json(const GenerateJob& job, const families::ResolvedRequest& used
                 {"clip_skip", value_or_null(used.clip_skip)},
                 {"aesthetic_score", value_or_null(used.aesthetic_score)},
                 {"negative_aesthetic_score", value_or_null(used.negative_aesthetic_score)},
-                {"mask", text_or_null(options.start.mask)},
-                {"refiner", value_or_null(options.start.refiner)},
+                {"mask", text_or_null(start.mask)},
+                {"refiner", value_or_null(start.refiner)},
                 {"refiner_start", value_or_null(used.refiner_start)}};
-  if (!options.start.image.empty()) {
-    settings["image"] = options.start.image;
+  if (!start.image.empty()) {
+    settings["image"] = start.image;
     settings["strength"] = used.strength;
     settings["fit"] = to_string(used.fit);
   }
   return settings;
 }
-
-}  // namespace
 
 void write_picture(const GenerateJob& job, const families::Result& so_far) {
   const GenerateOptions& options = job.options;
@@ -112,7 +111,7 @@ Json generate_json(const GenerateJob& job, const PictureRun& run, const std::vec
       {"components", components},
       {"device", job.device.name},
       {"seed", result.used.seed},
-      {"settings", settings_json(job, result.used)},
+      {"settings", settings_json(options.start, job.pipeline, result.used)},
       {"precision", policy_text(job.pipeline.choices())},
       {"plan", text_or_null(options.plan)},
       {"policies", policies_json(job.pipeline)},

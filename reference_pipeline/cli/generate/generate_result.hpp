@@ -24,6 +24,10 @@ struct GenerateJob {
   std::vector<std::filesystem::path> files;                ///< the picture files, in order
 };
 
+/// The settings that were used, whether given or the model's own, by their keys in --json; null is none.
+Json settings_json(const StartOptions& start, const families::Pipeline& pipeline,
+                   const families::ResolvedRequest& used);
+
 /// Writes the most recent picture, and reports it on stderr.
 void write_picture(const GenerateJob& job, const families::Result& so_far);
 

@@ -9,6 +9,7 @@
 
 #include <casting/sample_file.hpp>
 #include <cli/commands.hpp>
+#include <cli/generate/generate_result.hpp>
 #include <cli/options/arguments.hpp>
 #include <cli/options/given_files.hpp>
 #include <cli/options/model_path.hpp>
@@ -47,35 +48,20 @@ struct RecordOptions {
   std::int64_t every_step() const { return every.value_or(1); }
 };
 
-/// The settings that the samples depend on.
+/// The settings and files that the samples depend on, as generate --json has them.
 std::map<std::string, std::string> facts_of_samples(const RecordOptions& options,
+                                                    const families::Pipeline& pipeline,
                                                     const families::ResolvedRequest& full,
-                                                    const families::ComponentChoices& choices,
                                                     const std::string& model) {
   std::map<std::string, std::string> facts{{"model", model},
                                            {"prompts", io::json_line(Json(full.prompts))},
                                            {"seed", std::to_string(full.seed)},
-                                           {"steps", std::to_string(full.steps)},
                                            {"every", std::to_string(options.every_step())},
-                                           {"batch", std::to_string(full.batch)},
-                                           {"width", std::to_string(full.width)},
-                                           {"height", std::to_string(full.height)},
-                                           {"precision", policy_text(choices)}};
-  if (full.seed_step) facts["seed_step"] = std::to_string(*full.seed_step);
-  if (full.guidance) facts["guidance"] = shortest(*full.guidance);
-  if (full.max_sequence_length) facts["max_sequence_length"] = std::to_string(*full.max_sequence_length);
-  if (full.padding) facts["t5_padding"] = std::to_string(*full.padding);
-  if (full.negative) facts["negative"] = *full.negative;
-  if (full.cfg_scale != 1) facts["cfg_scale"] = shortest(full.cfg_scale);
-  if (full.sampler) facts["sampler"] = *full.sampler;
-  if (full.eta) facts["eta"] = shortest(*full.eta);
-  if (full.guidance_rescale) facts["guidance_rescale"] = shortest(*full.guidance_rescale);
-  if (full.clip_skip) facts["clip_skip"] = std::to_string(*full.clip_skip);
-  if (!options.start.image.empty()) {
-    facts["image"] = options.start.image;
-    facts["strength"] = shortest(full.strength);
-  }
-  if (!options.start.mask.empty()) facts["mask"] = options.start.mask;
+                                           {"precision", policy_text(pipeline.choices())}};
+  for (const auto& [component, file] : options.run.component_files) facts[component] = file;
+  const Json settings = settings_json(options.start, pipeline, full);
+  for (const auto& [key, value] : settings.items())
+    if (!value.is_null()) facts[key] = value.is_string() ? value.get<std::string>() : io::json_line(value);
   return facts;
 }
 
@@ -204,7 +190,7 @@ void record(const RecordOptions& options) {
   tell_warnings(run_warnings(*pipeline, request));
   if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
-  casting::Samples samples{facts_of_samples(options, full, pipeline->choices(), name), {}};
+  casting::Samples samples{facts_of_samples(options, *pipeline, full, name), {}};
   watch::InputSquares squares;
   run_recorded(options, *pipeline, request, samples, squares);
   write_recorded(options, samples, pipeline->has_blocks(), squares, name);

@@ -162,7 +162,8 @@ void take_settings(CLI::App& command, const TrainSettings& kept, const std::file
 }
 
 void require_same_on_all_ranks(TrainSettings now, const TrainInputs& inputs, cluster::Communicator& job) {
-  for (const char* name : names_of_data) now.erase(name);  // each machine may have the data at another path
+  for (const char* name : names_of_data)
+    now.erase(name);  // each machine may have the data at a path of its own
   now.erase("--validation");
   now["model"] = inputs.config.json();
   require_same_on_all_ranks(now, job);

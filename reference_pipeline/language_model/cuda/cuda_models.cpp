@@ -1,4 +1,4 @@
-// Compiled with PRECAST_USE_CUDA: the models that are named here are the CUDA backend's.
+// Compiled with PRECAST_USE_CUDA: models named here are those of the CUDA backend.
 #include <language_model/compiled_model.hpp>
 #include <language_model/cuda_models.hpp>
 

@@ -1,4 +1,4 @@
-// The list of all block dtypes of the library: what files, names and tables are made from.
+// The list of all block dtypes of the library, from which names, tables and file dtypes are made.
 #pragma once
 
 #include <array>
@@ -14,17 +14,17 @@
 
 namespace precast {
 
-/// What ggml has no number for.
+/// The number of a block dtype that ggml does not have.
 inline constexpr int no_ggml_type = -1;
 
-/// A line of the list: a block dtype, and the number that ggml and GGUF files give it.
+/// An entry of the list: a block dtype, and the number that ggml and GGUF files give it.
 template <BlockDtype Format, int ggml_number>
 struct BlockFormatEntry {
   using format = Format;
   static constexpr int ggml_type = ggml_number;
 };
 
-/// A list of lines.
+/// A list of entries.
 template <class... Entries>
 struct BlockFormatList {
   static constexpr std::size_t size = sizeof...(Entries);
@@ -40,7 +40,7 @@ using BlockFormats =
                     BlockFormatEntry<nvfp4, 40>, BlockFormatEntry<iq4_xs, 23>, BlockFormatEntry<mxfp4, 39>,
                     BlockFormatEntry<q3_k, 11>, BlockFormatEntry<q2_k, 10>>;
 
-/// A line of the list as a run-time value.
+/// An entry of the list as a run-time value.
 struct BlockFormat {
   DtypeInfo info;
   int ggml_type = no_ggml_type;

@@ -1,4 +1,4 @@
-// How a block decodes any run of its values: piece by piece, in each of which scale and shift are the same.
+// How a block dtype decodes any run of its values: by pieces, each of which has one scale and one shift.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct decoded_in_pieces {
   }
 };
 
-/// The number behind the code of an f16.
+/// The number of an f16 code.
 PRECAST_HOST_DEVICE f32 half_value(std::uint16_t code) {
 #if defined(__CUDA_ARCH__)
-  f32 value;  // by one instruction for ten
+  f32 value;  // one instruction instead of ten
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(code));
   return value;
 #else
@@ -42,8 +42,8 @@ PRECAST_HOST_DEVICE f32 half_value(std::uint16_t code) {
 /// An integer of 8 bits as f32.
 PRECAST_HOST_DEVICE f32 byte_value(std::int8_t integer) {
 #if defined(__CUDA_ARCH__)
-  // Added to 2^23 + 128 in its last bits, and that subtracted again: both at the full rate, of which a
-  // conversion has an eighth.
+  // The integer is added to the last bits of 2^23 + 128, which is subtracted again: both at the full rate,
+  // where a conversion has an eighth of it.
   constexpr f32 middle = 8388608.0f + 128.0f;
   return bit_cast<f32>(bit_cast<std::int32_t>(middle) + integer) - middle;
 #else

@@ -59,23 +59,23 @@ struct ScaleAndLeast {
   int scale, least;
 };
 
-/// Six bits each, of eight groups, in 12 bytes: the first four groups' stand in bytes 0 to 3 (scales) and 4
-/// to 7 (least values), whose two top bits are those of the other four; bytes 8 to 11 have their low bits.
+/// The 6-bit integers of a group, of eight in 12 bytes: groups 0 to 3 in bytes 0 to 3 (scales) and 4 to 7
+/// (least values), and above them the top two bits of groups 4 to 7, whose low bits are in bytes 8 to 11.
 PRECAST_HOST_DEVICE ScaleAndLeast six_bits(const std::uint8_t* bytes, int group) {
   if (group < 4) return {bytes[group] & 63, bytes[group + 4] & 63};
   const int low = bytes[group + 4];
   return {(low & 15) | (bytes[group - 4] >> 6) << 4, (low >> 4) | (bytes[group] >> 6) << 4};
 }
 
-/// Six bits of 16 groups of q3_k, in 12 bytes: four bits in bytes 0 to 7, of groups 8 to 15 above those of 0
-/// to 7; two bits in bytes 8 to 11, of group g in byte 8 + g % 4.
+/// The 6-bit scale of a group of q3_k, of 16 in 12 bytes: four bits in bytes 0 to 7, of groups 8 to 15
+/// above those of 0 to 7; two bits in bytes 8 to 11, of group g in byte 8 + g % 4.
 PRECAST_HOST_DEVICE int six_bits_of_16(const std::uint8_t* bytes, int group) {
   const int low = group < 8 ? bytes[group] & 15 : bytes[group - 8] >> 4;
   return low | ((bytes[8 + group % 4] >> (2 * (group / 4))) & 3) << 4;
 }
 
-/// Where q2_k and q3_k keep two bits of value i of a group of 16: half a block takes 32 bytes, four groups of
-/// 32 values one above the other.
+/// Two bits of value i of a group of 16, as q2_k and q3_k store them: half a block takes 32 bytes, each
+/// with a value of four groups of 32, one above the other.
 PRECAST_HOST_DEVICE int two_bits(const std::uint8_t* low, int group, int i) {
   return (low[32 * (group / 8) + 16 * (group % 2) + i] >> (2 * (group % 8 / 2))) & 3;
 }

@@ -52,7 +52,7 @@ PRECAST_HOST_DEVICE int five_bits(const Block& block, int half, int i) {
   return ((block.low[i] >> (4 * half)) & 15) | ((block.high[value / 8] >> (value % 8)) & 1) << 4;
 }
 
-/// Four bits of it.
+/// The low four bits of the same value.
 template <class Block>
 PRECAST_HOST_DEVICE int four_bits(const Block& block, int half, int i) {
   return (block.low[i] >> (4 * half)) & 15;

@@ -1,5 +1,5 @@
-// fp8_e4m3_row fp8_e5m2_row int8_row, fp8_e4m3_tensor fp8_e5m2_tensor: a block that is a whole row, a scale
-// and as many codes as a matrix has columns; value = code * scale.
+// fp8_e4m3_row fp8_e5m2_row int8_row, fp8_e4m3_tensor fp8_e5m2_tensor: a block is a whole row of a matrix,
+// a scale and a code for each column; value = code * scale.
 #pragma once
 
 #include <concepts>
@@ -19,17 +19,17 @@ namespace precast {
 /// Which values share a scale when they are encoded.
 enum class ScaleOf : std::uint8_t { row, tensor };
 
-/// What may stand under such a scale.
+/// The codes that such a scale can have.
 template <class Code>
 concept ScaledCode =
     std::same_as<Code, fp8_e4m3> || std::same_as<Code, fp8_e5m2> || std::same_as<Code, std::int8_t>;
 
-/// A row of a matrix as it lies in memory: its scale, an f32, and the number of its columns, four bytes each
-/// with the least first, and behind them a code for each column. Rows follow each other without a gap, at any
-/// address; as a row says how long it is, a run of values can go on from one to the next. Where the scale is
-/// the tensor's, all rows have the same.
+/// A row of a matrix in memory: its scale, an f32, and the number of its columns, four bytes each and
+/// little-endian, then a code for each column. Rows are contiguous, at any address; since a row has its
+/// length, a run of values can go on from one to the next. Where the scale is the tensor's, all rows have
+/// the same.
 ///
-/// The type is the first byte of a row: what a matrix counts as blocks are bytes.
+/// The type is the first byte of a row: the blocks that a matrix counts are bytes.
 template <ScaledCode Code, ScaleOf scale_of>
 struct ScaledRow {
   std::uint8_t first_byte;
@@ -46,7 +46,7 @@ inline constexpr std::int64_t row_head_bytes = 8;
 
 namespace detail {
 
-/// No row has so many columns: a row is one block, and never a part of two.
+/// More columns than any row has: a row is one block, and never a part of two.
 inline constexpr int longer_than_rows = 1 << 30;
 
 PRECAST_HOST_DEVICE std::uint32_t word_of_row(const std::uint8_t* bytes) {
@@ -71,7 +71,7 @@ struct scaled_row_traits {
   static constexpr int values_per_block = longer_than_rows;
   static constexpr int bytes_per_block = 1;
 
-  /// What a row takes, in the bytes that a matrix counts as blocks.
+  /// The size of a row in blocks, which are bytes.
   PRECAST_HOST_DEVICE_CONSTEXPR static std::int64_t blocks_for(std::int64_t columns) {
     return row_head_bytes + columns;
   }
@@ -145,12 +145,12 @@ constexpr bool visit_scaled_row_dtype(std::string_view name, Visit&& visit) {
   });
 }
 
-/// The facts of such a format in a matrix with so many columns: a block is a row.
+/// The facts of such a format in a matrix of `columns` columns: a block is a row.
 constexpr DtypeInfo scaled_row_info(std::string_view name, std::int64_t columns) {
   return {name, static_cast<int>(columns), static_cast<int>(row_head_bytes + columns)};
 }
 
-/// Writes what stands before the codes of a row.
+/// Writes the bytes that come before the codes of a row.
 inline void write_row_head(f32 scale, std::int64_t columns, std::byte* row) {
   const std::uint32_t words[2] = {bit_cast<std::uint32_t>(scale), static_cast<std::uint32_t>(columns)};
   for (int i = 0; i < row_head_bytes; ++i) row[i] = static_cast<std::byte>(words[i / 4] >> (i % 4 * 8));

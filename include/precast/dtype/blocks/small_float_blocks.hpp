@@ -1,5 +1,5 @@
-// mxfp4 nvfp4 mxfp6_e3m2 mxfp6_e2m3 mxfp8: floats of 4, 6 and 8 bits under scales of 8 bits. mxfp4 and nvfp4
-// lie as ggml has them, the others are OCP's Microscaling formats with their scale in front
+// mxfp4 nvfp4 mxfp6_e3m2 mxfp6_e2m3 mxfp8: floats of 4, 6 and 8 bits under scales of 8 bits. mxfp4 and
+// nvfp4 have ggml's layouts; the others are OCP's Microscaling formats with their scale in front
 // (docs/quantisation.md).
 #pragma once
 
@@ -43,7 +43,7 @@ struct mxfp8 {
 
 namespace detail {
 
-/// An element of blocks alone, of fewer than 8 bits; by itself it lies in a byte. Every code is a number.
+/// An element that only blocks hold, of fewer than 8 bits; alone it takes a byte. Every code is a number.
 template <int exponent_bits, int mantissa_bits>
 struct BlockElement {
   std::uint8_t bits = 0;
@@ -62,7 +62,7 @@ struct dtype_traits<detail::BlockElement<exponent_bits, mantissa_bits>>
   static constexpr FloatFormat format{exponent_bits, mantissa_bits, Specials::none};
 };
 
-/// Scalars that lie in blocks alone, widest first. mxfp8's elements are fp8_e4m3.
+/// Scalars that only blocks hold, widest first. mxfp8's elements are fp8_e4m3.
 using BlockElements = DtypeList<detail::e3m2, detail::e2m3, detail::e2m1>;
 
 namespace detail {
@@ -77,7 +77,7 @@ template <Microscaled Block>
 using element_of = std::conditional_t<std::is_same_v<Block, mxfp8>, fp8_e4m3,
                                       std::conditional_t<std::is_same_v<Block, mxfp6_e3m2>, e3m2, e2m3>>;
 
-/// The code of value i of 32, which lie four to three bytes.
+/// The code of value i of 32; four codes take three bytes.
 PRECAST_HOST_DEVICE std::uint8_t six_bits_at(const std::uint8_t* codes, int i) {
   const std::uint8_t* const three = codes + i / 4 * 3;
   const std::uint32_t bits = three[0] | std::uint32_t{three[1]} << 8 | std::uint32_t{three[2]} << 16;
@@ -98,7 +98,7 @@ PRECAST_HOST_DEVICE void decode_elements(const std::uint8_t* codes, int first, i
   }
 }
 
-/// Twice the number behind a code of e2m1.
+/// Twice the number of an e2m1 code.
 PRECAST_HOST_DEVICE_CONSTEXPR int twice_e2m1(int code) {
   constexpr std::int8_t values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
   return values[code];
