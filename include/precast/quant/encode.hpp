@@ -33,7 +33,7 @@ concept EncodedSideBySide = requires(const f32* values, std::span<Format> blocks
 
 }  // namespace detail
 
-/// A block dtype that can be encoded: `encode_block(const f32* values, Format& block)`, declared beside it
+/// A block dtype that has an encoder: `encode_block(const f32* values, Format& block)`, declared beside it
 /// or here, writes one block from values_per_block finite values; or `encode_blocks(const f32* values,
 /// std::span<Format> blocks)` writes several.
 template <class Format>
