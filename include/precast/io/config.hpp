@@ -145,7 +145,7 @@ class Config {
     one_of_or("_class_name", true, {{known, true}}, advice);
   }
 
-  /// The results of `read(place, item)` for a list's items; `place` is an item's name in messages, "list[0]".
+  /// The results of `read(place, item)` for the items of a list; `place` is "list[0]", for messages.
   template <class Read>
   auto list(std::string_view key, const Read& read) const {
     const nlohmann::json& items = value(key);
