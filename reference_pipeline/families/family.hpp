@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <families/backend.hpp>
-#include <families/changed_weights.hpp>
 #include <families/choices.hpp>
 #include <families/model_files.hpp>
 #include <families/pipeline.hpp>
@@ -61,9 +60,6 @@ class Family {
   virtual std::optional<ParameterAccounting> account(std::string_view, const std::filesystem::path&) const {
     return std::nullopt;
   }
-  /// The family's models with a change to the weights of their denoiser; empty where the models are not its
-  /// own, or it cannot change them. `change` must outlive them.
-  virtual FamilyModels with_changed_weights(const FamilyModels&, const WeightsChange&) const { return {}; }
   /// Opens a model folder: reads configs and tokenizers, no weights. `backend` must outlive the pipeline.
   virtual std::unique_ptr<Pipeline> open(const std::filesystem::path& folder, const ComponentChoices& choices,
                                          const Backend& backend) const = 0;

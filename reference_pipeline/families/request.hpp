@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <families/changed_weights.hpp>
 #include <families/preview.hpp>
 #include <image/fit.hpp>
 #include <image/image.hpp>
@@ -62,6 +63,9 @@ struct Request : Settings {
   std::optional<image::Image> mask;              ///< inpainting: where it is white, `image` is painted anew
   std::optional<std::filesystem::path> refiner;  ///< a second model, which takes the last steps
   std::optional<double> refiner_start;           ///< from which part of the noise levels, 0 to 1
+
+  // Of families whose blocks run one by one.
+  WeightsChange change_weights;  ///< of the model's denoiser, as it is loaded; a refiner's stay as stored
 };
 
 /// A request as a pipeline runs it, which its `with_defaults` makes: every default is filled in, and what is

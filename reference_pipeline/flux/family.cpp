@@ -1,5 +1,4 @@
 // What programs are told of Flux: its classes, its folders, how its parameters count.
-#include <any>
 #include <array>
 #include <string>
 
@@ -8,7 +7,6 @@
 #include <flux/models.hpp>
 #include <flux/pipeline.hpp>
 #include <flux/transformer.hpp>
-#include <flux/unpadded_blocks.hpp>
 
 #include <precast/io/number_text.hpp>
 
@@ -117,17 +115,6 @@ class FluxFamily final : public families::Family {
                                                        const std::filesystem::path& config) const override {
     if (class_name != "FluxTransformer2DModel") return std::nullopt;
     return described(flux::account(TransformerConfig::load(config)));
-  }
-  families::FamilyModels with_changed_weights(const families::FamilyModels& models,
-                                              const families::WeightsChange& change) const override {
-    const auto* own = std::any_cast<Models>(&models);
-    if (!own) return {};
-    Models changed = *own;
-    changed.transformer = [load = families::with_change(own->transformer, change)](
-                              const TransformerConfig& config, const nn::ParameterSource& source) {
-      return load(config, UnpaddedBlocks(source, config));
-    };
-    return changed;
   }
   bool has_models(std::span<const families::FamilyModels> models) const override {
     return families::models_among<Models>(models) != nullptr;

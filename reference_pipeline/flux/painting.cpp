@@ -5,11 +5,13 @@
 #include <span>
 #include <utility>
 
+#include <families/changed_weights.hpp>
 #include <families/denoising_rounds.hpp>
 #include <flux/latents.hpp>
 #include <flux/models.hpp>
 #include <flux/negative_prompt.hpp>
 #include <flux/pipeline_parts.hpp>
+#include <flux/unpadded_blocks.hpp>
 #include <process/memory.hpp>
 #include <sampling/flow_match_euler.hpp>
 
@@ -36,8 +38,13 @@ FluxPipeline::Run::Run(const Parts& parts, const ResolvedRequest& full, const Re
 families::LoadedDenoiser FluxPipeline::Run::load_denoiser(std::int64_t /*number*/) {
   const std::shared_ptr<const BlockwiseTransformer> transformer =
       with_weights({"transformer", "load transformer"}, [&](const auto& source) {
-        return models_of(parts_.backend, parts_.choices.denoiser)
-            .transformer(parts_.model.transformer, source);
+        const TransformerConfig& config = parts_.model.transformer;
+        const auto load = [&](const nn::ParameterSource& weights) {
+          return models_of(parts_.backend, parts_.choices.denoiser).transformer(config, weights);
+        };
+        return given_.change_weights
+                   ? families::load_changed(given_.change_weights, UnpaddedBlocks(source, config), load)
+                   : load(source);
       });
   return {
       "denoise", std::ssize(steps_),

@@ -1,5 +1,4 @@
 // Stable Diffusion's classes, folders and config keys, as a family.
-#include <any>
 #include <array>
 #include <string>
 
@@ -94,14 +93,6 @@ class StableDiffusionFamily final : public families::Family {
                                          "unet, by its config",
                                          {{"  parameters", io::with_commas(parameters)}},
                                          {{"parameters", parameters}}};
-  }
-  families::FamilyModels with_changed_weights(const families::FamilyModels& models,
-                                              const families::WeightsChange& change) const override {
-    const auto* own = std::any_cast<Models>(&models);
-    if (!own) return {};
-    Models changed = *own;
-    changed.denoiser = families::with_change(own->denoiser, change);
-    return changed;
   }
   bool has_models(std::span<const families::FamilyModels> models) const override {
     return families::models_among<Models>(models) != nullptr;

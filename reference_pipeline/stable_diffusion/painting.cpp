@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include <families/changed_weights.hpp>
 #include <stable_diffusion/pipeline_parts.hpp>
 
 #include <precast/memory/dry_run.hpp>
@@ -62,10 +63,15 @@ PolicyChoice StableDiffusionPipeline::Parts::vae_choice(const Model& of, VaeHalf
 
 families::LoadedDenoiser StableDiffusionPipeline::Run::load_denoiser(std::int64_t number) {
   const Leg& leg = legs_[static_cast<std::size_t>(number)];
+  const bool is_base = leg.model == &parts_.model;
+  const auto load = [&](const nn::ParameterSource& weights) {
+    return models_of(parts_.backend, parts_.choices.denoiser).denoiser(leg.model->folder.unet, weights);
+  };
   const std::shared_ptr<const Denoiser> denoiser = leg.model->with_weights(
-      {"unet", leg.model == &parts_.model ? "load UNet" : "load refiner"}, progress_, result_,
+      {"unet", is_base ? "load UNet" : "load refiner"}, progress_, result_,
       [&](const nn::ParameterSource& source) {
-        return models_of(parts_.backend, parts_.choices.denoiser).denoiser(leg.model->folder.unet, source);
+        return is_base && given_.change_weights ? families::load_changed(given_.change_weights, source, load)
+                                                : load(source);
       });
   return {leg.words, leg.sampler.calls(),
           [this, denoiser, &leg](std::int64_t picture, const vae::Decoder* previews,

@@ -481,6 +481,32 @@ TEST_CASE("a plan draws what the file draws that convert writes by it, bit for b
   }
 }
 
+TEST_CASE("a plan is of the base, and a refiner is loaded as stored", "[casting]") {
+  const Scratch scratch;
+  const std::string latents = (scratch.path() / "latents.safetensors").string(),
+                    picture = (scratch.path() / "picture.png").string(),
+                    converted = (scratch.path() / "planned.safetensors").string();
+  const std::string models = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/stable_diffusion/";
+  // Both UNets have the first layer, and the base alone the second.
+  for (const char* layer : {"mid_block", "up_blocks.0.attentions.0"}) {
+    INFO(layer);
+    const std::string plan =
+        scratch.file("plan.json", nlohmann::json{{"types", {{layer, "fp8_e4m3"}}}}.dump());
+    const auto converting = run({"convert", models + "sdxl/unet", converted, "--plan", plan});
+    INFO(converting.err);
+    REQUIRE(converting.code == 0);
+    const auto drawn = [&](const char* option, const std::string& file) {
+      const auto made = run({"generate", "--model", models + "sdxl", "--refiner", models + "refiner",
+                             "--refiner-start", "0.5", option, file, "-p", "a", "--steps", "4", "--precision",
+                             "f32", "--save-latents", latents, "--output", picture});
+      INFO(made.err);
+      REQUIRE(made.code == 0);
+      return program::content(latents);
+    };
+    CHECK(drawn("--plan", plan) == drawn("--transformer", converted));
+  }
+}
+
 TEST_CASE("cost does not take what it reads for results that it goes on from", "[casting]") {
   const Scratch scratch;
   const std::string samples = small_samples(scratch), before = program::content(samples);

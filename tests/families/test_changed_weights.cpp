@@ -1,68 +1,39 @@
-// Weights that are changed as they are loaded: of every family the denoiser's, and no other component's.
-#include <memory>
+// Weights that are changed as they are loaded: the denoiser's of a request's model, and no other component's.
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
-#include <families/changed_weights.hpp>
-#include <flux/models.hpp>
-#include <stable_diffusion/models.hpp>
+#include <families/registry.hpp>
+#include <support/golden_requests.hpp>
+#include <support/stable_diffusion.hpp>
 
-#include <precast/memory/dry_run.hpp>
 #include <precast/nn/parameter_source.hpp>
-#include <precast/policy/paths.hpp>
-#include <precast/policy/policy_path.hpp>
-
-namespace changed_weights {
-namespace {
 
 using namespace precast;
 
-class SameWeights final : public nn::ForwardingSource {
- public:
-  explicit SameWeights(const nn::ParameterSource& weights) : ForwardingSource(weights) {}
-};
-
-/// Changes nothing, and counts.
-class CountingChange final : public families::WeightsChange {
- public:
-  std::unique_ptr<nn::ParameterSource> change(const nn::ParameterSource& weights) const override {
-    ++changed_;
-    return std::make_unique<SameWeights>(weights);
-  }
-  void loaded(const nn::ParameterSource&) const override { ++loaded_; }
-
-  bool was_asked(int times) const { return changed_ == times && loaded_ == times; }
-
- private:
-  mutable int changed_ = 0, loaded_ = 0;
-};
-
-}  // namespace
-
-TEST_CASE("changed weights are the denoisers', and all other components load their own") {
-  const DryRun dry;
-  const nn::AbsentParameters absent;
-  stable_diffusion::UNetConfig unet;
-  unet.levels = {{.attention_down = false, .attention_up = false}};
-  unet.middle = stable_diffusion::UNetConfig::Middle::absent;
-  for_each_choice([&](const PolicyChoice& choice) {
-    if (!path_compiled(choice)) return;
-    INFO(to_string(choice));
-    const CountingChange change;
-    const families::ChangedWeights backend(families::cpu_backend(), change);
-    CHECK(backend.models(choice).size() == families::cpu_backend().models(choice).size());
-    CHECK(backend.models(choice).data() == backend.models(choice).data());
-    const flux::Models& flux = flux::models_of(backend, choice);
-    const stable_diffusion::Models& stable_diffusion = stable_diffusion::models_of(backend, choice);
-    CHECK(flux.clip(text::ClipConfig{}, absent));
-    CHECK(flux.t5(text::T5Config{}, absent));
-    CHECK(flux.encoder(vae::AutoencoderConfig{}, absent));
-    CHECK(stable_diffusion.decoder(vae::AutoencoderConfig{}, absent));
-    CHECK(change.was_asked(0));
-    CHECK(flux.transformer(flux::TransformerConfig{}, absent));
-    CHECK(change.was_asked(1));
-    CHECK(stable_diffusion.denoiser(unet, absent));
-    CHECK(change.was_asked(2));
-  });
+TEST_CASE("changed weights are the denoiser's: other components and a refiner load their own") {
+  families::Request request;
+  request.prompts = {"a"};
+  request.steps = 4;
+  std::vector<std::string> changed;
+  request.change_weights = [&](const nn::ParameterSource& weights, const auto& load) {
+    changed.push_back(weights.description());
+    load(weights);
+  };
+  const auto check = [&](const std::filesystem::path& model, const char* denoiser) {
+    INFO(model.string());
+    changed.clear();
+    families::open(model, families::ComponentChoices::all(testing::compiled_choices().front()),
+                   families::cpu_backend())
+        ->generate(request);
+    REQUIRE(changed.size() == 2);  // by the estimate's dry run, and by the run
+    for (const std::string& weights : changed)
+      CHECK_THAT(weights, Catch::Contains((model / denoiser).string()));
+  };
+  request.width = request.height = 64;
+  check(std::filesystem::path(PRECAST_SOURCE_DIR) / "reference_pipeline/shapes/model", "transformer");
+  request.refiner = testing::stable_diffusion_model("refiner");
+  request.refiner_start = 0.5;
+  check(testing::stable_diffusion_model("sdxl"), "unet");
 }
-
-}  // namespace changed_weights

@@ -107,9 +107,9 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
       result);
 }
 
-/// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of what add() repeats, of
-/// any shape that dy's ends with: dy [B, S, C] into [S, C]. Or added to what `out` holds. In one order for
-/// any number of threads. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
+/// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of an operand that add()
+/// broadcasts, of any suffix of dy's shape: dy [B, S, C] into [S, C]. Or added to what `out` holds. Bits
+/// are fixed for any thread count. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY>
 void bias_gradient_into(const DY& dy, const GradientOptions& options, ParameterGradientOf<P> out,
                         const Context& context = current_context()) {

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include <casting/castable.hpp>
-#include <casting/planned_weights.hpp>
+#include <casting/plan_file.hpp>
+#include <casting/plan_source.hpp>
 #include <cli/commands.hpp>
 #include <cli/generate/generate_options.hpp>
 #include <cli/generate/generate_result.hpp>
@@ -29,6 +30,7 @@
 #include <cli/running/trace_file.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
+#include <families/changed_weights.hpp>
 #include <families/registry.hpp>
 #include <image/picture_file.hpp>
 
@@ -36,6 +38,7 @@
 #include <precast/io/counted.hpp>
 #include <precast/io/mapped_file.hpp>
 #include <precast/io/message.hpp>
+#include <precast/nn/parameter_source.hpp>
 
 namespace precast::cli {
 
@@ -145,26 +148,16 @@ std::vector<std::pair<std::string, std::string>> given_beside(const GenerateOpti
   return given;
 }
 
-/// A device's backend, with layers cast by a plan as they are loaded.
-class PlannedBackend {
- public:
-  PlannedBackend(const std::string& plan, const families::Backend& backend)
-      : weights_(read(plan), io::shown(plan)), changed_(backend, weights_) {}
-  PlannedBackend(const PlannedBackend&) = delete;  // a member refers to another one
-  PlannedBackend& operator=(const PlannedBackend&) = delete;
-
-  const families::Backend& backend() const { return changed_; }
-
- private:
-  static casting::Plan read(const std::string& path) {
-    casting::Plan plan = casting::read_plan(path);
-    casting::require_types(io::shown(path), plan.formats());
-    return plan;
-  }
-
-  casting::PlannedWeights weights_;
-  families::ChangedWeights changed_;
-};
+/// Casts layers by the plan in a file.
+families::WeightsChange change_by(const std::string& path) {
+  casting::Plan plan = casting::read_plan(path);
+  casting::require_types(io::shown(path), plan.formats());
+  return [plan = std::move(plan), path](const nn::ParameterSource& weights, const auto& load) {
+    const casting::PlanSource planned(weights, plan);
+    load(planned);
+    planned.check_all_found(io::shown(path));
+  };
+}
 
 /// Throws for options without use in this model and for lack of memory. Settles the request's guidance.
 families::MemoryEstimate checked_estimate(const GenerateOptions& options, const families::Pipeline& pipeline,
@@ -202,11 +195,9 @@ void generate(const GenerateOptions& options) {
   const families::ModelFiles model = options.run.files();
   check_all_inputs_stay(options, model, request, outputs_of(options, files));
   const families::ChosenDevice device = families::choose_device(options.run.device);
+  if (!options.plan.empty()) request.change_weights = change_by(options.plan);
   const ChosenPolicies policies = chosen_policies(options.policy, options.run, model, request, device);
-  std::optional<PlannedBackend> planned;
-  if (!options.plan.empty()) planned.emplace(options.plan, *device.backend);
-  const auto pipeline =
-      families::open(model, policies.components, planned ? planned->backend() : *device.backend);
+  const auto pipeline = families::open(model, policies.components, *device.backend);
   const families::MemoryEstimate estimate = checked_estimate(options, *pipeline, request);
   const families::ResolvedRequest full = pipeline->with_defaults(request);
   check_picture_size("--output", options.output, full.width, full.height);

@@ -28,5 +28,4 @@ foreach(file IN ITEMS
 endforeach()
 
 # Headers that these include for a type alone: what their sources define is not called.
-set(without_source cli/compare/comparison cli/compare/report_page cli/options/given_files cli/running/layer_peaks
-                   families/changed_weights)
+set(without_source cli/compare/comparison cli/compare/report_page cli/options/given_files cli/running/layer_peaks)

@@ -1,5 +1,5 @@
-// Attention in training, and its gradients (Dao 2023): weights are computed once more in tiles, and nothing
-// of the size of the scores is ever in memory.
+// Attention in training, and its gradients (Dao 2023): weights are recomputed in tiles, and no array has
+// the size of the scores.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace precast::host {
 
 namespace detail {
 
-/// attention_gradient of batches that are packed together.
+/// attention_gradient for batches that are packed together.
 template <class Types, class ForwardOperand, class DO, class Q, class K, class V, class O>
 void attention_gradient_of_batches(const AttentionProblem& problem, HostHeadsView<const DO> dout,
                                    HostHeadsView<const Q> q, HostHeadsView<const K> k,
@@ -41,8 +41,8 @@ void attention_gradient_of_batches(const AttentionProblem& problem, HostHeadsVie
 
 }  // namespace detail
 
-/// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
-/// each row, in f32: -inf where a row sees no key.
+/// plain_attention or flash_attention that also writes the f32 logsumexp of each row of scores into
+/// `log_sums` [B, H, Sq]: -inf where a row sees no key.
 template <class Types, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, HostHeadsView<const Q> q,
                              HostHeadsView<const K> k, HostHeadsView<const V> v,
@@ -54,9 +54,9 @@ void attention_with_log_sums(const AttentionProblem& problem, HostHeadsView<cons
     detail::plain_attention_of_rows<Types>(problem, q, k, v, out, log_sums.data());
 }
 
-/// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
-/// kept between the steps are rounded as Types says; scores are made of operands in ForwardOperand. A task
-/// has a head of keys and values, and takes its queries in their order.
+/// dq, dk and dv of an attention whose result is `out`, from the gradient of `out`. Operands, sums and
+/// intermediates are rounded as Types says; scores are computed from operands in ForwardOperand. A task has
+/// one head of keys and values, and visits its queries in order.
 template <class Types, class ForwardOperand, class Choice, class DO, class Q, class K, class V, class O>
 void attention_gradient(const AttentionProblem& problem, HostHeadsView<const DO> dout,
                         HostHeadsView<const Q> q, HostHeadsView<const K> k, HostHeadsView<const V> v,

@@ -1,4 +1,4 @@
-// Scores of attention, computed once more for its gradients.
+// Scores of attention, recomputed for its gradients.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ template <class Types, class ForwardOperand>
 using gradient_tile = std::conditional_t<std::same_as<ForwardOperand, typename Types::operand>,
                                          tile_type<ForwardOperand, typename Types::accumulate>, f32>;
 
-/// scores [rows, packed.block_keys()] of a block of queries and one of keys, zeros after it included, as the
-/// op keeps them: -inf where a query does not see a key.
+/// scores [rows, packed.block_keys()] of a block of queries and one of keys, zero padding included, rounded
+/// as the op stores them: -inf where a query does not see a key.
 template <class Types, class Tile>
 void score_block(const AttentionProblem& problem, const PackedKeysAndValues<Tile>& packed,
                  const Tile* queries, std::int64_t batch, std::int64_t head, std::int64_t first,

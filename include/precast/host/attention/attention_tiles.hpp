@@ -1,4 +1,4 @@
-// Tiles of operands as attention multiplies them, and their products.
+// Tiles of attention operands, in the layout of the multiplier, and their products.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,11 @@ using tile_type =
     std::conditional_t<std::same_as<Operand, bf16> && std::same_as<Accumulate, f32> && has_bf16_products,
                        bf16, f32>;
 
-/// Values of the summed dimension that the multiplier takes at once.
+/// Values of the summed dimension that one instruction multiplies.
 template <class Tile>
 inline constexpr std::int64_t depth_step = std::same_as<Tile, bf16> ? 2 : 1;
 
-/// What the summed dimension is padded to, with zeros.
+/// The summed dimension is zero-padded to a multiple of this.
 template <class Tile>
 std::int64_t depth_multiple() {
   if constexpr (fits_tile_registers<Tile>)
@@ -42,7 +42,7 @@ inline constexpr std::int64_t rows_at_once = 6;
 static_assert(keys_per_block % (Lanes::width * Lanes::columns_at_once) == 0 &&
               keys_per_block % tile_depth == 0);
 
-/// What the rows of a block are padded to: they are transposed 16 at a time, and summed over.
+/// The rows of a block are padded to a multiple of this: they are transposed 16 at a time, and summed over.
 template <class Tile>
 std::int64_t row_multiple() {
   constexpr std::int64_t transposed = 16;
@@ -103,7 +103,7 @@ void load_tile(std::int64_t rows, std::int64_t end, std::int64_t depth, std::int
 }
 
 #if defined(__AVX512BF16__) && defined(__AVX512F__)
-/// Stores lanes rounded to bf16, which are NaN, or not subnormal: the instruction takes those as zero.
+/// Stores lanes rounded to bf16. No lane may be subnormal, which the instruction treats as zero.
 inline void store_rounded(Lanes lanes, void* to) {
   const __m256bh rounded = _mm512_cvtneps_pbh(lanes.value);
   std::memcpy(to, &rounded, sizeof(rounded));
@@ -143,7 +143,7 @@ void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std
       lanes_with_single_nan<Accumulate>(sums[r][v]).store(c + r * c_stride + v * Lanes::width);
 }
 
-/// Multiplies rows of c by their factors. Factors of 1 are most of them, once the largest scores have been
+/// Multiplies rows of c by their factors. Most factors are 1 once the largest scores have been
 /// seen.
 inline void scale_rows(f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
                        std::int64_t columns) {
@@ -177,7 +177,7 @@ void multiply_tile(const Tile* a, std::int64_t a_stride, const PackedOperand<Til
   const auto panel = [&](auto vectors, std::int64_t column) {
     using Rows = std::integral_constant<int, rows_at_once>;
     std::int64_t r = 0;
-    if constexpr (vectors() == 1)  // sums enough to wait for none
+    if constexpr (vectors() == 1)  // enough independent sums to hide latency
       for (; r + 2 * rows_at_once <= end; r += 2 * rows_at_once)
         multiply(std::integral_constant<int, 2 * rows_at_once>{}, vectors, r, column);
     for (; r < end; r += rows_at_once) multiply(Rows{}, vectors, r, column);

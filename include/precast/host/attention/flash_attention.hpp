@@ -36,7 +36,7 @@ class FlashTile {
         weights_(in_place ? Shape{0} : Shape{rows_of(problem), stride_}),
         result_(Shape{rows_of(problem), packed.columns()}) {}
 
-  /// What its tensors hold.
+  /// The bytes of its tensors.
   static std::int64_t bytes(const AttentionProblem& problem, const PackedKeysAndValues<Tile>& packed) {
     const std::int64_t stride = packed.block_keys();
     return rows_of(problem) * ((packed.depth() + (in_place ? 0 : stride)) * std::int64_t{sizeof(Tile)} +
@@ -44,7 +44,7 @@ class FlashTile {
   }
 
   /// Attends with queries [first, first + rows) of a head; `query_row(i)` and `out_row(i)` are the head's
-  /// slices. Unless it is null, `log_sums` gets the logarithm of the sum of e^score of each row.
+  /// slices. Unless it is null, `log_sums` gets the logsumexp of each row of scores.
   template <class QueryRow, class OutRow>
   void run(std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t rows, QueryRow&& query_row,
            OutRow&& out_row, f32* log_sums) {
@@ -65,7 +65,7 @@ class FlashTile {
         multiply_tile<Tile, f32>(queries_.data() + from * packed_.depth(), packed_.depth(),
                                  packed_.keys(batch, kv_head, block), packed_.depth(),
                                  scores_.data() + from * stride_, stride_, nullptr, end - from, keys);
-        // Row by row, each would wait for the maximum of the one before it.
+        // A loop over rows would wait for the maximum of each row before the next.
         for (std::int64_t few = from; few < end; few += rows_at_once) {
           const std::int64_t few_end = std::min(end, few + rows_at_once);
           for (std::int64_t i = few; i < few_end; ++i)
@@ -92,12 +92,12 @@ class FlashTile {
   }
 
  private:
-  /// Those of a tile: the multiplier takes rows_at_once.
+  /// The rows of a tile, rounded up to rows_at_once.
   static std::int64_t rows_of(const AttentionProblem& problem) {
     return std::min(flash_rows, rounded_up(problem.queries, rows_at_once));
   }
 
-  /// Weights take the place of their scores where both are f32.
+  /// Weights overwrite their scores where both are f32.
   static constexpr bool in_place = std::same_as<Tile, f32>;
   Tile* weights() {
     if constexpr (in_place)
@@ -149,7 +149,7 @@ class FlashTile {
     factors_[row] = math::exp_of_negative((before - bases_[row]) + (rest_before - rests_[row]));
   }
 
-  /// Turns the scores of row i into weights relative to the largest score so far.
+  /// Replaces the scores of row i by weights relative to the largest score so far.
   void scores_to_weights(std::int64_t i, std::int64_t keys) {
     const auto row = static_cast<std::size_t>(i);
     f32* scores = scores_.data() + i * stride_;
@@ -185,7 +185,7 @@ class FlashTile {
   std::array<f32, flash_rows * Lanes::width> sums_;  ///< in lanes, which are only added up at the end
 };
 
-/// flash_attention_of_rows of batches that are packed together.
+/// flash_attention_of_rows for batches that are packed together.
 template <class Types, class Q, class K, class V>
 void flash_attention_of_batches(const AttentionProblem& problem, HostHeadsView<const Q> q,
                                 HostHeadsView<const K> k, HostHeadsView<const V> v,
@@ -211,7 +211,7 @@ void flash_attention_of_batches(const AttentionProblem& problem, HostHeadsView<c
   });
 }
 
-/// Flash attention, and into `log_sums` [B, H, Sq] the logarithms of the sums of e^score, unless it is null.
+/// Flash attention; also writes the logsumexp of scores into `log_sums` [B, H, Sq], unless it is null.
 template <class Types, class Q, class K, class V>
 void flash_attention_of_rows(const AttentionProblem& problem, HostHeadsView<const Q> q,
                              HostHeadsView<const K> k, HostHeadsView<const V> v,

@@ -19,7 +19,7 @@ namespace precast::host {
 
 namespace detail {
 
-/// What a head's gradients are computed from, packed as the multiplier reads it.
+/// The operands of a head's gradients, packed in the multiplier's layout.
 template <class Types, class ForwardOperand>
 struct PackedForGradients {
   using Tile = gradient_tile<Types, ForwardOperand>;
@@ -42,7 +42,7 @@ struct PackedForGradients {
         douts(Packed::template of<typename Types::operand, Types::saturate>(
             sizes(p, p.heads, p.queries, 0, p.width_v), dout, dout)) {}
 
-  /// What one batch takes of them.
+  /// The bytes of one batch.
   static std::int64_t bytes_of_batch(const AttentionProblem& p) {
     return Packed::bytes_of_batch(sizes(p, p.heads_kv, p.keys, p.width, p.width)) +
            Packed::bytes_of_batch(sizes(p, p.heads_kv, p.keys, p.width_v, 0)) +
@@ -88,7 +88,7 @@ class HeadGradient {
       std::fill(tile->values().begin(), tile->values().end(), Tile{});
   }
 
-  /// What its tensors hold.
+  /// The bytes of its tensors.
   static std::int64_t bytes(const AttentionProblem& problem, const PackedOfAll& packed) {
     const Sizes sizes(problem, packed);
     const std::int64_t tiles = sizes.rows * (packed.keys.depth() + packed.values.depth() +
@@ -100,7 +100,7 @@ class HeadGradient {
     return tiles * std::int64_t{sizeof(Tile)} + sums * std::int64_t{sizeof(f32)};
   }
 
-  /// Adds what one block of queries gives to dk and dv, and stores its own gradient.
+  /// Adds the contribution of one block of queries to dk and dv, and stores dq of the block.
   template <class DO, class Q, class O>
   void add_queries(std::int64_t batch, std::int64_t head, std::int64_t query_block,
                    HostHeadsView<const DO> dout, HostHeadsView<const Q> q, HostHeadsView<const O> out,

@@ -1,4 +1,4 @@
-// Batches of attention that are packed together: a few at a time, so that what is packed stays small.
+// Batches of attention that are packed together: a few at a time, so that the packed copies stay small.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace precast::host::detail {
 
 /// Calls f(part of the problem, its first batch) for batches that are packed together: as many as fit the
-/// threads' caches, where they are read again, or a few heads for each thread; but more than 64 MiB only so
-/// that no thread is without work. No bit depends on them.
+/// threads' caches, where they are read again, or a few heads for each thread; more than 64 MiB only where
+/// a thread would have no work. No bit depends on them.
 template <class F>
 void for_packed_batches(const AttentionProblem& problem, std::int64_t bytes_of_batch, F&& f) {
   constexpr std::int64_t most_bytes = std::int64_t{64} << 20, cache_bytes = std::int64_t{1} << 20;

@@ -1,4 +1,4 @@
-// Keys and values of attention, packed as the multiplier reads them.
+// Keys and values of attention, packed in the multiplier's layout.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class PackedKeysAndValues {
     return packed;
   }
 
-  /// What the blocks of one batch take.
+  /// The bytes of the blocks of one batch.
   static std::int64_t bytes_of_batch(AttentionProblem problem) {
     problem.batch = 0;
     const PackedKeysAndValues sizes(problem);
@@ -52,13 +52,13 @@ class PackedKeysAndValues {
   std::int64_t depth() const { return depth_; }
   std::int64_t columns() const { return columns_; }
   std::int64_t blocks() const { return blocks_; }
-  /// Keys that a block has room for.
+  /// The capacity of a block in keys.
   std::int64_t block_keys() const { return block_keys_; }
-  /// Those of block `block`, without the zeros after them.
+  /// The keys of block `block`, without zero padding.
   std::int64_t keys_in(std::int64_t block) const {
     return std::min(keys_per_block, all_keys_ - block * keys_per_block);
   }
-  /// The same with them: what is packed of the block.
+  /// The same with zero padding: the packed keys of the block.
   std::int64_t padded_keys_in(std::int64_t block) const {
     return rounded_up(keys_in(block), row_multiple<Tile>());
   }

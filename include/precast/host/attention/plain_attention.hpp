@@ -1,4 +1,4 @@
-// Attention as written down: whole rows of scores, kept in the `inside` dtype between the steps.
+// Attention by its definition: whole rows of scores, stored in the `inside` dtype between steps.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ inline f32 softmax_and_log_sum(std::span<f32> row, bool masked) {
   return is_empty ? none : largest - std::log(largest_of(row));
 }
 
-/// plain_attention_of_rows of batches that are packed together.
+/// plain_attention_of_rows for batches that are packed together.
 template <class Types, class Q, class K, class V>
 void plain_attention_of_batches(const AttentionProblem& problem, HostHeadsView<const Q> q,
                                 HostHeadsView<const K> k, HostHeadsView<const V> v,
@@ -61,7 +61,7 @@ void plain_attention_of_batches(const AttentionProblem& problem, HostHeadsView<c
         leaves_out ? ceil_divide(problem.keys_seen_by(first + rows - 1), keys_per_block) : packed.blocks();
     HostTensor<Tile> queries(Shape{tile_rows, depth});
     HostTensor<f32> scores(Shape{tile_rows, stride}), result(Shape{tile_rows, columns});
-    // Weights take the place of their scores where both are f32.
+    // Weights overwrite their scores where both are f32.
     constexpr bool in_place = std::same_as<Tile, f32>;
     HostTensor<Tile> apart(in_place ? Shape{0} : Shape{tile_rows, stride});
     Tile* weights = apart.data();
@@ -106,7 +106,7 @@ void plain_attention_of_batches(const AttentionProblem& problem, HostHeadsView<c
   });
 }
 
-/// Plain attention, and into `log_sums` [B, H, Sq] the logarithms of the sums of e^score, unless it is null.
+/// Plain attention; also writes the logsumexp of scores into `log_sums` [B, H, Sq], unless it is null.
 template <class Types, class Q, class K, class V>
 void plain_attention_of_rows(const AttentionProblem& problem, HostHeadsView<const Q> q,
                              HostHeadsView<const K> k, HostHeadsView<const V> v,
@@ -128,8 +128,8 @@ void plain_attention(const AttentionProblem& problem, HostHeadsView<const Q> q, 
   detail::plain_attention_of_rows<Types>(problem, q, k, v, out, nullptr);
 }
 
-/// The largest |scaled and biased score| in f32 of those that no bias of -inf masks, NaN passed over: what
-/// `inside` has to hold.
+/// The largest |scaled and biased score| in f32 over pairs that no bias of -inf masks, ignoring NaN: the
+/// range that `inside` must hold.
 template <class Q, class K>
 f32 largest_score(const AttentionProblem& problem, HostHeadsView<const Q> q, HostHeadsView<const K> k) {
   HostTensor<f32> largest(Shape{std::max<std::int64_t>(problem.batch * problem.heads, 1)});

@@ -1,5 +1,5 @@
-// Rows of x as products with rows of blocks take them: operands in the order in which a reader's lanes have
-// their codes, and the sums that offsets are multiplied by.
+// Rows of x arranged for products with rows of blocks: operands in the order of the codes in a reader's
+// lanes, and the sums that offsets are multiplied by.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// BlockDecoder: what depends on a weight's block format where that is known at run time alone: functions that
-// decode its rows, one for each dtype that products multiply. They are compiled once for each format and
-// operand, never for each policy.
+// BlockDecoder: the functions that decode rows of a block format known only at run time, one for each
+// dtype that products multiply. They are instantiated once for each format and operand, not for each
+// policy.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace precast::host {
 
-/// Rows of a matrix in blocks: the bytes of the first, and how far each is behind the one before it.
+/// Rows of a matrix in blocks: the bytes of the first, and the stride between rows in bytes.
 struct BlockRows {
   const std::byte* first = nullptr;
   std::int64_t bytes_per_row = 0;
@@ -27,7 +27,7 @@ template <ScalarDtype T>
 using DecodeRows = void (*)(const BlockRows& rows, std::int64_t count, std::int64_t first,
                             std::int64_t columns, T* to, std::int64_t stride);
 
-/// The functions of one format: those for bf16 only where a policy multiplies it.
+/// The functions of one format; the one for bf16 only where a policy multiplies bf16.
 struct BlockDecoder {
   DtypeInfo format;
   DecodeRows<f32> to_f32 = nullptr;
@@ -44,7 +44,7 @@ struct BlockDecoder {
 template <ScalarDtype T>
 DecodeRows<T> rows_decoder(std::string_view format);
 
-/// Whether blocks are decoded to bf16 for products with `Types`; to f32 they are for all.
+/// Whether blocks are decoded to bf16 too, and not only to f32, for products with `Types`.
 template <class Types>
 inline constexpr bool decodes_to_bf16 = std::is_same_v<typename Types::operand, bf16>;
 

@@ -21,8 +21,8 @@ namespace precast::host {
 
 namespace detail {
 
-/// Columns [first, first + columns) of a row value by value: of formats without steps, and what is left of a
-/// step at the ends of a run.
+/// Columns [first, first + columns) of a row value by value: for formats without steps, and for partial
+/// steps at the ends of a run.
 template <BlockDtype Format, ScalarDtype T>
 void decode_row_by_values(const Format* row, std::int64_t first, std::int64_t columns, T* to) {
   store_decoded(std::span<T>(to, static_cast<std::size_t>(columns)),
@@ -61,8 +61,8 @@ void decode_rows(const BlockRows& rows, std::int64_t count, std::int64_t first, 
       if constexpr (in_block > step) decode_steps_until(columns);
     }
     if (k < columns) detail::decode_row_by_values(row, first + k, columns - k, out + k);
-    // What follows in this row is wanted next, after as much of the other rows: more streams than a CPU
-    // follows by itself.
+    // Prefetches the next part of this row, which is read after as much of the other rows: these are more
+    // streams than a CPU prefetches.
     if (count > 1) {
       const auto* const end = reinterpret_cast<const char*>(row + (first + columns) / in_block);
       for (std::int64_t byte = 0; byte < columns * std::int64_t{sizeof(Format)} / in_block + 64; byte += 64)

@@ -25,7 +25,7 @@ namespace precast::host {
 
 namespace detail {
 
-/// The functions of a format that Reader reads: nothing reads without vectors of 64 bytes.
+/// The functions of a format with its Reader; empty without vectors of 64 bytes.
 template <class Reader, OneDnnOperand T>
 BlockGemv<T> codes_gemv();
 

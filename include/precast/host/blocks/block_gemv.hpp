@@ -1,6 +1,6 @@
-// BlockGemv: GEMV and skinny GEMM with a weight in blocks, whose format is known at run time alone. Codes
-// are multiplied as they lie, and each sum of a few products by the scale of their group; or values are, as
-// they are decoded.
+// BlockGemv: GEMV and skinny GEMM with a weight in blocks of a run-time format. Either codes are
+// multiplied directly, and each sum of a few products by the scale of its group; or values are, as they
+// are decoded.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@
 
 namespace precast::host {
 
-/// Whether every code, an integer from -128 to 127, is an operand as it is.
+/// Whether an operand represents every code, an integer from -128 to 127, exactly.
 template <ScalarDtype Operand>
 inline constexpr bool codes_are_operands = dtype_traits<Operand>::format.mantissa_bits >= 7 &&
                                            dtype_traits<Operand>::format.max() >= 128;
 
-/// The functions of one format, for x in T; none where a format has no such product.
+/// The functions of one format, for x in T; empty where a format has no such product.
 template <OneDnnOperand T>
 struct BlockGemv {
   /// Bytes of one row of x in the order of its codes.
   using RowBytes = std::int64_t (*)(std::int64_t columns);
-  /// Brings a row of x into that order.
+  /// Arranges a row of x in that order.
   using Arrange = void (*)(std::span<const T> x, std::byte* to);
   /// sums[row * stride + feature] = x[row] . weight[feature], of 1, 2 or 4 arranged rows, which lie
   /// row_bytes(columns) apart.
@@ -40,8 +40,8 @@ struct BlockGemv {
 
 namespace detail {
 
-/// How many bytes of blocks are asked for before they are read: far enough for memory, near enough for the
-/// nearest cache.
+/// The prefetch distance in bytes of blocks: enough for the latency of memory, little enough for the L1
+/// cache.
 inline constexpr std::int64_t block_bytes_ahead = 3072;
 
 /// Calls `multiply` with the number of arranged rows as a constant.

@@ -21,7 +21,7 @@ struct ReaderFor {
 
 #if defined(__AVX512F__) && defined(__AVX512BW__)
 
-/// 128 codes of a byte in the order of their columns.
+/// 128 codes of one byte each, in the order of columns.
 struct ByteReader : PlainReader {
   static constexpr int columns = 128, vectors = 2, bits = 8;
   static constexpr int column(int vector, int byte) { return 64 * vector + byte; }
@@ -70,7 +70,7 @@ struct MicroscaledReader : ByteReader {
     return all;
   }();
 
-  /// Looked up, as loads cost the units nothing that multiply.
+  /// Looked up: loads do not use the multiply units.
   [[gnu::always_inline]] static Floats16 scales_of(const Block* two) {
     const __m512 low = _mm512_set1_ps(scales[two[0].scale]);
     return same_bits_as<Floats16>(

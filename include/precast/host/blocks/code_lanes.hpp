@@ -1,5 +1,5 @@
-// CodeLanes: 64 codes of a block format in a register, a byte each, and what the readers of formats do with
-// them. Only where vectors have 64 bytes (AVX-512).
+// CodeLanes: 64 codes of a block format in a register, a byte each, and the operations of readers on them.
+// Only where vectors have 64 bytes (AVX-512).
 #pragma once
 
 #include <array>

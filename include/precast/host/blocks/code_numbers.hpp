@@ -1,4 +1,4 @@
-// How codes in lanes become numbers that are multiplied: f32, or pairs of bf16.
+// Conversion of codes in lanes to the numbers that are multiplied: f32, or pairs of bf16.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ concept ReadsFloats = requires {
   typename Reader::Code;
 };
 
-/// What codes are multiplied in: pairs of bf16 where registers have a table of them.
+/// The dtype that codes are multiplied in: pairs of bf16 where registers have a table of them.
 template <class Reader, OneDnnOperand T>
 using Multiplied = std::conditional_t<Reader::bits <= 6 || ReadsFloats<Reader>, T, f32>;
 

@@ -1,5 +1,5 @@
-// Values of a block dtype that is known by name at run time, as f32: what a file holds, for those who load
-// it.
+// Decodes values of a block dtype, given by name at run time, to f32, for loading
+// files.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include <precast/host/blocks/block_decoder.hpp>
 #include <precast/memory/memory.hpp>
 
-// Who sees declarations of kernels alone links the unit of kernels/ that decodes to f32.
+// A unit that sees only declarations of kernels links the unit of kernels/ that decodes to f32.
 #if PRECAST_HOLDS_KERNELS
 #include <precast/host/blocks/block_decoding.hpp>
 #endif
@@ -24,7 +24,7 @@ namespace precast::host {
 
 namespace detail {
 
-/// The alignment that the blocks of every format are satisfied with.
+/// An alignment that suffices for the blocks of every format.
 template <class... Entries>
 constexpr std::size_t alignment_of(BlockFormatList<Entries...>) {
   return std::max({alignof(typename Entries::format)...});

@@ -1,5 +1,5 @@
-// decode_step: a step of values of each block format of the library, in vectors: the bits that its `decode`
-// gives, value by value (dtype/blocks). The layouts are described there.
+// decode_step: decodes a step of values of each block format of the library in vectors, with the bits of
+// its `decode` (dtype/blocks). The layouts are described there.
 #pragma once
 
 #include <cstddef>
@@ -229,13 +229,13 @@ template <precast::detail::Microscaled Block, class To>
   }
 }
 
-/// Whether a block dtype is decoded in steps; one of a user's is not.
+/// Whether a block dtype is decoded in steps; a user-defined one is not.
 template <class Format>
 concept DecodedInSteps = requires(const Format& block, const Sink<f32>& sink) {
   decode_step(block, 0, sink);
 };
 
-/// decode_step, compiled for each step by itself, in which all shifts are known.
+/// decode_step, instantiated for each step, so that all shifts are constants.
 template <class Format, class To>
 [[gnu::always_inline]] inline void decode_known_step(const Format& block, int step, const To& sink) {
   constexpr int steps = dtype_traits<Format>::values_per_block / values_in_step<Format>;

@@ -24,7 +24,7 @@ namespace precast::host::detail {
 template <class Format>
 concept DecodedInVectors = DecodedInSteps<Format> || ScaledRowDtype<Format>;
 
-/// Sums of Rows rows of x. Not more of them for a row: decoding takes longer than an addition waits.
+/// Sums of Rows rows of x. No more for a row: decoding takes longer than the latency of an addition.
 template <int Rows>
 using DotSums = Lanes[Rows][16 / Lanes::width];
 

@@ -72,7 +72,7 @@ void decode_scaled_row(const Format& row, std::int64_t first, std::int64_t colum
 
 }  // namespace detail
 
-/// DecodeRows of rows under scales. Where more columns are wanted than a row has, the next rows go on.
+/// DecodeRows of rows under scales. Columns beyond the end of a row continue in the next rows.
 template <ScaledRowDtype Format, ScalarDtype T>
 void decode_scaled_rows(const BlockRows& rows, std::int64_t count, std::int64_t first, std::int64_t columns,
                         T* to, std::int64_t stride) {

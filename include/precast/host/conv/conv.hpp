@@ -60,8 +60,8 @@ void gather_patch(HostView<const X> x, const ConvSizes& sizes, std::int64_t pixe
   }
 }
 
-/// The same where one block of pixels after another has its patches gathered by all threads, and its panels
-/// are what they share then: small images have fewer blocks than there are threads.
+/// The same one block of pixels at a time: all threads gather its patches, then share its panels. For small
+/// images, which have fewer blocks than there are threads.
 template <class Types, OneDnnOperand Multiplied, class X>
 void conv_of_few_patches(HostView<const X> x, const ConvSizes& sizes,
                          const PanelProduct<Types, Multiplied>& product,
@@ -112,7 +112,7 @@ void conv_of_patches(HostView<const X> x, const PackedWeight<typename Types::sto
     const std::int64_t patches_held = in_tiles ? rounded_up(count, tile_side) + 1 : count;
     auto* const patches = reinterpret_cast<Multiplied*>(
         thread_scratch<PatchScratch>(static_cast<std::size_t>(patches_held * depth) * sizeof(Multiplied)));
-    Multiplied* const last = patches + (patches_held - 1) * depth;  // where a patch waits for its tiles
+    Multiplied* const last = patches + (patches_held - 1) * depth;  // a patch before it is stored in tiles
     for (std::int64_t p = 0; p < count; ++p) {
       gather_patch<typename Types::operand, Types::saturate>(x, sizes, first + p,
                                                              in_tiles ? last : patches + p * columns);

@@ -1,6 +1,6 @@
-// Convolution of large images: oneDNN's own, on bands of rows. Where it wants the weight in another layout
-// than the packed one, it is rearranged at each call: an image meets each weight once, so that once a call
-// is once, and one copy of the weights is kept.
+// Convolution of large images: oneDNN's own, on bands of rows. Where it needs another layout of the weight
+// than the packed one, each call rearranges it: an image uses each weight once, so that a call does it
+// once, and only one copy is kept.
 #pragma once
 
 #include <algorithm>
@@ -96,7 +96,7 @@ class BandConv {
             std::ranges::none_of(others_, [](const auto& other) { return other.second.is_plain_loop(); });
   }
 
-  /// Whether oneDNN has more than plain loops for it.
+  /// Whether oneDNN has an optimised kernel for it.
   bool fast() const { return fast_; }
   std::int64_t rows_per_band() const { return rows_per_band_; }
   std::int64_t bands() const { return ceil_divide(sizes_.out_height, rows_per_band_); }
@@ -109,7 +109,7 @@ class BandConv {
       if (same(other, rows)) return primitive;
     return middle_;
   }
-  /// The most that oneDNN wants for one band.
+  /// The most scratch bytes that oneDNN needs for a band.
   std::int64_t scratch_bytes() const {
     std::size_t most = middle_.scratch_bytes();
     for (const auto& other : others_) most = std::max(most, other.second.scratch_bytes());

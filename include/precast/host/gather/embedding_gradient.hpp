@@ -1,4 +1,4 @@
-// The gradient of an embedding's table: rows sorted by their number, and each number's rows added in order.
+// The gradient of an embedding's table: rows sorted by id, and the rows of each id added in order.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +21,14 @@
 
 namespace precast::host {
 
-/// Row v of out = the sum of the rows i of dy with ids[i] = v, in the order of i; zeros where there is none.
-/// Or added to what is there. The ids are rows of `out` or `embedding_without_gradient`; ops check them.
+/// Row v of out = the sum of the rows i of dy with ids[i] = v, in the order of i; zeros where there is
+/// none. Or added to `out`. The ids are rows of `out` or `embedding_without_gradient`; ops check them.
 template <class Types, class DY>
 void embedding_gradient(HostView<const DY> dy, std::span<const std::int32_t> ids,
                         const GradientOptions& options, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   using Result = typename Types::result;
-  // Sorted by counting: the numbers are rows of a table.
+  // A counting sort: ids are row indices of a table.
   std::vector<std::int64_t> first(static_cast<std::size_t>(out.shape()[0]) + 1), order(ids.size());
   for (const std::int32_t id : ids)
     if (id != embedding_without_gradient) ++first[static_cast<std::size_t>(id) + 1];
@@ -65,7 +65,7 @@ void embedding_gradient(HostView<const DY> dy, std::span<const std::int32_t> ids
     }
   });
 }
-/// The same of ids that nobody has looked at: one that is no row of `out` adds to none.
+/// The same for unchecked ids: one that is not a row of `out` is skipped.
 template <class Types, class DY, IndexInteger Number>
 void embedding_gradient(HostView<const DY> dy, IndicesIn<Number, HostSpace> ids,
                         const GradientOptions& options, HostView<typename Types::result> out) {

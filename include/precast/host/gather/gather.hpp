@@ -1,4 +1,4 @@
-// Rows of one array as rows of another: look-ups and enlargement.
+// Gathers rows of one array into another: embedding look-ups and nearest-neighbour enlargement.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace precast::host {
 
 namespace detail {
 
-/// A row of a table becomes a row of a result, each value rounded once.
+/// Copies a row of a table to a row of a result, each value rounded once.
 template <class Types, class From>
 void look_up(const HostView<const From>& table, std::int64_t row, std::span<typename Types::result> to) {
   convert_row<typename Types::result, Types::saturate>(table.row(row), to);
@@ -39,7 +39,7 @@ void look_up_all(const Table& table, std::span<const std::int32_t> ids,
   for (std::int64_t i = 0; i < out.rows(); ++i)
     look_up<Types>(table, ids[static_cast<std::size_t>(i)], out.row(i));
 }
-/// NaN for a number that is no row's.
+/// Fills the row of an id out of range with NaN.
 template <class Types, class Table, IndexInteger Number>
 void look_up_all(const Table& table, IndicesIn<Number, HostSpace> ids, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
@@ -64,7 +64,7 @@ void embedding(BlockViewIn<const From, HostSpace> table, std::span<const std::in
                HostView<typename Types::result> out) {
   detail::look_up_all<Types>(table, ids, out);
 }
-/// The same of ids that nobody has checked: NaN for one that is no row.
+/// The same for unchecked ids: an id out of range gives NaN.
 template <class Types, class From, IndexInteger Number>
 void embedding(HostView<const From> table, IndicesIn<Number, HostSpace> ids,
                HostView<typename Types::result> out) {
@@ -76,8 +76,8 @@ void embedding(BlockViewIn<const From, HostSpace> table, IndicesIn<Number, HostS
   detail::look_up_all<Types>(table, ids, out);
 }
 
-/// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out [B, H', W', C], less those that lie
-/// beyond its edges.
+/// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out [B, H', W', C], except those beyond
+/// its edges.
 template <class Types, class From>
 void upsample_nearest(HostView<const From> x, std::int64_t factor, HostView<typename Types::result> out) {
   watch::ran_in<Types>();

@@ -1,5 +1,5 @@
-// Losses: each row's or value's own in f32, or as the row of the op table has it, and their mean as
-// reduction.hpp sums.
+// Losses: each row's or value's loss in f32, or in the op table's dtypes, and their mean, summed as in
+// reduction.hpp.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace precast::host {
 
-/// The mean of (x - y)^2 over all values, to the one place of `out`. Of none: NaN.
+/// The mean of (x - y)^2 over all values, into the one value of `out`. The mean of none is NaN.
 template <class Types, class X, class Y>
 void mean_squared_error(HostView<const X> x, HostView<const Y> y, HostView<typename Types::result> out) {
   watch::ran_in<Types>();
@@ -82,8 +82,8 @@ std::vector<std::int32_t> checked_targets(const UncheckedTargets<Number, HostSpa
 }  // namespace detail
 
 /// The mean of log(sum e^x) - x[target] over the rows of logits [rows, classes] whose target is not
-/// `no_target`, to the one place of `out`. Of no rows: NaN. A row that holds +inf or NaN, or nothing but
-/// -inf, makes it NaN, and so does a target that is `not_a_class`.
+/// `no_target`, into the one value of `out`. It is NaN for no rows, where a row holds +inf or NaN, or
+/// nothing but -inf, and where a target is `not_a_class`.
 template <class Types, class From>
 void cross_entropy(HostView<const From> logits, std::span<const std::int32_t> targets,
                    HostView<typename Types::result> out) {
@@ -113,7 +113,7 @@ void cross_entropy(HostView<const From> logits, std::span<const std::int32_t> ta
     detail::sum_groups(
         1, rows, [all](std::int64_t first, std::int64_t, f32*) { return all + first; }, store);
 }
-/// The same of targets that nobody has looked at.
+/// The same for targets that are not checked beforehand.
 template <class Types, class From, IndexInteger Number>
 void cross_entropy(HostView<const From> logits, UncheckedTargets<Number, HostSpace> targets,
                    HostView<typename Types::result> out) {

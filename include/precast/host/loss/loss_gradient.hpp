@@ -14,7 +14,7 @@
 
 namespace precast::host {
 
-/// out = (softmax(logits) - 1 at the target) dloss / rows that count, row by row; zeros where the target is
+/// out = (softmax(logits) - onehot(target)) dloss / rows that count, row by row; zeros where the target is
 /// `no_target`, NaN where it is `not_a_class`.
 template <class Types, class From>
 void cross_entropy_gradient(HostView<const From> logits, std::span<const std::int32_t> targets, f32 dloss,
@@ -44,7 +44,7 @@ void cross_entropy_gradient(HostView<const From> logits, std::span<const std::in
     }
   });
 }
-/// The same of targets that nobody has looked at.
+/// The same for targets that are not checked beforehand.
 template <class Types, class From, IndexInteger Number>
 void cross_entropy_gradient(HostView<const From> logits, UncheckedTargets<Number, HostSpace> targets,
                             f32 dloss, HostView<typename Types::result> out) {

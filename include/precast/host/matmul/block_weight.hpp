@@ -1,6 +1,6 @@
-// Weights in blocks: PackedWeight of a block dtype, row after row as they are stored; and how a panel of
-// these, or of blocks whose format is known at run time alone, is decoded into the cache by whoever
-// multiplies it.
+// Weights in blocks: PackedWeight of a block dtype, row after row as they are stored. Also the
+// decoding of a panel of these, or of blocks of a run-time format, into the cache for a
+// product.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace precast::host {
 
-/// A weight [features, columns] in blocks, each row of which begins with one. It counts panels and columns as
-/// a weight of scalars does.
+/// A weight [features, columns] in blocks, each row of which begins with one. Its panels and columns are
+/// counted as in a weight of scalars.
 template <BlockDtype Storage>
 class PackedWeight<Storage> {
  public:
@@ -33,7 +33,7 @@ class PackedWeight<Storage> {
     fill(std::int64_t{0}, packed.blocks_.view());
     return packed;
   }
-  /// A weight where ops read it: here a copy.
+  /// A weight in host memory: the host makes a copy.
   template <class Types>
   static PackedWeight borrowed(const PendingView<HostStoredView<const Storage>, HostMemory>& weight) {
     return PackedWeight(BlockMatrix<Storage, HostMemory>(weight.view()));
@@ -46,12 +46,12 @@ class PackedWeight<Storage> {
   std::int64_t panel_width() const { return std::min(widest_panel, rounded_up(features(), 16)); }
   std::int64_t panels() const { return ceil_divide(features(), widest_panel); }
   std::int64_t bytes() const { return blocks_.bytes(); }
-  /// Whether it has panels to multiply as they lie: it has none.
+  /// Whether it has panels that are multiplied in place: never.
   static constexpr bool in_storage() { return false; }
-  /// None: the format is known.
+  /// Null: the format is known at compile time.
   static constexpr const BlockDecoder* decoder() { return nullptr; }
   HostStoredView<const Storage> view() const { return blocks_.view(); }
-  /// One value, for those who look.
+  /// One value, for inspection.
   f32 at(std::int64_t feature, std::int64_t column) const {
     f32 value;
     decode_run<Storage>(blocks_.view().row(feature), column, 1, &value);
@@ -69,12 +69,12 @@ namespace detail {
 /// Columns [first, first + count) of a panel of `width` features as operands, `At` of them together:
 /// to[((column - first) / At * width + feature) * At + (column - first) % At]. `decode(feature, some, from,
 /// columns, values, stride)` writes columns [from, from + columns) of rows [feature, feature + some) of the
-/// panel as Decoded. Zeros stand where features, or columns of `columns`, end early.
+/// panel as Decoded. Missing features, and columns beyond `columns`, are zeros.
 template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Decoded, OneDnnOperand Multiplied,
           class Decode>
 void decode_panel(const Decode& decode, std::int64_t features, std::int64_t width, std::int64_t columns,
                   std::int64_t first, std::int64_t count, Multiplied* to) {
-  // A block of the largest formats, and 16 KiB of f32, which the nearest cache holds.
+  // A block of the largest formats, and 16 KiB of f32, which fit the L1 cache.
   constexpr std::int64_t at_once = 256, features_at_once = 16;
   alignas(64) Decoded decoded[features_at_once * at_once];
   alignas(64) Multiplied rounded[std::is_same_v<Decoded, Multiplied> ? 1 : features_at_once * at_once];
@@ -103,8 +103,8 @@ void decode_panel(const Decode& decode, std::int64_t features, std::int64_t widt
     }
 }
 
-/// Of a weight whose format is known at run time: a function of its decoder, which rounds to bf16 where that
-/// is all that there is to do.
+/// decode_panel for a weight whose format is known at run time, by a function of its decoder: the one for
+/// bf16 where operands need no more than that rounding.
 template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype Storage>
 void decode_panel_of(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
                      std::int64_t count, Multiplied* to) {
@@ -124,7 +124,7 @@ void decode_panel_of(const PackedWeight<Storage>& weight, std::int64_t panel, st
       features, weight.panel_width(), weight.columns(), first, count, to);
 }
 
-/// Of a weight whose format is its storage.
+/// decode_panel for a weight whose format is its storage.
 template <std::int64_t At, class Operand, bool Saturates, OneDnnOperand Multiplied, BlockDtype Storage>
 void decode_panel_of(const PackedWeight<Storage>& weight, std::int64_t panel, std::int64_t first,
                      std::int64_t count, Multiplied* to) {

@@ -1,4 +1,4 @@
-// count_inputs: a product's inputs, as somebody who watches wants them counted.
+// count_inputs: counts the squares of a product's inputs for an observer.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace precast::host {
 
 /// Adds the squares of each column of x to what watch::CountingInputSquares counts, rows in their order, so
-/// that the sums are the same for any number of threads. One branch where nobody observes.
+/// that the sums are the same for any number of threads. Costs one branch where there is no observer.
 template <ScalarDtype T>
 void count_inputs(HostView<const T> x) {
   if constexpr (watch::compiled) {

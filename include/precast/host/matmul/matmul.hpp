@@ -46,8 +46,8 @@ void blocked_matmul(HostView<const X> x, const PackedWeight<typename Types::stor
   multiply([&](std::int64_t row) { return operands.view().row(row).data(); });
 }
 
-/// How few rows are multiplied with the blocks of a weight as they lie; without a function where they are
-/// not.
+/// The BlockGemv that multiplies few rows by the encoded blocks of a weight; empty where the weight must be
+/// decoded.
 template <class Types, OneDnnOperand Multiplied>
 BlockGemv<Multiplied> block_gemv_of(const PackedWeight<typename Types::storage>& weight) {
   if constexpr (codes_are_operands<typename Types::operand>)
@@ -55,12 +55,12 @@ BlockGemv<Multiplied> block_gemv_of(const PackedWeight<typename Types::storage>&
   return {};
 }
 
-/// skinny_matmul with a weight in blocks as they lie.
+/// skinny_matmul with a weight in encoded blocks.
 template <class Types, OneDnnOperand Multiplied>
 void block_matmul(HostView<const Multiplied> x, const BlockGemv<Multiplied>& gemv,
                   const PackedWeight<typename Types::storage>& weight, const Epilogue& epilogue,
                   HostView<typename Types::result> out) {
-  // Rows of zeros, too, where there are three.
+  // BlockGemv takes 1, 2 or 4 rows: three get a row of zeros.
   const std::int64_t rows = x.rows() == 3 ? 4 : x.rows(), row_bytes = gemv.row_bytes(weight.columns());
   Buffer arranged(static_cast<std::size_t>(rows * row_bytes));
   parallel_for(rows, [&](std::int64_t r) {
@@ -81,8 +81,8 @@ void block_matmul(HostView<const Multiplied> x, const BlockGemv<Multiplied>& gem
   });
 }
 
-/// Stores few rows of results, a panel of features at a time: `sums_of(first_feature, count, width, sums)`
-/// writes the sums of a panel to sums[row][width].
+/// Stores the results of few rows, one panel of features at a time: `sums_of(first_feature, count, width,
+/// sums)` writes the sums of a panel to sums[row][width].
 template <class Types, class SumsOf>
 void store_skinny_sums(const Epilogue& epilogue, HostView<typename Types::result> out,
                        const SumsOf& sums_of) {
@@ -109,8 +109,8 @@ void skinny_matmul(HostView<const X> x, const PackedWeight<typename Types::stora
       });
 }
 
-/// Calls `multiply(operands)` with few rows of x as they meet a matrix that is not packed: in bf16 where this
-/// CPU multiplies pairs of it, else in f32.
+/// Calls `multiply(operands)` with few rows of x as operands for an unpacked matrix: in bf16 where this CPU
+/// multiplies bf16 pairs, else in f32.
 template <class Types, class X, class Multiply>
 void with_skinny_operands(HostView<const X> x, const Multiply& multiply) {
   const auto in = [&]<class Multiplied>(Multiplied) {
@@ -122,7 +122,7 @@ void with_skinny_operands(HostView<const X> x, const Multiply& multiply) {
   in(f32{});
 }
 
-/// out = x b for few rows of x and a matrix b [columns, features] as it lies.
+/// out = x b for few rows of x and an unpacked matrix b [columns, features].
 template <class Types, class X>
 void few_rows_times_rows(HostView<const X> x, HostView<const typename Types::storage> b,
                          HostView<typename Types::result> out) {
@@ -137,8 +137,8 @@ void few_rows_times_rows(HostView<const X> x, HostView<const typename Types::sto
 }  // namespace detail
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias). Operands are
-/// rounded to Types::operand (but for codes of blocks, which few rows take as they are), products are summed
-/// in Types::accumulate, and results are rounded to Types::result once. Shapes must fit; ops check them.
+/// rounded to Types::operand (for few rows, codes of blocks stay as they are), products are summed in
+/// Types::accumulate, and results are rounded to Types::result once. Shapes must fit; ops check them.
 template <class Types, class X>
 void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, HostView<typename Types::result> out) {
@@ -157,8 +157,8 @@ void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::s
   });
 }
 
-/// The same of a weight [features, columns] where it lies: few rows of x meet its rows there; for more,
-/// blocks are copied and scalars packed.
+/// The same for a weight [features, columns] read in place: few rows of x are multiplied by it directly;
+/// for more, blocks are copied and scalars packed.
 template <class Types, class X>
 void matmul_transposed(HostView<const X> x, HostStoredView<const typename Types::storage> weight,
                        const Epilogue& epilogue, HostView<typename Types::result> out) {
@@ -179,8 +179,8 @@ void matmul_transposed(HostView<const X> x, HostStoredView<const typename Types:
   matmul_transposed<Types>(x, PackedWeight<Storage>::template borrowed<Types>(weight), epilogue, out);
 }
 
-/// out [M, N] = a [M, K] b [K, N]: matmul_transposed with b transposed, the same bits but for few rows. These
-/// take b as it lies; for more it is packed.
+/// out [M, N] = a [M, K] b [K, N]: matmul_transposed with b transposed, the same bits except for few rows,
+/// which read b in place; for more it is packed.
 template <class Types, class A>
 void matmul(HostView<const A> a, HostView<const typename Types::storage> b,
             HostView<typename Types::result> out) {

@@ -1,5 +1,5 @@
-// Operands: values as a product takes them, rounded to the policy's format and held in a dtype that is
-// multiplied here.
+// Operands: the inputs of a product, rounded to the policy's format and held in a dtype that this CPU
+// multiplies.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace precast::host {
 
-/// Whether values of From are operands as they lie in memory, where products multiply Multiplied.
+/// Whether values of From are operands as they lie in memory, for products that multiply Multiplied.
 template <class Operand, class Multiplied, class From>
 inline constexpr bool are_operands = [] {
   if constexpr (std::is_same_v<From, Multiplied>) return widens_exactly<Operand, From>;
@@ -37,8 +37,8 @@ void operand_row(std::span<const From> from, std::span<Multiplied> to) {
   }
 }
 
-/// A matrix as operands, row after row without a gap, as oneDNN wants it: the values themselves where they
-/// are that already, else a copy.
+/// A matrix as operands, contiguous, as oneDNN requires: a view of the values where they qualify, else a
+/// copy.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype From>
 class Operands {
  public:

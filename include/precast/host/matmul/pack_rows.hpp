@@ -1,4 +1,4 @@
-// Rows of a matrix that is summed over them, copied into panels as products read them.
+// Packs a matrix into panels, in the order in which products that sum over its rows read them.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 
 namespace precast::host {
 
-/// Features of a panel.
+/// The most features of a panel.
 inline constexpr std::int64_t widest_panel = 64;
 
 namespace detail {
 
-/// The values of two rows of a panel in turn.
+/// Interleaves the values of two rows of a panel.
 template <ScalarDtype T>
   requires(sizeof(T) == sizeof(std::uint16_t))
 void interleave(const T* upper, const T* lower, T* to) {
@@ -41,7 +41,7 @@ void interleave(const T* upper, const T* lower, T* to) {
   }
 }
 
-/// What a panel of `width` columns from `first` on has of row k, as operands, and zeros after it.
+/// Columns [first, first + width) of row k as operands, with zeros beyond the matrix.
 template <class Operand, bool Saturates, class To, ScalarDtype From>
 void load_row(HostView<const From> rows, std::int64_t k, std::int64_t first, std::int64_t width, To* to) {
   const std::int64_t count = k < rows.rows() ? std::min(width, rows.columns() - first) : 0;
@@ -57,8 +57,8 @@ void load_row(HostView<const From> rows, std::int64_t k, std::int64_t first, std
 
 }  // namespace detail
 
-/// Rows [k, k + At) of a matrix, columns [first, first + width), as operands: to[column * At + row]. Zeros
-/// stand for rows and columns that are not there.
+/// Rows [k, k + At) of a matrix, columns [first, first + width), as operands: to[column * At + row].
+/// Missing rows and columns are zeros.
 template <std::int64_t At, class Operand, bool Saturates, class To, ScalarDtype From>
 void pack_rows(HostView<const From> rows, std::int64_t k, std::int64_t first, std::int64_t width, To* to) {
   static_assert(At == 1 || At == 2, "Rows are packed one by one, or in pairs.");
@@ -66,7 +66,7 @@ void pack_rows(HostView<const From> rows, std::int64_t k, std::int64_t first, st
     if (k + At <= rows.rows() && first + widest_panel <= rows.columns()) {
       const From* const row = rows.row(k).data() + first;
       if constexpr (At == 1)
-        std::memcpy(to, row, widest_panel * sizeof(From));  // of a size that the compiler knows
+        std::memcpy(to, row, widest_panel * sizeof(From));  // a size known at compile time
       else
         detail::interleave(row, rows.row(k + 1).data() + first, to);
       return;
@@ -85,11 +85,11 @@ void pack_rows(HostView<const From> rows, std::int64_t k, std::int64_t first, st
 }
 
 /// A matrix in panels of 64 columns, or of `width` where that is less: to[panel][depth / At][column][At],
-/// with zeros up to `depth` rows. Rows are copied and not transposed, so that it costs what it takes to read
-/// and write them.
+/// with zeros up to `depth` rows. Rows are copied and not transposed, so that packing costs one read and
+/// one write.
 template <std::int64_t At, class Operand, bool Saturates, class To, ScalarDtype From>
 void pack_panels(HostView<const From> rows, std::int64_t depth, std::int64_t width, To* to) {
-  // What a task writes of a panel lies together; of a row it reads a kibibyte before the next.
+  // A task writes a contiguous part of each panel, and reads 1 KiB of a row before the next row.
   constexpr std::int64_t rows_per_task = 64, panels_at_once = 1024 / (widest_panel * sizeof(From));
   const std::int64_t panels = ceil_divide(rows.columns(), width);
   parallel_for(ceil_divide(depth, rows_per_task), [&](std::int64_t task) {

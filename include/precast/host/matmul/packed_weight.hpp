@@ -1,6 +1,6 @@
-// PackedWeight: a weight in the order in which products read it. Of scalars it is packed into panels, which
-// may be narrower than Storage; blocks stay as they are stored, those of a format that is known at run time
-// alone (host/blocks/block_decoder.hpp) and those of a policy's storage (host/matmul/block_weight.hpp).
+// PackedWeight: a weight in the order in which products read it. Scalars are packed into panels, whose
+// dtype may be narrower than Storage. Blocks stay encoded, both those of a run-time format
+// (host/blocks/block_decoder.hpp) and those of a policy's storage (host/matmul/block_weight.hpp).
 #pragma once
 
 #include <algorithm>
@@ -30,25 +30,25 @@
 
 namespace precast::host {
 
-/// Whether products with these dtypes want a bias in the result's dtype beside the one in f32: none here.
+/// Whether products with these dtypes need a bias in the result's dtype beside the one in f32: never here.
 template <class Types>
 inline constexpr bool holds_narrow_bias = false;
 
-/// Whether weights of a storage dtype may be in blocks of any format instead, as a file has them.
+/// Whether weights of a storage dtype may instead be held in the block format of a file.
 template <Dtype Storage>
 inline constexpr bool holds_blocks_of_files = ScalarDtype<Storage>;
 
-/// Whether panels of a storage dtype may hold values of T, of a file, instead: narrower ones that are its
-/// values, a program's own among them. In bf16, whose columns lie in pairs, and in f16 that would halve what
-/// is small already.
+/// Whether panels of a storage dtype may instead hold a file's dtype T: narrower and exactly representable,
+/// user-defined dtypes included. Not for bf16, whose columns are in pairs, nor for f16: both are small
+/// already.
 template <Dtype Storage, ScalarDtype T>
 inline constexpr bool holds_scalars_of_files = [] {
   if constexpr (std::is_same_v<Storage, f32>) return sizeof(T) < sizeof(f32) && widens_exactly<f32, T>;
   return false;
 }();
 
-/// How products with these dtypes take the columns of a weight on this CPU: one by one, or in pairs where
-/// bf16 is multiplied as bf16.
+/// How many columns of a weight products with these dtypes interleave on this CPU: 1, or 2 where bf16 is
+/// multiplied as bf16.
 template <class Types>
 std::int64_t columns_at_once_for() {
   return in_multiplied_dtype<Types>([](auto multiplied) {
@@ -61,13 +61,13 @@ std::int64_t columns_at_once_for() {
 /// A weight of scalars [features, columns] in panels of 64 features, one after another, each of them
 /// [columns, features]; where bf16 is multiplied as bf16, [columns / 2, features, 2], as the instruction
 /// takes pairs. oneDNN calls that BA16a64b and BA16a64b2a, and multiplies any number of features from the
-/// start of a panel. A weight of fewer features is one panel, as wide as the next multiple of 16. Zeros stand
-/// where features or columns end early: at most 63 features and 31 columns.
+/// start of a panel. A weight of fewer features is one panel, as wide as the next multiple of 16. Panels
+/// are padded with zeros: at most 63 features and 31 columns.
 ///
-/// Or the weight is in blocks of a format that its file has chosen, as it lies there: then it has a decoder
-/// and no panels, and products of more than a few rows decode what they multiply, into the same order: the
-/// bits of a weight of the decoded values, rounded to the operands of the policy. Panels of a narrower dtype
-/// are widened by whoever multiplies them in the same way.
+/// Or the weight is in the block format of its file, in the file's layout: then it has a decoder and no
+/// panels. Products of more than a few rows decode blocks into the order of panels, with the bits of a
+/// weight of the decoded values rounded to the policy's operands. Panels of a narrower dtype are likewise
+/// widened by the product.
 template <Dtype Storage>
 class PackedWeight {
  public:
@@ -90,7 +90,7 @@ class PackedWeight {
     }
     return packed;
   }
-  /// Packs a copy of rows that lie elsewhere.
+  /// Packs a copy of the rows of a matrix.
   static PackedWeight copy_of(HostView<const Storage> weight, std::int64_t columns_at_once) {
     PackedWeight packed(weight.rows(), weight.columns(), columns_at_once);
     for (std::int64_t first = 0; first < packed.features_; first += widest_panel)
@@ -98,8 +98,8 @@ class PackedWeight {
           first, weight.rows_between(first, std::min(widest_panel, packed.features_ - first)));
     return packed;
   }
-  /// Packs the columns of a matrix [columns, features] that lies elsewhere: the same panels as of its rows
-  /// transposed.
+  /// Packs the columns of a matrix [columns, features]: the same panels as from its
+  /// transpose.
   static PackedWeight of_columns(HostView<const Storage> matrix, std::int64_t columns_at_once) {
     PackedWeight packed(matrix.columns(), matrix.rows(), columns_at_once);
     auto* const to = reinterpret_cast<Storage*>(packed.buffer_.data());
@@ -124,7 +124,7 @@ class PackedWeight {
     fill(std::span<std::byte>(packed.buffer_.data(), static_cast<std::size_t>(packed.bytes())));
     return packed;
   }
-  /// A weight where ops read it, for products with `Types`: here a packed copy.
+  /// A weight in host memory for products with `Types`: the host packs a copy.
   template <class Types>
   static PackedWeight borrowed(const PendingView<HostView<const Storage>, HostMemory>& weight) {
     return copy_of(weight.view(), columns_at_once_for<Types>());
@@ -133,9 +133,9 @@ class PackedWeight {
   std::int64_t features() const { return features_; }
   std::int64_t columns() const { return columns_; }
   std::int64_t columns_at_once() const { return columns_at_once_; }
-  /// Columns with the zeros after them.
+  /// The columns of a panel, zero padding included.
   std::int64_t padded_columns() const { return rounded_up(columns_, 16 * columns_at_once_); }
-  /// Features of a panel, with the zeros after them.
+  /// The features of a panel, zero padding included.
   std::int64_t panel_width() const { return std::min(widest_panel, rounded_up(features_, 16)); }
   std::int64_t panels() const { return ceil_divide(features_, widest_panel); }
   std::int64_t panel_values() const { return padded_columns() * panel_width(); }
@@ -143,9 +143,9 @@ class PackedWeight {
     return decoder_ ? features_ * decoder_->bytes_per_row(columns_)
                     : panels() * panel_values() * value_bytes_;
   }
-  /// What decodes its rows, where it is in blocks.
+  /// The decoder of its rows where it is in blocks, else null.
   const BlockDecoder* decoder() const { return decoder_ ? &*decoder_ : nullptr; }
-  /// Its rows, where it is in blocks.
+  /// Its encoded rows; only where it is in blocks.
   BlockRows rows() const { return {buffer_.data(), decoder_->bytes_per_row(columns_)}; }
   /// Whether its panels hold Storage.
   bool in_storage() const { return !decoder_ && !widen_; }
@@ -153,12 +153,12 @@ class PackedWeight {
   const Storage* panel(std::int64_t index) const {
     return reinterpret_cast<const Storage*>(buffer_.data()) + index * panel_values();
   }
-  /// Values [first, first + to.size()) of a panel whose values are narrower.
+  /// Reads values [first, first + to.size()) of a panel in a narrower dtype as Storage.
   void widen(std::int64_t index, std::int64_t first, std::span<Storage> to) const {
     widen_(buffer_.data() + (index * panel_values() + first) * value_bytes_, to);
   }
 
-  /// One value, for those who look; of blocks, rounded to Storage.
+  /// One value, for inspection; values of blocks are rounded to Storage.
   Storage at(std::int64_t feature, std::int64_t column) const {
     if (decoder_) {
       f32 value;

@@ -31,17 +31,17 @@ namespace precast::host {
 
 namespace detail {
 
-/// How panels come to be multiplied.
+/// Whether panels are multiplied in place or widened first.
 enum class PanelUse : bool { in_place, widened };
 
-/// Panels of the weight that are multiplied at a time: two where oneDNN can, as long as they fit the cache
-/// where they are widened for it.
+/// The number of panels of a weight that are multiplied at a time: two where oneDNN can and, if they are
+/// widened, they fit the cache.
 inline std::int64_t panels_at_once(std::int64_t columns, PanelUse use) {
   return multiplies_panels_side_by_side() && (use == PanelUse::in_place || columns <= 4096) ? 2 : 1;
 }
 
 /// Rows of x that are multiplied at a time. Measured: from 192 on, as long as rows and panel stay in the
-/// cache, their number does not matter where the weight is multiplied as it lies; where it is widened, more
+/// cache, their number does not matter where the weight is multiplied in place; where it is widened, more
 /// rows widen it less often. oneDNN's GEMM, by which CPUs without AVX-512 multiply, loses a fifth of its
 /// speed beyond 384 rows of 3072 columns. Fewer where tasks are few.
 inline std::int64_t rows_per_block(std::int64_t rows, std::int64_t columns, std::int64_t panels,
@@ -124,7 +124,7 @@ void store_tile(f32* tile, std::int64_t tile_stride, std::int64_t first_feature,
   }
 }
 
-/// The products of blocks of rows, which lie without a gap or in tiles, with one weight, some panels at a
+/// The products of blocks of rows, contiguous or in tiles, with one weight, some panels at a
 /// time.
 template <class Types, OneDnnOperand Multiplied>
 class PanelProduct {
@@ -146,7 +146,7 @@ class PanelProduct {
         at_once_(in_onednn ? detail::panels_at_once(weight.columns(), use_) : 1),
         block_(most_in_block ? std::min(most_in_block, rows)
                              : detail::rows_per_block(rows, weight.columns(), panels(), use_)) {
-    // oneDNN, from rows and panels as they lie here, makes half the speed in tile registers.
+    // oneDNN reaches half the speed of tile registers with this layout of rows and panels.
     if (in_tiles_) return;
     if constexpr (in_onednn)
       for (const bool at_end : {false, true})
@@ -198,7 +198,7 @@ class PanelProduct {
   static constexpr bool may_be_in_place = are_operands<Operand, Multiplied, Storage>;
   static constexpr std::int64_t pairs = std::is_same_v<Multiplied, bf16> ? 2 : 1;
 
-  /// What `run` and `operands_of` ask for, in a dry run.
+  /// Counts the scratch memory of `run` and `operands_of`, in a dry run.
   void count_scratch() const {
     const std::int64_t tasks = blocks() * panels(), columns = rounded_up(weight_.columns(), 16 * pairs);
     const std::int64_t features = rounded_up(features_of(0), tile_side);
@@ -215,7 +215,7 @@ class PanelProduct {
   void multiply_in_tile_registers(std::int64_t rows, std::int64_t features, const Multiplied* src,
                                   const Multiplied* weights, f32* tile) const {
     if constexpr (in_onednn && fits_tile_registers<Multiplied>) {
-      // What is multiplied at a time stays in the L2 cache: 256 rows of these columns are 0.75 MiB.
+      // The operands of one product stay in the L2 cache: 256 rows of these columns are 0.75 MiB.
       constexpr std::int64_t columns_at_once = 1536;
       const std::int64_t depth = rounded_up(weight_.columns(), tile_depth), width = weight_.panel_width();
       const TileLayout layout = TileLayout::tiles(depth);

@@ -1,5 +1,5 @@
-// Products whose right side is summed over its rows as they lie: a b and a^T b. What gradients of linear
-// layers are made of, where both sides are new at each step.
+// Products that sum over the rows of the right operand, a b and a^T b, for gradients of linear layers,
+// where both operands are new at each step.
 #pragma once
 
 #include <algorithm>
@@ -30,9 +30,9 @@ namespace precast::host {
 
 namespace detail {
 
-/// sums [rows, features] = a [rows, depth], without a gap between its rows, times panels [first, first +
-/// count). Where sums are narrower than f32, of one panel, whose width is that of the sums. All of the depth
-/// at once: from rows that lie apart oneDNN 2.6 multiplies such panels by a loop, at 1/300 of its speed.
+/// sums [rows, features] = a [rows, depth], whose rows are contiguous, times panels [first, first + count).
+/// Where sums are narrower than f32, of one panel, whose width is that of the sums. The whole depth at
+/// once: from strided rows oneDNN 2.6 multiplies such panels by a plain loop, at 1/300 of its speed.
 template <class Types, OneDnnOperand Multiplied>
 f32* sums_of_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& panels, std::int64_t first,
                     std::int64_t count) {
@@ -54,7 +54,7 @@ f32* sums_of_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& p
   return sums;
 }
 
-/// What sums_of_panels asks for, in a dry run, of `rows` rows and `count` panels at a time.
+/// Counts, in a dry run, the scratch memory of sums_of_panels for `rows` rows and `count` panels at a time.
 template <class Types, OneDnnOperand Multiplied>
 void count_scratch_of_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& panels,
                              std::int64_t tasks, std::int64_t rows, std::int64_t count) {
@@ -96,7 +96,7 @@ void multiply_panels(HostView<const Multiplied> a, const RowPanels<Multiplied>& 
   });
 }
 
-/// multiply_over_rows of a few rows: for so few products of each sum nothing is packed.
+/// multiply_over_rows for a few rows: with so few products a sum, nothing is packed.
 template <class Types, class A, class B>
 void multiply_over_few_rows(HostView<const A> a, HostView<const B> b, const GradientOptions& options,
                             HostView<typename Types::result> out) {
@@ -120,8 +120,8 @@ void multiply_over_few_rows(HostView<const A> a, HostView<const B> b, const Grad
   });
 }
 
-/// Rows of `depth` values that are transposed together: as many blocks as fit 32 MiB. Of a vocabulary all
-/// would take as much memory as the logits.
+/// Rows of `depth` values that are transposed together: as many blocks as fit 32 MiB. All rows of a
+/// vocabulary would take as much memory as the logits.
 template <OneDnnOperand Multiplied>
 std::int64_t rows_transposed_at_once(std::int64_t depth) {
   constexpr std::int64_t most_bytes = std::int64_t{32} << 20, fewest = 1024, multiple = 256;
@@ -154,7 +154,7 @@ void multiply_over_rows(HostView<const A> a, HostView<const B> b, const Gradient
                         HostView<typename Types::result> out) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  if (a.rows() == 0) {  // a sum of nothing
+  if (a.rows() == 0) {  // the empty sum
     if (!options.accumulate)
       for (std::int64_t r = 0; r < out.rows(); ++r)
         std::fill(out.row(r).begin(), out.row(r).end(), typename Types::result{});

@@ -19,7 +19,7 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-/// Whether any lane has a bit.
+/// Whether any lane is not 0.
 [[gnu::always_inline]] inline bool any_lane(const WordsInRegister& lanes) {
 #if defined(__AVX512F__)
   return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(lanes), reinterpret_cast<__m512i>(lanes)) != 0;
@@ -33,7 +33,7 @@ namespace detail {
 #endif
 }
 
-/// add_rounded of the lanes of a register, with its bits.
+/// add_rounded for each lane of a register, with the same bits.
 template <ScalarDtype T>
   requires vectors_round_to<T>
 [[gnu::always_inline]] inline void add_rounded_lanes(FloatsInRegister& sums,
@@ -69,8 +69,8 @@ template <ScalarDtype T>
   return rounded;
 }
 
-/// Adds x times a register's weights to each of `count` registers of sums. Not a part of the loop that calls
-/// it seldom, whose sums would lie in memory.
+/// Adds x times a register's weights to each of `count` registers of sums. Not inlined: the loop that
+/// rarely calls it would otherwise keep its sums in memory.
 template <ScalarDtype T>
   requires vectors_round_to<T>
 [[gnu::noinline]] void add_rounded_products(f32 x, const f32* weights, FloatsInRegister* sums,
@@ -112,8 +112,8 @@ void rounded_sums_of_registers(const f32* x, const f32* weights, std::int64_t co
 
 }  // namespace detail
 
-/// sums[f] = x . weights[f], added up one by one in order with each sum rounded to Accumulate. x and weights
-/// are f32 operands; weights lie transposed, [columns, features].
+/// sums[f] = x . weights[f], added up one by one in order with each sum rounded to Accumulate. x and
+/// weights are f32 operands; weights are transposed, [columns, features].
 template <ScalarDtype Accumulate>
 [[gnu::noinline]] void rounded_sums(const f32* x, const f32* weights, std::int64_t columns,
                                     std::int64_t features, f32* sums) {
@@ -121,7 +121,7 @@ template <ScalarDtype Accumulate>
   if constexpr (detail::vectors_round_to<Accumulate>) {
     constexpr std::size_t vectors = 4;
     constexpr auto at_once = static_cast<std::int64_t>(vectors * detail::values_in_register);
-    // Weights of no columns may be a null pointer, to which nothing is added.
+    // Weights of no columns may be a null pointer, on which no arithmetic is allowed.
     for (; columns > 0 && f + at_once <= features; f += at_once)
       detail::rounded_sums_of_registers<Accumulate>(x, weights + f, columns, features, sums + f,
                                                     std::make_index_sequence<vectors>());

@@ -1,5 +1,5 @@
-// RowPanels: the right side of a product that is summed over its rows, as operands in the order in which
-// oneDNN multiplies them. And the left side of one that is summed over the rows of both.
+// RowPanels: the right operand of a product that sums over its rows, packed in the order in which oneDNN
+// reads it. Also the left operand of one that sums over the rows of both.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class RowPanels {
     return packed;
   }
 
-  /// Rows with the zeros after them.
+  /// The number of rows, zero padding included.
   static std::int64_t padded(std::int64_t depth) { return rounded_up(depth, 16 * pairs); }
 
   std::int64_t columns() const { return columns_; }

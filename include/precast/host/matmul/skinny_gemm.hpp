@@ -1,4 +1,4 @@
-// Skinny GEMM: products of a few rows of x, memory-bound: as fast as the weight can be read, each value of it
+// Skinny GEMM: products of a few rows of x. They are memory-bound: each value of the weight is read
 // once.
 #pragma once
 
@@ -57,8 +57,8 @@ inline constexpr std::int64_t most_skinny_rows = 4;
 
 namespace detail {
 
-/// Columns whose weights, in f32, stay in the nearest cache. Their sums are added to those before: that errs
-/// less than one long chain.
+/// Columns whose f32 weights fit the L1 cache. Their sums are added to the total, which is more accurate
+/// than one long chain.
 inline constexpr std::int64_t skinny_chunk = 64;
 
 /// sums[row][feature] = x[row] . the columns of a panel of `width` features. `columns_at(first, count)` has
@@ -70,7 +70,7 @@ void skinny_sums(HostView<const Multiplied> x, std::int64_t width, f32* sums, co
   std::fill_n(sums, x.rows() * width, 0.0f);
   for (std::int64_t first = 0; first < x.columns(); first += chunk) {
     const std::int64_t count = std::min(chunk, x.columns() - first);
-    // With zeros after the last column, for it may be the first of a pair.
+    // A zero follows the last column, which may be the first of a pair.
     std::fill_n(rows, x.rows() * chunk, Multiplied{});
     for (std::int64_t r = 0; r < x.rows(); ++r) std::copy_n(x.row(r).data() + first, count, rows + r * chunk);
     const Multiplied* const columns = columns_at(first, count);
@@ -94,7 +94,7 @@ void skinny_sums(HostView<const Multiplied> x, std::int64_t width, f32* sums, co
 
 }  // namespace detail
 
-/// Whether the few rows may meet a weight pair of bf16 by pair, as it lies; else they do in f32.
+/// Whether few rows are multiplied by a weight in bf16 pairs, without widening; else in f32.
 template <class Types>
 inline constexpr bool skinny_in_pairs =
     std::conjunction_v<std::bool_constant<has_bf16_products>, std::is_same<typename Types::operand, bf16>,
@@ -164,7 +164,7 @@ void add_row_products(const T* x, std::int64_t x_stride, const std::array<const 
     for (int r = 0; r < Rows; ++r) sums[f][r] = sums[f][r] + partial[f][r];
 }
 
-/// Values as operands, with zeros up to `padded` of them: themselves where they are that already, else in
+/// Values as operands, with zeros up to `padded` of them: the values themselves where they qualify, else
 /// `copy`.
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype W>
 const Multiplied* padded_operands(std::span<const W> values, std::int64_t padded, Multiplied* copy) {
@@ -185,7 +185,7 @@ const Multiplied* padded_operands(std::span<const W> values, std::int64_t padded
 template <class Operand, bool Saturates, OneDnnOperand Multiplied, ScalarDtype W>
 void skinny_gemm_of_features(HostView<const Multiplied> x, HostView<const W> weight, std::int64_t width,
                              f32* sums) {
-  // Of these columns what is rounded, or does not fill a register, is copied to the nearest cache.
+  // Columns that are rounded, or do not fill a register, are copied to the L1 cache.
   constexpr std::int64_t chunk = 512,
                          step = std::is_same_v<Multiplied, bf16> ? 2 * Lanes::width : Lanes::width;
   constexpr auto at_once = static_cast<std::size_t>(Lanes::columns_at_once);

@@ -1,4 +1,4 @@
-// transposed: the weight of a product x W^T as a product y W takes it.
+// transposed: packs the weight of a product x W^T for products y W.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace precast::host {
 
-/// A weight transposed, [columns, features], packed for products with `Types`, whose storage may be another
-/// than the weight's: values of blocks are decoded, and rounded to it.
+/// A weight transposed, [columns, features], packed for products with `Types`, whose storage may differ
+/// from the weight's: values of blocks are decoded, and rounded to it.
 template <class Types, Dtype Storage>
 PackedWeight<typename Types::storage> transposed(const PackedWeight<Storage>& weight) {
   using To = typename Types::storage;

@@ -27,7 +27,7 @@ namespace detail {
 /// third. All rows are whole vectors.
 template <class Terms>
 void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t row, f32* scratch, Terms&& terms) {
-  constexpr std::int64_t block = 32;  // in blocks: each addition's error grows with the sum so far
+  constexpr std::int64_t block = 32;  // in blocks: an addition's error grows with the running sum
   const auto sum_vectors = [&]<int vectors>(std::int64_t channel, std::integral_constant<int, vectors>) {
     Lanes shifts[vectors], totals[2][vectors];
     for (int v = 0; v < vectors; ++v) {
@@ -50,7 +50,7 @@ void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t row, f32* scr
       totals[1][v].store(scratch + row + channel + v * Lanes::width);
     }
   };
-  constexpr int side_by_side = 4;  // for an addition waits for the one before
+  constexpr int side_by_side = 4;  // to hide the latency of additions
   std::int64_t channel = 0;
   for (; channel + side_by_side * Lanes::width <= row; channel += side_by_side * Lanes::width)
     sum_vectors(channel, std::integral_constant<int, side_by_side>{});
@@ -58,7 +58,7 @@ void sum_chunk(const f32* chunk, std::int64_t pixels, std::int64_t row, f32* scr
 }
 
 /// The moments of each group in a chunk of `pixels` rows of `channels` f32 values, `row` apart; `scratch`
-/// holds three such rows, and what sum_of_padded may read behind them.
+/// holds three such rows, and the padding that sum_of_padded may read behind them.
 inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t channels, std::int64_t row,
                           std::int64_t groups, std::span<ChunkMoments> result, f32* scratch) {
   const std::int64_t width = channels / groups;
@@ -90,8 +90,8 @@ inline void chunk_moments(const f32* chunk, std::int64_t pixels, std::int64_t ch
   }
 }
 
-/// `count` rows from `first` on as f32, `row` apart, with zeros behind each: where they lie if that is
-/// possible, else in `scratch`.
+/// `count` rows from `first` on as f32, `row` apart, with zeros behind each: in place if possible, else in
+/// `scratch`.
 template <class From>
 const f32* rows_in_f32(HostView<const From> x, std::int64_t first, std::int64_t count, std::int64_t row,
                        f32* scratch) {
@@ -134,7 +134,7 @@ void group_moments(HostView<const From> x, std::int64_t groups, f32 eps, HostVie
     }
 }
 
-/// Group normalisation with moments that are given as group_moments writes them.
+/// Group normalisation with moments in the layout of group_moments.
 template <class Types, class From, class W>
 void group_norm_with(HostView<const From> x, HostView<const f32> moments, HostView<const W> scale,
                      HostView<const W> shift, ActivationFunction activation,
@@ -144,7 +144,7 @@ void group_norm_with(HostView<const From> x, HostView<const f32> moments, HostVi
   const detail::WideRows scales = detail::wide_rows(scale), shifts = detail::wide_rows(shift);
   const std::int64_t batch = x.shape()[0], pixels = x.shape()[1] * x.shape()[2], channels = x.columns(),
                      groups = moments.rows() / batch, width = channels / groups;
-  // Per batch and channel: mean, rest of the mean, and what a deviation is multiplied by.
+  // Per batch and channel: mean, rest of the mean, and the factor of a deviation.
   HostTensor<f32> means(Shape{batch, channels}), rests(Shape{batch, channels}),
       factors(Shape{batch, channels});
   for (std::int64_t b = 0; b < batch; ++b)

@@ -1,4 +1,4 @@
-// Normalisation kernels: statistics in f32 that hold for any number of values and any mean.
+// Normalisation kernels: f32 statistics that stay accurate for any number of values and any mean.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ inline Moments moments_of(std::span<const f32> values) {
 
 namespace detail {
 
-/// Rows of parameters as f32, `added` to each: themselves where they are that already.
+/// Rows of parameters as f32, plus `added`: the rows themselves where they need no change.
 struct WideRows {
   HostTensor<f32> own;
   HostView<const f32> rows;

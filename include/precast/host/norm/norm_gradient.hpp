@@ -1,5 +1,5 @@
-// Gradients of layer and RMS normalisation: statistics in f32 once more from the input, or in the row's
-// dtypes, and the sums of parameters' gradients in one order.
+// Gradients of layer and RMS normalisation: statistics recomputed from the input in f32, or in the row's
+// dtypes, and parameter gradients summed in one order.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ f32 sum_in_row(std::int64_t count, Term&& term) {
     return sum_of(count, term);
 }
 
-/// Values of a run normalised, into `to`; returns what deviations were multiplied by.
+/// Normalises the values of a run into `to`; returns the factor of deviations.
 template <class Types, Around around>
 f32 normalise(std::span<const f32> x, f32 eps, f32* to) {
   const auto count = static_cast<std::int64_t>(x.size());

@@ -1,4 +1,4 @@
-// oneDNN behind values that own: the one place that calls it, and checks what it returns.
+// RAII wrappers of oneDNN: the one place that calls it and checks its status codes.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ namespace precast::host {
 template <class T>
 concept OneDnnOperand = std::is_same_v<T, f32> || std::is_same_v<T, bf16>;
 
-/// Whether oneDNN has code for these instructions on this CPU.
+/// Whether oneDNN may use these instructions on this CPU.
 inline bool uses_instructions(dnnl_cpu_isa_t instructions) {
   static const dnnl_cpu_isa_t all = dnnl_get_effective_cpu_isa();
   return (all & instructions) == instructions;
@@ -38,9 +38,9 @@ inline bool uses_instructions(dnnl_cpu_isa_t instructions) {
 /// Whether oneDNN multiplies bf16 itself on this CPU (AVX-512 BF16 or AMX); else bf16 widens to f32.
 inline bool multiplies_bf16() { return uses_instructions(dnnl_cpu_isa_avx512_core_bf16); }
 
-/// Whether oneDNN multiplies panels of a weight side by side, in its blocked layout: with AVX-512. Elsewhere
-/// it has a plain loop for that layout, at 1/2000 of its speed, so that each panel is a matrix of its own to
-/// it.
+/// Whether oneDNN multiplies panels of a weight side by side, in its blocked layout: with AVX-512.
+/// Elsewhere it has only a plain loop for that layout, at 1/2000 of the speed, so that each panel is passed
+/// to it as a separate matrix.
 inline bool multiplies_panels_side_by_side() { return uses_instructions(dnnl_cpu_isa_avx512_core); }
 
 /// Calls `body` with a value of the dtype that products with these dtypes are multiplied in on this CPU: the
@@ -55,7 +55,7 @@ decltype(auto) in_multiplied_dtype(Body&& body) {
 
 namespace onednn {
 
-/// Throws what a oneDNN status stands for. `doing` completes "oneDNN could not ...".
+/// Throws the exception for a oneDNN status. `doing` completes "oneDNN could not ...".
 inline void check(dnnl_status_t status, const std::string& doing) {
   if (status == dnnl_success) return;
   if (status == dnnl_out_of_memory) throw OutOfMemory("oneDNN ran out of memory as it tried to " + doing);
@@ -66,10 +66,10 @@ inline void check(dnnl_status_t status, const std::string& doing) {
   throw Error("oneDNN could not " + doing + ": " + reason);
 }
 
-/// Throws OutOfMemory where a primitive's code would not find memory: oneDNN 2.6 does not notice that, and
-/// calls what is not there. `doing` completes "oneDNN could not ...".
+/// Throws OutOfMemory where there is no memory for a primitive's code: oneDNN 2.6 does not check, and calls
+/// code that was not made. `doing` completes "oneDNN could not ...".
 inline void require_memory_for_code(const std::string& doing) {
-  // Most that one was seen to take: 1.6 MB, six functions in buffers of 256 KiB.
+  // The most that one has been seen to take: 1.6 MB, six functions in buffers of 256 KiB.
   constexpr std::size_t enough = std::size_t{6} << 20;
   void* const probe = ::mmap(nullptr, enough, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED)
@@ -143,15 +143,15 @@ dnnl_memory_desc_t any_layout(dnnl_data_type_t type, const std::int64_t (&sizes)
   return description;
 }
 
-/// An argument of a primitive: which one, how it lies in memory, and where.
+/// An argument of a primitive: its index, its memory descriptor and its address.
 struct Argument {
   int index;
   const dnnl_memory_desc_t* description;
   const void* data;
 };
 
-/// Code that oneDNN made for one op and one set of shapes, for the thread that calls it. Any thread may call
-/// it. A dry run makes it too: what a run keeps of it is then there when memory is counted.
+/// Code that oneDNN made for one op and one set of shapes, for the thread that calls it. Any thread may
+/// call it. A dry run creates it too, so that the memory it keeps is counted.
 class Primitive {
  public:
   /// `operation` is one of oneDNN's operation descriptors. `doing` completes "oneDNN could not ...".
@@ -173,13 +173,13 @@ class Primitive {
     check(dnnl_primitive_desc_query(description_.get(), dnnl_query_impl_info_str, 0, &name), "name its code");
     return name;
   }
-  /// Whether that is its reference code, a plain loop for want of better.
+  /// Whether that is its reference implementation, a plain loop.
   bool is_plain_loop() const { return implementation().find("ref") != std::string_view::npos; }
-  /// How an argument lies in memory: DNNL_ARG_WEIGHTS and the like.
+  /// The memory descriptor of an argument, as DNNL_ARG_WEIGHTS.
   const dnnl_memory_desc_t& argument(int index) const {
     return *dnnl_primitive_desc_query_md(description_.get(), dnnl_query_exec_arg_md, index);
   }
-  /// Scratch memory that a call needs.
+  /// The bytes of scratch memory that a call needs.
   std::size_t scratch_bytes() const { return dnnl_memory_desc_get_size(&argument(DNNL_ARG_SCRATCHPAD)); }
 
   /// Runs on the calling thread. Four arguments at most.
@@ -203,11 +203,11 @@ class Primitive {
   template <class Describe>
   Primitive(const std::string& doing, Describe&& describe) {
     const MakingCode making;
-    const OneOpenMpThread one_thread;  // oneDNN plans for as many threads as there are now
+    const OneOpenMpThread one_thread;  // oneDNN plans for the current number of threads
     dnnl_primitive_attr_t attributes_handle = nullptr;
     check(dnnl_primitive_attr_create(&attributes_handle), doing);
     const Attributes attributes(attributes_handle);
-    // With scratch memory of its own, a primitive would serve only the thread that made it.
+    // A primitive with its own scratch memory could only be used by the thread that created it.
     check(dnnl_primitive_attr_set_scratchpad_mode(attributes.get(), dnnl_scratchpad_mode_user), doing);
     dnnl_primitive_desc_t description = nullptr;
     check(describe(&description, attributes.get()), doing);
@@ -228,7 +228,7 @@ inline void make_gemm_code(const std::string& doing) {
   [[maybe_unused]] static const bool made = [&] {
     const OneOpenMpThread one_thread;
     require_memory_for_code(doing);
-    constexpr int side = 16;  // smaller ones go another way
+    constexpr int side = 16;  // smaller ones take another path
     constexpr std::array<f32, side * side> zeros{};
     std::array<f32, side * side> product;
     check(dnnl_sgemm('N', 'N', side, side, side, 1, zeros.data(), side, zeros.data(), side, 0, product.data(),

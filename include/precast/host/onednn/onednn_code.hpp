@@ -1,4 +1,4 @@
-// Code that oneDNN makes: by one thread at a time, also when the process forks, and kept by what it is for.
+// Code that oneDNN generates: by one thread at a time, also across a fork, and cached by key.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 namespace precast::host::onednn {
 
 /// Held while oneDNN makes code or this process looks for what was made, by one thread at a time. A fork
-/// waits for it, so that the child finds caches whole and open, and oneDNN's own locks too. A thread that has
-/// it may take it again.
+/// waits for it, so that the child finds caches whole and open, and oneDNN's own locks too. It is
+/// recursive.
 class MakingCode {
  public:
   MakingCode() : first_(!std::exchange(held(), true)) {
@@ -66,9 +66,9 @@ class MakingCode {
   bool first_;
 };
 
-/// Keeps what was made for a key, the most recently used `most` of them. Whoever asks it holds MakingCode,
-/// and did when it was made; what it returned stays valid for as long as somebody holds it. A static one is
-/// not destroyed (`new`): ops may still run when the program ends.
+/// An LRU cache of the `most` objects used last, by key. Callers hold MakingCode, also for the creation of
+/// the cache; a returned object stays valid for as long as it is held. A static one is not destroyed
+/// (`new`): ops may still run when the program ends.
 template <class Key, class Value>
 class Cache {
  public:

@@ -32,7 +32,7 @@ void scale_gradients(std::span<const HostView<T>> gradients, f32 factor) {
   for (const HostView<T>& gradient : gradients) scale_values(gradient.values(), factor);
 }
 
-/// AdamW's step on all parameters, whose masters are rounded to what ops read of them.
+/// AdamW's step on all parameters, whose master weights are rounded to the copies that ops read.
 template <ScalarDtype T, ScalarDtype Stored>
 void adamw(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWStep<T>& step) {
   for (const AdamWArrays<T, Stored>& one : parameters) {
@@ -57,7 +57,7 @@ void round_in_place(HostView<T> values) {
   });
 }
 
-/// Zeros.
+/// Fills with zeros.
 template <ScalarDtype T>
 void clear_values(HostView<T> values) {
   const std::span<T> all = values.values();

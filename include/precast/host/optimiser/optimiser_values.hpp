@@ -26,7 +26,7 @@ namespace precast::host {
 
 namespace detail {
 
-/// Values as f32 that are changed and stored by store_row: themselves where they are f32.
+/// Values as f32, to be changed and stored by store_row: the values themselves where they are f32.
 template <ScalarDtype T>
 std::span<f32> opened_row(std::span<T> row, f32* scratch) {
   const std::span<f32> wide = row_to_compute(row, scratch);
@@ -103,8 +103,8 @@ namespace detail {
 
 PRECAST_EXACT_ARITHMETIC_BEGIN
 
-#if !defined(__CUDACC__)  // which takes no vectors where the device's code is too
-/// What AdamW does to a register of values that is more than an operator.
+#if !defined(__CUDACC__)  // nvcc compiles no vectors beside device code
+/// The operations of AdamW on a register that are not operators.
 template <ScalarDtype T>
 struct AdamWOnRegister {
   template <class Other>
@@ -125,8 +125,8 @@ struct AdamWOnRegister {
 };
 #endif
 
-/// AdamW's step on `count` values, as f32. The step by value: what it holds must not be read again after each
-/// store.
+/// AdamW's step on `count` values, as f32. The step is passed by value: its members must not be reloaded
+/// after each store.
 template <ScalarDtype T>
 [[gnu::noinline]] void adamw_on_f32(f32* parameter, const f32* gradient, f32* mean, f32* square,
                                     std::size_t count, AdamWStep<T> step, bool decays) {

@@ -1,4 +1,4 @@
-// Gradients of functions of values that have more than one result.
+// Gradients of pointwise functions with more than one result.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// map_values: a function of f32 values over arrays of any scalar dtype, in pieces that fit the nearest cache.
+// map_values: a function of f32 values over arrays of any scalar dtype, in pieces that fit the L1 cache.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace detail {
 PRECAST_EXACT_ARITHMETIC_BEGIN
 
 /// out[i] = function(in[i], ...). Not inlined: a file holds the loop once for all dtypes, and a call for a
-/// piece of 2048 values is free. By value: what it holds must not be read again after each store.
+/// piece of 2048 values costs nothing. By value: its members must not be reloaded after each store.
 template <class F, class... In>
 [[gnu::noinline]] void apply_to_row(F function, std::span<f32> out, const In*... in) {
   f32* const to = out.data();
@@ -111,7 +111,7 @@ void map_values(HostView<typename Types::result> out, const F& function, const I
                                       std::index_sequence_for<In...>{}, detail::widened_rows(in)...);
 }
 
-/// The values of x in the same places of `out`, whose shape may be another with as many rows of as many
+/// Copies x into `out`, whose shape may differ but has as many rows and as many
 /// columns.
 template <class Types, class From>
 void copy_values(HostView<const From> x, HostView<typename Types::result> out) {

@@ -1,4 +1,4 @@
-// Kernels of rotary embeddings: of neighbours, and of either layout, turned back too.
+// Kernels of rotary embeddings: for neighbouring pairs, and for either layout and direction.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace precast::host {
 
-/// Turns pairs of neighbours: x [B, S, H * D], cos and sin [S, D].
+/// Rotates neighbouring pairs: x [B, S, H * D], cos and sin [S, D].
 template <class Types, class From>
 void rotary(HostView<const From> x, HostView<const f32> cos, HostView<const f32> sin,
             HostView<typename Types::result> out) {
@@ -36,7 +36,7 @@ void rotary(HostView<const From> x, HostView<const f32> cos, HostView<const f32>
   });
 }
 
-/// Turns pairs of either layout, or turns them back.
+/// Rotates pairs of either layout, forward or inverse.
 template <class Types, class From>
 void rotate(HostView<const From> x, HostView<const f32> cos, HostView<const f32> sin,
             const Rotation& rotation, HostView<typename Types::result> out) {

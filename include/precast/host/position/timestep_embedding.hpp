@@ -16,7 +16,7 @@
 
 namespace precast::host {
 
-/// Cosines and sines of each time by falling frequencies.
+/// Cosines and sines of each time, by descending frequency.
 template <class Types>
 void timestep_embedding(HostView<const f32> times, const TimestepWaves& waves,
                         HostView<typename Types::result> out) {
@@ -26,7 +26,7 @@ void timestep_embedding(HostView<const f32> times, const TimestepWaves& waves,
   const std::int64_t cosines = waves.cosines_first ? 0 : half, sines = half - cosines;
   std::vector<f32> frequencies(static_cast<std::size_t>(half));
   for (std::size_t i = 0; i < frequencies.size(); ++i) {
-    // Each step is rounded to f32, as in the reference: at t = 1000 the angle feels every one of them.
+    // Each step is rounded to f32, as in the reference: at t = 1000 each rounding changes the angle.
     const f32 exponent = static_cast<f32>(-std::log(10000.0)) * static_cast<f32>(i) /
                          static_cast<f32>(half - waves.frequency_shift);
     frequencies[i] = static_cast<f32>(std::exp(static_cast<double>(exponent)));

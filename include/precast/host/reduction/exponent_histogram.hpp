@@ -9,7 +9,7 @@
 
 namespace precast::host {
 
-/// Adds the values of an array to counts.
+/// Adds the exponents of an array's values to counts.
 template <ScalarDtype T>
 void count_exponents(HostView<const T> values, ExponentHistogram& counts) {
   for (std::int64_t row = 0; row < values.rows(); ++row)

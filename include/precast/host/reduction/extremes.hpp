@@ -8,7 +8,7 @@
 
 namespace precast::host {
 
-/// The extremes of x, places counted row by row. Counts its values too, where somebody wants their
+/// The extremes of x, with indices in row-major order. Also counts its values where an observer wants their
 /// magnitudes.
 template <ScalarDtype T>
 Extremes extremes_of(HostView<const T> x) {

@@ -1,4 +1,4 @@
-// Sums and means of values: in f32 with an error that does not grow with their number, or as the row has it.
+// Sums and means of values: in f32 with an error independent of their number, or in the row's dtypes.
 #pragma once
 
 #include <algorithm>
@@ -23,15 +23,15 @@ namespace precast::host {
 
 namespace detail {
 
-/// One value of a view, counted row by row.
+/// One value of a view, by its row-major index.
 template <class T>
 T& value_at(const HostView<T>& view, std::int64_t place) {
   if (view.row_stride() == view.columns()) return view.data()[place];
   return view.data()[place / view.columns() * view.row_stride() + place % view.columns()];
 }
 
-/// Values [first, first + count) of a view, counted row by row, as f32: where they lie if that is possible,
-/// else in `scratch`.
+/// Values [first, first + count) of a view, in row-major order, as f32: in place if possible, else in
+/// `scratch`.
 template <class From>
 const f32* values_in_f32(HostView<const From> x, std::int64_t first, std::int64_t count, f32* scratch) {
   const auto run = [&](std::int64_t offset, std::int64_t some) {
@@ -48,17 +48,17 @@ const f32* values_in_f32(HostView<const From> x, std::int64_t first, std::int64_
   return scratch;
 }
 
-/// The sum of values by halves down to single ones.
+/// The pairwise sum of values.
 inline f32 sum_by_halves(std::span<const f32> values) {
   if (values.size() < 2) return values.empty() ? 0.0f : values[0];
   const std::size_t half = values.size() / 2;
   return sum_by_halves(values.first(half)) + sum_by_halves(values.subspan(half));
 }
 
-/// Calls `store(group, sum)` with the sum of each group of `length` terms. `terms(first, count, scratch)` has
-/// terms [first, first + count) of all groups, at most values_per_chunk; it may write them to `scratch`. The
-/// sums of chunks are added by halves: no term takes part in more than 70 additions and another for each
-/// doubling of the chunks.
+/// Calls `store(group, sum)` with the sum of each group of `length` terms. `terms(first, count, scratch)`
+/// has terms [first, first + count) of all groups, at most values_per_chunk; it may write them to
+/// `scratch`. The sums of chunks are added pairwise: a term takes part in at most 70 additions, plus one
+/// for each doubling of the chunks.
 template <class Terms, class Store>
 void sum_groups(std::int64_t groups, std::int64_t length, Terms&& terms, Store&& store) {
   const std::int64_t chunks = std::max<std::int64_t>(1, ceil_divide(length, values_per_chunk));
@@ -73,7 +73,7 @@ void sum_groups(std::int64_t groups, std::int64_t length, Terms&& terms, Store&&
     };
     const std::int64_t first = task * chunks_per_task,
                        end = std::min(groups * chunks, first + chunks_per_task);
-    if (chunks == 1) {  // without a division for each of many short groups
+    if (chunks == 1) {  // avoids a division for each of many short groups
       for (std::int64_t g = first; g < end; ++g) store(g, sum_of_terms(g * length, length));
       return;
     }
@@ -97,8 +97,8 @@ void narrow_sum_groups(std::int64_t groups, std::int64_t length, Term&& term, St
 
 }  // namespace detail
 
-/// The sum, or the mean, of every `length` values of x, counted row by row: as many results as `out` has
-/// places. Of no values they are 0 and NaN.
+/// The sum, or the mean, of every `length` values of x in row-major order, one for each value of `out`.
+/// Without values the sum is 0, the mean NaN.
 template <class Types, class From>
 void reduce_values(HostView<const From> x, std::int64_t length, Reduce reduce,
                    HostView<typename Types::result> out) {

@@ -1,4 +1,4 @@
-// The gradient of what is added to every row.
+// The gradient of an operand that is added to every row.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ void add_values(std::span<const From> values, f32* sums) {
 
 }  // namespace detail
 
-/// out [..., C] = the sum of the rows of dy that follow each other in steps of out's rows.
+/// out [..., C]: each row is the sum of every out.rows()-th row of dy, from its own index on.
 template <class Types, class DY>
 void sum_of_rows(HostView<const DY> dy, const GradientOptions& options,
                  HostView<typename Types::result> out) {

@@ -19,15 +19,15 @@ namespace precast::host::detail {
 /// The partial sums that rows are added to: row r to number r mod this many, in order.
 inline constexpr std::int64_t row_partial_sums = narrow_partial_sums;
 
-/// How many neighbouring partial sums of `width` columns a task of sum_columns adds rows to: theirs lie side
-/// by side, so a thread reads runs of rows. No bit depends on it: each row has its partial sum.
+/// The number of neighbouring partial sums of `width` columns that a task of sum_columns adds rows to, so
+/// that a thread reads runs of rows. No bit depends on it: each row has its own partial sum.
 inline std::int64_t partial_sums_of_task(std::int64_t width) {
   const std::int64_t by_threads = ceil_divide(row_partial_sums, std::int64_t{threads()});
   const std::int64_t in_cache = 4 * values_per_chunk / std::max<std::int64_t>(width, 1);
   return std::max<std::int64_t>(1, std::min(by_threads, in_cache));
 }
 
-/// Adds the sums of a block to those of blocks, and begins it anew.
+/// Adds the sums of a block to the totals of blocks, and resets them.
 inline void end_block(std::span<f32> sums, std::span<f32> of_blocks) {
   for (std::size_t i = 0; i < sums.size(); ++i) of_blocks[i] += sums[i];
   std::fill(sums.begin(), sums.end(), 0.0f);
@@ -56,9 +56,9 @@ void add_to_partial_sums(std::int64_t first, std::int64_t some, std::int64_t row
 }
 
 /// Calls `add_rows(first, count, sums)` for runs of neighbouring rows of `rows`, each of which adds to
-/// `width` sums of its own, f32 values that start as zeros and lie side by side, several runs at the same
-/// time; then `store(column, total)` for each column. Sums of two rows and totals are rounded to
-/// Types::accumulate, as `narrow_add` has it: that the terms are is up to `add_rows`.
+/// `width` contiguous f32 sums of its own, which start as zeros; several calls may run at the same time.
+/// Then calls `store(column, total)` for each column. Sums of two rows and totals are rounded to
+/// Types::accumulate by `narrow_add`; `add_rows` has to round the terms.
 template <class Types, class AddRows, class Store>
 void sum_columns(std::int64_t rows, std::int64_t width, AddRows&& add_rows, Store&& store) {
   const std::int64_t partial = std::min(rows, row_partial_sums), at_once = partial_sums_of_task(width),
@@ -82,7 +82,7 @@ void sum_columns(std::int64_t rows, std::int64_t width, AddRows&& add_rows, Stor
         store(c, total);
       }
     } else {
-      // By halves, which keeps the error from growing with the number of partial sums.
+      // Pairwise, so that the error does not grow with the number of partial sums.
       for (std::int64_t left = partial; left > 1; left = ceil_divide(left, std::int64_t{2})) {
         const std::int64_t half = ceil_divide(left, std::int64_t{2});
         for (std::int64_t p = 0; p + half < left; ++p) {

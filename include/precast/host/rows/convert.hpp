@@ -61,7 +61,7 @@ void convert_row(std::span<const From> from, std::span<To> to) {
   }
 }
 
-/// Rounds f32 values to T and back: what remains of them after a store in T.
+/// Rounds f32 values to T and back, in place, as a store in T and a load would.
 template <ScalarDtype T, bool Saturates = false>
 void round_row(std::span<f32> values) {
   if constexpr (detail::has_half_lanes && std::same_as<T, f16>) {
@@ -87,8 +87,8 @@ std::span<const f32> row_in_f32(std::span<const From> row, f32* scratch) {
   }
 }
 
-/// Where f32 results of a row are computed before they are stored as T: the row itself where it can hold
-/// them.
+/// The f32 buffer in which a row is computed before it is stored as T: the row itself where T is
+/// f32.
 template <ScalarDtype T>
 std::span<f32> row_to_compute(std::span<T> row, f32* scratch) {
   if constexpr (std::same_as<T, f32>)
@@ -103,11 +103,11 @@ void store_row(std::span<const f32> computed, std::span<T> row) {
   convert_row<T, Saturates>(computed, row);
 }
 
-/// Values that one task of a pointwise loop takes: as f32 they fit the nearest cache.
+/// Values of one task of a pointwise loop: as f32 they fit the L1 cache.
 inline constexpr std::int64_t values_per_chunk = 2048;
 
-/// Fills `to` with what `decode(first, values)` writes, piece by piece: f32 values from `first` on, each of
-/// which is rounded once.
+/// Fills `to` piece by piece: `decode(first, values)` writes f32 values from `first` on, each of which is
+/// rounded once.
 template <bool Saturates = false, ScalarDtype T, class Decode>
 void store_decoded(std::span<T> to, Decode&& decode) {
   if constexpr (std::same_as<T, f32> && !Saturates) {

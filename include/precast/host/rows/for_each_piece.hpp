@@ -1,4 +1,4 @@
-// for_each_piece: values of any dtype as f32, as many at a time as the nearest cache holds.
+// for_each_piece: values of any dtype as f32, in pieces that fit the L1 cache.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// for_each_row: passes over the rows of arrays, several of them a task, cut in the same places for any number
+// for_each_row: passes over the rows of arrays, several rows a task, cut in the same places for any number
 // of threads.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace precast::host {
 
-/// Rows of so many columns that a task takes.
+/// The number of rows of `columns` values that a task takes.
 inline std::int64_t rows_of_task(std::int64_t columns) {
   return std::max<std::int64_t>(1, 8 * values_per_chunk / std::max<std::int64_t>(columns, 1));
 }
@@ -26,7 +26,7 @@ void parallel_for_rows(std::int64_t rows, std::int64_t columns, Body&& body) {
                [&](std::int64_t task) { body(task * at_once, std::min(rows, (task + 1) * at_once)); });
 }
 
-/// Calls `body(row index, in as f32, out to compute in)` for each row, and stores what was computed.
+/// Calls `body(row index, in as f32, out to compute in)` for each row, and stores the result.
 template <class Types, class From, class Body>
 void for_each_row(HostView<const From> x, HostView<typename Types::result> out, Body&& body) {
   parallel_for_rows(x.rows(), x.columns(), [&](std::int64_t first, std::int64_t end) {

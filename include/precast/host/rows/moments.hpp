@@ -1,4 +1,4 @@
-// Moments: mean and variance of values, and how those of the chunks of an image become those of the image.
+// Moments: mean and variance of values, and the combination of those of chunks into those of an image.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ PRECAST_EXACT_ARITHMETIC_BEGIN
 
 namespace detail {
 
-/// The terms of a sum that are added side by side.
+/// The number of lanes in which a sum accumulates its terms.
 inline constexpr std::int64_t sum_lanes = 32;
 
-/// The lanes of a register, four or eight, added by halves.
+/// The pairwise sum of the lanes of a register, four or eight.
 template <int Lanes, class Register>
 [[gnu::always_inline]] inline f32 sum_of_register(const Register& lanes) {
   using Half = typename VectorOf<f32, Lanes / 2>::type;
@@ -36,14 +36,14 @@ template <int Lanes, class Register>
     return sum_of_register<Lanes / 2>(sums);
 }
 
-/// The lanes of a sum. In registers of eight at most: compilers that have wider ones may prefer these for the
-/// loops that wrote the sums, and a load of two stores waits.
+/// The lanes of a sum. In registers of eight at most: a compiler may write the sums with these even where
+/// it has wider ones, and a wide load of two narrower stores stalls (no store forwarding).
 struct SumLanes {
   static constexpr int in_register = std::min(8, register_bytes / int{sizeof(f32)});
   using Register = VectorOf<f32, in_register>::type;
   Register registers[sum_lanes / in_register];
 
-  /// Of what lies in memory, register by register: GCC copies what is larger in other pieces.
+  /// Loads from memory register by register: GCC copies larger objects in other pieces.
   [[gnu::always_inline]] explicit SumLanes(const f32* values) {
     for (int i = 0; i < sum_lanes / in_register; ++i) {
       Register some;
@@ -52,7 +52,7 @@ struct SumLanes {
     }
   }
 
-  /// Lane l + lane l + 16, of these those 8 apart, and so on.
+  /// Adds lanes l and l + 16, then those 8 apart, and so on.
   [[gnu::always_inline]] f32 sum_by_halves() {
     for (int half = sum_lanes / in_register / 2; half > 0; half /= 2)
       for (int i = 0; i < half; ++i) registers[i] += registers[i + half];
@@ -76,8 +76,8 @@ template <class Term>
   return SumLanes(sums).sum_by_halves();
 }
 
-/// The same of fewer terms than there are lanes, without those that have none: they would add +0 to what is
-/// never -0.
+/// The same for fewer terms than lanes. Lanes without a term are skipped: they would add +0 to a sum that
+/// is never -0.
 template <class Term>
 [[gnu::noinline]] f32 sum_of_few(std::int64_t count, Term&& term) {
   f32 sums[sum_lanes];
@@ -98,7 +98,7 @@ f32 sum_of(std::int64_t count, Term&& term) {
   return count < detail::sum_lanes ? detail::sum_of_few(count, term) : detail::sum_of_blocks(0, count, term);
 }
 
-/// The same of values behind which as many others may be read as there are lanes.
+/// The same for values behind which sum_lanes more may be read.
 [[gnu::noinline]] inline f32 sum_of_padded(const f32* values, std::int64_t count) {
   using Lanes = detail::SumLanes;
   using Integers = detail::VectorOf<std::int32_t, Lanes::in_register>::type;
@@ -131,13 +131,13 @@ struct ChunkMoments {
   f32 count = 0;
 };
 
-/// Pixels of a chunk of a group norm. Those of an image are counted from its first pixel.
+/// Pixels of a chunk of a group norm. Chunks of an image begin at its first pixel.
 constexpr std::int64_t pixels_of_chunk(std::int64_t channels) {
-  constexpr std::int64_t values = 8192;  // as f32 they fit the nearest cache
+  constexpr std::int64_t values = 8192;  // as f32 they fit the L1 cache
   return std::clamp<std::int64_t>(values / channels, 1, 1024);
 }
 
-/// Chunks' moments as one (Chan, Golub and LeVeque 1983).
+/// Combines the moments of chunks (Chan, Golub and LeVeque 1983).
 template <class ChunkAt>
 Moments combined(std::int64_t chunks, ChunkAt&& at) {
   if (chunks == 1) return at(0).moments;
@@ -155,7 +155,7 @@ Moments combined(std::int64_t chunks, ChunkAt&& at) {
   return all;
 }
 
-/// A group's moments as the columns of GroupMoments.
+/// Stores a group's moments in the columns of GroupMoments.
 inline void store_group_moments(const Moments& of_group, f32 eps, std::span<f32> row) {
   row[GroupMoments::mean] = of_group.mean;
   row[GroupMoments::rest] = of_group.rest;

@@ -1,5 +1,5 @@
 // Norms and softmax with sums and intermediates narrower than f32 (problem/narrow_steps.hpp says what is
-// rounded where), in one order of additions. Slow, as no model wants them.
+// rounded where), in a fixed order of additions. Not optimised: no model uses them.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ template <class Types, class Term>
   return total;
 }
 
-/// Normalises `count` values, value(i), and gives each to store(i, normalised).
+/// Normalises `count` values, value(i), and calls store(i, normalised) for each.
 template <class Types, Around around, class Value, class Store>
 [[gnu::noinline]] void narrow_norm(std::int64_t count, f32 eps, Value&& value, Store&& store) {
   using Steps = NarrowNorm<Types>;

@@ -1,4 +1,4 @@
-// Values of a scalar dtype, of which a file may hold any: what reads them, by its name or its type.
+// Readers of the values of a file's scalar dtype, selected by its name or its type.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace precast::host {
 template <ScalarDtype T>
 using ReadScalars = void (*)(const std::byte* from, std::span<T> to);
 
-/// What reads the dtype of this name; null where files hold no scalars of it. Defined in
+/// The reader for the dtype of this name; null where it is no scalar dtype of files. Defined in
 /// host/rows/scalar_reading.hpp; the pipeline links one unit for all T (kernels/).
 template <ScalarDtype T>
 ReadScalars<T> scalar_reader(std::string_view dtype);
@@ -39,7 +39,7 @@ void read_scalars(const std::byte* from, std::span<T> to) {
   }
 }
 
-/// What reads From, which may be a dtype of a program's own: the linked unit has none of those.
+/// The reader for From, which may be a user-defined dtype: the linked unit has none of those.
 template <ScalarDtype From, ScalarDtype T>
 ReadScalars<T> reader_of() {
   constexpr bool is_listed =
@@ -52,7 +52,7 @@ ReadScalars<T> reader_of() {
 
 }  // namespace precast::host
 
-// Who sees declarations of kernels alone links the unit of kernels/ that reads them.
+// A unit that sees only declarations of kernels links the unit of kernels/ with the readers.
 #if PRECAST_HOLDS_KERNELS
 #include <precast/host/rows/scalar_reading.hpp>
 #endif

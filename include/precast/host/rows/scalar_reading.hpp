@@ -1,4 +1,4 @@
-// The definition of scalar_reader: by its name, what reads each scalar dtype of files.
+// The definition of scalar_reader: the reader for each scalar dtype of files, by name.
 #pragma once
 
 #include <string_view>

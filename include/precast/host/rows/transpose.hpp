@@ -15,15 +15,15 @@ namespace precast::host {
 
 namespace detail {
 
-/// The unit of so many bytes, of four f32, for which GCC knows more shuffles than for integers; void where
-/// there is none.
+/// The unit of a transposition of `Bytes` bytes: f32 for four, for which GCC has more shuffles than for
+/// integers; void where there is none.
 template <std::size_t Bytes>
 using UnitOf = std::conditional_t<
     Bytes == 1, std::uint8_t,
     std::conditional_t<Bytes == 2, std::uint16_t, std::conditional_t<Bytes == 4, f32, void>>>;
 
-/// A square matrix of units, whose rows are registers of this CPU, of 16 units at most, transposed: blocks of
-/// half its side, then of a quarter and so on change places across the diagonal.
+/// A square matrix of units, whose rows are registers of this CPU, of 16 units at most, transposed in
+/// place: blocks of half its side, then of a quarter and so on are swapped across the diagonal.
 template <class Unit>
 class TransposedBlock {
  public:
@@ -55,9 +55,9 @@ class TransposedBlock {
 
 }  // namespace detail
 
-/// Writes columns [first, end) of `rows` one after another, `At` of them together: to[column /
-/// At][row][column % At] of a panel [columns / At][stride][At], of which it writes `width` rows. Zeros stand
-/// for rows and columns that are not there. `first` is a multiple of 16 At, `end` of At, `width` of 16.
+/// Writes columns [first, end) of `rows` one after another, `At` of them together:
+/// to[column / At][row][column % At] of a panel [columns / At][stride][At], of which it writes `width`
+/// rows. Missing rows and columns are zeros. `first` is a multiple of 16 At, `end` of At, `width` of 16.
 template <std::int64_t At, ScalarDtype T>
 void transpose_columns(HostView<const T> rows, std::int64_t first, std::int64_t end, std::int64_t width,
                        T* to, std::int64_t stride) {
@@ -96,14 +96,14 @@ void transpose_columns(HostView<const T> rows, std::int64_t first, std::int64_t 
   transpose_columns<At>(rows, first, end, width, to, width);
 }
 
-/// Two columns that lie in pairs [width][2], one after the other.
+/// Deinterleaves two columns [width][2] into one after the other.
 inline void split_pairs(const bf16* pairs, std::int64_t width, bf16* to) {
   for (std::int64_t i = 0; i < width; ++i) {
     to[i] = pairs[2 * i];
     to[width + i] = pairs[2 * i + 1];
   }
 }
-/// The same, widened: the upper half of an f32 is its bf16.
+/// The same, widened to f32, whose upper half is the bf16.
 inline void split_pairs(const bf16* pairs, std::int64_t width, f32* to) {
   for (std::int64_t i = 0; i < width; ++i) {
     std::uint32_t pair;

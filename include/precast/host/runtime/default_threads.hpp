@@ -1,4 +1,4 @@
-// How many threads share the work where nobody has said it.
+// The default number of threads.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace precast::host {
 /// The most threads that can be asked for.
 inline constexpr int most_threads = 1024;
 
-/// The cores that this process may run on, at least 1: those that taskset, mpirun --bind-to or Slurm have
-/// left it, which std::thread::hardware_concurrency does not ask for.
+/// The cores that this process may run on, at least 1: its affinity mask, as taskset, mpirun --bind-to or
+/// Slurm set it, which std::thread::hardware_concurrency does not read.
 inline int available_cores() {
   struct Free {
     void operator()(cpu_set_t* set) const { CPU_FREE(set); }
@@ -42,8 +42,8 @@ inline int available_cores() {
   return all > 0 ? static_cast<int>(all) : 1;
 }
 
-/// What the environment variable PRECAST_THREADS says, and without it the cores that this process may run on.
-/// Throws Error where it is set to anything but a number from 1 to 1024.
+/// The value of the environment variable PRECAST_THREADS, or without it the cores that this process may
+/// use. Throws Error where it is set to anything but a number from 1 to 1024.
 inline int default_threads() {
   const char* const set = std::getenv("PRECAST_THREADS");
   const std::string_view text = set ? set : "";

@@ -10,7 +10,7 @@
 
 namespace precast::host {
 
-/// Values of a chunk: enough that starting a task costs nothing beside them.
+/// Values of a chunk: enough that the cost of starting a task is negligible.
 inline constexpr std::size_t values_of_chunk = 16384;
 
 inline std::size_t chunks_of(std::size_t count) { return ceil_divide(count, values_of_chunk); }

@@ -1,13 +1,13 @@
-// An object of each thread, which is there for destructors at the end of the program, too.
+// A thread-local object that destructors at the end of the program can still use.
 #pragma once
 
 #include <utility>
 
 namespace precast::host::detail {
 
-/// The calling thread's T for a `Use`, made when it is first asked for, and destroyed with the thread. What
-/// asks later still, as ops in the destructors of static objects and of other thread_local ones do, gets
-/// another one, which nobody destroys.
+/// The calling thread's T for a `Use`, made when it is first asked for, and destroyed with the thread. A
+/// call after that, as by ops in the destructors of static or other thread_local objects, gets another one,
+/// which is never destroyed.
 template <class T, class Use = T>
 T& of_thread() {
   thread_local T* object = nullptr;

@@ -1,4 +1,4 @@
-// OpenMP, with which Debian's oneDNN shares its work among threads, kept to one thread where ours share it.
+// Limits OpenMP, which Debian's oneDNN threads with, to one thread where our own threads share the work.
 #pragma once
 
 #if __has_include(<omp.h>)

@@ -28,24 +28,24 @@ class InsideParallelFor {
 }  // namespace detail
 
 /// How many threads parallel_for uses, the calling one included: `default_threads`, until set_threads is
-/// called. Throws Error where the environment variable PRECAST_THREADS is set to what is no number of
-/// threads.
+/// called. Throws Error where the environment variable PRECAST_THREADS is set to anything but a valid
+/// number of threads.
 inline int threads() { return detail::ThreadPool::instance().threads(); }
-/// Changes it; where it is called before anything asks, PRECAST_THREADS is not looked at. Throws Error for
-/// fewer than 1 or more than 1024, and inside a parallel_for.
+/// Sets the number of threads. Where it is called before the pool starts, PRECAST_THREADS is not read.
+/// Throws Error for fewer than 1 or more than 1024, and inside a parallel_for.
 inline void set_threads(int count) { detail::ThreadPool::set_threads(count); }
 
-/// In a dry run, counts what each of so many tasks holds until it ends.
+/// In a dry run, counts the bytes that each of `tasks` tasks holds until it ends.
 inline void task_memory(std::int64_t tasks, std::int64_t bytes) {
   if (DryRun* const dry = DryRun::active()) dry->in_tasks(tasks, threads(), bytes);
 }
 
-/// Calls `body(task)` once for each task in [0, tasks), on any thread and in any order, and returns when all
-/// are done. Cut work into tasks by its shape, never by the number of threads: then results have the same
-/// bits for any number. Inside a task, a further parallel_for runs its tasks one after another. What a task
-/// throws is thrown here (of several, the lowest task's that ran), and tasks that have not started are
-/// dropped. The child of a fork, which has none of its parent's threads, starts threads of its own. In a dry
-/// run, does nothing: what tasks hold is counted by `task_memory` and `scratch_memory`.
+/// Calls `body(task)` once for each task in [0, tasks), on any thread and in any order, and returns when
+/// all are done. Cut work into tasks by its shape, never by the number of threads: then results have the
+/// same bits for any number. Inside a task, a further parallel_for runs its tasks one after another. An
+/// exception of a task is rethrown here (of several, that of the lowest task that ran), and tasks that have
+/// not started are dropped. The child of a fork, which has none of its parent's threads, starts threads of
+/// its own. In a dry run, does nothing: what tasks hold is counted by `task_memory` and `scratch_memory`.
 template <class Body>
 void parallel_for(std::int64_t tasks, Body&& body) {
   if (tasks <= 0 || DryRun::active()) return;
@@ -58,7 +58,7 @@ void parallel_for(std::int64_t tasks, Body&& body) {
   if (tasks > 1 && pool.threads() > 1 && tasks <= detail::ThreadPool::most_tasks) {
     using Plain = std::remove_reference_t<Body>;
     const auto call = [](void* context, std::int64_t task) { (*static_cast<Plain*>(context))(task); };
-    // A const body comes back as const: Plain carries it.
+    // A const body is cast back to const: Plain keeps the qualifier.
     void* const context = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
     if (pool.try_run(tasks, call, context)) return;
   }

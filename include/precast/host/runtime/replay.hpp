@@ -1,11 +1,11 @@
-// Replay: work that is the same each time.
+// Replay: repeats the same work.
 #pragma once
 
 #include <utility>
 
 namespace precast::host {
 
-/// Runs a body again and again: the host has nothing to gain from remembering it, as a device has.
+/// Calls the body at each replay: the host gains nothing from a capture, unlike a device.
 class Replay {
  public:
   template <class Body>

@@ -34,15 +34,15 @@ inline void relax() {
 #endif
 }
 
-/// Runs one job at a time. A task is handed out by moving `ticket_` on, which holds the job's number and the
+/// Runs one job at a time. A task is taken by incrementing `ticket_`, which holds the job's number and the
 /// next task: a worker that wakes up late compares against a number that has passed and takes nothing.
 class ThreadPool {
  public:
   using Task = void (*)(void* context, std::int64_t task);
   static constexpr std::int64_t most_tasks = 0xffff'fffe;
 
-  /// Its workers end with the program, or with a library that is unloaded; what comes later runs on the
-  /// threads that ask for it.
+  /// Its workers end at exit, or when the library is unloaded; a later job runs on the thread that calls
+  /// it.
   static ThreadPool& instance() { return first_made_with(default_threads); }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -89,7 +89,7 @@ class ThreadPool {
 
   explicit ThreadPool(int threads) : threads_(threads) {}
 
-  /// The pool, which begins with as many threads as `count` says where nobody has asked for it yet.
+  /// The pool, created with `count` threads at the first call.
   template <class Count>
   static ThreadPool& first_made_with(const Count& count) {
     const auto make = [&] {
@@ -108,33 +108,33 @@ class ThreadPool {
     threads_ = count;
   }
 
-  /// From here on no job begins; one that runs comes to its end.
+  /// No job begins from here on; one that is running is finished.
   void end() {
     ended_ = true;
     std::unique_lock running(running_, std::defer_lock);
     if (!inside_parallel_for) running.lock();
-    // Else its own job is the one that runs: libgomp calls exit() where it has no memory, on whichever thread
-    // that is. A worker can neither join itself nor wait for who waits for it: the program ends here.
+    // A worker called exit() within its own job, as libgomp does where it has no memory. It can neither
+    // join itself nor wait for a thread that waits for it: the program ends here.
     for (const std::thread& worker : workers_)
       if (worker.get_id() == std::this_thread::get_id()) std::_Exit(EXIT_FAILURE);
     stop_workers();
   }
 
-  /// In the child of a fork there is the thread that forked alone. To join workers that are not there would
-  /// end it, and to destroy what they wait for would never end; the next job starts others.
+  /// The child of a fork has only the thread that forked. Joining the missing workers would end the
+  /// process, and destroying what they wait for would hang; the next job starts new ones.
   void forget_workers() {
-    // For nobody to destroy, and where a checker of leaks finds them.
+    // Never destroyed, and reachable for leak checkers.
     [[maybe_unused]] static std::vector<std::thread>* gone = nullptr;
     if (!workers_.empty()) gone = new std::vector<std::thread>(std::move(workers_));
     workers_.clear();
     sleepers_ = 0;
     ::new (&wake_) std::condition_variable;
     ::new (&finished_) std::condition_variable;
-    // A worker, or another thread, may have held these.
+    // A worker, or another thread, may have held these locks at the fork.
     ::new (&sleep_) std::mutex;
     if (inside_parallel_for) return;
     ::new (&running_) std::mutex;
-    // What another thread's job has left belongs to a stack that is not there.
+    // The state of another thread's job refers to a stack that does not exist here.
     ticket_.store(ticket_.load(std::memory_order_relaxed) | closed);
   }
 
@@ -145,7 +145,7 @@ class ThreadPool {
     try {
       for (int i = 1; i < threads(); ++i) workers_.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      // The system gives no more threads: those that are there do the work.
+      // The system creates no more threads: the existing ones do the work.
     }
   }
 
@@ -176,7 +176,7 @@ class ThreadPool {
     }
   }
 
-  /// Takes tasks until none are left, and returns the ticket that said so.
+  /// Runs tasks until none are left, and returns the ticket that showed it.
   std::uint64_t take_tasks() {
     std::uint64_t ticket = ticket_.load();
     while (true) {

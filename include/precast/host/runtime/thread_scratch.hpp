@@ -1,4 +1,4 @@
-// thread_scratch: memory that tasks use and their threads keep for the next.
+// thread_scratch: scratch memory that a thread keeps from one task to the next.
 #pragma once
 
 #include <cstddef>

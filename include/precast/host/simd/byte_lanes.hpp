@@ -1,5 +1,5 @@
-// Sixteen codes of a block at a time, in vectors that the compiler makes of what the CPU has: how they are
-// taken apart, looked up, widened and stored.
+// Sixteen codes of a block at a time, in compiler vectors: unpacking, table look-up, widening and
+// stores.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ using Codes16 = std::uint16_t __attribute__((vector_size(32)));
   return bytes;
 }
 
-/// Each byte shifted right, with bits of its neighbour above: whoever calls masks them away. There is no
-/// instruction for bytes.
+/// Each byte shifted right, with bits of its neighbour shifted in, which the caller masks. There is no
+/// shift instruction for bytes.
 [[gnu::always_inline]] inline Bytes16 shifted_right(Bytes16 bytes, int count) {
   return reinterpret_cast<Bytes16>(reinterpret_cast<Pairs8>(bytes) >> static_cast<std::uint16_t>(count));
 }
@@ -67,14 +67,14 @@ using Table16 = std::array<std::int8_t, 16>;
 #endif
 }
 
-/// Bytes as integers. GCC 12 widens bytes from memory one by one unless it is told the instruction. Vectors
-/// of 64 bytes go by reference: how they are handed over by value depends on flags.
+/// Bytes as integers. GCC 12 widens bytes from memory one by one without the intrinsic. Vectors of 64 bytes
+/// are passed by reference: the ABI of passing them by value depends on flags.
 template <class Bytes>
 [[gnu::always_inline]] inline void widen(Bytes bytes, Ints16& integers) {
   constexpr bool is_signed = std::is_same_v<Bytes, SignedBytes16>;
 #if defined(__AVX2__)
   __m128i from;
-  std::memcpy(&from, &bytes, sizeof from);  // nvcc knows no cast
+  std::memcpy(&from, &bytes, sizeof from);  // nvcc has no vector cast
 #if defined(__AVX512F__)
   integers = reinterpret_cast<Ints16>(is_signed ? _mm512_maskz_cvtepi8_epi32(0xffff, from)
                                                 : _mm512_maskz_cvtepu8_epi32(0xffff, from));
@@ -124,8 +124,8 @@ template <class Bytes>
                                    (four << 6 & 0x3f000000u));
 }
 
-/// Numbers behind codes of a float of at most 8 bits, which are codes of f16 with fewer bits and, but of
-/// fp8_e5m2, another exponent; false where one is infinite or NaN, which the caller decodes by itself.
+/// Decodes codes of a float of at most 8 bits. They are codes of f16 with fewer bits and, except fp8_e5m2,
+/// another exponent bias. Returns false where one is infinite or NaN: the caller then decodes them.
 template <ScalarDtype Code>
 [[gnu::always_inline]] inline bool small_numbers_of(Bytes16 codes, Floats16& values) {
   constexpr FloatFormat format = format_of<Code>();
@@ -167,7 +167,7 @@ template <ScalarDtype Code>
   return true;
 }
 
-/// The number behind the code of an f16: detail::half_value's bits.
+/// Decodes the code of an f16: the same bits as detail::half_value.
 [[gnu::always_inline]] inline f32 half_of(std::uint16_t code) {
 #if defined(__F16C__)
   if ((code & 0x7fff) <= 0x7c00) return _cvtsh_ss(code);
@@ -195,7 +195,7 @@ inline constexpr bool has_bf16_rounding = false;
 [[gnu::always_inline]] inline void to_bf16_codes(const Floats16& values, Codes16& codes) {
 #if defined(__AVX512F__)
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
-  // The instruction takes subnormal values for zero; there are none as a rule.
+  // The instruction treats subnormal values as zero; they are rare.
   constexpr int subnormal = 0x20;
   if (_mm512_fpclass_ps_mask(reinterpret_cast<__m512>(values), subnormal) == 0) [[likely]] {
     const __m256bh rounded = _mm512_cvtneps_pbh(reinterpret_cast<__m512>(values));
@@ -216,12 +216,12 @@ inline constexpr bool has_bf16_rounding = false;
 #endif
 }
 
-/// Stores values one after another as T, each rounded once: convert_value's bits.
+/// Stores contiguous values as T, each rounded once: the same bits as convert_value.
 template <class T>
 struct Sink {
   T* to;
 
-  /// For what comes so many values later.
+  /// The sink `values` places further on.
   [[gnu::always_inline]] Sink behind(std::int64_t values) const { return {to + values}; }
   [[gnu::always_inline]] void put(int sixteenth, const Floats16& values) const {
     if constexpr (std::is_same_v<T, f32>) {

@@ -1,5 +1,5 @@
-// f16 in vectors, by the instructions that CPUs have for it since AVX2: the bits of convert_value, eight
-// values at a time. nvcc does not read them.
+// f16 conversions in vectors of eight, by F16C instructions, with the same bits as convert_value. Not
+// compiled by nvcc.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using Floats8 = f32 __attribute__((vector_size(32)));
 using Words8 = std::uint32_t __attribute__((vector_size(32)));
 using HalfCodes8 = short __attribute__((vector_size(16)));  // what the instructions take
 
-/// NaN with their sign alone, as single values are converted.
+/// NaN reduced to their sign, as the scalar conversion gives them.
 [[gnu::always_inline]] inline Floats8 with_plain_nan(const Floats8& values) {
   const auto words = reinterpret_cast<Words8>(values);
   const auto is_nan = reinterpret_cast<Words8>((words & 0x7fffffffu) > 0x7f800000u);
@@ -58,7 +58,7 @@ template <bool Saturates>
 #else
 
 inline constexpr bool has_half_lanes = false;
-void convert_eight(const f16* from, f32* to);  // of this, nothing is called
+void convert_eight(const f16* from, f32* to);  // declared only: never called
 template <bool Saturates>
 void convert_eight(const f32* from, f16* to);
 

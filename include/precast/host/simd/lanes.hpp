@@ -1,4 +1,4 @@
-// Lanes: as many f32 as one vector register holds, and the products that attention's tiles are made of.
+// Lanes: one vector register of f32, and the products of attention's tiles.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ struct Lanes {
   Lanes operator+(Lanes other) const { return {_mm512_add_ps(value, other.value)}; }
   /// this + a b, rounded once.
   Lanes plus_product(Lanes a, Lanes b) const { return {_mm512_fmadd_ps(a.value, b.value, value)}; }
-  /// The larger; `this` where `x` is NaN. With a mask, since GCC 12 warns of the undefined register in the
-  /// plain form.
+  /// The maximum; `this` where `x` is NaN. Masked, since GCC 12 warns of an undefined register in the
+  /// unmasked form.
   Lanes max(Lanes x) const { return {_mm512_mask_max_ps(value, __mmask16{0xffff}, x.value, value)}; }
 };
 
@@ -90,7 +90,7 @@ struct Lanes {
 #endif
 
 #if defined(__AVX512BF16__) && defined(__AVX512F__)
-/// Whether products of bf16 pairs have an instruction. It treats subnormal bf16 as zero.
+/// Whether the CPU has an instruction for products of bf16 pairs. It treats subnormal bf16 as zero.
 inline constexpr bool has_bf16_products = true;
 
 /// sums + the products of pairs: column i of `pairs` times the pair at `a`, both values of it.
@@ -125,7 +125,7 @@ inline Lanes lanes_of(const detail::Floats16& values, int part) {
 #endif
 }
 
-/// The largest lane; NaN lanes may be passed over.
+/// The largest lane; NaN lanes may be ignored.
 inline f32 largest_lane(Lanes lanes) {
   std::array<f32, Lanes::width> values;
   lanes.store(values.data());

@@ -19,7 +19,7 @@ using FloatsInRegister = VectorOf<f32>::type;
 using WordsInRegister = VectorOf<std::uint32_t>::type;
 inline constexpr std::size_t values_in_register = register_bytes / sizeof(f32);
 
-/// Whether vectors of this CPU round to T.
+/// Whether this CPU rounds vectors to T.
 template <ScalarDtype T>
 inline constexpr bool vectors_round_to = std::is_same_v<T, bf16>;
 #if defined(__AVX2__) && defined(__F16C__)
@@ -41,7 +41,7 @@ inline constexpr bool vectors_round_to<f16> = true;
 #endif
 }
 
-/// Numbers rounded to T. A NaN has the bits that a conversion of single values gives it, but for its payload.
+/// Numbers rounded to T. A NaN has the bits of the scalar conversion except for its payload.
 template <ScalarDtype T>
   requires vectors_round_to<T>
 [[gnu::always_inline]] inline FloatsInRegister rounded_register(const FloatsInRegister& numbers) {
@@ -56,7 +56,7 @@ template <ScalarDtype T>
   }
 }
 
-/// What the conversion of single values makes of each NaN.
+/// Replaces each NaN by what the scalar conversion makes of it.
 template <ScalarDtype T>
 [[gnu::always_inline]] inline FloatsInRegister with_single_nan(const FloatsInRegister& numbers) {
   using Words = WordsInRegister;
@@ -73,7 +73,7 @@ inline constexpr bool lanes_are_a_register = true;
 inline constexpr bool lanes_are_a_register = false;
 #endif
 
-/// The same register by its other name, where lanes are one.
+/// The same register as the other type, where Lanes is one register.
 [[gnu::always_inline]] inline FloatsInRegister as_register(const Lanes& lanes) {
   FloatsInRegister result;
   std::memcpy(&result, &lanes, sizeof result);
@@ -85,7 +85,7 @@ inline constexpr bool lanes_are_a_register = false;
   return result;
 }
 
-/// Lanes rounded to T; f32 is what they are.
+/// Lanes rounded to T; unchanged for f32.
 template <ScalarDtype T>
 [[gnu::always_inline]] inline Lanes rounded_lanes(Lanes lanes) {
   if constexpr (std::is_same_v<T, f32>) {
@@ -100,7 +100,7 @@ template <ScalarDtype T>
   }
 }
 
-/// with_single_nan of what rounded_lanes gave.
+/// with_single_nan for the result of rounded_lanes.
 template <ScalarDtype T>
 [[gnu::always_inline]] inline Lanes lanes_with_single_nan(Lanes lanes) {
   if constexpr (lanes_are_a_register && vectors_round_to<T>) {

@@ -23,7 +23,7 @@ template <class To, class From>
   return reinterpret_cast<To>(from);
 }
 
-/// Integers as the numbers that they are.
+/// Converts integers to f32.
 [[gnu::always_inline]] inline Floats16 floats_of(const Ints16& integers) {
   return __builtin_convertvector(integers, Floats16);
 }
@@ -34,7 +34,7 @@ template <class To, class From>
 
 #else
 
-/// Sixteen T, as a vector has them: operators work lane by lane, and take one T for all lanes too.
+/// Sixteen T with the operators of a compiler vector: lane by lane, or with one T for all lanes.
 template <class T>
 struct SixteenLanes {
   using Register = typename VectorOf<T>::type;
@@ -96,7 +96,7 @@ template <class To, class From>
   return to;
 }
 
-/// Integers as the numbers that they are.
+/// Converts integers to f32.
 [[gnu::always_inline]] inline Floats16 floats_of(const Ints16& integers) {
   Floats16 numbers;
   for (int i = 0; i < Ints16::registers; ++i)
@@ -104,7 +104,7 @@ template <class To, class From>
   return numbers;
 }
 
-/// Register by register: GCC copies what is larger in other pieces, by way of memory.
+/// Register by register: GCC copies larger vectors in other pieces, through memory.
 [[gnu::always_inline]] inline void store(const Floats16& values, f32* to) {
   for (int i = 0; i < Floats16::registers; ++i)
     std::memcpy(to + i * Floats16::in_register, &values.parts[i], register_bytes);

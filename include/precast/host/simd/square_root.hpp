@@ -1,5 +1,5 @@
-// Square roots of a vector register: std::sqrt's bits without its errno, for which g++ and clang++ keep a
-// branch for each value where a program is not compiled with -fno-math-errno, and make no vectors.
+// Square roots of a vector register: the bits of std::sqrt without errno. Without -fno-math-errno, g++ and
+// clang++ keep a branch for errno in each value and do not vectorise.
 #pragma once
 
 #include <cmath>

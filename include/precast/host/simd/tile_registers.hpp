@@ -24,14 +24,14 @@ inline constexpr std::int64_t tile_side = 16;
 /// bf16 values of the summed dimension that a tile register takes.
 inline constexpr std::int64_t tile_depth = 32;
 
-/// Whether what is compiled here can use tile registers.
+/// Whether this unit is compiled with tile registers (Intel AMX).
 inline constexpr bool has_tile_registers = PRECAST_HAS_TILE_REGISTERS;
 
-/// Whether products of this dtype may go to tile registers.
+/// Whether tile registers can multiply this dtype.
 template <class Multiplied>
 inline constexpr bool fits_tile_registers = has_tile_registers&& std::is_same_v<Multiplied, bf16>;
 
-/// Whether Linux lets this process use them, which it has to be asked for once.
+/// Whether Linux permits this process to use them; the permission is requested once.
 inline bool tile_registers_usable() {
   static const bool usable = [] {
 #if PRECAST_HAS_TILE_REGISTERS
@@ -44,15 +44,15 @@ inline bool tile_registers_usable() {
   return usable;
 }
 
-/// How a matrix [rows, depth] lies, in values: value (r, k) is at r / tile_side * band + r % tile_side * row
-/// + k / tile_depth * step + k % tile_depth.
+/// The layout of a matrix [rows, depth], in values: value (r, k) is at r / tile_side * band + r % tile_side
+/// * row + k / tile_depth * step + k % tile_depth.
 struct TileLayout {
   std::int64_t row, step, band;
 
-  /// Row after row, `stride` values apart.
+  /// Row-major, with rows `stride` values apart.
   static constexpr TileLayout rows(std::int64_t stride) { return {stride, tile_depth, tile_side * stride}; }
-  /// Tile after tile, those of a band of tile_side rows one after another. The rows of a tile then lie in as
-  /// many lines of the cache, next to each other, and no two of them in each other's way.
+  /// Tile after tile, those of a band of tile_side rows one after another. The rows of a tile are then in
+  /// as many neighbouring cache lines, without conflicts between them.
   static constexpr TileLayout tiles(std::int64_t depth) {
     return {tile_depth, tile_side * tile_depth, tile_side * depth};
   }
@@ -111,7 +111,7 @@ void multiply_tiles(const bf16* a, const TileLayout& layout, const bf16* b, std:
     _tile_zero(3);
   }
   for (std::int64_t k = 0; k < depth; k += tile_depth, a += layout.step, b += tile_side * b_bytes / 2) {
-    // Measured: the CPU does not look ahead for the right operands, which come from its L2 cache.
+    // Measured: the CPU does not prefetch the right operands, which come from its L2 cache.
     for (std::int64_t r = tile_side; r < 2 * tile_side; ++r)
       _mm_prefetch(reinterpret_cast<const char*>(b) + r * b_bytes, _MM_HINT_T0);
     _tile_loadd(4, a, a_bytes);

@@ -1,9 +1,9 @@
-// Vectors as compilers have them (vector_size), as wide as a register of what is compiled for.
+// Compiler vectors (vector_size) of the register width of the target.
 #pragma once
 
 namespace precast::host::detail {
 
-/// Bytes of a vector register: GCC takes wider vectors apart, value by value.
+/// Bytes of a vector register: GCC splits wider vectors into single values.
 #if defined(__AVX512F__)
 inline constexpr int register_bytes = 64;
 #elif defined(__AVX2__)
@@ -12,7 +12,7 @@ inline constexpr int register_bytes = 32;
 inline constexpr int register_bytes = 16;
 #endif
 
-/// So many T: as many as a register holds, unless a number is given.
+/// A vector of `lanes` values of T; one register by default.
 template <class T, int lanes = register_bytes / static_cast<int>(sizeof(T))>
 struct VectorOf {
   using type [[gnu::vector_size(sizeof(T) * lanes)]] = T;

@@ -18,7 +18,7 @@
 
 namespace precast::host {
 
-/// The largest value of a row; NaN is passed over, and -inf is what an empty row has.
+/// The largest value of a row; NaN is ignored, and an empty row gives -inf.
 inline f32 largest_of(std::span<const f32> row) {
   constexpr auto width = static_cast<std::size_t>(Lanes::width);
   f32 largest = -std::numeric_limits<f32>::infinity();
@@ -27,7 +27,7 @@ inline f32 largest_of(std::span<const f32> row) {
     return largest;
   }
   Lanes best = Lanes::broadcast(largest);
-  for (std::size_t i = 0; i < row.size(); i += width)  // the last ones with some of those before
+  for (std::size_t i = 0; i < row.size(); i += width)  // the last vector overlaps the one before
     best = best.max(Lanes::load(row.data() + std::min(i, row.size() - width)));
   return largest_lane(best);
 }
