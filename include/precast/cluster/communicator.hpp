@@ -54,9 +54,9 @@ class Communicator {
   /// Whether values of sums are on a device.
   static constexpr bool sums_on_device = false;
 
-  /// Starts an all-reduce: `count` values are replaced by their sums over all ranks, each addition rounded
-  /// to the dtype. The memory is the communicator's until `wait`. Sums are done in the order of their
-  /// starts; all ranks get the same bits, which depend on sizes and the number of ranks alone.
+  /// Starts an all-reduce and returns at once: `count` values are replaced by their sums over all ranks,
+  /// each addition rounded to the dtype. The memory is the communicator's until `wait`. Sums are done in
+  /// the order of their starts; all ranks get the same bits, which depend on sizes and size() alone.
   virtual Ticket start_sum(void* values, std::int64_t count, SumDtype dtype) = 0;
   /// Orders the caller's next use of the values after that sum. For values on a device it returns at once,
   /// and later work of the current stream comes after the sum. Wait for a ticket once.

@@ -10,7 +10,7 @@ namespace precast {
 
 namespace detail {
 
-/// Whether products of Candidate are exact in f32, it holds all Values, and Operand holds all of its own.
+/// Whether Candidate is bf16 or f16, whose products are exact in f32, holds all Values and fits in Operand.
 template <ScalarDtype Operand, Dtype Candidate, Dtype... Values>
 inline constexpr bool multiplies_exactly = [] {
   if constexpr ((std::is_same_v<Candidate, bf16> ||

@@ -94,7 +94,7 @@ struct dtype_traits<fp8_e5m2> : detail::scalar_traits<fp8_e5m2> {
 /// Types as a list.
 template <class... Ts>
 struct DtypeList {};
-/// The scalar dtypes of Precast, widest first: the list that everything for all of them takes.
+/// The scalar dtypes of Precast, widest first: the one list for code that covers all of them.
 using ScalarDtypes = DtypeList<f32, tf32, bf16, f16, fp8_e4m3, fp8_e5m2>;
 
 /// Calls `visitor.operator()<T>()` for each dtype until it returns true. Returns whether it did.
@@ -228,7 +228,7 @@ PRECAST_HOST_DEVICE_CONSTEXPR T from_double(double value) {
 }
 
 namespace detail {
-/// Whether a format has codes for all codes of another that are not numbers.
+/// Whether a format has a code for each inf and NaN that another has.
 constexpr bool has_specials_of(FloatFormat to, FloatFormat from) {
   return from.specials == Specials::none || to.specials == Specials::infinity_and_nan ||
          to.specials == from.specials;

@@ -51,7 +51,7 @@ consteval void require_reached() {
 }
 }  // namespace detail
 
-/// A type with extents, strides and a plain pointer to its values, as std::mdspan ([mdspan.mdspan]) has.
+/// A type with extents, strides and a plain data pointer, as std::mdspan (C++23, [mdspan.mdspan]) has.
 template <class M>
 concept MdspanLike = requires(const M& span) {
   typename M::element_type;
@@ -87,9 +87,9 @@ Laid laid(const M& span) {
 
 }  // namespace detail
 
-/// A view of an mdspan's memory, which must be in Space. Throws ShapeError unless all rows are one
-/// stride apart. CUDA's host_mdspan in DeviceSpace, and its device_mdspan in HostSpace, do not
-/// compile.
+/// A view of an mdspan's memory, which must be in Space. Throws ShapeError unless all rows are one stride
+/// apart. CUDA's host_mdspan in DeviceSpace, and its device_mdspan in HostSpace, are static_assert
+/// errors.
 template <class Space, MdspanLike M>
 auto view_of(const M& span) {
   detail::require_reached<M, Space>();

@@ -43,8 +43,8 @@ inline std::string to_string(const Strides& strides) {
 
 namespace detail {
 
-/// Throws InputError where there are values and the pointer is null, or is not a multiple of their
-/// size.
+/// Throws InputError where the pointer is null and there are values, and where it is not a multiple of
+/// the alignment of T.
 template <class T>
 void check_pointer(std::string_view what, const T* data, const Shape& shape) {
   if (shape.elements() > 0 && !data)
@@ -105,7 +105,7 @@ template <class Space, ForeignScalar T>
 ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape) {
   return {detail::checked_values("view_at", data, shape), shape};
 }
-/// The same with strides. Throws ShapeError too unless rows are contiguous and one stride apart.
+/// The same with strides. Throws ShapeError too unless all rows are one stride apart, each without gaps.
 template <class Space, ForeignScalar T>
 ViewIn<dtype_of_foreign<T>, Space> view_at(T* data, const Shape& shape, const Strides& strides) {
   detail::check_strides(shape, strides);

@@ -19,13 +19,13 @@
 
 namespace precast::io {
 
-/// What is done with a number that is not finite, which json_number() writes as a text.
+/// Whether a number that is not finite, which json_number() writes as a text, is accepted.
 enum class NotFinite : std::uint8_t { refused, taken };
 
 /// A JSON object in a file. Getters throw InputError that reads "PATH: key 'outer.list[0].x': what is wrong:
 /// what to do". A key whose value is null counts as absent. Getters that end in `_or` return their fallback
 /// for an absent key, and `optional_` ones nothing; they still throw for a present one of the wrong type or
-/// range. What is copied or taken out of one refers to the same values, which live as long.
+/// range. Copies, and objects taken from one, share its values, which live as long as any of them.
 class Config {
  public:
   /// Reads a file. Throws InputError where it is missing, malformed, or not an object.
@@ -67,9 +67,9 @@ class Config {
     const auto found = object_->find(std::string(key));
     return found != object_->end() && found->is_null();
   }
-  /// Throws InputError where one of these keys, which may be left out, stands there with null. Elsewhere null
-  /// counts as absent, which is right for keys that null is the default of: the Python programs that configs
-  /// are written for stop at any other.
+  /// Throws InputError where one of these keys, which may be left out, is null. Elsewhere null counts as
+  /// absent, which is right for keys whose default is null: the Python programs that configs are written
+  /// for stop at any other.
   void refuse_null(std::initializer_list<const char*> keys) const {
     for (const char* key : keys)
       if (is_null(key))
@@ -78,7 +78,7 @@ class Config {
                     "stands for its default");
   }
 
-  /// What stands under a key, of any type.
+  /// The value of a key, of any type.
   const nlohmann::json& value(std::string_view key) const {
     if (const nlohmann::json* found = lookup(key)) return *found;
     throw error(key, (is_null(key) ? "is null: " : "is missing: ") + file_->advice);
@@ -145,7 +145,7 @@ class Config {
     one_of_or("_class_name", true, {{known, true}}, advice);
   }
 
-  /// What `read` gives for each item of a list, which it is given with a name for messages, "list[0]".
+  /// The results of `read(place, item)` for the items of a list; `place` is "list[0]", for messages.
   template <class Read>
   auto list(std::string_view key, const Read& read) const {
     const nlohmann::json& items = value(key);
@@ -171,7 +171,7 @@ class Config {
   }
   Config object(std::string_view key) const { return as_object(key, value(key)); }
 
-  /// What stands within, such as an item of a list, by its name for messages.
+  /// Converts a value within, such as an item of a list; `place` is its name in messages.
   std::int64_t as_integer(std::string_view place, const nlohmann::json& value, std::int64_t least,
                           std::int64_t most) const {
     // nlohmann stores what is above int64 as unsigned, and get<int64> would wrap it.
@@ -215,7 +215,7 @@ class Config {
     return file_error(path(),
                       file_->part + "key '" + printable(prefix_ + std::string(key)) + "': " + problem);
   }
-  /// The same for what stands there: "must be a token, not 3: correct it".
+  /// The same for a wrong value: "must be a token, not 3: correct it".
   InputError wrong(std::string_view key, const std::string& wanted, const nlohmann::json& found) const {
     const bool is_text = file_->part.empty();  // which an editor opens
     return error(
@@ -225,7 +225,7 @@ class Config {
  private:
   struct File {
     std::filesystem::path path;
-    std::string part, advice;  ///< what messages begin with, and what they say of a missing key
+    std::string part, advice;  ///< the start of messages, and the advice for a missing key
     nlohmann::json json;
   };
 
@@ -241,7 +241,7 @@ class Config {
     const auto found = object_->find(std::string(key));
     return found == object_->end() || found->is_null() ? nullptr : &*found;
   }
-  std::shared_ptr<const File> file_;  ///< from which objects within are taken, too
+  std::shared_ptr<const File> file_;  ///< shared with objects within
   const nlohmann::json* object_;
   std::string prefix_;
 };

@@ -145,8 +145,8 @@ class MemoryPool {
     return false;
   }
 
-  // Large blocks are mmapped: freeing one gives it back to the system, where malloc keeps up to 32 MiB of
-  // holes for later requests.
+  // Large blocks are mmapped: freeing one gives it back to the system, where malloc keeps holes of up to
+  // 32 MiB each for later requests.
   static bool is_map(std::size_t bytes) { return BlockCache::is_used() && bytes >= BlockCache::smallest; }
   /// Null where there is no memory.
   static void* from_system(std::size_t bytes) noexcept {

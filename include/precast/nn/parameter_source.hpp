@@ -60,8 +60,8 @@ class ForwardingSource : public ParameterSource {
   const ParameterSource& original_;
 };
 
-/// The parameters of a model whose weights are absent: any that is requested, without bytes. For dry
-/// runs.
+/// The parameters of a model whose weights are absent, for dry runs: any parameter that is requested,
+/// without bytes.
 class AbsentParameters final : public ParameterSource {
  public:
   bool contains(std::string_view) const override { return true; }

@@ -13,7 +13,7 @@ inline namespace PRECAST_BACKEND {
 /// softmax(scale q k^T + bias) v for each head (Vaswani et al. 2017). Each operand is a Tensor or View
 /// [B, S, H * D], or a HeadsView, whose heads have any strides (rows_of_heads, heads_of_rows): q
 /// [B, Sq, H, D], k [B, Sk, Hkv, D], v [B, Sk, Hkv, Dv] -> out [B, Sq, H, Dv], which may be a slice of
-/// columns and must not overlap them. H is a multiple of Hkv: that many neighbouring heads of queries
+/// columns and must not overlap an operand. H is a multiple of Hkv: H / Hkv neighbouring heads of queries
 /// attend to one head of keys (grouped-query attention; multi-query with Hkv = 1). Throws ShapeError where
 /// shapes do not fit.
 ///

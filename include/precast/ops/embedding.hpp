@@ -39,10 +39,10 @@ void embedding_of_view_into(T table, const Ids& given, std::int64_t count, View<
 
 inline namespace PRECAST_BACKEND {
 
-/// Gathers rows of a table: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation; `out`
-/// must not overlap the table. These ids are a host array of std::int32_t or std::int64_t on every
-/// backend. Throws ShapeError where the table is not a matrix, and InputError for an id outside of [0,
-/// V).
+/// Gathers rows of a table: table [V, C] of scalars or blocks, n ids -> [n, C] in Activation. `out` must
+/// not overlap the table. These ids are a host array of std::int32_t or std::int64_t, whatever the
+/// backend. Throws ShapeError where the table is not a matrix, and InputError for an id that is not in
+/// [0, V).
 template <PolicyType P, StoredArray T, HostIndices Ids>
 void embedding_into(const T& table, const Ids& ids, ResultOf<P, Pointwise> out,
                     const Context& context = current_context()) {
@@ -51,10 +51,10 @@ void embedding_into(const T& table, const Ids& ids, ResultOf<P, Pointwise> out,
                                                            std::ssize(std::span(ids)), out.view());
 }
 
-/// The same for ids in this backend's memory, as of tokens that a kernel has chosen, or that a
-/// captured graph reads anew at each replay. They are not checked beforehand: one outside of [0, V)
-/// makes its row NaN. `out` must not overlap them. Throws ShapeError as above, and InputError for ids
-/// at nullptr.
+/// The same for ids in this backend's memory, such as tokens that a kernel has chosen, or that a captured
+/// graph reads anew at each replay. They are not checked beforehand: an id outside of [0, V) makes its row
+/// NaN. `out` must not overlap the ids either. Throws ShapeError as above, and InputError for ids at
+/// nullptr.
 template <PolicyType P, StoredArray T, IndexInteger Number>
 void embedding_into(const T& table, Indices<Number> ids, ResultOf<P, Pointwise> out,
                     const Context& context = current_context()) {

@@ -86,7 +86,7 @@ Tensor<f32> group_moments(const X& x, const GroupNormOptions& options,
 
 /// Group normalisation of x [B, H, W, C] with `moments` as group_moments gives them, times weight [C] plus
 /// bias [C], then an activation, rounded once, into out [B, H, W, C], which is x itself or apart from it,
-/// and apart from the others. `options.eps` is ignored. Throws ShapeError where shapes do not fit.
+/// and apart from the others. The moments hold eps. Throws ShapeError where shapes or groups do not fit.
 template <PolicyType P, ScalarArray X, ScalarArray M, ScalarArray W, ScalarArray B>
 void group_norm_with_into(const X& x, const M& moments, const W& weight, const B& bias,
                           const GroupNormOptions& options, ResultOf<P, Norm> out,

@@ -32,7 +32,7 @@ namespace detail {
 
 inline namespace PRECAST_BACKEND {
 
-/// Throws ShapeError where b's shape is not a proper suffix of a's.
+/// Throws ShapeError unless b's shape is a proper suffix of a's with at least one dimension.
 inline void require_end_of_shape(std::string_view name, const Shape& a, const Shape& b) {
   const std::size_t extra = a.rank() - b.rank();
   bool fits = b.rank() > 0 && b.rank() < a.rank();

@@ -109,7 +109,7 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
 
 /// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of an operand that add()
 /// broadcasts, of any suffix of dy's shape: dy [B, S, C] into [S, C]. Or added to what `out` holds. Bits
-/// are fixed for any thread count. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
+/// are the same for any thread count. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY>
 void bias_gradient_into(const DY& dy, const GradientOptions& options, ParameterGradientOf<P> out,
                         const Context& context = current_context()) {

@@ -58,7 +58,7 @@ constexpr void spell_options(const ChoiceOptions& options, Put&& put) {
   if (options.flash) put(std::string_view("+flash"));
 }
 
-/// An option that a policy's name cannot have at its place.
+/// A word in a policy's name that is no option, or repeats or contradicts an earlier one.
 struct UnfitOption {
   std::string_view option;   ///< without its +
   std::string_view earlier;  ///< the one before that it repeats or contradicts; empty where it is no option
@@ -70,8 +70,8 @@ struct OptionsRead {
   std::optional<UnfitOption> unfit;
 };
 
-/// Adds the options in a policy's name after its first word: any of +upcast-attention, +upcast-matmul,
-/// +upcast-conv, and +flash or +no-flash, each once.
+/// Adds to `options` those in a policy's name after its first word: any of +upcast-attention,
+/// +upcast-matmul, +upcast-conv, and +flash or +no-flash, each once.
 constexpr OptionsRead read_options(std::string_view name, const ChoiceOptions& options) {
   OptionsRead read{options, {}};
   constexpr std::string_view upcast = "upcast-";

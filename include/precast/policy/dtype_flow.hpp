@@ -27,9 +27,9 @@ struct FlowStep {
   bool in_lower_precision;
 };
 
-/// The one-block language model of autocast_amp_notebook.md, in execution order: token and position
-/// embeddings, layer norm, attention, layer norm, gelu between two linear layers, layer norm, head,
-/// loss.
+/// The language model of one block in autocast_amp_notebook.md, in execution order: embeddings of
+/// tokens and positions, layer norm, attention, layer norm, gelu between two linear layers, layer
+/// norm, head, loss.
 inline constexpr std::array dtype_flow_steps{
     FlowStep{"tok_emb", "embedding", Pointwise::name, false},
     FlowStep{"pos_emb", "embedding", Pointwise::name, false},
@@ -86,7 +86,7 @@ constexpr void visit_flow_policies(Visitor& visitor, std::index_sequence<Preset.
 }  // namespace detail
 
 /// Calls `visitor(FlowPolicy<P>{name})` for each policy in the tables of the dtype flow: the presets, then
-/// the training policies. A policy that is both is listed as a preset.
+/// the training regimes without options. A policy that is both is listed as a preset.
 template <class Visitor>
 constexpr void for_each_flow_policy(Visitor&& visitor) {
   detail::visit_flow_policies(visitor, std::make_index_sequence<named_presets.size()>(),

@@ -13,7 +13,7 @@
 
 namespace precast {
 
-/// The largest finite magnitude of some values, the counts of NaN and inf, and the index of the first.
+/// The largest finite magnitude of some values, the numbers of NaN and inf, and the first one's index.
 struct Extremes {
   f32 max_abs = 0;
   std::int64_t nans = 0, infinities = 0;

@@ -1,5 +1,5 @@
-// Declarations of the kernels that map single values, for either backend; documented at the
-// definitions.
+// Declarations of the kernels that take each value by itself, for either backend; documented
+// at the definitions.
 #pragma once
 
 #include <precast/problem/context.hpp>

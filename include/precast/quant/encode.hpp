@@ -33,7 +33,7 @@ concept EncodedSideBySide = requires(const f32* values, std::span<Format> blocks
 
 }  // namespace detail
 
-/// A block dtype that can be encoded: `encode_block(const f32* values, Format& block)`, declared beside it
+/// A block dtype that has an encoder: `encode_block(const f32* values, Format& block)`, declared beside it
 /// or here, writes one block from values_per_block finite values; or `encode_blocks(const f32* values,
 /// std::span<Format> blocks)` writes several.
 template <class Format>
@@ -51,10 +51,10 @@ concept Encodable = BlockDtype<Format> &&
 /// sum of squared errors, each times its column's importance (options.importance, as many as a row has
 /// values).
 ///
-/// Throws ShapeError unless there are `values_per_block` values for each block, and for an importance of
-/// another length. Throws InputError for an importance that is no weight, for the search encoder of a
-/// format that has none, and, naming the place, for an infinite or NaN value, which no block dtype here
-/// holds beside numbers: the blocks are unspecified then.
+/// Throws ShapeError unless there are `values_per_block` values for each block, and for an importance whose
+/// length is not a row's. Throws InputError for one with the reference encoder or with a value that is no
+/// weight, for the search encoder of a format that has none, and, naming the place, for an infinite or NaN
+/// value, which no block dtype here holds beside numbers: the blocks are unspecified then.
 template <Encodable Format>
 void encode(std::span<const f32> values, std::span<Format> blocks, const EncodeOptions& options = {}) {
   constexpr std::size_t in_block = dtype_traits<Format>::values_per_block;

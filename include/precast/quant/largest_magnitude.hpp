@@ -12,7 +12,7 @@
 
 namespace precast::quant {
 
-/// The largest magnitude of the values, 0 for none; inf and NaN count as larger than all numbers.
+/// The largest magnitude of the values, 0 for none; inf, and NaN above it, are larger than all numbers.
 inline f32 largest_magnitude(std::span<const f32> values) {
   // Without their signs, words are in the order of the magnitudes that they stand for, NaN above infinity.
   using Words = detail::Integers<detail::native_lanes>;

@@ -29,7 +29,7 @@ template <class F>
   return codes;
 }
 
-/// The nearest of these integers themselves.
+/// The integers of nearest_iq4_codes' codes.
 template <class F>
 [[gnu::always_inline]] inline F nearest_iq4(F values) {
   F nearest = every<F>(static_cast<f32>(precast::detail::iq4_value(0)));

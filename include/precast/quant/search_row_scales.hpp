@@ -58,10 +58,10 @@ struct ErrorPair {
   }
 };
 
-/// A search for the scale of some values, in rounds over all of them: first scales half an
-/// octave apart, from one above the reference's down (values that matter little may be cut off),
-/// then closer ones about the best, and twice the least-squares scales for the codes that these
-/// gave.
+/// A search for the scale of some values, in rounds; each depends on the sums over all values in the last:
+/// first scales half an octave apart, from one above the reference's down (values that matter little may be
+/// cut off), then closer ones about the best, and in two rounds the least-squares scales for the codes that
+/// these gave.
 template <ScaledCode Code>
 class ScaleSearch {
  public:

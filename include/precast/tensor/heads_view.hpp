@@ -36,8 +36,8 @@ class HeadsViewIn {
 
   HeadsViewIn() = default;
   /// `shape` is [batch, rows, heads, width] whatever the order in memory. Throws ShapeError for another
-  /// rank and for a negative stride of a dimension larger than 1. The stride of a dimension of size 1 is
-  /// ignored (DLPack writes 1 there) and replaced by that of contiguous rows.
+  /// rank and for a negative stride of a dimension whose size is not 1. The stride of a dimension of size
+  /// 1 is ignored (DLPack writes 1 there) and replaced by that of contiguous rows.
   HeadsViewIn(T* data, const Shape& shape, const HeadsStrides& strides)
       : data_(data), shape_(shape), strides_(strides) {
     if (shape.rank() != 4) throw ShapeError("heads: " + to_string(shape) + " is not [B, S, H, D]");
@@ -104,7 +104,7 @@ class HeadsViewIn {
   HeadsStrides strides_;
 };
 
-/// Views [B, S, H * D] as H heads. Throws ShapeError unless the rank is 3 and H divides the last size.
+/// Views [B, S, H * D] as H heads. Throws ShapeError unless the rank is 3 and H >= 1 divides the last size.
 template <class T, class Space>
 HeadsViewIn<T, Space> split_heads(const ViewIn<T, Space>& view, std::int64_t heads) {
   const Shape& shape = view.shape();

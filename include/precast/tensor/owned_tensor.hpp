@@ -30,9 +30,9 @@
 
 namespace precast {
 
-/// An op's output parameter, and how options and borrowed weights hold a view. view() makes the stream that
-/// is current when it is called wait for the upload (view() of a Tensor or BlockMatrix waits when the view
-/// is taken). A plain view is stored as it is: its maker has waited. Does not own.
+/// A view for later use: the type of ops' outputs, and of views in options and borrowed weights. Its view()
+/// makes the stream that is current then wait for the upload; view() of a Tensor or BlockMatrix has the
+/// current stream wait at once. A plain view is stored as it is: its maker has waited. Does not own.
 template <class V, class Memory = backend::Memory>
 class PendingView {
  public:

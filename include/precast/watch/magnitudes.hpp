@@ -53,8 +53,8 @@ inline thread_local Magnitudes* magnitudes = nullptr;
 /// host count; those of a device do not.
 inline Magnitudes* counted_magnitudes() { return detail::magnitudes; }
 
-/// Counts into `magnitudes` for as long as this lives; `magnitudes` must outlive it. While an observer
-/// handles an op, the values of that op's result are counted there.
+/// Counts into `magnitudes` for as long as this lives; `magnitudes` must outlive it. When an observer is
+/// called for an op, the values of that op's result have been counted there.
 class CountingMagnitudes {
  public:
   explicit CountingMagnitudes(Magnitudes& magnitudes)

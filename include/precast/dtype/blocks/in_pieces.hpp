@@ -28,7 +28,7 @@ struct decoded_in_pieces {
   }
 };
 
-/// The number of an f16 code.
+/// The number that an f16 code encodes.
 PRECAST_HOST_DEVICE f32 half_value(std::uint16_t code) {
 #if defined(__CUDA_ARCH__)
   f32 value;  // one instruction instead of ten

@@ -143,8 +143,8 @@ void multiply_registers(const Tile* a, std::int64_t a_stride, const Tile* b, std
       lanes_with_single_nan<Accumulate>(sums[r][v]).store(c + r * c_stride + v * Lanes::width);
 }
 
-/// Multiplies rows of c by their factors. Most factors are 1 once the largest scores have been
-/// seen.
+/// Multiplies rows of c by their factors, most of which are 1 once the largest scores of the rows
+/// have been seen.
 inline void scale_rows(f32* c, std::int64_t c_stride, const f32* factors, std::int64_t rows,
                        std::int64_t columns) {
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -1,5 +1,5 @@
-// Decodes values of a block dtype, given by name at run time, to f32, for loading
-// files.
+// Decodes values of a block dtype that is known by name at run time to f32,
+// for loading files.
 #pragma once
 
 #include <algorithm>

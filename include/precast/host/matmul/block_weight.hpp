@@ -1,6 +1,6 @@
-// Weights in blocks: PackedWeight of a block dtype, row after row as they are stored. Also the
-// decoding of a panel of these, or of blocks of a run-time format, into the cache for a
-// product.
+// Weights in blocks: PackedWeight of a block dtype, row after row as they are stored. Also the decoding,
+// into the cache, of a panel of these, or of blocks whose format is known only at run time, by the task
+// that multiplies it.
 #pragma once
 
 #include <algorithm>

@@ -81,8 +81,8 @@ void block_matmul(HostView<const Multiplied> x, const BlockGemv<Multiplied>& gem
   });
 }
 
-/// Stores the results of few rows, one panel of features at a time: `sums_of(first_feature, count, width,
-/// sums)` writes the sums of a panel to sums[row][width].
+/// Stores the results of few rows, one panel of features at a time:
+/// `sums_of(first_feature, count, width, sums)` writes the sums of a panel to sums[row][width].
 template <class Types, class SumsOf>
 void store_skinny_sums(const Epilogue& epilogue, HostView<typename Types::result> out,
                        const SumsOf& sums_of) {

@@ -98,8 +98,8 @@ class PackedWeight {
           first, weight.rows_between(first, std::min(widest_panel, packed.features_ - first)));
     return packed;
   }
-  /// Packs the columns of a matrix [columns, features]: the same panels as from its
-  /// transpose.
+  /// Packs the columns of a matrix [columns, features]: the panels are those that copy_of makes
+  /// of its transpose.
   static PackedWeight of_columns(HostView<const Storage> matrix, std::int64_t columns_at_once) {
     PackedWeight packed(matrix.columns(), matrix.rows(), columns_at_once);
     auto* const to = reinterpret_cast<Storage*>(packed.buffer_.data());

@@ -124,8 +124,8 @@ void store_tile(f32* tile, std::int64_t tile_stride, std::int64_t first_feature,
   }
 }
 
-/// The products of blocks of rows, contiguous or in tiles, with one weight, some panels at a
-/// time.
+/// The products of blocks of rows, which are contiguous or in tiles, with one weight,
+/// some panels at a time.
 template <class Types, OneDnnOperand Multiplied>
 class PanelProduct {
  public:

@@ -111,8 +111,8 @@ void map_values(HostView<typename Types::result> out, const F& function, const I
                                       std::index_sequence_for<In...>{}, detail::widened_rows(in)...);
 }
 
-/// Copies x into `out`, whose shape may differ but has as many rows and as many
-/// columns.
+/// Copies x into `out`, whose shape may differ, but has as many rows of as many columns,
+/// value by value in row-major order.
 template <class Types, class From>
 void copy_values(HostView<const From> x, HostView<typename Types::result> out) {
   watch::ran_in<Types>();

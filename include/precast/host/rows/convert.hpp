@@ -87,8 +87,8 @@ std::span<const f32> row_in_f32(std::span<const From> row, f32* scratch) {
   }
 }
 
-/// The f32 buffer in which a row is computed before it is stored as T: the row itself where T is
-/// f32.
+/// The f32 buffer in which a row is computed before it is stored as T: the row itself
+/// where T is f32, else `scratch`.
 template <ScalarDtype T>
 std::span<f32> row_to_compute(std::span<T> row, f32* scratch) {
   if constexpr (std::same_as<T, f32>)

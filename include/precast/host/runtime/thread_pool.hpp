@@ -89,7 +89,7 @@ class ThreadPool {
 
   explicit ThreadPool(int threads) : threads_(threads) {}
 
-  /// The pool, created with `count` threads at the first call.
+  /// The pool, created with `count()` threads at the first call.
   template <class Count>
   static ThreadPool& first_made_with(const Count& count) {
     const auto make = [&] {
