@@ -33,7 +33,7 @@ Format format_of(std::span<const std::byte> data, const std::filesystem::path& n
 
 /// Decodes a picture into upright orientation (EXIF or XMP). `name` is for messages. Throws InputError if
 /// the data is not a picture, damaged or truncated, or if the picture is larger than max_side or than its
-/// bytes can hold; memory is allocated only after these checks.
+/// bytes can hold; no memory is allocated for pixels of such a picture.
 Picture decode_image(std::span<const std::byte> data, const std::filesystem::path& name);
 
 /// The same for a file. Also throws InputError if it cannot be read.

@@ -13,7 +13,7 @@ namespace precast::image {
 /// Appends a code point in UTF-8.
 void append_utf8(std::string& text, std::int32_t point);
 
-/// The code points of a text; invalid UTF-8 becomes U+FFFD.
+/// The code points of a text; each byte that is not valid UTF-8 becomes U+FFFD.
 std::vector<std::int32_t> code_points(std::string_view text);
 
 std::string utf8_from_latin1(std::string_view text);

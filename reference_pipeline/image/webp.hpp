@@ -14,8 +14,8 @@ namespace precast::image {
 inline constexpr int longest_side_of_webp = 16383;
 
 /// Decodes a file in memory, lossy or lossless; transparency is dropped, as for PNG. Texts come from EXIF.
-/// `name` is for messages. Throws InputError if it is not a WebP, animated, truncated or damaged, or claims
-/// far more pixels than its bytes can hold, which only a picture of hardly any detail does.
+/// `name` is for messages. Throws InputError if it is not a WebP, animated, truncated or damaged, or has
+/// only a few bytes for many pixels, as a picture with hardly any detail may have.
 Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path& name);
 
 /// The quality that is lossless.

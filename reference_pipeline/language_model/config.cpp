@@ -119,7 +119,7 @@ RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, s
   if (scaling.kind == llama3 || scaling.kind == yarn)
     scaling.original_positions = beside.integer_or(
         original, rope.integer_or(original, positions, 1, longest_context), 1, longest_context);
-  // For yarn null means the quotient, as in transformers. No key may be missing.
+  // A null factor means the quotient for yarn, as in transformers; a missing factor is an error.
   if (scaling.kind == yarn && rope.is_null("factor"))
     scaling.factor = static_cast<double>(positions) / static_cast<double>(scaling.original_positions);
   else

@@ -11,7 +11,7 @@ namespace precast::language_model {
 
 namespace {
 
-/// Windows of no text.
+/// Windows of zeros.
 class ZeroTokens final : public Batches {
  public:
   ZeroTokens(std::int64_t batch, std::int64_t context) : batch_(batch), context_(context) {}
@@ -30,8 +30,8 @@ class ZeroTokens final : public Batches {
 
 std::int64_t needed_memory(const LanguageModelConfig& config, std::int64_t batch, std::int64_t context,
                            const families::Backend& device, const std::function<void()>& steps) {
-  // A dry run makes the tokens' numbers, which must not fill memory themselves: of more tokens the scores of
-  // all words alone, which nothing holds, are said.
+  // A dry run allocates the token ids, which must not fill memory themselves: for more tokens, returns the
+  // bytes of the logits alone, which no device can hold.
   constexpr std::int64_t most_tokens = std::int64_t{1} << 24;
   if (context > most_tokens / batch) return bytes_for<f32>(batch * context * config.vocabulary);
   const DryRun dry(device.counted_memory());
@@ -44,7 +44,7 @@ std::int64_t needed_memory(const LanguageModelConfig& config, const TrainingOpti
                            const DataParallel& parallel) {
   return needed_memory(config, batch, context, *device.backend, [&] {
     const DryHold values(bytes_for<f32>(elements_of(config)));
-    // Other ranks need not make this run, and their devices are not joined for it.
+    // The dry run involves no other ranks, and does not connect to their devices.
     cluster::StepProbe other_ranks;
     DataParallel probed = parallel;
     if (parallel.job && parallel.job->size() > 1) probed.job = &other_ranks;

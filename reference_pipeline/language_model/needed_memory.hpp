@@ -1,4 +1,4 @@
-// What training takes of a device's memory, known before any of it is taken.
+// The device memory that training takes, computed before any of it is allocated.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace precast::language_model {
 
-/// After as many equal steps the pool of a device holds all that it ever will.
+/// The number of equal steps after which the memory pool of a device grows no more.
 inline constexpr std::int64_t steps_until_pool_is_full = 3;
 
-/// The most bytes of the device's memory that `steps` holds at once, by a dry run of it, which takes steps of
-/// `batch` windows of `context` tokens; of more than 16 million tokens, what their results take at least.
-/// Throws what `steps` does.
+/// The peak of the device's memory in bytes during `steps`, by a dry run. `steps` runs steps of `batch`
+/// windows of `context` tokens; for more than 16 million tokens a step, the bytes of the logits alone.
+/// Throws what `steps` throws.
 std::int64_t needed_memory(const LanguageModelConfig& config, std::int64_t batch, std::int64_t context,
                            const families::Backend& device, const std::function<void()>& steps);
 
-/// Those of a Trainer, its messages to other ranks among them, and of the host's the values that it is given:
-/// where they are freed, what they leave of the heap is not the system's again. Throws what options and sizes
+/// The same for the steps of a Trainer, with its messages to other ranks. Counts the initial values in host
+/// memory throughout: the heap that they free is not returned to the system. Throws what options and sizes
 /// do, and TrainingDevice::policy.
 std::int64_t needed_memory(const LanguageModelConfig& config, const TrainingOptions& options,
                            std::int64_t batch, std::int64_t context, const TrainingDevice& device,

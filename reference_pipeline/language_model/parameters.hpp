@@ -28,7 +28,7 @@ struct ParameterFacts {
 
 /// All parameters, in the model's order. A tied head is not a parameter.
 std::vector<ParameterFacts> parameters_of(const LanguageModelConfig& config);
-/// How many values they have together.
+/// The number of values of all parameters.
 std::int64_t elements_of(const LanguageModelConfig& config);
 
 /// The values of all parameters, each in the order of its `shape`.

@@ -119,7 +119,7 @@ StepFacts Trainer::step(const Batches& batches, const std::function<void()>& bef
     facts.loss = cluster::sum(*parallel_.job, facts.loss) / ranks();
   }
   // From here on every rank computes the same from the same averaged gradients.
-  // A dry run skips them: for a model far too large, even partial sums by chunk would take minutes.
+  // A dry run skips unscaling: for a model far too large, even partial sums by chunk would take minutes.
   const GradientFacts gradients = DryRun::active() ? GradientFacts{} : model_->unscale(scaler_);
   facts.grad_norm = gradients.norm;
   facts.non_finite = gradients.non_finite;

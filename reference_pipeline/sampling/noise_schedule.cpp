@@ -92,8 +92,8 @@ bool counts_in_sigmas(SamplerKind kind) {
   return kind == SamplerKind::euler || kind == SamplerKind::euler_a || is_dpmpp(kind);
 }
 
-/// The natural logarithm of a positive normal number, bit-identical to NumPy with AVX2, of which a fifth
-/// are not correctly rounded. Between high noise levels the last bit is 1e-4 of a timestep.
+/// The natural logarithm of a positive normal number, bit-identical to NumPy with AVX2, where a fifth of
+/// the results are not correctly rounded. Between high noise levels the last bit is 1e-4 of a timestep.
 f32 numpy_log(f32 value) {
   constexpr std::array<f32, 6> above{0.0f,
                                      9.999999999999998702752e-01f,

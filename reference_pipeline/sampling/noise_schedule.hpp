@@ -13,7 +13,7 @@ namespace precast::sampling {
 
 /// The squared weights of the clean picture (alphas_cumprod), decreasing from timestep 0 on. With
 /// rescale_betas_zero_snr the last is 0, or 2^-24 for samplers over sigmas. Throws InputError if the betas
-/// leave no signal at the last timestep, or no noise at two timesteps.
+/// leave no noise at the first timestep, no more at the last, or (unless rescaled) no signal at the last.
 std::vector<f32> kept_parts(const SamplerSettings& settings);
 
 /// The noise levels (sigmas) sqrt((1 - kept) / kept).

@@ -68,8 +68,8 @@ class Memory {
   int order_;
 };
 
-/// The first difference of the clean pictures, for second order. `ratio` is the length of the previous step
-/// over this one's.
+/// The first divided difference of two consecutive clean pictures. `ratio` is the length of the step
+/// between them over the current step's.
 SamplerOperation slope(int out, int newer, int older, f32 ratio) {
   SamplerOperation operation = weighted(out, newer, 1, older, -1);
   operation.how.factor = 1.0f / ratio;

@@ -38,7 +38,7 @@ Config config_of(ModelFolder& model, const std::string& name, OfTensors&& of_ten
       [](const ComponentWeights& weights, const Config& config) { return unread_tensors(weights, config); },
       [](const ComponentWeights& weights, const Config& config, const std::filesystem::path& config_file,
          weights::ConfigPlace place) {
-        // Not within one folder: there modules report differences, and notes unread tensors.
+        // Only across folders: within one, modules report differences, and notes name unread tensors.
         if (place == weights::ConfigPlace::elsewhere) check_agreement(weights, config, config_file);
       });
 }

@@ -29,7 +29,7 @@ class ComponentWeights final : public weights::PlacedSource {
   bool may_have_one_more() const;
   /// Whether the file has a tensor of that name for the component, even if it is not a parameter of ours.
   bool has_stored(std::string_view stored) const { return tensors().lookup(stored); }
-  /// The number of consecutive indices from 0 that follow `stem` in names: blocks("down_blocks.").
+  /// One more than the largest number after `stem` in names, 0 if there is none: blocks("down_blocks.").
   std::int64_t blocks(std::string_view stem) const { return end_of_blocks(stem); }
 
  private:

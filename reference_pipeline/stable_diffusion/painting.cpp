@@ -22,7 +22,7 @@ std::vector<f32> time_ids(const Model& model, const ResolvedRequest& full,
   return {height, width, 0, 0, height, width};
 }
 
-/// All conditioning of a UNet: the prompt and time ids; `aesthetic_score` is for refiners.
+/// All conditioning of a UNet: prompt, time ids, guidance; `aesthetic_score` is for refiners.
 Conditioning conditioning_of(const Model& model, const ResolvedRequest& full, const Prompt& prompt,
                              const std::optional<double>& aesthetic_score) {
   Conditioning conditioning{prompt.context, std::nullopt, {}, std::nullopt};

@@ -130,7 +130,7 @@ ResolvedRequest StableDiffusionPipeline::with_defaults(const Request& request) c
   if (kind == sampling::SamplerKind::ddim) full.eta = request.eta;
   if (Parts::guided(model, full)) {
     full.guidance_rescale = request.guidance_rescale;
-    full.negative = request.negative;  // a default would differ between base and refiner
+    full.negative = request.negative;  // no default: a base and its refiner may differ in it
   }
   if (folder.requires_aesthetics_score || full.refiner) {
     full.aesthetic_score = request.aesthetic_score.value_or(6.0);

@@ -45,7 +45,7 @@ struct Kept {
 /// The initial picture's encoding, before any noise is drawn.
 struct StartingPicture {
   bool is_noise = true;                 ///< whether the latents start as pure noise
-  bool kept_by_refiner = false;         ///< for a refiner, which has no mask input, to keep surroundings
+  bool kept_by_refiner = false;         ///< whether a refiner, which has no mask input, keeps surroundings
   std::optional<vae::Moments> moments;  ///< of the picture, if needed
   std::optional<vae::Moments> masked_moments;  ///< outside the mask, for a UNet with a mask input
   HostTensor<f32> mask;                        ///< [1, h, w, 1], if given

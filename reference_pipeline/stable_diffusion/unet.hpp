@@ -64,7 +64,7 @@ struct UNetConfig {
   bool cosines_first = true;                ///< flip_sin_to_cos
   std::int64_t frequency_shift = 0;         ///< freq_shift
   std::int64_t guidance_channels = 0;       ///< time_cond_proj_dim: of the guidance embedding; 0: none
-  bool text_time = false;                   ///< addition_embed_type: pooled text and time ids join the time
+  bool text_time = false;                   ///< addition_embed_type: adds pooled text and time ids
   std::int64_t time_id_channels = 0;        ///< addition_time_embed_dim: of each time id's embedding
   std::int64_t text_time_width = 0;         ///< projection_class_embeddings_input_dim: pooled and time ids
   bool upcast_attention = false;            ///< its author's advice; the policy decides, and a note says so

@@ -12,7 +12,7 @@ namespace precast::stable_diffusion {
 
 namespace {
 
-/// The stored names that `is_read` rejects, each once: several parameters may share one tensor.
+/// The stored names of unread tensors, each once: several parameters may share one tensor.
 template <class IsRead>
 std::vector<std::string> others(const ComponentWeights& weights, IsRead&& is_read) {
   std::set<std::string> names(weights.unread().begin(), weights.unread().end());
@@ -21,7 +21,7 @@ std::vector<std::string> others(const ComponentWeights& weights, IsRead&& is_rea
   return {names.begin(), names.end()};
 }
 
-/// Whether a name has no number after `stem`, or one below `count`.
+/// Whether a name does not begin with `stem`, or has a number below `count` after it.
 bool is_among(std::string_view name, std::string_view stem, std::int64_t count) {
   const std::int64_t number = weights::number_after(name, stem);
   return !name.starts_with(stem) || (number >= 0 && number < count);

@@ -65,7 +65,7 @@ constexpr LonePlace lone_places[] = {
     {"text_encoder_2", Naming::openclip, ""},
 };
 
-/// The tensors that identify a text encoder in this naming and in no other.
+/// Tensors of which each text encoder or VAE has one in this naming, and none in another.
 std::span<const std::string_view> marks_of(Naming naming) {
   static constexpr std::array<std::string_view, 2> transformers{"text_model.final_layer_norm.weight",
                                                                 "final_layer_norm.weight"};

@@ -54,7 +54,7 @@ std::optional<FoundComponent> lone_component(const io::ComponentSource& file, st
 std::vector<FoundComponent> lone_text_encoders(const io::ComponentSource& file);
 
 /// The names of matrices that belong to none of a file's components, such as a LoRA's or a ControlNet's.
-/// Averages of the weights and noise schedules, which training leaves, are not matrices and do not count.
+/// Without what training leaves: averages of the weights (model_ema.); noise schedules are not matrices.
 std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found);
 
 }  // namespace precast::stable_diffusion

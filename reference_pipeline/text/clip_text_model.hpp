@@ -41,7 +41,7 @@ struct ClipConfig {
 
 /// Selects one of the model's hidden states.
 struct ClipState {
-  std::int64_t layers_left_out = 0;  ///< from the last one, fewer than there are
+  std::int64_t layers_left_out = 0;  ///< counted from the last, fewer than there are
   bool final_norm = true;            ///< whether the final norm is applied
 };
 /// The states for Stable Diffusion 1 and 2, and for XL.

@@ -76,7 +76,7 @@ std::size_t run_length(std::string_view text, Kind kind) {
 }
 
 /// The number of bytes in the first word of a text that does not begin with a space: an English
-/// contraction's ending, letters, one digit, or a run of other characters.
+/// contraction's ending, letters, one number (category N), or a run of other characters.
 std::size_t word_length(std::string_view text) {
   for (const std::string_view ending : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"})
     if (text.starts_with(ending)) return ending.size();

@@ -18,8 +18,8 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// The ids of a text with its special tokens, at most `max_length` in all. Invalid UTF-8 is
-  /// replaced by U+FFFD. Throws InputError if `max_length` has no room for the special
+  /// The ids of a text with the special tokens at its ends, at most `max_length` in all. Each byte that is
+  /// not valid UTF-8 is replaced by U+FFFD. Throws InputError if `max_length` has no room for the special
   /// tokens.
   std::vector<std::int32_t> encode(std::string_view text, int max_length) const;
 
@@ -58,7 +58,7 @@ class Tokenizer {
   std::int32_t end_id_ = 0, pad_id_ = 0;
 };
 
-/// Throws InputError if an id exceeds the vocabulary of the encoder in `encoder`, the folder with its
+/// Throws InputError if an id is outside the vocabulary of the encoder in `encoder`, the folder with its
 /// config.json.
 void check_vocabulary(const std::filesystem::path& encoder, std::span<const std::int32_t> ids,
                       std::int64_t vocab_size);

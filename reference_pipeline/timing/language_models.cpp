@@ -86,7 +86,7 @@ std::optional<Timing> ModelTimings::backward() const {
 std::int64_t needed_memory(const ModelCase& of, const TimedDevice& device) {
   return language_model::needed_memory(of.config(), of.batch, of.context, device.backend(), [&] {
     TrainingStep step(of, device.training);
-    // In the order in which they are measured, and as often until the pool is full.
+    // In the order of the measurement, and repeated until the pool is full.
     const std::int64_t runs =
         std::min<std::int64_t>(language_model::steps_until_pool_is_full, of.warmup + of.steps);
     for (std::int64_t run = 0; run < runs && of.parts.forward; ++run) step.forward();

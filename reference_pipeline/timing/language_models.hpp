@@ -29,7 +29,7 @@ struct ModelCase {
   std::int64_t context = 128, batch = 4, warmup = 5, steps = 10;
   Parts parts{};
 
-  /// Of its model. Throws RequestError for a size that is none.
+  /// The config of its model. Throws RequestError for an unknown size.
   language_model::LanguageModelConfig config() const;
 };
 

@@ -34,9 +34,9 @@ struct Rows {
   }
 };
 
-/// Splits a picture's height into the fewest bands, equal in size to within a row. A band
-/// has at least two rows, since the next one reads that many of it, but the first may have
-/// one.
+/// Splits a picture's height into the fewest bands, equal in size to within a row. A band has at least two
+/// rows, since the next one looks back that far, but the first may have one, since no band precedes
+/// it.
 class Bands {
  public:
   Bands(std::int64_t height, std::int64_t width, const Tiling& tiling)

@@ -40,7 +40,7 @@ bool merge_is_written(const CostOptions& options) {
   return options.output_option->count() > 0 || options.merge->count() > 1;
 }
 
-/// Throws if the default output exists: only a file named by --output is overwritten with new measurements.
+/// Throws if a merge would overwrite a file under the default name that is not one of the merged files.
 void check_usual_output(const CostOptions& options) {
   if (options.output_option->count() > 0 || !io::is_there(options.output)) return;
   std::error_code ignored;

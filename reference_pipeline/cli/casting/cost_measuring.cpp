@@ -74,7 +74,7 @@ std::int64_t states_of_job(const casting::Samples& samples) {
 }
 
 /// Loads another copy of the model's blocks for each further job, as long as memory has room for it and for
-/// the activations of the first job. `each`: bytes of a copy.
+/// what the first job computes. `each`: bytes of a job, its blocks and hidden states.
 void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
                const families::ProgressCallback& progress,
                std::vector<std::unique_ptr<families::Blocks>>& loaded) {

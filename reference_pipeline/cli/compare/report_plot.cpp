@@ -71,7 +71,7 @@ std::string limit_name(const Axes& axes) {
 std::string policy_marks(std::span<const LayerRow> layers, std::size_t policies, std::size_t policy,
                          const Axes& axes) {
   constexpr double apart = 14;
-  // No fewer than four policies' spacing.
+  // Fewer than four policies have marks as far apart as four.
   const double turn = apart * static_cast<double>(std::max<std::size_t>(policies, 4));
   const double own = turn * (static_cast<double>(policy) + 0.5) / static_cast<double>(policies);
   std::string text;

@@ -15,7 +15,7 @@ namespace precast::cli {
 
 namespace {
 
-/// The number that strtod reads; nothing if the text is not a number, or more than one.
+/// The number that strtod reads; nothing if the text is not a number, or has more than a number.
 std::optional<double> real_number(const std::string& text) {
   if (text.empty() || std::string_view(" \t\n\v\f\r").find(text.front()) != std::string_view::npos)
     return std::nullopt;
@@ -147,7 +147,7 @@ std::string parse_name(std::string_view option, const std::string& text,
 
 std::string nearest_name(std::string_view text, std::span<const std::string> names) {
   std::string nearest;
-  std::size_t least = text.size() > 4 ? 3 : 2;  // more edits, or edits in half of a short word, are no typo
+  std::size_t least = text.size() > 4 ? 3 : 2;  // a typo has at most two edits, one in a short word
   for (const std::string& name : names) {
     const std::size_t distance = edit_distance(text, name);
     const bool begins = text.size() >= 3 && name.starts_with(text);

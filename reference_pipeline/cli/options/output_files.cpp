@@ -1,4 +1,4 @@
-// Compares files by inode rather than by the spelling of their paths.
+// Compares files by their folder's inode and their name, not by the spelling of paths.
 #include <set>
 #include <string>
 #include <string_view>

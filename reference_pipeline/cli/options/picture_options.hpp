@@ -1,5 +1,5 @@
-// Options of input and output pictures: resizing, file types,
-// quality.
+// Options of the pictures that a command reads and writes: how inputs are fitted to the size, and suffixes
+// and quality of outputs.
 #pragma once
 
 #include <filesystem>

@@ -61,7 +61,7 @@ bool stands_as_number(std::string_view text) {
   return read.ec != std::errc::invalid_argument && read.ptr == text.data() + text.size();
 }
 
-/// Whether the cells below a column's name are numbers, at least one, or empty or "-".
+/// Whether the cells below a column's name are numbers, empty or "-", with at least one number.
 bool has_numbers(const std::vector<std::vector<std::string>>& rows, std::size_t column) {
   bool found = false;
   for (std::size_t row = 1; row < rows.size(); ++row) {

@@ -31,7 +31,7 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-/// Schedules with the timesteps of a model's default, up to which end they round to.
+/// Whether a schedule has the timesteps of a model's own, except for the end to which they round.
 bool is_usual_schedule(const std::string& schedule) {
   constexpr std::array<std::string_view, 9> usual{
       "", "automatic", "uniform", "normal", "simple", "discrete", "default", "sgm uniform", "sgm_uniform"};

@@ -30,8 +30,8 @@ class TraceFile final : public watch::Observer {
   /// Writes no file: only finds non-finite values.
   TraceFile() = default;
   /// Opens a temporary file that `commit` renames to `file`. Throws InputError that names the file: here,
-  /// also if it exists and `old` says to keep it, and in `commit` if writing failed, until when the run
-  /// goes on without it.
+  /// also if it exists and `old` says to keep it, and in `commit` if writing failed; the run goes on
+  /// without the file.
   explicit TraceFile(const std::filesystem::path& file, io::OldFile old = io::OldFile::replaced)
       : file_(std::in_place, file, old) {}
 

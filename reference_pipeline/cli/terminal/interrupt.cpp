@@ -51,7 +51,7 @@ void on_signal(int signal, siginfo_t* facts, void*) {
 void catch_interrupts() {
   is_muted = cluster::is_one_of_several();  // mpirun signals all ranks, for reasons of its own too
   stack_t stack{};
-  if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {  // a sanitizer has set one
+  if (sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_DISABLE)) {  // unless a sanitizer has one
     stack = {.ss_sp = stack_of_handler, .ss_flags = 0, .ss_size = sizeof stack_of_handler};
     sigaltstack(&stack, nullptr);
   }

@@ -82,7 +82,7 @@ void Checkpoints::write() {
 void Checkpoints::write_now() {
   const std::filesystem::path checkpoint = folder_ / checkpoint_file;
   if (is_described_) return trainer_.write_checkpoint(checkpoint, settings_);
-  std::optional<OutputFolder> templates;  // removed by its destructor if it stays empty
+  std::optional<OutputFolder> templates;  // destroyed after `files`: removed if none is in it
   std::vector<std::unique_ptr<io::AtomicFile>> files;
   const auto describe = [&](const std::string& name, const std::string& text) {
     files.push_back(std::make_unique<io::AtomicFile>(folder_ / name));

@@ -8,8 +8,8 @@
 
 namespace precast::cli {
 
-/// Throws DoesNotFit if one of `ranks` ranks, which share the steps of a file, cannot fit the model and its
-/// steps on the device.
+/// Throws DoesNotFit if the model and its steps on one of `ranks` ranks, which share the windows of
+/// --batches, do not fit on the device.
 void require_memory(const TrainOptions& options, const language_model::LanguageModelConfig& config, int ranks,
                     const language_model::TrainingDevice& device,
                     const language_model::DataParallel& parallel);

@@ -21,8 +21,8 @@ inline language_model::DataParallel data_parallel(const TrainOptions& options, c
 struct TrainedRun {
   std::string policy;
   std::vector<language_model::StepFacts> steps;
-  /// Gradients of the last step, unscaled and not clipped, if asked for. They are taken before clipping
-  /// since f16 flushes some to 0 earlier.
+  /// Gradients of the last step, unscaled and not clipped, if asked for: f16 flushes some to 0 before they
+  /// would be clipped.
   language_model::GradientHistogram gradients;
   /// The last validation loss that was computed.
   std::optional<double> validation_loss() const;
