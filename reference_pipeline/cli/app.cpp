@@ -94,7 +94,7 @@ bool is_silent(const cluster::Launch& launch) {
   if (launch.rank > 0)
     for (int tenths = 0; tenths < 50 && !interrupting_signal(); ++tenths)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  return cluster::is_said_by_another(launch.rank > 0 && interrupting_signal() != 0);
+  return cluster::is_reported_by_another_rank(launch.rank > 0 && interrupting_signal() != 0);
 }
 
 /// Delays the exit of a rank that prints nothing, so that the rank that prints ends first. When one rank

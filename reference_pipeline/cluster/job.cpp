@@ -68,7 +68,7 @@ Communicator& join_job(std::function<bool()> is_told_to_stop) {
                    ": start them by mpirun, or by srun --mpi=pmix");
 }
 
-bool is_said_by_another(bool is_stopped) {
+bool is_reported_by_another_rank(bool is_stopped) {
   return last_word() ? !last_word()->is_ours(is_stopped) : is_stopped;
 }
 

@@ -7,17 +7,17 @@
 
 namespace precast::cluster {
 
-/// Joins the job of MPI that this process was started in, once, and gives its communicator, which lives until
-/// `end_job`; where the process was started alone, that is a job of one. A rank that waits for others gives
-/// up soon after `is_told_to_stop` says so. Throws InputError where this build has no MPI, or MPI knows of
+/// Joins the MPI job that this process was started in and returns its communicator, which lives until
+/// `end_job`. Called once. A process started alone forms a job of one. A rank that waits for others gives up
+/// soon after `is_told_to_stop` returns true. Throws InputError if this build has no MPI, or if MPI reports
 /// fewer processes than were started.
 Communicator& join_job(std::function<bool()> is_told_to_stop);
 
-/// Asked by a rank of a job before it says why that ended: whether another rank of its machine does, or has.
-/// One that is stopped because of another leaves it to rank 0, as long as that is there.
-bool is_said_by_another(bool is_stopped);
+/// Whether another rank on this machine reports, or has reported, why the job ended, so that this rank stays
+/// silent. A rank that was stopped because of another leaves the report to rank 0 while that is running.
+bool is_reported_by_another_rank(bool is_stopped);
 
-/// Leaves the job. With another code than 0 it ends all ranks at once, and so this process.
+/// Leaves the job. A nonzero code ends all ranks at once, this process among them.
 void end_job(int code);
 
 }  // namespace precast::cluster

@@ -29,7 +29,7 @@ std::vector<double> even_places(double first, double last, std::int64_t count) {
 }
 
 std::vector<f32> cosine_betas(std::int64_t count) {
-  const auto kept_at = [](double time) {
+  const auto alpha_bar = [](double time) {
     const double cosine = std::cos((time + 0.008) / 1.008 * std::numbers::pi / 2);
     return cosine * cosine;
   };
@@ -37,7 +37,7 @@ std::vector<f32> cosine_betas(std::int64_t count) {
   const auto total = static_cast<double>(count);
   for (std::int64_t i = 0; i < count; ++i) {
     const double lost =
-        1 - kept_at(static_cast<double>(i + 1) / total) / kept_at(static_cast<double>(i) / total);
+        1 - alpha_bar(static_cast<double>(i + 1) / total) / alpha_bar(static_cast<double>(i) / total);
     betas.push_back(static_cast<f32>(std::min(lost, 0.999)));
   }
   return betas;
@@ -74,17 +74,17 @@ std::vector<f32> products_of_rest(const std::vector<f32>& betas) {
 
 /// Betas with zero terminal SNR (Lin et al. 2023, algorithm 1).
 std::vector<f32> rescaled_betas(const std::vector<f32>& betas) {
-  std::vector<f32> kept = products_of_rest(betas);
-  for (f32& value : kept) value = std::sqrt(value);
-  const f32 first = kept.front(), last = kept.back();
+  std::vector<f32> alphas = products_of_rest(betas);
+  for (f32& value : alphas) value = std::sqrt(value);
+  const f32 first = alphas.front(), last = alphas.back();
   const f32 stretch = first / (first - last);
-  for (f32& value : kept) {
+  for (f32& value : alphas) {
     const f32 shifted = value - last;
     const f32 stretched = shifted * stretch;
     value = stretched * stretched;
   }
-  std::vector<f32> rescaled{1.0f - kept.front()};
-  for (std::size_t i = 1; i < kept.size(); ++i) rescaled.push_back(1.0f - kept[i] / kept[i - 1]);
+  std::vector<f32> rescaled{1.0f - alphas.front()};
+  for (std::size_t i = 1; i < alphas.size(); ++i) rescaled.push_back(1.0f - alphas[i] / alphas[i - 1]);
   return rescaled;
 }
 
@@ -124,22 +124,22 @@ f32 numpy_log(f32 value) {
 }
 
 /// Sigmas that are equidistant in their seventh roots (Karras et al. 2022, equation 5).
-std::vector<double> karras_levels(double most, double least, std::int64_t steps) {
+std::vector<double> karras_sigmas(double most, double least, std::int64_t steps) {
   constexpr double rho = 7;
   const double high = std::pow(most, 1 / rho), low = std::pow(least, 1 / rho);
-  std::vector<double> levels = even_places(0, 1, steps);
-  for (double& level : levels) {
-    const double away = level * (low - high);
-    level = std::pow(high + away, rho);
+  std::vector<double> sigmas = even_places(0, 1, steps);
+  for (double& sigma : sigmas) {
+    const double away = sigma * (low - high);
+    sigma = std::pow(high + away, rho);
   }
-  return levels;
+  return sigmas;
 }
 
 /// Sigmas that are equidistant in their logarithms.
-std::vector<double> exponential_levels(double most, double least, std::int64_t steps) {
-  std::vector<double> levels = even_places(std::log(most), std::log(least), steps);
-  for (double& level : levels) level = std::exp(level);
-  return levels;
+std::vector<double> exponential_sigmas(double most, double least, std::int64_t steps) {
+  std::vector<double> sigmas = even_places(std::log(most), std::log(least), steps);
+  for (double& sigma : sigmas) sigma = std::exp(sigma);
+  return sigmas;
 }
 
 std::vector<double> descending(std::vector<double> values) {
@@ -149,28 +149,28 @@ std::vector<double> descending(std::vector<double> values) {
 
 }  // namespace
 
-std::vector<f32> kept_parts(const SamplerSettings& settings) {
+std::vector<f32> alphas_cumprod(const SamplerSettings& settings) {
   const std::vector<f32> betas = betas_of(settings);
   const bool rescaled = settings.rescale_betas_zero_snr;
-  std::vector<f32> kept = products_of_rest(rescaled ? rescaled_betas(betas) : betas);
-  const bool keeps_something = rescaled ? !std::isnan(kept.back()) : kept.back() > 0;
-  if (!keeps_something || !(kept.front() < 1) || !(kept.front() > kept.back()))
+  std::vector<f32> alphas = products_of_rest(rescaled ? rescaled_betas(betas) : betas);
+  const bool keeps_something = rescaled ? !std::isnan(alphas.back()) : alphas.back() > 0;
+  if (!keeps_something || !(alphas.front() < 1) || !(alphas.front() > alphas.back()))
     throw InputError("the scheduler's betas, from " + std::to_string(betas.front()) + " to " +
                      std::to_string(betas.back()) + " over " + std::to_string(betas.size()) +
                      " timesteps, leave " + (keeps_something ? "all" : "nothing") +
                      " of a picture at the last: correct beta_start, beta_end or trained_betas");
-  if (rescaled && counts_in_sigmas(settings.kind)) kept.back() = nearly_all_noise;
-  return kept;
+  if (rescaled && counts_in_sigmas(settings.kind)) alphas.back() = nearly_all_noise;
+  return alphas;
 }
 
-std::vector<f32> noise_levels(const std::vector<f32>& kept) {
-  std::vector<f32> levels;
-  levels.reserve(kept.size());
-  for (const f32 part : kept) levels.push_back(std::sqrt((1.0f - part) / part));
+std::vector<f32> sigmas_of(const std::vector<f32>& alphas) {
+  std::vector<f32> sigmas;
+  sigmas.reserve(alphas.size());
+  for (const f32 alpha : alphas) sigmas.push_back(std::sqrt((1.0f - alpha) / alpha));
   // The exact root is 2^-39 from the midpoint between two numbers. PyTorch's square root (MKL's) rounds up;
   // later steps carry the last bit to latents that are hundreds of times smaller.
-  if (kept.back() == nearly_all_noise) levels.back() = 4096;
-  return levels;
+  if (alphas.back() == nearly_all_noise) sigmas.back() = 4096;
+  return sigmas;
 }
 
 std::vector<double> spaced_timesteps(const SamplerSettings& settings, std::int64_t steps, std::int64_t last) {
@@ -223,36 +223,36 @@ std::vector<double> lcm_timesteps(const SamplerSettings& settings, std::int64_t 
   return timesteps;
 }
 
-std::vector<double> levels_at(const std::vector<f32>& levels, const std::vector<double>& timesteps) {
+std::vector<double> sigmas_at(const std::vector<f32>& sigmas, const std::vector<double>& timesteps) {
   std::vector<double> result;
-  const std::size_t end = levels.size() - 1;
+  const std::size_t end = sigmas.size() - 1;
   for (const double timestep : timesteps) {
     const double place = std::clamp(timestep, 0.0, static_cast<double>(end));
     const auto below = static_cast<std::size_t>(place);
-    const double low = levels[below], high = levels[std::min(below + 1, end)];
+    const double low = sigmas[below], high = sigmas[std::min(below + 1, end)];
     const double rise = (high - low) * (place - static_cast<double>(below));
     result.push_back(rise + low);
   }
   return result;
 }
 
-std::vector<double> levels_by_formula(const SamplerSettings& settings, double most, double least,
+std::vector<double> sigmas_by_formula(const SamplerSettings& settings, double most, double least,
                                       std::int64_t steps) {
   const double high = settings.sigma_max.value_or(most), low = settings.sigma_min.value_or(least);
-  return settings.sigma_spacing == SigmaSpacing::karras ? karras_levels(high, low, steps)
-                                                        : exponential_levels(high, low, steps);
+  return settings.sigma_spacing == SigmaSpacing::karras ? karras_sigmas(high, low, steps)
+                                                        : exponential_sigmas(high, low, steps);
 }
 
-std::vector<double> timesteps_of_levels(const std::vector<f32>& levels, const std::vector<double>& wanted) {
+std::vector<double> timesteps_of_sigmas(const std::vector<f32>& sigmas, const std::vector<double>& wanted) {
   std::vector<f32> logarithms;
-  logarithms.reserve(levels.size());
-  for (const f32 level : levels) logarithms.push_back(numpy_log(level));
+  logarithms.reserve(sigmas.size());
+  for (const f32 sigma : sigmas) logarithms.push_back(numpy_log(sigma));
   std::vector<double> timesteps;
-  for (const double level : wanted) {
-    const double logarithm = std::log(std::max(level, 1e-10));
+  for (const double sigma : wanted) {
+    const double logarithm = std::log(std::max(sigma, 1e-10));
     const auto above = std::ranges::find_if(logarithms, [&](f32 one) { return !(logarithm - one >= 0); });
     const auto reached = static_cast<std::size_t>(above - logarithms.begin());
-    const std::size_t low = std::min(reached == 0 ? 0 : reached - 1, levels.size() - 2);
+    const std::size_t low = std::min(reached == 0 ? 0 : reached - 1, sigmas.size() - 2);
     const double weight = std::clamp(
         (logarithms[low] - logarithm) / static_cast<double>(logarithms[low] - logarithms[low + 1]), 0.0, 1.0);
     const double from_low = (1 - weight) * static_cast<double>(low);

@@ -131,20 +131,20 @@ CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
   return range;
 }
 
-KeptParts::KeptParts(const SamplerSettings& settings)
-    : parts_(kept_parts(settings)), final_(settings.set_alpha_to_one ? 1.0f : parts_.front()) {}
+AlphasCumprod::AlphasCumprod(const SamplerSettings& settings)
+    : alphas_(alphas_cumprod(settings)), final_(settings.set_alpha_to_one ? 1.0f : alphas_.front()) {}
 
-f32 KeptParts::at(double timestep) const {
-  if (!(timestep >= 0 && timestep < static_cast<double>(parts_.size())))
+f32 AlphasCumprod::at(double timestep) const {
+  if (!(timestep >= 0 && timestep < static_cast<double>(alphas_.size())))
     throw InputError("the scheduler's settings lead to timestep " +
                      std::to_string(static_cast<std::int64_t>(timestep)) + ", and training had " +
-                     std::to_string(parts_.size()) + ": take fewer steps");
-  return parts_[static_cast<std::size_t>(timestep)];
+                     std::to_string(alphas_.size()) + ": take fewer steps");
+  return alphas_[static_cast<std::size_t>(timestep)];
 }
 
-NoiseMix KeptParts::noise_mix(double timestep) const {
-  const f32 kept = at(timestep);
-  return {std::sqrt(kept), std::sqrt(1.0f - kept)};
+NoiseMix AlphasCumprod::noise_mix(double timestep) const {
+  const f32 alpha_prod = at(timestep);
+  return {std::sqrt(alpha_prod), std::sqrt(1.0f - alpha_prod)};
 }
 
 SamplerOperation clean_picture(const SamplerSettings& settings, int out, f32 picture_part, f32 noise_part) {

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int clean_place = Sampler::own, direction_place = Sampler::own + 1;
 
-void refuse_all_noise(const SamplerSettings& settings, double timestep, f32 kept) {
-  if (kept == 0 && settings.prediction_type == PredictionType::epsilon)
+void refuse_all_noise(const SamplerSettings& settings, double timestep, f32 alpha_prod) {
+  if (alpha_prod == 0 && settings.prediction_type == PredictionType::epsilon)
     throw InputError(
         "timestep " + std::to_string(static_cast<std::int64_t>(timestep)) +
         " is all noise (rescale_betas_zero_snr), of which a prediction_type of epsilon leaves no "
@@ -39,7 +39,7 @@ int noise_direction(const SamplerSettings& settings, f32 picture_part, f32 noise
 }  // namespace
 
 SamplerPlan plan_ddim(const SamplerSettings& settings, const SamplerRun& run) {
-  const KeptParts parts(settings);
+  const AlphasCumprod alphas(settings);
   const auto timesteps = spaced_timesteps(settings, run.steps, settings.num_train_timesteps);
   const auto stride = static_cast<double>(settings.num_train_timesteps / run.steps);
   const auto eta = static_cast<f32>(run.eta);
@@ -49,11 +49,11 @@ SamplerPlan plan_ddim(const SamplerSettings& settings, const SamplerRun& run) {
   for (std::size_t i = range.first; i < range.end; ++i) {
     Sampler::Call call;
     call.timestep = static_cast<f32>(timesteps[i]);
-    call.noise_mix = parts.noise_mix(timesteps[i]);
-    const f32 kept = parts.at(timesteps[i]), next = parts.before(timesteps[i] - stride);
-    refuse_all_noise(settings, timesteps[i], kept);
-    const f32 picture_part = std::sqrt(kept), noise_part = std::sqrt(1.0f - kept);
-    const f32 variance = (1.0f - next) / (1.0f - kept) * (1.0f - kept / next);
+    call.noise_mix = alphas.noise_mix(timesteps[i]);
+    const f32 alpha_prod = alphas.at(timesteps[i]), next = alphas.before(timesteps[i] - stride);
+    refuse_all_noise(settings, timesteps[i], alpha_prod);
+    const f32 picture_part = std::sqrt(alpha_prod), noise_part = std::sqrt(1.0f - alpha_prod);
+    const f32 variance = (1.0f - next) / (1.0f - alpha_prod) * (1.0f - alpha_prod / next);
     const f32 deviation = eta * std::sqrt(variance);
     const f32 square = deviation * deviation;
     // If all noise is redrawn, rounding may make the square of the direction's factor negative.
@@ -73,7 +73,7 @@ SamplerPlan plan_ddim(const SamplerSettings& settings, const SamplerRun& run) {
 }
 
 SamplerPlan plan_lcm(const SamplerSettings& settings, const SamplerRun& run) {
-  const KeptParts parts(settings);
+  const AlphasCumprod alphas(settings);
   const auto timesteps = lcm_timesteps(settings, run.steps, run.strength_narrows_lcm ? run.strength : 1);
   const CallRange range = calls_of_run(settings, run, timesteps);
   SamplerPlan plan;
@@ -81,10 +81,11 @@ SamplerPlan plan_lcm(const SamplerSettings& settings, const SamplerRun& run) {
   for (std::size_t i = range.first; i < range.end; ++i) {
     Sampler::Call call;
     call.timestep = static_cast<f32>(timesteps[i]);
-    call.noise_mix = parts.noise_mix(timesteps[i]);
-    const f32 kept = parts.at(timesteps[i]);
-    refuse_all_noise(settings, timesteps[i], kept);
-    call.operations.push_back(clean_picture(settings, clean_place, std::sqrt(kept), std::sqrt(1.0f - kept)));
+    call.noise_mix = alphas.noise_mix(timesteps[i]);
+    const f32 alpha_prod = alphas.at(timesteps[i]);
+    refuse_all_noise(settings, timesteps[i], alpha_prod);
+    call.operations.push_back(
+        clean_picture(settings, clean_place, std::sqrt(alpha_prod), std::sqrt(1.0f - alpha_prod)));
 
     // A consistency model's output blends its input with the clean picture: at timestep 0 all input.
     const f32 scaled = call.timestep * static_cast<f32>(settings.timestep_scaling);
@@ -94,7 +95,7 @@ SamplerPlan plan_lcm(const SamplerSettings& settings, const SamplerRun& run) {
     const int denoised = call.draws_noise ? clean_place : Sampler::latents;
     call.operations.push_back(weighted(denoised, clean_place, from_clean, Sampler::latents, from_latents));
     if (call.draws_noise) {
-      const NoiseMix next = parts.noise_mix(timesteps[i + 1]);
+      const NoiseMix next = alphas.noise_mix(timesteps[i + 1]);
       call.operations.push_back(
           weighted(Sampler::latents, clean_place, next.from_clean, Sampler::noise, next.from_noise));
     }

@@ -20,36 +20,36 @@ Level level_of(f32 sigma) {
   return {picture, noise, std::log(picture) - std::log(noise)};
 }
 
-struct DpmppLevels {
+struct DpmppSchedule {
   std::vector<f32> sigmas;
   std::vector<double> timesteps;
 };
 
-DpmppLevels dpmpp_levels(const SamplerSettings& settings, const SamplerRun& run) {
-  const std::vector<f32> kept = kept_parts(settings), all = noise_levels(kept);
+DpmppSchedule dpmpp_schedule(const SamplerSettings& settings, const SamplerRun& run) {
+  const std::vector<f32> alphas = alphas_cumprod(settings), all = sigmas_of(alphas);
   std::int64_t last = settings.num_train_timesteps;
   if (settings.clips_lambda)
-    last = std::ranges::count_if(kept, [&](f32 part) {
-      return std::log(std::sqrt(part)) - std::log(std::sqrt(1.0f - part)) >=
+    last = std::ranges::count_if(alphas, [&](f32 alpha) {
+      return std::log(std::sqrt(alpha)) - std::log(std::sqrt(1.0f - alpha)) >=
              static_cast<f32>(settings.lambda_min_clipped);
     });
-  DpmppLevels levels;
+  DpmppSchedule schedule;
   std::vector<double> sigmas;
   if (settings.sigma_spacing != SigmaSpacing::timesteps) {
-    sigmas = levels_by_formula(settings, all.back(), all.front(), run.steps);
-    levels.timesteps = timesteps_of_levels(all, sigmas);
+    sigmas = sigmas_by_formula(settings, all.back(), all.front(), run.steps);
+    schedule.timesteps = timesteps_of_sigmas(all, sigmas);
     if (settings.sigma_spacing == SigmaSpacing::karras &&
         settings.beta_schedule != BetaSchedule::squaredcos_cap_v2)
-      for (double& timestep : levels.timesteps) timestep = std::nearbyint(timestep);
+      for (double& timestep : schedule.timesteps) timestep = std::nearbyint(timestep);
   } else {
-    levels.timesteps = spaced_timesteps(settings, run.steps, std::max<std::int64_t>(last, 1));
-    sigmas = levels_at(all, levels.timesteps);
+    schedule.timesteps = spaced_timesteps(settings, run.steps, std::max<std::int64_t>(last, 1));
+    sigmas = sigmas_at(all, schedule.timesteps);
   }
-  for (double& timestep : levels.timesteps) timestep = std::trunc(timestep);
-  for (const double sigma : sigmas) levels.sigmas.push_back(static_cast<f32>(sigma));
-  levels.sigmas.push_back(settings.final_sigmas_type == FinalSigma::sigma_min ? all.front() : 0.0f);
-  check_sigmas_fall(levels.sigmas, StepsOfNoLength::refused);
-  return levels;
+  for (double& timestep : schedule.timesteps) timestep = std::trunc(timestep);
+  for (const double sigma : sigmas) schedule.sigmas.push_back(static_cast<f32>(sigma));
+  schedule.sigmas.push_back(settings.final_sigmas_type == FinalSigma::sigma_min ? all.front() : 0.0f);
+  check_sigmas_fall(schedule.sigmas, StepsOfNoLength::refused);
+  return schedule;
 }
 
 /// Numbers of the tensors that hold the clean pictures of this and earlier calls, and their
@@ -125,7 +125,7 @@ void add_step(const SamplerSettings& settings, const std::vector<f32>& sigmas, s
 }  // namespace
 
 SamplerPlan plan_dpmpp(const SamplerSettings& settings, const SamplerRun& run) {
-  const auto [sigmas, timesteps] = dpmpp_levels(settings, run);
+  const auto [sigmas, timesteps] = dpmpp_schedule(settings, run);
   const CallRange range = calls_of_run(settings, run, timesteps);
   const std::size_t count = timesteps.size();
   const bool few = settings.lower_order_final && count < 15;

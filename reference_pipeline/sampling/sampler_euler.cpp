@@ -11,25 +11,25 @@ namespace {
 
 constexpr int working_place = Sampler::own;  ///< holds the clean picture, then the derivative
 
-/// The noise levels of all steps and the final level, and their timesteps.
-struct EulerLevels {
+/// The sigmas of all steps and the final one, and their timesteps.
+struct EulerSchedule {
   std::vector<f32> sigmas;
   std::vector<double> timesteps;
 };
 
-EulerLevels euler_levels(const SamplerSettings& settings, const SamplerRun& run) {
-  const std::vector<f32> all = noise_levels(kept_parts(settings));
-  EulerLevels levels;
-  levels.timesteps = spaced_timesteps(settings, run.steps, settings.num_train_timesteps);
-  std::vector<double> sigmas = levels_at(all, levels.timesteps);
+EulerSchedule euler_schedule(const SamplerSettings& settings, const SamplerRun& run) {
+  const std::vector<f32> all = sigmas_of(alphas_cumprod(settings));
+  EulerSchedule schedule;
+  schedule.timesteps = spaced_timesteps(settings, run.steps, settings.num_train_timesteps);
+  std::vector<double> sigmas = sigmas_at(all, schedule.timesteps);
   if (settings.sigma_spacing != SigmaSpacing::timesteps) {
-    sigmas = levels_by_formula(settings, sigmas.front(), sigmas.back(), run.steps);
-    levels.timesteps = timesteps_of_levels(all, sigmas);
+    sigmas = sigmas_by_formula(settings, sigmas.front(), sigmas.back(), run.steps);
+    schedule.timesteps = timesteps_of_sigmas(all, sigmas);
   }
-  for (const double sigma : sigmas) levels.sigmas.push_back(static_cast<f32>(sigma));
-  levels.sigmas.push_back(settings.final_sigmas_type == FinalSigma::sigma_min ? all.front() : 0.0f);
-  check_sigmas_fall(levels.sigmas, StepsOfNoLength::allowed);
-  return levels;
+  for (const double sigma : sigmas) schedule.sigmas.push_back(static_cast<f32>(sigma));
+  schedule.sigmas.push_back(settings.final_sigmas_type == FinalSigma::sigma_min ? all.front() : 0.0f);
+  check_sigmas_fall(schedule.sigmas, StepsOfNoLength::allowed);
+  return schedule;
 }
 
 /// Computes the clean picture into the working tensor, for latents of the form picture + sigma * noise.
@@ -51,7 +51,7 @@ SamplerOperation clean_of_sigma(PredictionType type, f32 sigma) {
 }  // namespace
 
 SamplerPlan plan_euler(const SamplerSettings& settings, const SamplerRun& run) {
-  const auto [sigmas, timesteps] = euler_levels(settings, run);
+  const auto [sigmas, timesteps] = euler_schedule(settings, run);
   const f32 most = *std::ranges::max_element(sigmas);
   const CallRange range = calls_of_run(settings, run, timesteps);
   SamplerPlan plan;

@@ -31,9 +31,9 @@ CallRange calls_of_run(const SamplerSettings& settings, const SamplerRun& run,
                        const std::vector<double>& timesteps);
 
 /// alphas_cumprod by timestep.
-class KeptParts {
+class AlphasCumprod {
  public:
-  explicit KeptParts(const SamplerSettings& settings);
+  explicit AlphasCumprod(const SamplerSettings& settings);
   /// At a timestep of the run. Throws InputError if it is outside the training's.
   f32 at(double timestep) const;
   /// At the timestep that a step leads to; below 0, the value of set_alpha_to_one.
@@ -41,7 +41,7 @@ class KeptParts {
   NoiseMix noise_mix(double timestep) const;
 
  private:
-  std::vector<f32> parts_;
+  std::vector<f32> alphas_;
   f32 final_;
 };
 

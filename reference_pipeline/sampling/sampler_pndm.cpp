@@ -46,7 +46,7 @@ class PndmSteps {
  public:
   PndmSteps(const SamplerSettings& settings, const SamplerRun& run, PndmTimesteps timesteps)
       : settings_(settings),
-        parts_(settings),
+        alphas_(settings),
         timesteps_(std::move(timesteps)),
         stride_(static_cast<double>(settings.num_train_timesteps / run.steps)),
         half_stride_(static_cast<double>(settings.num_train_timesteps / run.steps / 2)) {}
@@ -54,7 +54,7 @@ class PndmSteps {
   Sampler::Call next(double timestep) {
     Sampler::Call call;
     call.timestep = static_cast<f32>(timestep);
-    call.noise_mix = parts_.noise_mix(timestep);
+    call.noise_mix = alphas_.noise_mix(timestep);
     if (count_ < timesteps_.runge_kutta)
       add_runge_kutta(timestep, call.operations);
     else
@@ -105,17 +105,17 @@ class PndmSteps {
   /// The latents at `to` from a sample at `from` and its prediction: equation 9 of the paper.
   void add_step(double from, double to, int prediction, int sample,
                 std::vector<SamplerOperation>& operations) const {
-    const f32 kept = parts_.at(from), next = parts_.before(to);
-    const f32 lost = 1.0f - kept;
+    const f32 alpha_prod = alphas_.at(from), next = alphas_.before(to);
+    const f32 lost = 1.0f - alpha_prod;
     if (settings_.prediction_type == PredictionType::v_prediction) {
-      operations.push_back(weighted(combined, prediction, std::sqrt(kept), sample, std::sqrt(lost)));
+      operations.push_back(weighted(combined, prediction, std::sqrt(alpha_prod), sample, std::sqrt(lost)));
       prediction = combined;
     }
-    const f32 mixed = kept * std::sqrt(1.0f - next);
+    const f32 mixed = alpha_prod * std::sqrt(1.0f - next);
     // Both terms are negated, which is exact: only the first operand can be divided by itself.
     operations.push_back(
-        weighted(Sampler::latents, prediction, next - kept, sample, -std::sqrt(next / kept)));
-    operations.back().how.first_divisor = mixed + std::sqrt(kept * lost * next);
+        weighted(Sampler::latents, prediction, next - alpha_prod, sample, -std::sqrt(next / alpha_prod)));
+    operations.back().how.first_divisor = mixed + std::sqrt(alpha_prod * lost * next);
     operations.back().how.divisor = -1;
   }
 
@@ -129,7 +129,7 @@ class PndmSteps {
   }
 
   const SamplerSettings& settings_;
-  KeptParts parts_;
+  AlphasCumprod alphas_;
   PndmTimesteps timesteps_;
   double stride_, half_stride_;
   std::size_t count_ = 0, stored_ = 0;

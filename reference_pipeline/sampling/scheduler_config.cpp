@@ -106,7 +106,7 @@ void read_clipping(const io::Config& config, SamplerSettings& settings) {
   settings.clip_sample_range = config.number_or("clip_sample_range", 1, 1e-6, 1e6);
 }
 
-bool has_karras_levels(SamplerKind kind) {
+bool has_karras_sigmas(SamplerKind kind) {
   return kind == SamplerKind::dpmpp_2m_karras || kind == SamplerKind::dpmpp_2m_sde_karras;
 }
 
@@ -127,7 +127,7 @@ void read_levels(const io::Config& config, SamplerSettings& settings) {
   refuse(config, "use_beta_sigmas");
   // For dpmpp, the sampler's name decides whether levels are Karras'.
   const bool says_karras = config.boolean_or("use_karras_sigmas", false);
-  const bool karras = is_dpmpp(settings.kind) ? has_karras_levels(settings.kind) : says_karras;
+  const bool karras = is_dpmpp(settings.kind) ? has_karras_sigmas(settings.kind) : says_karras;
   if (karras) settings.sigma_spacing = SigmaSpacing::karras;
   if (config.boolean_or("use_exponential_sigmas", false)) {
     if (karras)

@@ -33,7 +33,7 @@ void fuzz_comparison_part(std::span<const std::byte> input) {
   answer_or_refusal([&] {
     const cli::ComparisonPart part = cli::parse_comparison_part(as_text(input), "part.json");
     const cli::ComparisonPart again = cli::parse_comparison_part(cli::comparison_part_text(part), "again");
-    if (!cli::are_of_one(part, again) || part.rows.size() != again.rows.size())
+    if (!cli::same_comparison(part, again) || part.rows.size() != again.rows.size())
       throw std::logic_error("a part of a comparison does not read back");
     const std::vector<cli::NamedPart> whole{{"part.json", part}};
     answer_or_refusal([&] {

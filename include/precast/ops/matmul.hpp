@@ -38,8 +38,8 @@ inline namespace PRECAST_BACKEND {
 
 /// a b^T for a [..., M, K] and b [N, K]: [..., M, N]. Operands are rounded to the policy's operand dtype,
 /// sums kept in its accumulate dtype, results rounded once. The host reads b in place for up to 4 rows of a
-/// and packs it for more; linear() packs its weight once. Throws ShapeError where shapes do not fit, K is
-/// 0, or `out` overlaps an operand.
+/// that are summed in f32, else packs it; linear() packs its weight once. Throws ShapeError where shapes do
+/// not fit, K is 0, or `out` overlaps an operand.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_transposed_into(const A& a, const B& b, ResultOf<P, Matmul> out,
                             const Context& context = current_context()) {
@@ -64,9 +64,9 @@ auto matmul_transposed(const A& a, const B& b, const Context& context = current_
                                      [&](auto out) { matmul_transposed_into<P>(a, b, out); });
 }
 
-/// a b for a [..., M, K] and b [K, N]: [..., M, N], rounded as matmul_transposed with b transposed. The
-/// host reads b in place for up to 4 rows of a, summing in another order than matmul_transposed, and packs
-/// it for more without transposing it; a device transposes it first. Throws as matmul_transposed.
+/// a b for a [..., M, K] and b [K, N]: [..., M, N], rounded as matmul_transposed with b transposed. The host
+/// reads b in place for up to 4 rows of a that are summed in f32, in another order than matmul_transposed,
+/// else packs it untransposed; a device transposes it first. Throws as matmul_transposed.
 template <PolicyType P, ScalarArray A, ScalarArray B>
 void matmul_into(const A& a, const B& b, ResultOf<P, Matmul> out,
                  const Context& context = current_context()) {

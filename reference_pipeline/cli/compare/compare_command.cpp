@@ -246,7 +246,7 @@ void compare_part(CompareOptions& options) {
   part.inputs = inputs_text(all.request);
   if (io::is_there(options.output)) {
     ComparisonPart before = read_comparison_part(options.output);
-    if (!are_of_one(before, part))
+    if (!same_comparison(before, part))
       throw UsageError("--output: " + io::shown(options.output) +
                        " is there already, a part of another comparison: name another file");
     for (Compared& row : before.rows) {

@@ -57,7 +57,7 @@ Compared read_row(const io::Config& json, const ReportFacts& facts) {
 
 }  // namespace
 
-bool are_of_one(const ComparisonPart& a, const ComparisonPart& b) {
+bool same_comparison(const ComparisonPart& a, const ComparisonPart& b) {
   return a.policies == b.policies && a.parameters == b.parameters && a.sampler == b.sampler &&
          a.inputs == b.inputs && a.facts.prompt == b.facts.prompt && a.facts.model == b.facts.model &&
          a.facts.seed == b.facts.seed && a.facts.width == b.facts.width && a.facts.height == b.facts.height &&
@@ -125,7 +125,7 @@ ComparisonPart merge_parts(std::span<const NamedPart> parts) {
   ComparisonPart whole = first.part;
   std::vector<std::pair<Compared, std::string>> found;  // with the names of their files
   for (const auto& [name, part] : parts) {
-    if (!are_of_one(first.part, part))
+    if (!same_comparison(first.part, part))
       throw InputError(io::shown(first.name) + " and " + io::shown(name) +
                        " are of different comparisons: merge parts that differ in --shard alone");
     for (const Compared& row : part.rows) {

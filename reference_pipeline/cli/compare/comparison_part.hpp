@@ -23,7 +23,7 @@ struct ComparisonPart {
 };
 
 /// Whether two parts belong to one comparison: all but `rows` and where it was run must agree.
-bool are_of_one(const ComparisonPart& a, const ComparisonPart& b);
+bool same_comparison(const ComparisonPart& a, const ComparisonPart& b);
 
 /// The part as JSON; pictures are base64-encoded PNG.
 std::string comparison_part_text(const ComparisonPart& part);

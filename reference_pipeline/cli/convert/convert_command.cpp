@@ -79,7 +79,7 @@ void convert_model(const ConvertOptions& options) {
   if (is_standard_output(out))
     throw UsageError("OUT is '" + options.out +
                      "', and weights are not written to standard output: name a file, or a folder");
-  if (!options.dry_run) check_words_stay(out);
+  if (!options.dry_run) check_not_redirected_to(out);
   check_inputs_stay(std::array{out}, std::array<std::filesystem::path, 2>{options.plan, options.importance});
   const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
   bool told = false;  // no warnings before OUT is writable, so that an error is the only line

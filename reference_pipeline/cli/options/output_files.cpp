@@ -31,14 +31,14 @@ Place place_of(const fs::path& file) {
 }
 
 /// Which standard stream is redirected to the file, "" if none: replacing the file would lose its output.
-std::string_view words_that_go_to(const fs::path& file) {
+std::string_view stream_redirected_to(const fs::path& file) {
   struct stat facts {
-  }, of_words{};
+  }, of_stream{};
   if (::stat(file.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
   for (const auto& [descriptor, name] :
        {std::pair(STDOUT_FILENO, "standard output"), {STDERR_FILENO, "standard error"}})
-    if (::fstat(descriptor, &of_words) == 0 && facts.st_dev == of_words.st_dev &&
-        facts.st_ino == of_words.st_ino)
+    if (::fstat(descriptor, &of_stream) == 0 && facts.st_dev == of_stream.st_dev &&
+        facts.st_ino == of_stream.st_ino)
       return name;
   return {};
 }
@@ -60,9 +60,9 @@ void check_page_name(std::string_view option, const std::string& name) {
                    "': it is an HTML page: name one that ends in .html");
 }
 
-void check_words_stay(const fs::path& file) {
-  if (const std::string_view words = words_that_go_to(file); !words.empty())
-    throw UsageError(io::shown(file) + " is where " + std::string(words) +
+void check_not_redirected_to(const fs::path& file) {
+  if (const std::string_view stream = stream_redirected_to(file); !stream.empty())
+    throw UsageError(io::shown(file) + " is where " + std::string(stream) +
                      " goes, and would be replaced: give one of them another file");
 }
 
@@ -78,7 +78,7 @@ void check_output_files(std::span<const fs::path> files) {
     }
     const fs::path file = io::followed_link(name);
     if (folders.insert(file.parent_path()).second) io::sweep_left_over_files(file.parent_path());
-    check_words_stay(name);
+    check_not_redirected_to(name);
     const io::AtomicFile probe(name);  // creates a temporary file in the same folder, and removes it
     if (!places.insert(place_of(file)).second)
       throw UsageError(io::shown(name) + " would be written twice: give each output a name of its own");

@@ -25,7 +25,7 @@ void check_page_name(std::string_view option, const std::string& name);
 
 /// Throws UsageError if standard output or standard error is redirected to the file, also through a link:
 /// the messages would be lost.
-void check_words_stay(const std::filesystem::path& file);
+void check_not_redirected_to(const std::filesystem::path& file);
 
 /// Checks every file that a run will write, and removes temporary files that killed runs left in their
 /// folders. Throws InputError that names the first file that cannot be written. Throws UsageError if two

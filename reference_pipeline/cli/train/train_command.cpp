@@ -61,7 +61,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
                          "out");
   check_inputs_of_training(options);
   check_page_name("--report", options.report);
-  cluster::Communicator& job = cluster::join_job(is_told_to_end);
+  cluster::Communicator& job = cluster::join_job(stop_requested);
   if (job.rank() != 0) set_quiet(true);
   if (job.size() > 1 && job.rank() == 0)
     if (const std::string few = bound_to_few_cores(); !few.empty()) tell_warnings({few});

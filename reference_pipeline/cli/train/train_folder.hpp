@@ -92,7 +92,7 @@ class OutputFolder {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);  // reports the error if one could not be created
     if (failed) {
-      take_away();
+      remove_made_folders();
       throw io::file_error(folder, "cannot be made: " + failed.message() + ": choose another place");
     }
     opened_ = io::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -100,7 +100,7 @@ class OutputFolder {
       throw io::file_error(folder, "another run writes there: wait for its end, or name another folder");
     io::sweep_left_over_files(folder);  // temporary files of a killed run, as large as checkpoints
   }
-  ~OutputFolder() { take_away(); }
+  ~OutputFolder() { remove_made_folders(); }
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
@@ -113,7 +113,7 @@ class OutputFolder {
     make_missing(folder.parent_path());
     if (std::filesystem::create_directory(folder, ignored)) made_.push_back(folder);
   }
-  void take_away() {
+  void remove_made_folders() {
     // Fails, as it should, for a folder with files and for a file that has taken the name.
     for (; !made_.empty(); made_.pop_back()) static_cast<void>(::rmdir(made_.back().c_str()));
   }

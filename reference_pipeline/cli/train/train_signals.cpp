@@ -24,7 +24,7 @@ int signal_to_any(cluster::Communicator& job) {
 
 }  // namespace
 
-bool is_told_to_end() {
+bool stop_requested() {
   const int signal = interrupting_signal();
   if (training == Training::is_being_left) return signal != signal_of_leaving;
   // SIGTERM from the process that started the ranks means that a rank has died, for which the others would

@@ -11,7 +11,7 @@ namespace precast::cli {
 /// Whether a signal means that the job is being ended, so that waiting for another rank would never end.
 /// While ranks train, Ctrl-C does not: all ranks stop after the current step. Once they have agreed to
 /// stop, signals from before do not count.
-bool is_told_to_end();
+bool stop_requested();
 
 /// Marks this process as training during its lifetime.
 struct WhileTraining {
