@@ -38,9 +38,15 @@ LayerCost read_layer(const io::Config& json) {
   return layer;
 }
 
-CostConditions read_settings(const io::Config& json) {
-  return {json.string("granularity"),      json.boolean("biases"),         json.optional_string("patch"),
-          json.optional_string("samples"), json.optional_string("policy"), json.optional_string("weights")};
+/// The settings that this program writes. Any other value of the key is ignored, as unknown keys are: the
+/// numbers can be planned from, and only a measurement that would continue the file needs them.
+std::optional<CostConditions> read_settings(const io::Config& file) {
+  if (!file.has("settings") || !file.value("settings").is_object()) return std::nullopt;
+  const io::Config json = file.object("settings");
+  if (!json.has("granularity") || !json.has("biases")) return std::nullopt;
+  return CostConditions{json.string("granularity"),     json.boolean("biases"),
+                        json.optional_string("patch"),  json.optional_string("samples"),
+                        json.optional_string("policy"), json.optional_string("weights")};
 }
 
 io::Json settings_json(const CostConditions& settings) {
@@ -111,11 +117,7 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
   CostFile file;
   file.model = json.optional_string("model");
   file.samples = json.optional_integer("samples", 1, most_samples);
-  if (json.has("settings")) {
-    if (json.value("settings").is_string())
-      throw json.error("settings", "is a text, as before 2026-11-30: measure anew, or take it out");
-    file.settings = read_settings(json.object("settings"));
-  }
+  file.settings = read_settings(json);
   file.estimates = json.optional_string("estimates");
   if (json.has("missing")) file.missing = json.strings("missing");
   if (json.has("order")) file.order = json.strings("order");

@@ -97,6 +97,11 @@ TEST_CASE("unknown keys of a cost file are ignored, and keys that are not there 
   CHECK(file.layers[0].parameters == std::nullopt);
   CHECK(file.layers[0].types.at("x9") == TypeCost{});
   CHECK(file.layers[1].types.empty());
+  for (const char* settings : {R"("samples 0123, f32")", "{}", R"({"biases": 3})", "[1]"}) {
+    INFO(settings);
+    const std::string text = R"({"layers": [{"name": "a"}], "settings": )" + std::string(settings) + "}";
+    CHECK_FALSE(parse_cost_file(text, "x").settings);
+  }
 }
 
 TEST_CASE("malformed cost files are refused in one line that names file, layer and key") {
@@ -154,7 +159,8 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
           {R"({"model": 3, "layers": [{"name": "a"}]})", {"'model'", "must be a string"}},
           {R"({"samples": 0, "layers": [{"name": "a"}]})", {"'samples'", "not 0"}},
           {R"({"samples": "many", "layers": [{"name": "a"}]})", {"'samples'", "\"many\""}},
-          {R"({"settings": "f32", "layers": [{"name": "a"}]})", {"'settings'", "is a text"}},
+          {R"({"settings": {"granularity": 3, "biases": true}, "layers": [{"name": "a"}]})",
+           {"'settings.granularity'", "must be a string"}},
           {with_layer("{\"name\": \"a\", \"types\": {\"q\\n8\": 1}}"), {"'layers[0].types.q?8'"}},
       });
   CHECK_THROWS_AS(read_cost_file("/nowhere/cost.json"), InputError);

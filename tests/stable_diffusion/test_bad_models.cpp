@@ -189,7 +189,6 @@ const std::vector<Reader> readers{
       "linspace",
       "logrho",
       "midpoint",
-      "null",
       "pndm",
       "sample",
       "scaled_linear",

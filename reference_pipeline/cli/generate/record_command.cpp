@@ -59,7 +59,8 @@ std::map<std::string, std::string> facts_of_samples(const RecordOptions& options
                                            {"every", std::to_string(options.every_step())},
                                            {"precision", policy_text(pipeline.choices())}};
   for (const auto& [component, file] : options.run.component_files) facts[component] = file;
-  const Json settings = settings_json(options.start, pipeline, full);
+  Json settings = settings_json(options.start, pipeline, full);
+  if (options.start.image.empty()) settings.erase("vae_tiling");  // without a picture the VAE does not run
   for (const auto& [key, value] : settings.items())
     if (!value.is_null()) facts[key] = value.is_string() ? value.get<std::string>() : io::json_line(value);
   return facts;
