@@ -100,17 +100,17 @@ f32 sum_of(std::int64_t count, Term&& term) {
 
 /// The same for values behind which sum_lanes more may be read.
 [[gnu::noinline]] inline f32 sum_of_padded(const f32* values, std::int64_t count) {
-  using Lanes = detail::SumLanes;
-  using Integers = detail::VectorOf<std::int32_t, Lanes::in_register>::type;
+  using SumLanes = detail::SumLanes;
+  using Integers = detail::VectorOf<std::int32_t, SumLanes::in_register>::type;
   if (count >= detail::sum_lanes) return sum_of(count, [values](std::int64_t i) { return values[i]; });
-  Lanes lanes(values);
+  SumLanes lanes(values);
   static constexpr std::int32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
   Integers number;
   std::memcpy(&number, numbers, sizeof number);
-  for (Lanes::Register& some : lanes.registers) {
-    some = 0.0f + reinterpret_cast<Lanes::Register>(reinterpret_cast<Integers>(some) &
-                                                    (number < static_cast<std::int32_t>(count)));
-    number += Lanes::in_register;
+  for (SumLanes::Register& some : lanes.registers) {
+    some = 0.0f + reinterpret_cast<SumLanes::Register>(reinterpret_cast<Integers>(some) &
+                                                       (number < static_cast<std::int32_t>(count)));
+    number += SumLanes::in_register;
   }
   return lanes.sum_by_halves();
 }
