@@ -25,8 +25,8 @@ constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMP
 /// The most that MPI, which counts ranks in int, and Slurm can mean.
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 
-/// The value of an integer environment variable; nothing where it is unset or empty. Throws InputError for a
-/// value that is no integer from `low` to `most`.
+/// The value of an integer environment variable; nothing where it is unset or empty. Throws InputError for
+/// a value that is no integer from `low` to `most`.
 std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
   const char* const value = std::getenv(name);
   if (!value || !*value) return std::nullopt;

@@ -23,8 +23,8 @@ Launch launched();
 /// Whether several processes were started. Allocates nothing, so it may be called before anything is ready.
 bool is_one_of_several() noexcept;
 
-/// How long a rank that is told to stop may wait for the others, which may be gone. mpirun kills it after one
-/// second, or OMPI_MCA_odls_base_sigkill_timeout seconds; the rank reports why it ended before that.
+/// How long a rank that is told to stop may wait for the others, which may be gone. mpirun kills it after
+/// one second, or OMPI_MCA_odls_base_sigkill_timeout seconds; the rank reports why it ended before that.
 std::chrono::milliseconds patience_with_others();
 
 /// Part `index`, from 0, of the `count` parts of a sweep.
@@ -32,8 +32,8 @@ struct Part {
   std::int64_t index = 0, count = 1;
 };
 
-/// The rank in its Slurm array task (SLURM_ARRAY_TASK_ID), or the rank alone. Throws InputError for a process
-/// with neither, or where the array's task numbers are not evenly spaced.
+/// The rank in its Slurm array task (SLURM_ARRAY_TASK_ID), or the rank alone. Throws InputError for a
+/// process with neither, or where the array's task numbers are not evenly spaced.
 Part part_of_sweep();
 
 }  // namespace precast::cluster

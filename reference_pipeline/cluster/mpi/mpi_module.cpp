@@ -222,9 +222,9 @@ class Job final : public MpiJob {
     }
   }
 
-  /// MPI makes progress only while it is called, here only while all ranks call it: with sleep between calls,
-  /// each would move one fragment. So the ranks first meet at a barrier, where waiting is mostly sleep, which
-  /// leaves the core to threads that compute; then they send and poll without sleep.
+  /// MPI makes progress only while it is called, here only while all ranks call it: with sleep between
+  /// calls, each would move one fragment. So the ranks first meet at a barrier, where waiting is mostly
+  /// sleep, which leaves the core to threads that compute; then they send and poll without sleep.
   void meet() {
     MPI_Request all_here = MPI_REQUEST_NULL;
     require(MPI_Ibarrier(ranks_, &all_here), "to meet the other ranks");
