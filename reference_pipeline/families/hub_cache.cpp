@@ -61,7 +61,7 @@ bool is_revision(std::string_view revision) {
          std::ranges::all_of(revision, [](unsigned char c) { return std::isgraph(c) && c != '\\'; });
 }
 
-/// Parses a text as a hub name; nothing where it can only be a path, such as sd/model.gguf (a missing file).
+/// Parses a text as a hub name; nothing where it can only be a path: sd/model.gguf is a missing file.
 std::optional<HubName> parsed(const std::string& text) {
   if (text.ends_with(".safetensors") || text.ends_with(".gguf")) return std::nullopt;
   const std::size_t at = text.find('@');
