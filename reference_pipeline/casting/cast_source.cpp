@@ -35,8 +35,8 @@ std::vector<f32> values_found(const nn::ParameterSource& source, const nn::Param
   return values;
 }
 
-/// Whether what lies in a dtype is in the type already: rows under scales also where they all have one, which
-/// convert moves as they are.
+/// Whether values stored as `dtype` are in `type` already; for a type with a scale for each row, also where
+/// all rows share one scale, since convert copies their codes as they are.
 bool is_in(const DtypeInfo& type, std::string_view dtype) {
   if (type.name == dtype) return true;
   bool same_codes = false;
@@ -49,13 +49,13 @@ bool is_in(const DtypeInfo& type, std::string_view dtype) {
   return same_codes;
 }
 
-/// A dtype by which bits are counted: of rows under scales, as long as the parameter's are.
+/// The dtype to count bits by: a row-scaled dtype is resolved for the parameter's row length.
 DtypeInfo counted(const DtypeInfo& dtype, const families::BlockParameter& parameter) {
   const auto fitting = formats::fitting_type(dtype, parameter.shape);
   return fitting && fitting->name == dtype.name ? *fitting : dtype;
 }
 
-/// What a parameter is cast to where `type` is asked for; nothing where none fits.
+/// The dtype that a parameter of this shape is cast to for `type`; nothing where none fits.
 std::optional<DtypeInfo> cast_type(std::string_view type, const Shape& shape) {
   const auto wanted = formats::find_type(type);
   if (!wanted)
@@ -64,7 +64,7 @@ std::optional<DtypeInfo> cast_type(std::string_view type, const Shape& shape) {
   return formats::fitting_type(*wanted, shape);
 }
 
-/// A parameter of a source as it lies in that type, by `encode(format, values, bytes)`.
+/// A parameter of a source, encoded to `type` by `encode(format, values, bytes)`.
 template <class Encode>
 nn::Parameter encoded(const nn::ParameterSource& source, const nn::Parameter& found, const DtypeInfo& type,
                       Encode&& encode) {
@@ -112,13 +112,13 @@ std::optional<nn::Parameter> cast_as_stored(const nn::ParameterSource& source, c
 
 DtypeInfo CastSource::cast(const families::BlockParameter& parameter, std::string_view type) {
   const auto fitting = cast_type(type, parameter.shape);
-  // In its own type it stays, too: not every encoder gives its own blocks back, and products of blocks round
-  // otherwise than those of values.
+  // A parameter already in the type stays, too: not every encoder reproduces its own blocks, and products
+  // of blocks round differently from those of values.
   if (!fitting || is_in(*fitting, parameter.dtype.name)) {
     cast_.erase(parameter.name);
     return fitting ? *fitting : counted(parameter.dtype, parameter);
   }
-  // What a format cannot hold is part of what casting to it costs.
+  // The error of values out of the format's range is part of the cost of casting to it.
   const nn::Parameter blocks =
       encoded(original(), nn::ParameterPath(original(), parameter.name).find(parameter.shape), *fitting,
               [](const formats::StoredFormat& format, std::span<const f32> values,

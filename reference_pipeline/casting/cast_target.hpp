@@ -1,4 +1,4 @@
-// CastTarget: the parameters that are cast at a time, and what casting them alone tells.
+// CastTarget: the parameters that are cast together, and what one such cast takes in bits and loss.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ struct CastTarget {
   std::string name;
   std::vector<families::BlockParameter> parameters;
 
-  /// Their values.
+  /// The number of their values.
   std::int64_t count() const;
 };
 
-/// What is cast of a block, one after another.
+/// The targets of a block, which are cast one after another.
 std::vector<CastTarget> targets_of(const families::Block& block, const CostSettings& settings);
 
 /// A target after a cast.
 struct TargetCast {
-  double bits = 0;                 ///< of a parameter, scales of blocks included
-  std::optional<double> estimate;  ///< LossEstimate, where the settings know the importance
+  double bits = 0;                 ///< per value, scales of blocks included
+  std::optional<double> estimate;  ///< LossEstimate, where the settings have the importance
 };
 
 /// Casts a target of a block in `source` to a type, or takes it from the settings' patch where the type is

@@ -1,4 +1,4 @@
-// The numbers that a layer in a format has.
+// Measure: which number of a layer in a format is meant.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr const NamedMeasure& named(Measure measure) {
 }
 constexpr std::string_view to_string(Measure measure) { return named(measure).key; }
 
-/// That number, where it is known.
+/// The number of that measure, where it is known.
 inline std::optional<double> value_of(const TypeCost& cost, Measure measure) {
   return cost.*named(measure).number;
 }

@@ -16,8 +16,8 @@ namespace precast::casting {
 
 namespace {
 
-/// The formats that have a column: all, as the published tables have them; of estimates, which an importance
-/// gives to some, those that any layer has.
+/// The formats that have a column: all of the file's, as in the published tables; for estimates, only those
+/// that any layer has an estimate in.
 std::vector<std::string> types_with(const CostFile& file, Measure measure) {
   std::vector<std::string> types = file.types(), found = types;
   std::erase_if(found, [&](const std::string& type) {
@@ -53,7 +53,7 @@ CostTable table_of(const CostFile& file, Measure measure, WeightOf&& weight_of) 
   return table;
 }
 
-/// How far the estimates of a format's layers have the order of what was measured.
+/// The rank correlation over layers between a format's estimates and a measured number.
 std::optional<double> agreement(const CostFile& file, const std::string& type, Measure measure) {
   std::vector<double> estimates, measured;
   for (const LayerCost& layer : file.layers) {

@@ -1,6 +1,6 @@
-// Partial choices, group by group: those that another one beats in weight and value are dropped, and those
-// whose relaxation is no better than the best whole choice so far. The groups whose alternatives lie closest
-// to the relaxation come first, so that good choices are found early and the others are dropped soon.
+// Extends partial choices group by group. Drops those that another one dominates in weight and value, and
+// those whose relaxation is no better than the best whole choice so far. The groups whose alternatives are
+// closest to the relaxation come first, so that good choices are found early and others are dropped soon.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace precast::casting {
 
 namespace {
 
-/// Sums of doubles in different orders differ by less than this part of them.
+/// Sums of the same doubles in different orders differ by less than this fraction.
 constexpr double rounding = 1e-12;
 constexpr std::size_t states_after_time = 1000;
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -28,7 +28,7 @@ Fronts fronts_of(const Groups& groups) {
   return fronts;
 }
 
-/// The choice with these places in the fronts.
+/// The choice of the alternative at `places[group]` of each front.
 KnapsackChoice choice_of(const Fronts& fronts, const std::vector<std::size_t>& places) {
   KnapsackChoice choice;
   for (std::size_t group = 0; group < fronts.size(); ++group) {
@@ -57,7 +57,7 @@ class Search {
   KnapsackChoice run() {
     std::vector<State> states{{0, 0, 0, 0}};
     Relaxation rest(fronts_, order_);
-    double dropped = infinity;  // the least bound of what was left out for want of time or memory
+    double dropped = infinity;  // the least bound of the states dropped for lack of time or memory
     for (std::size_t stage = 0; stage < order_.size() && !states.empty(); ++stage) {
       if (limits_.poll) limits_.poll();
       rest.leave_out(order_[stage], fronts_, std::span(order_).subspan(stage + 1));
@@ -106,7 +106,7 @@ class Search {
     for (const auto& [distance, group] : distances) order_.push_back(group);
   }
 
-  /// Single changes of the best choice that fit and lower its value, the largest first, until there is none.
+  /// Makes single changes that fit and lower the best choice's value, the largest first, until none does.
   void improve() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -126,12 +126,12 @@ class Search {
     best_value_ = choice_of(fronts_, best_places_).value;
   }
 
-  /// Makes a partial choice, with the first steps of the relaxation of the rest, the best one.
+  /// Takes a partial choice, completed by the first `steps` of the relaxation of the rest, as the best one.
   void take(std::span<const std::size_t> partial, const Relaxation& rest, std::size_t steps, double value) {
     std::vector<std::size_t> places(fronts_.size(), 0);
     for (std::size_t stage = 0; stage < partial.size(); ++stage) places[order_[stage]] = partial[stage];
     for (const HullStep& step : rest.steps().first(steps)) places[step.group] = step.to;
-    // The sum in the groups' order is what counts: the limit is not to be crossed by a rounding.
+    // The sum in the groups' order decides: rounding must not make a choice cross the limit.
     if (choice_of(fronts_, places).weight > limit_) return;
     best_places_ = std::move(places);
     best_value_ = value;
@@ -172,7 +172,7 @@ class Search {
     return kept;
   }
 
-  /// Leaves `most` states, and gives the least bound of the others.
+  /// Keeps the `most` states of the least bounds, and returns the least bound of the others.
   double keep_most_promising(std::vector<State>& states, const Relaxation& rest, std::size_t most) const {
     const auto bound = [&](const State& state) {
       const double room = limit_ - state.weight;
@@ -203,7 +203,7 @@ class Search {
   std::vector<std::vector<Origin>> history_;
 };
 
-/// The greedy method's choices, from the least value on.
+/// The greedy method's successive choices, beginning with the least value.
 class GreedySteps {
  public:
   explicit GreedySteps(const Groups& groups) : fronts_(fronts_of(groups)) {

@@ -1,4 +1,4 @@
-// Names of layers in the order in which people count.
+// LayerOrder: the natural order of layer names.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ namespace {
 using families::Block, families::BlockParameter, families::BlockParameterRole, families::BlockState,
     families::RecordedState;
 
-/// The numbers of all samples of a target in a format.
+/// Errors of a target in a format, summed over the samples.
 struct Sums {
   double cost = 0, loss = 0;
 };
@@ -33,15 +33,15 @@ class Walk {
 
   families::Blocks& blocks() const { return blocks_; }
   std::size_t samples() const { return before_.size(); }
-  /// The layer that states are before; -1 where they are recorded ones.
+  /// The layer whose input the states are; -1 where they are the recorded ones.
   std::int64_t at() const { return at_; }
   const BlockState& before(std::size_t sample) const { return before_[sample]; }
   const HostTensor<f32>& after(std::size_t sample) const { return after_[sample].hidden; }
-  /// The mean squares of what the layer gives, of all samples together.
+  /// The mean square of the layer's output, summed over the samples.
   double output() const { return output_; }
 
-  /// Takes a sample's state to before a layer, and the layer's own output to after it. All samples go there
-  /// before `arrive`.
+  /// Runs a sample's state up to a layer's input, and a copy of it through the layer. All samples are
+  /// advanced before `arrive` is called.
   void advance(std::size_t sample, std::int64_t layer) {
     if (sample == 0) output_ = 0;
     if (at_ >= 0) before_[sample] = std::move(after_[sample]);
@@ -58,10 +58,10 @@ class Walk {
   families::Blocks& blocks_;
   std::int64_t at_ = -1;
   double output_ = 0;
-  std::vector<BlockState> before_, after_;  ///< the layer, uncast
+  std::vector<BlockState> before_, after_;  ///< input and output of the uncast layer
 };
 
-/// Thrown in the jobs that go on when another has failed.
+/// Thrown in the remaining jobs once another has failed.
 struct AnotherFailed {};
 
 class Measurement {
@@ -119,7 +119,7 @@ class Measurement {
     const auto found = at->types.find(type);
     return found != at->types.end() && found->second.measured();
   }
-  /// The numbers of a layer that are still to be measured.
+  /// How many targets and formats of a layer are still to be measured.
   std::int64_t missing(std::int64_t layer) const {
     if (settings_.only_estimates) return 0;
     std::int64_t cells = 0;
@@ -136,12 +136,12 @@ class Measurement {
     try {
       progress_(done_, total_);
     } catch (...) {
-      failure_ = std::current_exception();  // before another job asks
+      failure_ = std::current_exception();  // before another job checks it
       throw;
     }
   }
 
-  /// The uncast run of every sample, for its last state.
+  /// Runs every sample through the uncast blocks and keeps its last state.
   void start() {
     total_ += samples() * (count() + std::ssize(jobs_) * (last_run_ + 1));
     for (const RecordedState& sample : samples_) {
@@ -153,7 +153,7 @@ class Measurement {
     }
   }
 
-  /// One job: the next layer that nobody has begun, until none is left. Keeps the first failure of all.
+  /// One job: measures the next layer that no job has begun, until none is left. Keeps the first failure.
   void work(families::Blocks& blocks, const LayerDone& layer_done) {
     try {
       Walk walk(blocks, last_run_ >= 0 ? samples_ : samples_.first(0));
@@ -259,13 +259,13 @@ class Measurement {
   std::span<const RecordedState> samples_;
   const CostSettings& settings_;
   std::vector<std::string> columns_;
-  std::vector<std::int64_t> layers_;   ///< with something to do
+  std::vector<std::int64_t> layers_;   ///< layers with work to do
   std::int64_t last_run_ = -1;         ///< the last of them that runs; -1 where none does
-  std::atomic<std::size_t> next_{0};   ///< of them that no job has begun
+  std::atomic<std::size_t> next_{0};   ///< the first of them that no job has begun
   std::vector<HostTensor<f32>> last_;  ///< the uncast output of the last block, of each sample
-  double reference_ = 0;               ///< its mean squares, of all samples together
+  double reference_ = 0;               ///< its mean square, summed over the samples
   std::mutex patch_;
-  std::mutex mutex_;  ///< for what follows, while jobs run
+  std::mutex mutex_;  ///< guards the members below while jobs run
   CostFile file_;
   const CostProgress& progress_;
   std::int64_t done_ = 0, total_ = 0;

@@ -13,8 +13,8 @@ namespace precast::casting {
 
 namespace {
 
-/// Casts the planned matrices of a block; adds the bits and parameters that these take, and the layers that
-/// were found.
+/// Casts the planned matrices of a block; adds their bits and parameters to the sums, and their layers to
+/// `found`.
 void cast_block(families::Blocks& blocks, std::int64_t number, const Plan& plan, double& bits,
                 double& parameters, std::set<std::string>& found) {
   CastSource source(blocks.source());

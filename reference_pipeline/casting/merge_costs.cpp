@@ -19,18 +19,18 @@ namespace precast::casting {
 
 namespace {
 
-/// What stands before the first number of a name.
+/// The part of a name before its first number.
 std::string group_of(const std::string& name) { return name.substr(0, name.find_first_of("0123456789")); }
 
-/// The block that a layer or a matrix is in: its name as far as its first number.
+/// The block that a layer or a matrix is in: its name up to the end of its first number.
 std::string_view block_of(std::string_view name) {
   constexpr std::string_view digits = "0123456789";
   return name.substr(0, name.find_first_not_of(digits, std::min(name.find_first_of(digits), name.size())));
 }
 
-/// Groups in the order in which a model has them, as far as files without an order tell: one that stands
-/// before another, among the layers of a file or among those that it is missing, comes before it. Where
-/// nothing tells, they come as the files do.
+/// Groups in the order of the model, as far as files without an order show it: a group that directly
+/// precedes another among the layers of a file, or among its missing layers, comes before it. Other groups
+/// come in the order of the files.
 std::vector<std::string> groups_in(std::span<const NamedCosts> files) {
   std::vector<std::string> groups;                           // as they are met
   std::set<std::pair<std::string, std::string>> neighbours;  // the first before the second
@@ -91,14 +91,14 @@ void add_layer(const NamedCosts& from, const LayerCost& layer,
   }
 }
 
-/// Keeps other runs from a file from before it is read until it was replaced, where it is there and its file
-/// system has locks.
+/// Locks a file against other runs, from before it is read until it is replaced. Not valid where the file
+/// does not exist or its file system has no locks.
 io::FileDescriptor locked(const std::filesystem::path& path) {
   for (;;) {
-    // For writing, as locks of network file systems are.
+    // Opened for writing, as network file systems require for locks.
     io::FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!file.valid() || !file.lock()) return {};
-    // Whoever had the lock has replaced the file, which was waited for in vain then.
+    // If the previous holder has replaced the file, this lock is on the old one: try again.
     if (file.is_at(path)) return file;
   }
 }
@@ -140,7 +140,7 @@ CostFile merge_costs(std::span<const NamedCosts> files) {
     if (place_in_model(a) != place_in_model(b)) return place_in_model(a) < place_in_model(b);
     const auto place = [&](const std::string& name) { return std::ranges::find(groups, group_of(name)); };
     if (place(a) != place(b)) return place(a) < place(b);
-    return LayerOrder()(block_of(a), block_of(b));  // matrices of a block stay as they are measured
+    return LayerOrder()(block_of(a), block_of(b));  // matrices of a block keep their order
   };
   std::ranges::stable_sort(merged.layers, comes_before, &LayerCost::name);
   std::ranges::stable_sort(merged.missing, comes_before);
@@ -180,7 +180,7 @@ bool SharedCostFile::write_once(const CostFile& all) {
     if (now || !there()) throw;
     return false;
   }
-  known_ = parse_cost_file(text, path_);  // and not what is there now, which may be another run's already
+  known_ = parse_cost_file(text, path_);  // not read from the file, which another run may have replaced
   return true;
 }
 

@@ -1,5 +1,5 @@
-// merge_costs: the numbers of several cost files, such as those of shards, in one. SharedCostFile: the same
-// of runs that write one file at a time.
+// merge_costs: merges several cost files, such as those of shards. SharedCostFile: merges the numbers of
+// runs that write the same file concurrently.
 #pragma once
 
 #include <filesystem>
@@ -11,35 +11,35 @@
 
 namespace precast::casting {
 
-/// A cost file and the name that messages have for it.
+/// A cost file and its name in messages.
 struct NamedCosts {
   std::string name;
   CostFile file;
 };
 
-/// All layers and formats of the files, at least one, in the order of the model, which each of them says.
-/// Files of before that have none: their layers that share what stands before their first number
-/// ("transformer_blocks.") stand together, by number, and these groups come as the layers of a file and those
-/// that it is missing do, else in the order of the files. What is missing is what no file has. Of a layer in
-/// a format one file may have numbers that another lacks. Throws InputError that names two files and what
-/// differs, where their model, samples, settings or what estimates were made from do, or where both have a
-/// number that is not the same.
+/// Merges all layers and formats of one or more files, in the order of the model, which each file has.
+/// Older files have no order: their layers whose names share the part before the first number
+/// ("transformer_blocks.") form a group, sorted by number, and groups come in the order of a file's layers
+/// and missing layers, else in the order of the files. A layer is missing where no file has it. One file
+/// may have numbers of a layer and format that another lacks. Throws InputError that names two files and
+/// what differs where their model, samples, settings or the importance of their estimates do, or where both
+/// have a number that is not the same.
 CostFile merge_costs(std::span<const NamedCosts> files);
 
-/// The cost file that a measurement writes anew again and again, and which another run may write meanwhile:
-/// neither takes the other's numbers away.
+/// The cost file that a measurement rewrites repeatedly, and that another run may write meanwhile: neither
+/// removes the other's numbers.
 class SharedCostFile {
  public:
-  /// What is there now is the caller's, who has read it.
+  /// Takes the file's present content as known to the caller, not as another run's.
   explicit SharedCostFile(std::filesystem::path path);
 
-  /// Writes all that was measured here, and beside it what others have written since. Throws InputError where
-  /// that belongs to another measurement; it stays then.
+  /// Writes all that was measured here, merged with what other runs have written since. Throws InputError
+  /// where that belongs to another measurement, and leaves the file as it is.
   void write(const CostFile& all);
 
  private:
   std::optional<CostFile> there() const;
-  /// False where there was no file, and there is one by now.
+  /// Returns false where there was no file, and another run has created one since.
   bool write_once(const CostFile& all);
 
   std::filesystem::path path_;

@@ -14,14 +14,14 @@
 
 namespace precast::casting {
 
-/// A plan. What a file does not say is nothing.
+/// A plan. Numbers that a file does not have are empty.
 struct Plan {
-  std::map<std::string, std::string, LayerOrder> types;  ///< the format's name of each planned layer
-  std::optional<std::string> model = std::nullopt;       ///< whose costs it was made from
-  std::optional<double> bits;                            ///< of a parameter, on average
+  std::map<std::string, std::string, LayerOrder> types;  ///< the format name of each planned layer
+  std::optional<std::string> model = std::nullopt;       ///< the model whose costs it was made from
+  std::optional<double> bits;                            ///< per parameter, on average
   std::optional<std::int64_t> bytes;                     ///< of the planned layers
-  std::optional<double> error;  ///< that the plan predicts: the sum of its layers' costs
-  std::optional<double> gap;    ///< how much smaller the error of any plan of its size can be at most
+  std::optional<double> error;                           ///< predicted error: the sum of its layers' costs
+  std::optional<double> gap;  ///< relative gap to the solver's lower bound; 0 for an optimal plan
 
   friend bool operator==(const Plan&, const Plan&) = default;
 
@@ -29,10 +29,10 @@ struct Plan {
   std::string model_in_words() const;
 
   /// The planned layer that a tensor belongs to, and its format: the longest planned name that is the
-  /// tensor's own, or that it begins with before a dot ("blocks.1" has "blocks.1.to_q.weight", and not
+  /// tensor's own, or its prefix before a dot ("blocks.1" has "blocks.1.to_q.weight", and not
   /// "blocks.10.to_q.weight"). Nothing where no layer has it.
   std::optional<std::pair<std::string, std::string>> layer_of(std::string_view tensor) const;
-  /// That format alone.
+  /// The format of layer_of() alone.
   std::optional<std::string> type_of(std::string_view tensor) const;
 
   /// The formats of the layers, in the layers' order.
@@ -40,12 +40,12 @@ struct Plan {
 };
 
 /// Reads {"types": {LAYER: TYPE}, "model": TEXT, "bits": X, "bytes": N, "error": X, "gap": X}. All but
-/// "types" may be missing, or null, and other keys are ignored. Throws InputError, which names the file, the
-/// layer and the key, for values of another type or out of range, for formats that this build does not have,
-/// and for layers that stand twice.
+/// "types" may be missing, or null, and other keys are ignored. Throws InputError, which names the file,
+/// the layer and the key, for values of another type or out of range, for formats that this build does not
+/// have, and for duplicate layers.
 Plan read_plan(const std::filesystem::path& path);
 
-/// The same from text; `path` is for messages.
+/// Reads a plan's text; `path` is for messages.
 Plan parse_plan(std::string_view text, const std::filesystem::path& path);
 
 /// The plan as text, which reads back as the same values.

@@ -1,4 +1,4 @@
-// PlanSource: weights as a plan has them, each planned matrix encoded to its format as it is loaded.
+// PlanSource: weights of which each planned matrix is encoded to its format as it is loaded.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace precast::casting {
 
-/// The parameters of another source; matrices of a plan's layers are encoded to the layer's format, as they
-/// lie in a file that was converted by the plan: modules keep them so where they keep such a file's. Formats
-/// whose blocks do not divide a matrix's rows give way as CastSource has it.
+/// The parameters of another source; matrices of a plan's layers are encoded to the layer's format, as in a
+/// file that was converted by the plan, and modules keep them encoded where they keep that file's. A format
+/// whose blocks do not divide a matrix's rows falls back to another as in CastSource.
 class PlanSource final : public nn::ForwardingSource {
  public:
   /// Both must outlive this.
@@ -23,16 +23,16 @@ class PlanSource final : public nn::ForwardingSource {
       : ForwardingSource(original), plan_(plan) {}
 
   nn::Parameter find(std::string_view name) const override;
-  /// Passes on what is not of a cast: the bytes that it was made from were taken as it was.
+  /// Passes on only the bytes that are not of casts: a cast reported its source's bytes when it was made.
   void taken(std::size_t bytes) const override;
 
-  /// Throws InputError, which names `plan_path` and the first of them, where layers of the plan had no matrix
-  /// that was asked for.
+  /// Throws InputError, which names `plan_path` and the first such layer, where find() has not returned any
+  /// matrix of a planned layer.
   void check_all_found(const std::string& plan_path) const;
 
  private:
   const Plan& plan_;
-  mutable std::size_t cast_bytes_ = 0;  ///< of casts, that modules have not taken yet
+  mutable std::size_t cast_bytes_ = 0;  ///< bytes of casts that modules have not taken yet
   mutable std::set<std::string, std::less<>> found_;
 };
 

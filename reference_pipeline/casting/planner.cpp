@@ -17,7 +17,7 @@ namespace precast::casting {
 
 namespace {
 
-/// What a sum of doubles in another order may be above itself: an error that a plan printed is kept to.
+/// Tolerance for a sum in another order, so that the error that a plan printed can be given as its limit.
 constexpr double error_rounding = 1 + 1e-12;
 
 /// A layer's formats that have a number, as alternatives.
@@ -34,7 +34,7 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
   if (!request.types.empty()) {
     std::vector<std::string> types;
     for (const std::string& type : request.types) {
-      // As cost and convert take it: in either case.
+      // In either letter case, as cost and convert accept it.
       const auto of_build = formats::find_type(type);
       const std::string name =
           of_build && std::ranges::find(in_file, type) == in_file.end() ? std::string(of_build->name) : type;
@@ -58,8 +58,8 @@ std::vector<std::string> chosen_types(const CostFile& file, const std::filesyste
   return types;
 }
 
-/// What to do about a layer that has no finite number of this measure in what a plan may choose: formats that
-/// were left out may have one, and a file of estimates alone has others.
+/// Advice for a layer without a finite number of this measure in the formats that a plan may choose:
+/// formats that were left out may have one, and a file of estimates alone has another measure.
 std::string advice_without(const LayerCost& layer, Measure measure, std::span<const std::string> left_out) {
   std::string unnamed;
   for (const std::string& type : left_out) {
@@ -108,7 +108,7 @@ LayerChoices choices_of(const CostFile& file, const LayerCost& layer, const std:
   return choices;
 }
 
-/// Throws where no layer could get one of the types that were asked for by name.
+/// Throws for a requested type that has no finite number in any layer.
 void check_each_has_numbers(std::span<const std::string> types, const CostFile& file,
                             const std::filesystem::path& path, Measure measure) {
   for (const std::string& type : types)
@@ -125,7 +125,7 @@ Groups with_errors_as_weights(const Groups& groups) {
   return turned;
 }
 
-/// Sums of a choice, whichever of the two was its weight.
+/// Bytes and error of a choice, whichever of the two was its weight.
 Alternative sums_of(const Groups& by_bytes, const KnapsackChoice& choice) {
   Alternative sums;
   for (std::size_t i = 0; i < by_bytes.size(); ++i) {
@@ -139,7 +139,7 @@ std::string in_bits(double bytes, std::int64_t parameters) {
   return io::shortest(bits_to_show(8 * bytes / static_cast<double>(parameters))) + " bits";
 }
 
-/// A choice and what is known of the best there is.
+/// A choice and its relative gap to the lower bound.
 struct Solved {
   KnapsackChoice choice;
   double gap = 0;
@@ -168,7 +168,7 @@ Solved least_bytes(const Groups& groups, double error, const SearchLimits& limit
   if (!smallest)
     throw families::RequestError("no types keep the predicted error at or below " + io::shortest(error) +
                                  ": the least possible is " + io::shortest(least_weight(turned)));
-  // Of the plans of this size, the best.
+  // The plan of the least error within this size.
   const auto best = solve_knapsack(groups, sums_of(groups, *smallest).weight, limits);
   return {*best, relative_gap(*smallest)};
 }

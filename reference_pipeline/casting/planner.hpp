@@ -1,4 +1,4 @@
-// From what casts cost to a plan: which format each layer gets.
+// Makes a plan, which format each layer gets, from the costs of casts.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,32 @@
 
 namespace precast::casting {
 
-/// Bytes of so many parameters at so many bits, rounded up.
+/// Bytes of `parameters` values of `bits` bits each, rounded up.
 std::int64_t bytes_at(std::int64_t parameters, double bits);
 
-/// A number of bits to four places, rounded up: told so, it is a limit that lets in what takes so many.
+/// Bits rounded up to four decimal places: as a limit, the result admits what takes `bits`.
 double bits_to_show(double bits);
 
-/// What a plan is to keep to: one of the three.
+/// A plan's limit, one of the first three, and what it is made from.
 struct PlanRequest {
   std::optional<std::int64_t> budget;  ///< bytes of the planned layers at most
-  std::optional<double> bits;          ///< of a parameter at most, on average
-  std::optional<double> error;         ///< predicted at most; the plan is then as small as can be
+  std::optional<double> bits;          ///< per parameter at most, on average
+  std::optional<double> error;         ///< predicted error at most; the plan is then the smallest
   std::vector<std::string> types;  ///< formats to choose from; empty: all that the file and this build have
-  bool (*holds)(std::string_view block_format) = &block_format_compiled;  ///< what this build has
+  bool (*holds)(std::string_view block_format) = &block_format_compiled;  ///< whether this build has it
   Measure measure = Measure::cost;
   SearchLimits limits;
 };
 
-/// A way to choose formats, and what comes of it.
+/// A method of choosing formats, and the size and error of its choice.
 struct PlannedSize {
   std::string method;  ///< "plan", "greedy", or a format in every layer
   std::int64_t bytes = 0;
   double bits = 0, error = 0;
-  bool keeps = true;  ///< whether it keeps to what was asked for
+  bool keeps = true;  ///< whether it keeps the requested limit
 };
 
-/// A plan, and what it is held against.
+/// A plan, and the choices that it is compared with.
 struct PlanResult {
   Plan plan;
   std::vector<PlannedSize> sizes;     ///< the plan, greedy, then uniform formats by falling bits
@@ -49,14 +49,14 @@ struct PlanResult {
   std::int64_t parameters = 0;        ///< of all planned layers
 };
 
-/// The plan of the least predicted error (the sum over layers) that keeps to the budget, or the smallest that
-/// keeps to the error. Formats that a layer has no finite number for are not chosen for it. `path` is for
-/// messages. Throws InputError, which names file, layer and key, where the file lacks what is needed;
-/// families::RequestError where a format that was asked for is not in the file, or has no finite number in
-/// any layer, or where nothing keeps to what was asked for: it says what the least possible is.
+/// The plan of the least predicted error (the sum over layers) that keeps to the budget, or the smallest
+/// that keeps to the error. Formats that a layer has no finite number for are not chosen for it. `path` is
+/// for messages. Throws InputError, which names file, layer and key, where the file lacks what is needed;
+/// families::RequestError where a requested format is not in the file or has no finite number in any layer,
+/// or where no choice keeps the limit, in which case it gives the least possible.
 PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, const PlanRequest& request);
 
-/// What a plan that is there already takes and predicts by these costs; `method` is "plan". `plan_path` is
+/// The size and predicted error of an existing plan by these costs; `method` is "plan". `plan_path` is
 /// for messages. Throws InputError, which names the file and the layer, where a layer of the plan is not in
 /// the cost file or its format has no such number there, or no bits.
 PlannedSize size_of_plan(const CostFile& file, const Plan& plan, const std::filesystem::path& plan_path,

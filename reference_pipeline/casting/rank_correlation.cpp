@@ -9,7 +9,7 @@ namespace precast::casting {
 
 namespace {
 
-/// The rank of each number, less their mean.
+/// The rank of each number, minus the mean rank.
 std::vector<double> centred_ranks(std::span<const double> numbers) {
   std::vector<double> sorted(numbers.begin(), numbers.end()), ranks;
   std::ranges::sort(sorted);

@@ -9,7 +9,7 @@
 
 namespace precast::casting {
 
-/// Products and quotients of two doubles, whatever they are: an error of 1e-320 over a size is 0 in double,
+/// Holds any product or quotient of two doubles: an error of 1e-320 over a size is 0 in double,
 /// and one of 1e300 times a size is inf.
 using WideRange = long double;
 
@@ -26,45 +26,45 @@ std::vector<Undominated> undominated(std::span<const Alternative> group);
 struct HullStep {
   std::size_t group = 0;
   std::size_t to = 0;  ///< place among the group's undominated ones
-  double weight = 0;   ///< that it adds
-  double value = 0;    ///< that it saves
+  double weight = 0;   ///< that the step adds
+  double value = 0;    ///< that the step saves
 };
 
 /// The relaxation of some of the groups.
 class Relaxation {
  public:
-  /// `fronts` are the undominated alternatives of each group, `order` the groups that count.
+  /// `fronts` are the undominated alternatives of each group, `order` the groups to relax.
   Relaxation(const std::vector<std::vector<Undominated>>& fronts, std::span<const std::size_t> order);
 
-  /// Leaves one of its groups out: becomes what would be made of the others, which are `order`, without
-  /// sorting them again.
+  /// Leaves one of its groups out: becomes the relaxation of the others, which are `order`, without sorting
+  /// the steps again.
   void leave_out(std::size_t group, const std::vector<std::vector<Undominated>>& fronts,
                  std::span<const std::size_t> order);
 
   double least_weight() const { return base_weight_; }
 
-  /// Whole steps, the best ones first, that a limit has room for; the limit is at least least_weight().
+  /// The number of whole steps, the best first, that fit within a limit, which is at least least_weight().
   std::size_t whole_steps(double limit) const;
-  /// The value after so many steps: of a choice that there is.
+  /// The value after the first `steps` steps: that of an actual choice, not of a mixture.
   double value_after(std::size_t steps) const { return least_value_ + to_save_[steps]; }
   double weight_after(std::size_t steps) const { return base_weight_ + added_[steps]; }
-  /// The value with the part of the next step that the limit has room for: no choice has less.
+  /// The value after `whole` steps and the part of the next that fits within the limit: no choice has less.
   double bound(double limit, std::size_t whole) const;
-  /// Value saved for each unit of weight at that place; 0 where every step is taken.
+  /// The value that step `whole` saves per unit of weight; 0 where every step is taken.
   WideRange slope(std::size_t whole) const;
 
   std::span<const HullStep> steps() const { return steps_; }
 
  private:
-  /// Adds the sorted steps up.
+  /// Computes the sums of the sorted steps.
   void add_up(const std::vector<std::vector<Undominated>>& fronts, std::span<const std::size_t> order);
 
   double base_weight_ = 0;
   double least_value_ = 0;  ///< after all steps
   std::vector<HullStep> steps_;
-  std::vector<double> added_;  ///< weights of the steps before each
-  /// Values of the steps from each on. Those before it are not taken from a sum of all: one of 1e20 would
-  /// leave nothing of the others.
+  std::vector<double> added_;  ///< total weight of the steps before each
+  /// Total value of the steps from each on. It is not the sum of all less those before: there, a value of
+  /// 1e20 would cancel the others.
   std::vector<double> to_save_;
 };
 

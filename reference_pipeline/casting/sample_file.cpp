@@ -28,7 +28,7 @@ std::string tensor_name(std::size_t sample, std::string_view part) {
   return std::to_string(sample) + '.' + std::string(part);
 }
 
-/// A tensor of a sample file, checked: F32, of a rank and of so many columns (0: any), finite.
+/// A tensor of a sample file, checked: finite F32 of `rank` dimensions and `columns` columns (0: any).
 HostView<const f32> checked(const io::SafetensorsFile& file, std::size_t sample, std::string_view part,
                             std::int64_t columns, std::size_t rank = 2) {
   const io::TensorEntry& entry = file.at(tensor_name(sample, part));

@@ -1,4 +1,4 @@
-// Finds precast_mpi.so where it is needed: a program that was started alone never looks for it.
+// Loads precast_mpi.so where it is needed: a program that was started alone never looks for it.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -29,7 +29,7 @@ std::optional<LastWord>& last_word() {
   return word;
 }
 
-/// The module's function. Its libraries are found by all, since MPI loads parts of itself that use them.
+/// Loads the module and returns its function. RTLD_GLOBAL, since plugins of MPI use the module's libraries.
 decltype(&precast_join_mpi) join_function() {
   namespace fs = std::filesystem;
   std::error_code failed;

@@ -18,15 +18,15 @@ LastWord::LastWord(Communicator& job) : is_first_(job.rank() == 0) {
   }
   job.broadcast(std::as_writable_bytes(std::span(name)), 0);
   if (!is_first_ && name[0]) file_ = io::FileDescriptor(open(name.data(), O_RDWR | O_CLOEXEC));
-  sum(job, 0);  // now all who can have opened it
+  sum(job, 0);  // barrier: by now, all ranks that can have opened it
   if (is_first_ && file_.valid()) unlink(name.data());
 }
 
 bool LastWord::is_ours(bool is_stopped) {
   if (is_stopped && !is_first_ && (!file_.valid() || !file_.try_lock())) return false;
   if (!file_.valid()) return true;
-  // That one has spoken is a bit of the file's mode: a byte in it would need a page, which a full /dev/shm
-  // does not have. The lock makes one step of asking and telling.
+  // A mode bit of the file records that a rank has reported: a byte of content would need a page, which a
+  // full /dev/shm does not have. The lock makes testing and setting the bit one step.
   constexpr mode_t said = S_IXUSR;
   struct flock all {};
   all.l_type = F_WRLCK;

@@ -1,4 +1,4 @@
-// Which rank says why a job ended, where rank 0, which speaks for all, was killed before it could.
+// Decides which rank reports why a job ended: rank 0, or another if rank 0 was killed before it could.
 #pragma once
 
 #include <precast/cluster/communicator.hpp>
@@ -6,8 +6,8 @@
 
 namespace precast::cluster {
 
-/// A file in memory of rank 0's machine, without a name once all ranks there have it open. Rank 0 has it
-/// locked as long as it lives.
+/// A file in /dev/shm of rank 0's machine, unlinked once all ranks of that machine have opened it. Rank 0
+/// holds its lock for as long as it lives.
 class LastWord {
  public:
   /// Every rank of the job makes one. Throws CommunicationError.
@@ -15,13 +15,13 @@ class LastWord {
   LastWord(const LastWord&) = delete;
   LastWord& operator=(const LastWord&) = delete;
 
-  /// Whether this rank is to speak, which of one machine one does. Of those that are stopped because of
-  /// another it is rank 0, or where that is gone, one on its machine.
+  /// Whether this rank reports; at most one rank on rank 0's machine does. Among ranks stopped because of
+  /// another, it is rank 0, or, if rank 0 is gone, one on its machine.
   bool is_ours(bool is_stopped);
 
  private:
   bool is_first_;
-  io::FileDescriptor file_;  ///< not valid on other machines, and where there is no such file
+  io::FileDescriptor file_;  ///< invalid on other machines, and if the file could not be made
 };
 
 }  // namespace precast::cluster

@@ -14,7 +14,7 @@ namespace precast::cluster {
 
 namespace {
 
-/// What those who start several processes say in their environment.
+/// A launcher's environment variables: the rank, the number of ranks and the rank on this machine.
 struct Names {
   const char *rank, *size, *place;
 };
@@ -25,8 +25,8 @@ constexpr Names starters[]{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMP
 /// The most that MPI, which counts ranks in int, and Slurm can mean.
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 
-/// A whole number of the environment, or nothing. Throws InputError where it is no number, or not from `low`
-/// to `most`.
+/// The value of an integer environment variable; nothing where it is unset or empty. Throws InputError for
+/// a value that is no integer from `low` to `most`.
 std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
   const char* const value = std::getenv(name);
   if (!value || !*value) return std::nullopt;
@@ -58,7 +58,7 @@ Launch launched() {
                        ", and " + names.size + " is " + std::to_string(*size) +
                        ": start the program by mpirun or srun, or unset them");
     auto place = variable(names.place, 0);
-    // srun --mpi=pmi2 says PMI's rank and Slurm's place.
+    // srun --mpi=pmi2 sets PMI's rank and Slurm's local rank.
     if (!place && variable("SLURM_PROCID", 0) == rank) place = variable("SLURM_LOCALID", 0);
     return {*rank, *size, names.rank, place};
   }
@@ -68,7 +68,7 @@ Launch launched() {
 std::chrono::milliseconds patience_with_others() {
   constexpr std::chrono::milliseconds least(400);
   const std::chrono::seconds left(variable("OMPI_MCA_odls_base_sigkill_timeout", 0).value_or(1));
-  return std::max(least, std::chrono::milliseconds(left) * 2 / 5);  // a checkpoint takes its time, too
+  return std::max(least, std::chrono::milliseconds(left) * 2 / 5);  // leaves time for a checkpoint
 }
 
 Part part_of_sweep() {
@@ -84,7 +84,7 @@ Part part_of_sweep() {
   const std::int64_t first = variable("SLURM_ARRAY_TASK_MIN", 0).value_or(*task),
                      count = variable("SLURM_ARRAY_TASK_COUNT", 1).value_or(1);
   std::int64_t step = variable("SLURM_ARRAY_TASK_STEP", 1).value_or(1);
-  // Of a list, such as --array=1,3,5, Slurm says a step of 1.
+  // For a list, such as --array=1,3,5, Slurm reports a step of 1.
   if (const auto last = variable("SLURM_ARRAY_TASK_MAX", 0); last && count > 1)
     step = std::max<std::int64_t>(1, (*last - first) / (count - 1));
   const std::int64_t place = (*task - first) / step;

@@ -9,31 +9,31 @@
 
 namespace precast::cluster {
 
-/// One of several processes, as its environment has it.
+/// This process among those that were started together, from its environment.
 struct Launch {
   std::int64_t rank = 0, size = 1;
-  std::string by;                     ///< the variable that says so; empty where none does
-  std::optional<std::int64_t> place;  ///< among those of its machine, where the environment has it
+  std::string by;                     ///< the variable that gave the rank; empty where none is set
+  std::optional<std::int64_t> place;  ///< the rank on its machine, where the environment has it
 };
 
-/// What mpirun (OMPI_COMM_WORLD_RANK, or PMI_RANK of other MPIs) or srun (SLURM_PROCID of a step of several
-/// tasks) say. Throws InputError that names a variable that makes no sense.
+/// Reads what mpirun (OMPI_COMM_WORLD_RANK, or PMI_RANK for other MPIs) or srun (SLURM_PROCID, in a step of
+/// several tasks) set. Throws InputError that names a variable with an invalid value.
 Launch launched();
 
-/// Whether there are several of it, without memory of its own: it may be asked before anything else is ready.
+/// Whether several processes were started. Allocates nothing, so it may be called before anything is ready.
 bool is_one_of_several() noexcept;
 
-/// How long a rank that is told to stop may wait for the others, which may be gone: mpirun kills it after a
-/// second, or as many as OMPI_MCA_odls_base_sigkill_timeout has, and before that it says why it ended.
+/// How long a rank that is told to stop may wait for the others, which may be gone. mpirun kills it after
+/// one second, or OMPI_MCA_odls_base_sigkill_timeout seconds; the rank reports why it ended before that.
 std::chrono::milliseconds patience_with_others();
 
-/// Which part of a sweep: `index` of `count`, from 0.
+/// Part `index`, from 0, of the `count` parts of a sweep.
 struct Part {
   std::int64_t index = 0, count = 1;
 };
 
-/// The task of a Slurm array (SLURM_ARRAY_TASK_ID among SLURM_ARRAY_TASK_COUNT), and in it the rank. Throws
-/// InputError where the process is neither, or the array's numbers are not evenly spaced.
+/// The rank in its Slurm array task (SLURM_ARRAY_TASK_ID), or the rank alone. Throws InputError for a
+/// process with neither, or where the array's task numbers are not evenly spaced.
 Part part_of_sweep();
 
 }  // namespace precast::cluster

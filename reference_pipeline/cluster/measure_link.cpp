@@ -16,7 +16,7 @@ namespace precast::cluster {
 
 namespace {
 
-/// The seconds of a sum of so many values, in the middle of several.
+/// Median time in seconds of summing `count` f32 values over the ranks, over `times` runs.
 double middle_seconds(Communicator& job, std::size_t count, int times) {
   using Clock = std::chrono::steady_clock;
   std::vector<f32> values(count);
@@ -31,7 +31,7 @@ double middle_seconds(Communicator& job, std::size_t count, int times) {
   return seconds[static_cast<std::size_t>(times / 2)];
 }
 
-/// A number that tells machines apart: of when this one was started, which all of its containers see.
+/// A number that identifies this machine: a hash of its boot id, which is the same in all its containers.
 double number_of_machine() {
   std::string name;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), name);
@@ -40,11 +40,11 @@ double number_of_machine() {
     gethostname(host, sizeof host - 1);
     name = host;
   }
-  constexpr std::size_t exact = std::size_t{1} << 52;  // in f64
+  constexpr std::size_t exact = std::size_t{1} << 52;  // integers below it, in f64
   return 1 + static_cast<double>(std::hash<std::string>()(name) % exact);
 }
 
-/// That of each rank.
+/// The number_of_machine of each rank.
 std::vector<double> numbers_of_machines(Communicator& job) {
   std::vector<double> machines(static_cast<std::size_t>(job.size()));
   machines[static_cast<std::size_t>(job.rank())] = number_of_machine();

@@ -1,4 +1,4 @@
-// What carries messages between the ranks of a job, measured; and which of them share a machine.
+// Measures the link between the ranks of a job, and finds which ranks share a machine.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace precast::cluster {
 
-/// Times sums of one value and of many megabytes, each several times, and gives the link that the times in
-/// the middle make; all ranks call it. Throws InputError where there is only one.
+/// Fits a link to the median times of sums over the ranks, of one f32 and of 16 MiB. All ranks call it.
+/// Throws InputError for a job of one rank.
 Link measured_link(Communicator& job);
 
 /// How many ranks run on this rank's machine, this one among them; all ranks call it.
 std::int64_t ranks_of_this_machine(Communicator& job);
-/// How many ranks of this rank's machine have a lower number: which of its devices is this rank's. All ranks
+/// How many lower ranks run on this rank's machine: the index of the device that this rank uses. All ranks
 /// call it.
 std::int64_t place_on_this_machine(Communicator& job);
 

@@ -9,7 +9,7 @@ namespace precast::experiments {
 Experiment underflow();
 /// Weights that updates smaller than half their spacing do not move.
 Experiment stagnation();
-/// Softmax as it is defined, and with the largest logit taken away first.
+/// Softmax as it is defined, and with the largest logit subtracted first.
 Experiment softmax_in_16_bits();
 /// log(1 + e^x) as it is written, and without a large exponential.
 Experiment softplus();

@@ -1,4 +1,4 @@
-// What experiments share: the three formats of training, and single numbers as tensors that ops take.
+// Shared by experiments: a loop over the three formats of training, and numbers as tensors that ops take.
 #pragma once
 
 #include <span>

@@ -19,12 +19,12 @@ struct Stated {
   std::string number;  ///< as the source writes it: "10.0001", "6e-5"
   double computed;
 
-  /// Whether the computed number, rounded to the digits that the source gives, is the source's: it is at most
-  /// half a unit of the last of them away.
+  /// Whether the computed number, rounded to the digits that the source gives, is the source's: it differs
+  /// by at most half a unit of the last digit.
   bool agrees() const;
 };
 
-/// What `run` gives: everything is computed by the library's ops and conversions as it is called.
+/// The result of `run`, computed by the library's ops and conversions when it is called.
 struct Experiment {
   std::string name, title;
   std::string explanation;  ///< two sentences

@@ -13,7 +13,7 @@ constexpr double source_scale = 8192;
 constexpr int largest_power = 28;
 
 double median(std::vector<double> magnitudes) {
-  // PyTorch's: of an even number the lower of the two in the middle.
+  // As torch.median: for an even count, the lower of the two middle values.
   const auto middle = magnitudes.begin() + static_cast<std::ptrdiff_t>((magnitudes.size() - 1) / 2);
   std::ranges::nth_element(magnitudes, middle);
   return *middle;

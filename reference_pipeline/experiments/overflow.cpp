@@ -18,7 +18,7 @@ constexpr int points = 400;
 constexpr std::int64_t group = std::int64_t{160} * 256 * 4;
 constexpr f32 mean_of_group = 3;
 
-/// e^x over the source's range: where the format holds it last.
+/// e^x over the source's range, and the largest x at which the format holds it.
 template <ScalarDtype T>
 void exponentials(Experiment& result) {
   const std::vector<double> x = even_steps(-20, 20, points);

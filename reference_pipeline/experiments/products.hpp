@@ -16,7 +16,7 @@ Tensor<f16> linear_in_f16(const Tensor<f16>& x, const Tensor<f16>& weight, std::
 /// The same in f32.
 Tensor<f32> linear_in_f32(const Tensor<f32>& x, const Tensor<f32>& weight, std::span<const f32> bias = {});
 
-/// What attention under one policy makes of one query and one key, each of `width` values of `value`.
+/// The result of attention under one policy for one query and one key, each of `width` values of `value`.
 struct AttendedRow {
   std::string policy;  ///< its C++ spelling
   std::string scores;  ///< the dtype in which scores are kept

@@ -22,7 +22,7 @@ constexpr f32 small = 1e-3f;
 struct Difference {
   f32 operator()(f32 a, f32 b) const { return a - b; }
 };
-/// The gradient of relu: what comes back where its result was above zero.
+/// The gradient of relu: the incoming gradient where relu's result was above zero, else 0.
 struct WherePositive {
   f32 operator()(f32 gradient, f32 result) const { return result > 0 ? gradient : 0.0f; }
 };
@@ -51,7 +51,7 @@ Tensor<T> transposed(const Tensor<T>& x) {
   return out;
 }
 
-/// The magnitudes of a parameter's gradient, divided by the scale again.
+/// Appends the magnitudes of a parameter's gradient, divided by the scale.
 template <ScalarDtype T>
 void append_unscaled(Gradients& all, const Tensor<T>& gradient, double scale, Unscaled unscaled) {
   for (const T value : gradient.values()) {

@@ -9,11 +9,11 @@
 
 namespace precast::experiments {
 
-/// In which dtype gradients are divided by the scale of the loss again.
+/// The dtype in which gradients are divided by the loss scale.
 enum class Unscaled { in_f16, in_f32 };
 
 struct Gradients {
-  double loss = 0;                 ///< as the network has it, not scaled
+  double loss = 0;                 ///< unscaled
   std::vector<double> magnitudes;  ///< of all parameters, unscaled
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 using Logits = std::array<double, 4>;
 
-/// In double, from the largest logit on.
+/// Softmax in double, with the largest logit subtracted.
 Logits exact(const Logits& logits) {
   const double largest = *std::ranges::max_element(logits);
   Logits terms{};
@@ -53,10 +53,10 @@ double error(const std::vector<double>& values, const Logits& right) {
   return largest;
 }
 
-/// Errors of both for logits like the source's, from small ones to large ones.
+/// Plots the errors of both formulas for logits like the source's, from small to large.
 template <ScalarDtype T>
 void plot_errors(Plot& plot) {
-  constexpr double least = 1e-12;  // an error of nothing has a place on a scale of powers
+  constexpr double least = 1e-12;  // so that an error of 0 can be shown on a logarithmic scale
   Line with_naive{name_of<T>() + " as written", {}, {}}, with_stable{name_of<T>() + " shifted", {}, {}};
   for (int largest = 2; largest <= 100; largest += 2) {
     const Logits logits{0, 0.25 * largest, 0.5 * largest, 1.0 * largest};

@@ -11,7 +11,7 @@ namespace {
 constexpr int steps = 2000, shown_every = 20;
 constexpr double start = 1, update = 1e-5;
 
-/// A weight in Weight that takes the update so often; what a model would compute with is that weight in Used.
+/// Applies the update `steps` times to a weight stored in Weight; a model computes with its value in Used.
 template <ScalarDtype Weight, ScalarDtype Used>
 void updated(Experiment& result, const std::string& name) {
   Tensor<Weight> weight = tensor_of<Weight>(start);

@@ -1,4 +1,4 @@
-// The steps of formulas as they are first written down, each an op whose result is rounded to one format.
+// The steps of formulas as commonly written, each an op whose result is rounded to one format.
 #pragma once
 
 #include <cmath>
@@ -27,8 +27,8 @@ struct StableSoftplus {
   f32 operator()(f32 x) const { return std::fmax(x, 0.0f) + std::log1p(std::exp(-std::fabs(x))); }
 };
 
-/// A function of each value of x, computed in f32 and rounded once to T, as the op table has it for pointwise
-/// ops of a policy of T.
+/// A function of each value of x, computed in f32 and rounded once to T, as the op table has it for
+/// pointwise ops of a policy of T.
 template <ScalarDtype T, class Function>
 Tensor<T> each(const Tensor<T>& x, const Function& function) {
   Tensor<T> out(x.shape());

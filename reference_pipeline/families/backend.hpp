@@ -17,12 +17,12 @@
 
 namespace precast::families {
 
-/// Is held while components are loaded and run: a backend readies its device here.
+/// Held while components are loaded and run: a backend readies its device in it.
 class DeviceSession {
  public:
   virtual ~DeviceSession() = default;
-  /// Waits until what the device was given in this session is done: nothing where work is done as it is
-  /// given.
+  /// Waits until the work that was submitted to the device in this session is done; does nothing where work
+  /// runs synchronously.
   virtual void wait() const {}
 };
 
@@ -31,11 +31,11 @@ template <class Component, class Config>
 using ComponentLoader =
     std::function<std::unique_ptr<Component>(const Config& config, const nn::ParameterSource& source)>;
 
-/// What loads the components of one family under one policy on one backend: a struct of the family's own,
-/// with a ComponentLoader for each of them.
+/// The loaders of one family's components under one policy on one backend: a struct that the family
+/// defines, with a ComponentLoader for each component.
 using FamilyModels = std::any;
 
-/// What a pipeline asks of the backend that its models run on.
+/// The device that a pipeline's models run on: its loaders, sessions and memory.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -45,15 +45,15 @@ class Backend {
 
   /// Readies the device for the calling thread.
   virtual std::unique_ptr<DeviceSession> start() const = 0;
-  /// Bytes that components may still take, where that is known.
+  /// Bytes that components can still allocate, where that is known.
   virtual std::optional<std::int64_t> free_memory() const = 0;
-  /// Which memory components take.
+  /// Which memory components allocate.
   virtual DryRun::Counts counted_memory() const { return DryRun::Counts::host_memory; }
-  /// Bytes that this process holds already of the memory that components take.
+  /// Bytes of that memory that this process already holds.
   virtual std::int64_t held_memory() const { return 0; }
-  /// Bytes that running adds to what tensors take: code that is read or made, and stacks.
+  /// Bytes that running adds to those of tensors: code that is loaded or generated, and stacks.
   virtual std::int64_t code_memory() const { return 0; }
-  /// What tensors of components hold, and held at most since the last reset.
+  /// Bytes that components' tensors hold, and their peak since the last reset.
   virtual MemoryUse memory_use() const = 0;
   std::int64_t peak_memory() const { return memory_use().peak; }
   virtual void reset_peak_memory() const = 0;

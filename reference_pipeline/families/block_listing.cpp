@@ -5,7 +5,7 @@ namespace precast::families {
 
 namespace {
 
-/// By the name that follows a block's: "norm1.linear.weight" is a matrix, and "norm1.bias" a norm's.
+/// The role by the name within a block: "norm1.linear.weight" is a matrix, and "norm1.bias" a norm's.
 BlockParameterRole role_of_parameter(std::string_view name) {
   const std::string_view module = name.substr(0, name.rfind('.'));
   if (module.substr(module.rfind('.') + 1).starts_with("norm")) return BlockParameterRole::norm_scale;

@@ -1,4 +1,4 @@
-// How a family gives its denoiser's blocks to those who change them: what each is made from, and loading it.
+// Helpers with which a family implements Blocks: listing the parameters of each block, and loading them.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace precast::families {
 
-/// A source that keeps what was found in it, in order: a denoiser that loads from it lists its parameters.
+/// A source that records the parameters found in it, in order, as a denoiser loads from it.
 class ListingSource final : public nn::ForwardingSource {
  public:
   /// `source` must outlive this.
@@ -23,18 +23,18 @@ class ListingSource final : public nn::ForwardingSource {
 
   nn::Parameter find(std::string_view name) const override;
 
-  /// The block at a place, with those that were found below it.
+  /// The block at a place, with the parameters that were found below it.
   Block block(const std::string& place) const;
 
  private:
   mutable std::vector<BlockParameter> found_;
 };
 
-/// Throws RequestError where a wish for states is of no steps.
+/// Throws RequestError where a recording is of no steps.
 void require_recording(const Recording& recording);
 
-/// Loads blocks, and tells of `stage` on the way: `open` is given what is to be told of bytes that were
-/// taken and returns a pointer to the weights, `load` makes the blocks of it.
+/// Loads blocks and reports the progress of `stage`: `open` gets the callback for bytes taken and returns a
+/// pointer to the weights, and `load` makes the blocks from it.
 template <class Open, class Load>
 std::unique_ptr<Blocks> load_blocks(std::string_view stage, const ProgressCallback& progress, Open&& open,
                                     Load&& load) {
@@ -46,7 +46,7 @@ std::unique_ptr<Blocks> load_blocks(std::string_view stage, const ProgressCallba
   const auto total = static_cast<std::int64_t>(source->bytes_to_take());
   told->second = total;
   std::unique_ptr<Blocks> blocks = load(std::move(source));
-  told->second = 0;  // what is loaded again later is no progress of this
+  told->second = 0;  // blocks loaded again later are not reported
   if (progress) progress({stage, total, total});
   return blocks;
 }

@@ -12,22 +12,22 @@
 
 namespace precast::families {
 
-/// What the blocks of a denoiser are handed, and hand on to each other, in f32: it holds exactly what a
-/// narrower policy computed with. Transformers have positions, and UNets a prompt and skips.
+/// The state that a denoiser's blocks pass on to each other, in f32, which holds the values of a narrower
+/// policy exactly. Transformers have positions, and UNets a prompt and skips.
 struct BlockState {
-  /// The hidden state: of a transformer [text tokens + image tokens, width], text first; of a UNet [pictures,
-  /// height, width, channels].
+  /// The hidden state: for a transformer [text tokens + image tokens, width], text first; for a UNet
+  /// [pictures, height, width, channels].
   HostTensor<f32> hidden;
   std::int64_t text_tokens = 0;  ///< of a transformer's hidden state
-  /// What all blocks are told of the time. Of a transformer [1, width], with guidance and pooled text, before
-  /// the silu; of a UNet [pictures or 1, width], with what it is told besides, after it.
+  /// The time embedding of all blocks: for a transformer [1, width], with guidance and pooled text, before
+  /// the silu; for a UNet [pictures or 1, width], with its other conditioning, after the silu.
   HostTensor<f32> vec;
-  HostTensor<f32> positions;  ///< of all tokens, [tokens, axes]: what their rotary angles are made from
-  HostTensor<f32> prompt{};   ///< what a UNet attends to, [pictures, text tokens, width]
+  HostTensor<f32> positions;  ///< of all tokens, [tokens, axes], from which rotary angles are computed
+  HostTensor<f32> prompt{};   ///< of a UNet's cross-attention, [pictures, text tokens, width]
   /// What earlier blocks of a UNet left for later ones, the latest last. None before the first block.
   std::vector<std::shared_ptr<const HostTensor<f32>>> skips{};
 
-  /// Skips, which nobody changes, are shared.
+  /// A deep copy, except that skips, which are immutable, are shared.
   BlockState clone() const {
     return {hidden.clone(), text_tokens, vec.clone(), positions.clone(), prompt.clone(), skips};
   }
@@ -38,12 +38,12 @@ struct RecordedState {
   BlockState state;
   std::int64_t picture = 0;  ///< its number among those of the request, prompt by prompt
   std::int64_t step = 0;     ///< from 0
-  f32 timestep = 0;          ///< as the model takes it: about 1 is noise alone, 0 the picture
+  f32 timestep = 0;          ///< as the model takes it: about 1 is pure noise, 0 the picture
 };
 
-/// A wish to be given such states while pictures form.
+/// A request to be given such states while pictures are denoised.
 struct Recording {
-  std::int64_t every = 1;  ///< steps from one to the next, beginning with the first step
+  std::int64_t every = 1;  ///< steps from one state to the next, beginning with the first step
   std::function<void(RecordedState)> take;
 };
 
@@ -68,12 +68,12 @@ struct Block {
 class Blocks {
  public:
   virtual ~Blocks() = default;
-  /// In the order in which they run.
+  /// The blocks in the order in which they run.
   virtual const std::vector<Block>& list() const = 0;
-  /// The weights that they were loaded from.
+  /// The weights that the blocks were loaded from.
   virtual const nn::ParameterSource& source() const = 0;
-  /// Takes a state from before block `first` to after block `last` - 1: the bits of a whole run, however it
-  /// is cut up. Throws ShapeError where the state is not this model's.
+  /// Runs blocks `first` to `last` - 1 on a state. However a whole run is split, its result is the same bit
+  /// for bit. Throws ShapeError where the state is not this model's.
   virtual void run(BlockState& state, std::int64_t first, std::int64_t last) const = 0;
   /// Loads one block anew, from other weights of the same names.
   virtual void replace(std::int64_t block, const nn::ParameterSource& weights) = 0;

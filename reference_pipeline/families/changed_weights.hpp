@@ -7,11 +7,11 @@
 
 namespace precast::families {
 
-/// Calls `load` once, with weights made from those of a file. May throw, before and after.
+/// Calls `load` once, with weights made from those of a file. May throw before and after the call.
 using WeightsChange = std::function<void(const nn::ParameterSource& weights,
                                          const std::function<void(const nn::ParameterSource&)>& load)>;
 
-/// What `load` makes of changed weights.
+/// The result of `load` with the changed weights.
 template <class Load>
 auto load_changed(const WeightsChange& change, const nn::ParameterSource& weights, const Load& load) {
   decltype(load(weights)) loaded;

@@ -10,7 +10,7 @@
 
 namespace precast::families {
 
-/// What a part of a model does: parts of one role have one policy.
+/// The role of a part of a model: parts of one role have one policy.
 enum class Role : std::uint8_t { denoiser, text_encoder, second_text_encoder, vae };
 inline constexpr std::array all_roles{Role::denoiser, Role::text_encoder, Role::second_text_encoder,
                                       Role::vae};

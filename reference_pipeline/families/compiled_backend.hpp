@@ -1,4 +1,4 @@
-// From a run-time choice to the models that kernels/ compiled for this translation unit's backend: the only
+// Maps a run-time choice to the models that kernels/ compiled for this translation unit's backend: the only
 // visit in the pipeline.
 #pragma once
 

@@ -9,8 +9,8 @@
 
 namespace precast::families {
 
-/// The class of a component, which an index lists as [library, class]; nothing where it does not list it, or
-/// as [null, null], as where the model was saved without it. Throws InputError for another entry.
+/// The class of a component, which an index lists as [library, class]; nothing where it does not list it,
+/// or as [null, null], as where the model was saved without it. Throws InputError for another entry.
 inline std::optional<std::string> listed_class(const io::Config& index, std::string_view component) {
   if (!index.has(component)) return std::nullopt;
   const nlohmann::json& entry = index.value(component);
@@ -19,7 +19,7 @@ inline std::optional<std::string> listed_class(const io::Config& index, std::str
   return entry[1].is_null() ? std::nullopt : std::optional(entry[1].get<std::string>());
 }
 
-/// Whether `named` is `known`. transformers has its tokenizers twice, and calls the second ones fast.
+/// Whether `named` is `known`. transformers has each tokenizer twice, the second with the suffix Fast.
 inline bool is_class(std::string_view named, std::string_view known) {
   return named == known || (known.ends_with("Tokenizer") && named == std::string(known) + "Fast");
 }

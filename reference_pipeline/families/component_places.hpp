@@ -1,4 +1,4 @@
-// ComponentPlaces: where the components of a model that is open lie.
+// ComponentPlaces: where the components of an open model are.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace precast::families {
 
 struct ComponentPlaces {
   std::filesystem::path path;  ///< the model's folder
-  ComponentFiles files;        ///< components that lie elsewhere
+  ComponentFiles files;        ///< components that are elsewhere
 
   /// A component's folder or file.
   std::filesystem::path component(std::string_view name) const {
@@ -24,24 +24,24 @@ struct ComponentPlaces {
     return found == files.end() ? path / name : found->second;
   }
 
-  /// A component's own config.json, else the one in the model's folder, which a file of weights has; "" where
-  /// there is neither.
+  /// A component's own config.json, else the one of that component in the model's folder, for a component
+  /// that is a file; "" where there is neither.
   std::filesystem::path config_file(std::string_view name) const {
     for (const std::filesystem::path& config : {component(name) / "config.json", path / name / "config.json"})
       if (io::is_there(config)) return config;
     return {};
   }
 
-  /// That a number of a component is not what the others need: of the config that it is from, else of the
-  /// file whose tensors tell it.
+  /// The error that a number of a component does not fit the others. It names the config with that number,
+  /// or else the file whose tensors it is from.
   InputError misfit(std::string_view name, std::string_view key, const std::string& problem) const {
     const std::filesystem::path config = config_file(name);
     if (!config.empty()) return io::Config::load(config).error(key, problem);
     return io::file_error(component(name), std::string(key) + ": " + problem);
   }
 
-  /// Throws InputError where a tokenizer's texts, whose length it may not say, are longer than a text
-  /// encoder's table of positions.
+  /// Throws InputError where a tokenizer's maximum length, if it has one, is greater than a text encoder's
+  /// table of positions.
   void check_positions(std::string_view encoder, std::int64_t positions,
                        std::optional<std::int64_t> model_max_length) const {
     if (model_max_length && *model_max_length > positions)

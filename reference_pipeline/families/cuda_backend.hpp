@@ -1,4 +1,4 @@
-// A CUDA device as a backend. Only builds with CUDA have them.
+// CUDA devices as backends, only in builds with CUDA.
 #pragma once
 
 #include <families/device.hpp>
@@ -8,7 +8,7 @@ namespace precast::families {
 /// The backend of a device by its number, or, without a backend, the reason why it cannot be used.
 ChosenDevice find_cuda_backend(int number);
 
-/// How many devices CUDA counts, whether they can be used or not; 0 where there is no driver.
+/// The number of CUDA devices, usable or not; 0 where there is no driver.
 int count_cuda_devices();
 
 }  // namespace precast::families

@@ -1,4 +1,4 @@
-// What of its prompts a model's text encoders have no room for.
+// Finds the prompts that are longer than a model's text encoders read.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace precast::families {
 
-/// A text encoder as one who reads prompts.
+/// A text encoder's name, length and tokenizer.
 struct PromptReader {
   std::string_view name;  ///< "CLIP"
-  int length = 0;         ///< the tokens that it reads, special ones in
+  int length = 0;         ///< the most tokens that it reads, special ones included
   const text::Tokenizer& tokenizer;
 };
 

@@ -1,4 +1,4 @@
-// How much of a denoising loop a dry run has to take.
+// How many rounds of a denoising loop a dry run needs.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace precast::families {
 
-/// The rounds to run of a loop of `rounds`: all; in a dry run those after which the pool of memory takes
-/// nothing new for it, which learns sizes in the first two (BlockCache).
+/// The rounds to run of a loop of `rounds`: all; in a dry run only those until the memory pool allocates
+/// nothing new, since it learns the sizes in the first two (BlockCache).
 inline std::int64_t rounds_to_run(std::int64_t rounds) {
   constexpr std::int64_t until_nothing_is_new = 3;
   return DryRun::active() ? std::min(until_nothing_is_new, rounds) : rounds;

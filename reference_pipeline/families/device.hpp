@@ -9,7 +9,7 @@ namespace precast::families {
 
 class Backend;
 
-/// What was chosen for a name of a device.
+/// The device chosen for a name.
 struct ChosenDevice {
   const Backend* backend = nullptr;  ///< for a pipeline; lives as long as the program
   std::string name;                  ///< "cpu", "cuda:0 (NVIDIA H200)"
@@ -17,13 +17,13 @@ struct ChosenDevice {
   bool is_cuda = false;
 };
 
-/// Chooses a device by name: "auto" (the first CUDA device that can be used, else the CPU), "cpu", "cuda" or
-/// "cuda:N". Throws RequestError for another name, and InputError for CUDA where it is not to be had, saying
-/// why.
+/// Chooses a device by name: "auto" (the first CUDA device that can be used, else the CPU), "cpu",
+/// "cuda" or "cuda:N". Throws RequestError for another name, and InputError that says why CUDA cannot be
+/// used.
 ChosenDevice choose_device(std::string_view wanted);
 
-/// The first of `count` devices for which `find` has a backend, its reason saying why those before it were
-/// passed over; without a backend, and with all reasons, where none has. Of no devices: what is found for 0.
+/// The first of `count` devices for which `find` has a backend; its reason says why those before it were
+/// skipped. Where none has, the result has no backend and all reasons. With no devices, it is `find(0)`.
 ChosenDevice first_usable_device(int count, const std::function<ChosenDevice(int)>& find);
 
 }  // namespace precast::families

@@ -25,7 +25,7 @@ struct ComponentInfo {
   Role role;
 };
 
-/// What a component's config alone says of its parameters.
+/// A component's parameter counts, from its config alone.
 struct ParameterAccounting {
   std::int64_t parameters = 0;
   std::string title;                           ///< "transformer, as casting reports count it"
@@ -33,7 +33,7 @@ struct ParameterAccounting {
   nlohmann::ordered_json json;
 };
 
-/// Pipeline classes of a related architecture, by how their names start.
+/// Pipeline classes of a related architecture, by the prefix of their names.
 struct RelatedClasses {
   std::string_view start;  ///< "FluxKontext"
   std::string_view words;  ///< what they are, to end a sentence of refusal: "a Flux Kontext model, which …"
@@ -42,11 +42,11 @@ struct RelatedClasses {
 /// A family of models. All of them live as long as the program.
 class Family {
  public:
-  /// As people call it: "Flux".
+  /// The family's usual name: "Flux".
   virtual std::string_view name() const = 0;
   /// The pipeline classes whose folders it opens, as model_index.json names them.
   virtual std::span<const std::string_view> pipeline_classes() const = 0;
-  /// Those that it does not, whose weights were made for something else: the longer start first.
+  /// Related classes that it refuses, since their weights are for another task: longer prefixes first.
   virtual std::span<const RelatedClasses> related_classes() const { return {}; }
   /// The parts of a model folder that hold weights, in the order in which they run.
   virtual std::span<const ComponentInfo> components() const = 0;
@@ -54,9 +54,9 @@ class Family {
   virtual std::span<const std::string_view> other_folders() const { return {}; }
   /// Keys of configs that say how large a component is, in the order in which they are shown.
   virtual std::span<const std::string_view> config_keys() const { return {}; }
-  /// Whether guidance is an input of the model, which was distilled into it, and not a second prediction.
+  /// Whether guidance was distilled into the model as an input, so that it takes no second prediction.
   virtual bool guidance_is_distilled() const { return false; }
-  /// The parameters of a component by its class and its config; nothing where it does not count this class.
+  /// The parameter counts of a component by its class and config; nothing for a class that is not counted.
   virtual std::optional<ParameterAccounting> account(std::string_view, const std::filesystem::path&) const {
     return std::nullopt;
   }
@@ -65,17 +65,17 @@ class Family {
                                          const Backend& backend) const = 0;
   /// Whether it opens models whose parts are files.
   virtual bool opens_files() const { return false; }
-  /// Whether a file holds a denoiser of its models, by its tensors. The first family that opens files gets
-  /// those that none knows, and says what is wrong with them.
+  /// Whether a file's tensors are those of a denoiser of this family. Files that no family knows go to the
+  /// first that opens files, which reports what is wrong with them.
   virtual bool knows_file(const std::filesystem::path&) const { return false; }
-  /// Opens a model from files, or from a folder some parts of which are given as files. Only where it
-  /// `opens_files`.
+  /// Opens a model from files, or from a folder with some parts given as files. Only called if
+  /// `opens_files()`.
   virtual std::unique_ptr<Pipeline> open_files(const ModelFiles& files, const ComponentChoices& choices,
                                                const Backend& backend) const {
     return open(files.model, choices, backend);
   }
-  /// Whether its models are among those of a policy: a preset that a program adds has those alone that it was
-  /// compiled with.
+  /// Whether a policy's models include this family's: a preset that a program adds has only the models that
+  /// it was compiled with.
   virtual bool has_models(std::span<const FamilyModels>) const { return true; }
 
   bool recognises(std::string_view pipeline_class) const {

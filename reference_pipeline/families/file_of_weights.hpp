@@ -1,4 +1,4 @@
-// Whether a file is one of those that weights lie in.
+// is_file_of: whether a file is one of those that weights are stored in.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace precast::families {
 
-/// Under its own or another name.
+/// Whether `file` is one of the files of `weights`, under any name.
 inline bool is_file_of(const io::ComponentSource& weights, const std::filesystem::path& file) {
   return std::ranges::any_of(weights.files(), [&](const io::TensorFile& own) {
     std::error_code ignored;

@@ -1,4 +1,4 @@
-// A given picture in the size of the new one, or, in a dry run, what that takes.
+// fitted_picture: resizes a given picture to the size of the new one, or, in a dry run, counts the memory.
 #pragma once
 
 #include <families/request.hpp>
@@ -9,8 +9,8 @@
 
 namespace precast::families {
 
-/// The picture in the size and by the fit of a request. In a dry run an empty one: the memory that fitting
-/// takes is counted, and given back. Throws as image::fitted does.
+/// The picture in the size and by the fit of a request; in a dry run an empty one, after counting the
+/// memory that fitting takes and freeing it. Throws as image::fitted does.
 inline image::Image fitted_picture(const image::Image& given, const ResolvedRequest& full) {
   if (!DryRun::active()) return image::fitted(given, full.width, full.height, full.fit);
   const DryHold fitting(image::fitting_memory(given, full.width, full.height, full.fit));

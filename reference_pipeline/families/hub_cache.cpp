@@ -25,8 +25,8 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-/// Where ~ is, with and without HOME, as Python's expanduser has it; never a place relative to where this
-/// runs.
+/// The folder that ~ stands for, with or without HOME, as in Python's expanduser; never relative to the
+/// working directory.
 fs::path home_folder() {
   if (const char* named = std::getenv("HOME")) return *named ? named : "/";
   const passwd* const user = ::getpwuid(::getuid());
@@ -45,7 +45,7 @@ bool is_folder(const fs::path& path) {
 
 bool has_index(const fs::path& snapshot) { return io::is_there(snapshot / "model_index.json"); }
 
-/// A name and a revision, as they stand on the command line.
+/// A name and a revision, as given on the command line.
 struct HubName {
   std::string name, revision;  ///< "" where none was given
 };
@@ -61,7 +61,7 @@ bool is_revision(std::string_view revision) {
          std::ranges::all_of(revision, [](unsigned char c) { return std::isgraph(c) && c != '\\'; });
 }
 
-/// The name that a text is, or nothing where it can only be a path. sd/model.gguf is a file that is missing.
+/// Parses a text as a hub name; nothing where it can only be a path: sd/model.gguf is a missing file.
 std::optional<HubName> parsed(const std::string& text) {
   if (text.ends_with(".safetensors") || text.ends_with(".gguf")) return std::nullopt;
   const std::size_t at = text.find('@');
@@ -88,7 +88,7 @@ std::optional<std::string> name_of_folder(std::string_view folder) {
   return name;
 }
 
-/// The commit in refs/<revision>, or "". Throws InputError for what is there and cannot be read.
+/// The commit in refs/<revision>, or "". Throws InputError for a file that is there and cannot be read.
 std::string commit_of(const fs::path& model, const std::string& revision) {
   const fs::path path = model / "refs" / revision;
   if (!io::is_there(path) || is_folder(path)) return "";
@@ -101,7 +101,7 @@ std::string commit_of(const fs::path& model, const std::string& revision) {
   return plain ? std::string(commit) : "";
 }
 
-/// Throws InputError where a folder of the cache is not missing, but may not be looked at.
+/// Throws InputError where a folder of the cache exists but cannot be read.
 void refuse_unreadable(const fs::path& folder, const std::error_code& failed) {
   if (failed && failed != std::errc::no_such_file_or_directory && failed != std::errc::not_a_directory &&
       failed != std::errc::filename_too_long)
@@ -109,7 +109,7 @@ void refuse_unreadable(const fs::path& folder, const std::error_code& failed) {
                            "check its permissions, and those of the folders that it lies in");
 }
 
-/// Those with a model_index.json, the newest first. Throws InputError where they may not be looked at.
+/// The snapshots with a model_index.json, the newest first. Throws InputError where they cannot be read.
 std::vector<fs::path> snapshots(const fs::path& model) {
   std::vector<fs::path> found;
   std::error_code failed;
@@ -170,7 +170,7 @@ fs::path snapshot(const fs::path& model, const HubName& wanted) {
                                   how_to_fetch(wanted));
 }
 
-/// Models of the cache that end in this name: "x/y" for "y".
+/// A model of the cache whose name ends in this one: "x/y" for "y".
 std::string one_that_ends_in(const fs::path& cache, const std::string& name) {
   std::error_code failed;
   for (fs::directory_iterator entry(cache, failed), end; !failed && entry != end; entry.increment(failed))

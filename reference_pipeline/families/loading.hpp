@@ -1,4 +1,4 @@
-// How the stages of every family's pipeline load a component.
+// with_weights: loads a component in a stage of any family's pipeline.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 
 namespace precast::families {
 
-/// A component that is loaded, and what progress calls that. A VAE's encoder and decoder are one component,
-/// whose memory is counted by different names.
+/// A component to load, and the words for it in progress. A VAE's encoder and decoder are one component,
+/// but their memory is counted under different names.
 struct LoadStage {
   std::string_view component, words, counted_as = component;
 };
 
-/// Opens the weights of a component, in the folder or file `path`, by `open(io::TakenCallback)`, and returns
-/// what `use(const nn::ParameterSource&)` makes of them. Each byte that it takes is reported under the words
-/// of the stage, and the time is one of the result's. Of a folder without weights a dry run finds out what
-/// they would take.
+/// Opens the weights of a component, in the folder or file `path`, by `open(io::TakenCallback)`, and
+/// returns what `use(const nn::ParameterSource&)` makes of them. Reports each byte taken under the words of
+/// the stage, and adds the time to the result's. For a folder without weights, a dry run counts the memory
+/// that they would take.
 template <class Open, class Use>
 auto with_weights(const std::filesystem::path& path, const LoadStage& stage, const Reporter& progress,
                   Result& result, Open&& open, Use&& use) {

@@ -1,4 +1,4 @@
-// Adds up what components need, and refuses what does not fit.
+// Adds up the memory that components need, and refuses a run that does not fit.
 #include <algorithm>
 #include <string>
 

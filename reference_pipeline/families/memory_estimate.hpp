@@ -1,4 +1,4 @@
-// What a run will need: a dry run of the pipeline's own code, divided into its components.
+// Estimates the memory of a run by a dry run of the pipeline's own code, separately for each component.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace precast::families {
 
-/// Makes a dry run of what its thread does while it lives, and tells the components in it apart.
+/// Makes its thread's work a dry run while it lives, and counts the memory of each component.
 class ComponentMeter {
  public:
   explicit ComponentMeter(DryRun::Counts counts) : dry_(counts) {}
 
-  /// A component is about to be loaded: what was counted so far belongs to the one before it.
+  /// Call before a component is loaded: memory counted so far belongs to the component before it.
   void begin(std::string_view component);
-  /// It is loaded: what was taken since is its weights.
+  /// Call after it is loaded: memory taken since `begin` is its weights.
   void loaded();
   MemoryEstimate estimate();
 
@@ -34,8 +34,8 @@ class ComponentMeter {
   std::int64_t before_ = 0, weights_ = 0;
 };
 
-/// Throws DoesNotFit, saying which component needs how much, what is free and what to try, where the
-/// estimate does not fit into what is free (nothing: unknown). `vae_tiling`: whether the VAE works in bands.
+/// Throws DoesNotFit where the estimate is above `free_bytes` (nothing: unknown); the message says which
+/// component needs how much, what is free and what to try. `vae_tiling`: whether the VAE works in bands.
 void require_memory(const std::filesystem::path& model, const MemoryEstimate& estimate,
                     const ComponentChoices& choices, bool vae_tiling, std::optional<std::int64_t> free_bytes);
 

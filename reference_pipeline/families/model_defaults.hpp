@@ -1,4 +1,4 @@
-// What a model folder's own precast.json says of the settings that it was made for.
+// ModelDefaults: default settings from a model folder's own precast.json.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace precast::families {
 
-/// Optional, as each of its keys is.
+/// The contents of a precast.json. The file and each of its keys are optional.
 struct ModelDefaults {
   std::optional<int> steps, width, height;
   std::optional<double> guidance;
-  std::optional<PreviewMap> preview;  ///< how its latents look
+  std::optional<PreviewMap> preview;  ///< maps its latents to colours
 
-  /// Reads the file where it is there. Throws InputError that names it and the key.
+  /// Reads the file if it exists. Throws InputError that names it and the key.
   static ModelDefaults load(const std::filesystem::path& file) {
     return io::is_there(file) ? from(io::Config::load(file)) : ModelDefaults{};
   }
   static ModelDefaults from(const io::Config& json);
 
-  /// Throws InputError that names the file where its map of colours is of other latents.
+  /// Throws InputError that names the file if its preview map is not for `latent_channels` channels.
   void check_preview(const std::filesystem::path& file, std::int64_t latent_channels) const;
 };
 

@@ -1,4 +1,4 @@
-// ModelFiles: where a model's parts are: a folder or a file, and files that take the place of parts of it.
+// ModelFiles: the folder or file of a model, and the files that replace parts of it.
 #pragma once
 
 #include <concepts>
@@ -14,11 +14,11 @@ namespace precast::families {
 /// A component's name ("vae") and the file or folder to take it from.
 using ComponentFiles = std::map<std::string, std::filesystem::path, std::less<>>;
 
-/// A model as someone named it. A path alone is one.
+/// A model as the caller names it. A path converts to one.
 struct ModelFiles {
   /// A folder that diffusers saved, or a file that holds a part of a model or all of them.
   std::filesystem::path model;
-  ComponentFiles components;  ///< those that lie elsewhere
+  ComponentFiles components;  ///< components that are elsewhere
 
   template <std::convertible_to<std::filesystem::path> Path>
   ModelFiles(const Path& path) : model(path) {}  // NOLINT: a path is a model

@@ -28,7 +28,7 @@ std::vector<OpRow> op_rows_of() {
   return rows;
 }
 
-/// What the gradients of an op class are computed in; a name is empty where there is no such value.
+/// The dtypes that gradients of an op class are computed in; a name is empty where there is no such value.
 struct GradientRow {
   std::string_view op, operand, accumulate, inside;
   std::string_view result;      ///< of the op's inputs
@@ -37,10 +37,10 @@ struct GradientRow {
   friend bool operator==(const GradientRow&, const GradientRow&) = default;
 };
 
-/// What a policy trains with.
+/// The dtypes that a policy trains with.
 struct GradientTable {
   std::vector<GradientRow> rows;  ///< of the op classes that have gradients
-  std::string_view master;        ///< the parameters that an optimiser changes, and its moments
+  std::string_view master;        ///< of the master parameters and the optimiser's moments
 };
 
 template <PolicyType P>
@@ -65,7 +65,7 @@ GradientTable gradient_table_of() {
   return table;
 }
 
-/// "Policy<Storage<e3m4>, Compute<bf16>, Flash>": a policy without what it would have by default.
+/// "Policy<Storage<e3m4>, Compute<bf16>, Flash>": a policy without its default arguments.
 template <PolicyType P>
 std::string spelling_of() {
   using S = typename P::storage;

@@ -1,4 +1,4 @@
-// Pipeline: a model that was opened, as programs see it. Each family has its own.
+// Pipeline: the interface of an open model, which each family implements.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct NamedTokens {
   std::vector<std::int32_t> ids;
 };
 
-/// A model whose configs and tokenizers were read. Every member throws InputError (what, which file, what to
-/// do; a RequestError where a setting is at fault), ShapeError, PathNotCompiled or OutOfMemory.
+/// A model whose configs and tokenizers were read. Every member throws InputError (what, which file, what
+/// to do; a RequestError where a setting is at fault), ShapeError, PathNotCompiled or OutOfMemory.
 class Pipeline {
  public:
   virtual ~Pipeline() = default;
@@ -33,28 +33,28 @@ class Pipeline {
   /// memory allows it, each of several pictures is finished before the next is begun.
   virtual Result generate(const Request& request, const ProgressCallback& progress = {},
                           const PictureCallback& on_picture = {}) const = 0;
-  /// What `generate` refuses before it loads anything, which can take minutes: settings out of range, latents
-  /// of another size, tokens that an encoder does not have, a component whose files are missing or are not
-  /// what they claim to be (their headers are read), and an estimate beyond the memory that is free. Returns
-  /// that estimate.
+  /// Makes the checks of `generate` before it loads anything, which can take minutes: throws for settings
+  /// out of range, latents of another size, tokens that an encoder does not have, a component whose files
+  /// are missing or not what they claim to be (their headers are read), and an estimate above the free
+  /// memory. Returns that estimate.
   virtual MemoryEstimate check(const Request& request) const = 0;
-  /// What `generate` would need, whether it is free or not.
+  /// The memory that `generate` would need, whether it is free or not.
   virtual MemoryEstimate estimate(const Request& request) const = 0;
-  /// The request with every default filled in; without what the model has no use for, such as guidance where
-  /// it has none. Throws InputError for sizes, steps or strengths out of range.
+  /// The request with every default filled in, and without settings that the model does not use, such as
+  /// guidance where it has none. Throws InputError for sizes, steps or strengths out of range.
   virtual ResolvedRequest with_defaults(const Request& request) const = 0;
-  /// Token ids of a text, special tokens in, padding out, cut at the encoder's length.
+  /// Token ids of a text, with special tokens, without padding, truncated at the encoder's length.
   virtual std::vector<NamedTokens> tokens(const std::string& text) const = 0;
 
-  /// Prompts that an encoder does not read to their end.
+  /// Prompts that are longer than an encoder reads.
   virtual std::vector<CutPrompt> cut_prompts(const Request&) const { return {}; }
 
-  /// What its files have that is not used, or that is worth knowing: a line each.
+  /// Unused contents of its files and other facts worth knowing, a line each.
   virtual std::vector<std::string> notes() const { return {}; }
-  /// Where the defaults that a request leaves are not what such a model is meant for: a line each.
+  /// Warnings about defaults of a request that do not suit the model, a line each.
   virtual std::vector<std::string> doubtful_defaults(const Request&) const { return {}; }
-  /// Makes the pictures as far as their final latents, and hands on what the denoiser's blocks start from.
-  /// Throws RequestError where a family has no such blocks.
+  /// Makes the pictures as far as their final latents, and records the states that the denoiser's blocks
+  /// start from. Throws RequestError where a family has no such blocks.
   virtual void record(const Request&, const Recording&, const ProgressCallback& = {}) const {
     throw without_blocks();
   }
@@ -62,16 +62,16 @@ class Pipeline {
   /// pipeline. Throws RequestError where a family has no such blocks.
   virtual std::unique_ptr<Blocks> load_blocks(const ProgressCallback& = {}) const { throw without_blocks(); }
 
-  /// Weights of such a denoiser in another file, under the names that its blocks have; none is loaded. Throws
-  /// InputError where the file holds something else, RequestError where a family has no such blocks.
+  /// Weights of such a denoiser in another file, under the names that its blocks have; none is loaded.
+  /// Throws InputError where the file holds something else, RequestError where a family has no such blocks.
   virtual std::unique_ptr<nn::ParameterSource> other_weights(const std::filesystem::path&) const {
     throw without_blocks();
   }
 
-  /// The policies that its components run under, which may not be those that were asked for.
+  /// The policies that its components run under, which may differ from the requested ones.
   virtual const ComponentChoices& choices() const = 0;
   virtual const Family& family() const = 0;
-  /// Whether `record`, `load_blocks` and `other_weights` are there: the denoiser's blocks run one by one.
+  /// Whether `record`, `load_blocks` and `other_weights` work: the denoiser's blocks run one by one.
   virtual bool has_blocks() const { return false; }
 
  protected:

@@ -18,7 +18,7 @@ inline namespace PRECAST_BACKEND {
 ///   #include <flux/models_template.hpp>
 ///   const PresetRegistration<MyPolicy, flux::CompiledModels> mine{"mine", "weights in e3m4"};
 ///
-/// All kernels that the models call are compiled in that unit. `--preset auto` never chooses it. Where the
+/// All kernels that the models call are compiled in that unit. `--preset auto` never chooses it. If the
 /// name is taken, registration::throw_failure() says so: the program's every command ends with that line.
 template <PolicyType P, template <PolicyType> class... Models>
 class PresetRegistration {

@@ -1,5 +1,5 @@
-// The presets that this program knows: those that come with Precast, and those that a program adds; and what
-// choices of either kind are called.
+// The presets that this program knows: those that come with Precast, and those that a program adds; and
+// names for choices of either kind.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct AddedPreset {
   GradientTable gradients;
   double bytes_per_value = 0;
   std::vector<FamilyModels> models{};  ///< for the CPU
-  PolicyChoice choice{};               ///< what stands for it; its precision is from first_added_precision on
+  PolicyChoice choice{};  ///< stands for the preset; its precision is from first_added_precision on
 };
 
 /// Adds a preset for as long as this lives; PresetRegistration (families/preset_registration.hpp) makes one
@@ -40,10 +40,10 @@ class PresetAddition {
 
 /// All presets, Precast's first.
 std::vector<NamedPreset> all_presets();
-/// Those that this build can run.
+/// The presets that this build can run.
 std::vector<NamedPreset> compiled_presets();
-/// What to try where memory is short: of Precast's presets that this build can run the last of those whose
-/// parameters take least; nothing where all take the same.
+/// The preset to try where memory is short: the last of Precast's presets that this build can run whose
+/// parameters take least memory; nothing where all take the same.
 std::optional<NamedPreset> smallest_preset();
 /// The preset of that name, or nothing.
 std::optional<NamedPreset> find_preset(std::string_view name);
@@ -51,8 +51,8 @@ std::optional<NamedPreset> find_preset(std::string_view name);
 /// The added preset that a choice stands for, or nullptr where it names a path of Precast's.
 const AddedPreset* added_preset(const PolicyChoice& choice);
 
-/// Throws PathNotCompiled, saying what to do, where this program cannot run a choice: require_path for
-/// Precast's; of an added preset only its own choice, without further casts, is there.
+/// Throws PathNotCompiled, which says what to do, for a choice that this program cannot run: by
+/// require_path for Precast's presets; an added preset has only its own choice, without further casts.
 void require_policy(const PolicyChoice& choice);
 
 /// The C++ spelling of a choice.

@@ -1,4 +1,4 @@
-// Previews: a picture as it forms.
+// Previews of pictures during denoising.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace precast::families {
 
-/// What the latents of a picture look like between two steps, without the noise that is left in them.
+/// A picture's latents between two steps, as pixels, without the noise that is left in them.
 struct Preview {
-  image::Image picture;     ///< of the size of the picture that forms
+  image::Image picture;     ///< in the size of the final picture
   std::int64_t number = 0;  ///< of that picture, from 0
   std::int64_t step = 0, steps = 0;
 };
 
-/// What to show of a run, which it does not change by a bit.
+/// A request for previews of a run, which do not change its result by a bit.
 struct PreviewWish {
   int every = 1;     ///< steps from one preview to the next; the last step has one
   bool vae = false;  ///< by the autoencoder, which then stays in memory beside the denoiser; else by sums of

@@ -22,7 +22,7 @@ std::string names() {
   return text;
 }
 
-/// The class that an index names. A list names code of the folder's own before it.
+/// The class that an index names. Throws InputError for a list, which names code in the folder, too.
 std::string pipeline_class(const io::Config& index) {
   const auto found = index.json().find("_class_name");
   if (found != index.json().end() && found->is_array() && !found->empty() && found->back().is_string())
@@ -88,7 +88,7 @@ bool has_models(const Family& family, const Backend& backend, const PolicyChoice
 std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& choices,
                                const Backend& backend) {
   if (files.is_folder_alone()) return family_of(files.model).open(files.model, choices, backend);
-  // A folder of tokenizers will do where every component is given.
+  // A folder without an index, of tokenizers alone, is enough if every component is given.
   const bool indexed = io::is_there(files.model / "model_index.json");
   if (indexed || !io::is_there(files.model)) {
     const Family& family = family_of(files.model);
@@ -98,7 +98,7 @@ std::unique_ptr<Pipeline> open(const ModelFiles& files, const ComponentChoices& 
                                             "that take the place of its parts");
     return family.open_files(files, choices, backend);
   }
-  // Whose it is, the file with the denoiser says: the model itself, or what is given in its place.
+  // The file with the denoiser determines the family: the model itself, or the file given as "transformer".
   const auto given = files.components.find("transformer");
   const std::filesystem::path& denoiser = given == files.components.end() ? files.model : given->second;
   std::error_code ignored;

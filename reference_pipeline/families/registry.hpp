@@ -12,10 +12,10 @@
 
 namespace precast::families {
 
-/// Precast's own families. Listed where folders may know them all: own_families/families.cpp.
+/// Precast's own families, listed in own_families/families.cpp, a folder that may depend on all of them.
 std::vector<const Family*> own_families();
 
-/// All families, in the order in which folders are shown to them.
+/// All families, in the order in which they are tried.
 std::vector<const Family*> all_families();
 
 /// Adds a family for as long as this lives: `const Registration mine{my_family};` in a program's own file.
@@ -33,7 +33,7 @@ class Registration {
 /// The model_index.json of a model folder. Throws InputError where there is no such folder or file.
 io::Config model_index(const std::filesystem::path& folder);
 
-/// That no family opens the folder of this model_index.json, with the class that it names.
+/// The error that no family opens the folder of this model_index.json; it names the class in it.
 InputError no_family(const io::Config& model_index);
 
 /// The family of a model folder, by the class that its model_index.json names. Throws InputError.

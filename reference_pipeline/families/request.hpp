@@ -1,4 +1,4 @@
-// What a pipeline is asked for, and what comes out, whatever the family of its model.
+// A pipeline's requests and results, the same for every family.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace precast::families {
 
-/// How to make pictures, as far as numbers and names say it. Unset values come from the model (its
-/// precast.json, else what is usual for it).
+/// Settings of a request that are numbers and names. Unset values come from the model (its precast.json,
+/// else its usual values).
 struct Settings {
   std::uint64_t seed = 0;                  ///< as torch.Generator("cpu").manual_seed(seed)
   std::optional<int> steps;                ///< of denoising
@@ -33,15 +33,15 @@ struct Settings {
   std::optional<int> width, height;        ///< pixels
   bool vae_tiling = false;                 ///< the autoencoder works in bands of rows: less memory, more time
 
-  // What families with samplers and two predictions a step have; `with_defaults` of others leaves it out.
+  // For families with samplers and two predictions a step; `with_defaults` of others drops them.
   std::optional<std::string> sampler;      ///< "ddim", "euler_a" …; unset: the model's own
   std::optional<double> eta;               ///< of ddim: how much noise its steps draw, 0 to 1
   std::optional<double> guidance_rescale;  ///< 0 to 1: how far a guided prediction takes the deviation of
                                            ///< the one for the prompt
   std::optional<int> clip_skip;  ///< which layer of CLIP prompts are read from, counted from its last, 1;
                                  ///< unset: 1, of XL 2
-  std::optional<double> aesthetic_score;           ///< that refiners are told of the picture, 6 where unset
-  std::optional<double> negative_aesthetic_score;  ///< and of what to keep away from, 2.5 where unset
+  std::optional<double> aesthetic_score;           ///< a refiner's condition for the prompt; unset: 6
+  std::optional<double> negative_aesthetic_score;  ///< and for the negative prompt; unset: 2.5
 };
 
 /// What to make.
@@ -49,33 +49,33 @@ struct Request : Settings {
   std::vector<std::string> prompts;        ///< at least one; "" is a prompt
   std::optional<std::uint64_t> seed_step;  ///< picture k has a generator of its own, of seed + k seed_step;
                                            ///< unset: one generator draws for all, picture after picture
-  std::optional<std::string> negative;     ///< what to keep away from; unset: as the family does
-  double cfg_scale = 1;                    ///< of classifier-free guidance; 1 is without
+  std::optional<std::string> negative;     ///< the negative prompt; unset: the family's default
+  double cfg_scale = 1;                    ///< of classifier-free guidance; 1: none
   int batch = 1;                           ///< pictures per prompt
   std::optional<image::Image> image;       ///< img2img: the picture to start from
   image::Fit fit = image::Fit::stretch;    ///< img2img: how that picture takes the size of the new one
   double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
-  std::optional<image::Encoding> written_as;  ///< what becomes of each picture: for memory's estimate alone
-  std::optional<PreviewWish> preview;         ///< who is shown the pictures as they form
+  std::optional<image::Encoding> written_as;  ///< encoding of each picture, for the memory estimate alone
+  std::optional<PreviewWish> preview;         ///< previews of the pictures as they form
   std::optional<Tensor<f32>> latents;         ///< as the family packs them: used instead of the seed's noise
 
-  // Of families with samplers, as above.
+  // For families with samplers, as above.
   std::optional<image::Image> mask;              ///< inpainting: where it is white, `image` is painted anew
   std::optional<std::filesystem::path> refiner;  ///< a second model, which takes the last steps
-  std::optional<double> refiner_start;           ///< from which part of the noise levels, 0 to 1
+  std::optional<double> refiner_start;           ///< from which fraction of the noise levels, 0 to 1
 
-  // Of families whose blocks run one by one.
+  // For families whose blocks run one by one.
   WeightsChange change_weights;  ///< of the model's denoiser, as it is loaded; a refiner's stay as stored
 };
 
-/// A request as a pipeline runs it, which its `with_defaults` makes: every default is filled in, and what is
-/// unset, the model has no use for. Its image, mask and latents stay where they were given.
+/// A request as a pipeline runs it, made by `with_defaults`: every default is filled in, and settings that
+/// the model does not use are unset. Image, mask and latents stay in the Request.
 struct ResolvedRequest {
-  /// What a model takes where a request leaves it open.
+  /// A model's values for what a request leaves unset.
   struct Defaults {
     int steps, width, height;
   };
-  /// What every family takes, as it is given; the rest is unset.
+  /// Copies the settings that every family uses; the rest stays unset.
   ResolvedRequest(const Request& given, const Defaults& defaults)
       : prompts(given.prompts),
         seed(given.seed),
@@ -111,7 +111,7 @@ struct ResolvedRequest {
   std::optional<double> refiner_start;
 };
 
-/// The seed that makes picture `picture` alone, where the request has a step; else that of all pictures.
+/// The seed of picture `picture` alone if the request has a seed step, else the seed of all pictures.
 inline std::uint64_t picture_seed(const ResolvedRequest& request, std::int64_t picture) {
   return request.seed + request.seed_step.value_or(0) * static_cast<std::uint64_t>(picture);
 }
@@ -120,19 +120,19 @@ inline std::uint64_t picture_seed(const ResolvedRequest& request, std::int64_t p
 struct CutPrompt {
   std::size_t prompt = 0;         ///< its number among the request's prompts, where it is one of them
   std::string_view encoder = {};  ///< "CLIP"
-  int tokens = 0;                 ///< how many it reads, with its special ones
-  std::string lost = {};          ///< the words that it does not
+  int tokens = 0;                 ///< how many the encoder reads, special ones included
+  std::string lost = {};          ///< the words that it does not read
   bool negative = false;          ///< it is the negative prompt
 };
 
-/// How far a run is: `done` of `total` units of a stage ("load transformer", "denoise", "decode"). Where
-/// pictures are made one by one, their stages take turns, and each goes on where it was.
+/// A run's progress: `done` of `total` units of a stage ("load transformer", "denoise", "decode"). Where
+/// pictures are made one by one, their stages alternate, and each continues its count.
 struct Progress {
   std::string_view stage;
   std::int64_t done = 0;
   std::int64_t total = 0;
 };
-/// Is called from the thread that generates. May throw to cancel: nothing is left behind.
+/// Called from the thread that generates. May throw to cancel, which leaves nothing behind.
 using ProgressCallback = std::function<void(const Progress&)>;
 
 /// Bytes that a component needs at its peak: weights, and the results of ops while it runs.
@@ -141,40 +141,40 @@ struct ComponentMemory {
   std::int64_t weights = 0;
   std::int64_t activations = 0;
 };
-/// What a run takes, by a dry run of it. Components load, run and free one after another: the largest of them
-/// is what is needed.
+/// The memory of a run, from a dry run of it. Components are loaded, run and freed one after another, so
+/// the largest determines the need.
 struct MemoryEstimate {
   std::vector<ComponentMemory> components;
-  std::int64_t held = 0;            ///< what the process holds already: its code, what it has read
+  std::int64_t held = 0;            ///< bytes that the process holds already: code, and files it has read
   std::int64_t largest_so_far = 0;  ///< the process's largest size until now: reading a picture took more
-  std::int64_t code = 0;  ///< what running adds to that beside tensors: code that is read and made, stacks
+  std::int64_t code = 0;            ///< added by running, beside tensors: loaded and generated code, stacks
 
-  /// Beyond what is held now: what has to be free.
+  /// Bytes that must be free, beyond those held now.
   std::int64_t needed() const;
   /// The largest size of the process.
   std::int64_t peak() const { return std::max(held + needed(), largest_so_far); }
 };
 
-/// What came out.
+/// The result of a run.
 struct Result {
   explicit Result(ResolvedRequest request) : used(std::move(request)) {}
 
-  ResolvedRequest used;              ///< what was run
+  ResolvedRequest used;              ///< the request that was run
   std::vector<image::Image> images;  ///< prompts x batch, prompt by prompt
   Tensor<f32> latents;               ///< the final latents, as the family packs them
   std::vector<std::string> prompts;  ///< for each picture, its prompt
-  std::string sampler;               ///< how pictures' programs call it: "Euler"
+  std::string sampler;               ///< as other programs name it in pictures: "Euler"
   double load_seconds = 0, text_seconds = 0;
-  double denoise_seconds = 0;  ///< without those of previews
+  double denoise_seconds = 0;  ///< without previews
   double decode_seconds = 0;
   std::int64_t steps = 0;       ///< of denoising, those of all pictures together
   std::int64_t peak_bytes = 0;  ///< of tensor memory
-  MemoryEstimate estimate;      ///< what the run was said to take before it began
-  std::int64_t nan_values = 0;  ///< values of pixels that were NaN, and are black
+  MemoryEstimate estimate;      ///< the estimate before the run began
+  std::int64_t nan_values = 0;  ///< pixel values that were NaN, written as black
 };
 
-/// Is called after each picture, from the thread that generates: the last of `images` is new, and `prompts`,
-/// `used` and `sampler` are as they will be. May throw to cancel.
+/// Called after each picture, from the thread that generates: the last of `images` is new, and `prompts`,
+/// `used` and `sampler` are final. May throw to cancel.
 using PictureCallback = std::function<void(const Result& so_far)>;
 
 }  // namespace precast::families

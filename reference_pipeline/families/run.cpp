@@ -1,5 +1,5 @@
-// The order of a run's stages, and the one that ends it: latents become pixels, or, in a dry run, what that
-// takes.
+// The order of a run's stages, and the last of them: decodes latents to pixels, or, in a dry run, counts
+// the memory of that.
 #include <chrono>
 #include <utility>
 
@@ -98,7 +98,7 @@ void Run::decode(const vae::Decoder& decoder, std::int64_t picture, const Pictur
   if (progress_ && picture + 1 == count()) progress_({"decode", count(), count()});
   result_.decode_seconds += process::seconds_since(start);
   if (!on_picture) return;
-  process::give_back_memory();  // what decoding took, before a file is made in memory
+  process::give_back_memory();  // of decoding, before a file is made in memory
   on_picture(result_);
 }
 

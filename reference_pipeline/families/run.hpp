@@ -1,5 +1,5 @@
-// Run: from a request to its pictures. The order of the stages, and what is told, timed and shown on the way,
-// is that of every family; what a stage does is the family's own.
+// Run: makes a request's pictures. Order, progress, timing and previews of the stages are the same for
+// every family; each family implements the stages.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ namespace precast::families {
 struct LoadedDenoiser {
   std::string_view words;  ///< what progress calls it: "denoise"
   std::int64_t steps;      ///< of each picture
-  /// Takes the latents of the picture of that number through these steps; previews are by the decoder, or,
-  /// where it is null, by sums of channels. Each step begins with `before_step(its number)`, which may throw
-  /// to cancel.
+  /// Runs these steps on the latents of picture `picture`. Previews are made by the decoder, or, where it
+  /// is null, by sums of channels. Each step begins with `before_step(its number)`, which may throw to
+  /// cancel the run.
   std::function<void(std::int64_t picture, const vae::Decoder* previews,
                      const std::function<void(std::int64_t)>& before_step)>
       denoise;
 };
 
-/// One run of a pipeline. A family's own run gives the stages; when it is made, texts are encoded and
-/// `result_.latents` drawn.
+/// One run of a pipeline. A family's derived class implements the stages; its constructor encodes the texts
+/// and draws `result_.latents`.
 class Run {
  public:
   virtual ~Run() = default;
@@ -40,21 +40,21 @@ class Run {
 
   /// Makes the pictures, once. A dry run makes one, or two where they come one by one.
   Result make_pictures(Order order, const PictureCallback& on_picture);
-  /// Takes all pictures to their final latents, and no further.
+  /// Denoises all pictures to their final latents, without decoding them.
   void denoise_all() { denoise_all(count(), nullptr); }
 
  protected:
-  /// `given` has what is not in `full`. With a recording, states are wanted, and no pictures.
+  /// `given` has what is not in `full`. With a recording, the run yields states and no pictures.
   Run(const ResolvedRequest& full, const Request& given, const Reporter& progress, const Recording* recording)
       : result_(full), given_(given), progress_(progress), recording_(recording) {}
 
-  /// How many take the pictures on, one after another; none where the picture to start from is kept.
+  /// How many denoisers work on the pictures, one after another; 0 where the picture to start from is kept.
   virtual std::int64_t denoisers() const = 0;
   virtual LoadedDenoiser load_denoiser(std::int64_t number) = 0;
   virtual std::unique_ptr<vae::Decoder> load_decoder() = 0;
   /// A picture's latents [1, h, w, channels], as the denoiser has them.
   virtual HostTensor<f32> latents_of(std::int64_t picture) = 0;
-  /// Such latents as the autoencoder has them.
+  /// Such latents in the scale that the autoencoder takes.
   virtual HostTensor<f32> unscaled(HostTensor<f32> latents) const = 0;
   virtual std::optional<PreviewMap> preview_map() const = 0;
 

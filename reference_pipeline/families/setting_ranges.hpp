@@ -1,5 +1,5 @@
-// Which values the settings of a picture may have, whoever reads them: a request, the command line, or the
-// settings that a picture holds.
+// Valid ranges of a picture's settings, for every reader: a request, the command line, or the settings
+// stored in a picture.
 #pragma once
 
 #include <image/image.hpp>
@@ -14,7 +14,7 @@ struct Range {
   double least, most;
 };
 inline constexpr Range guidance_range{0, 1000}, cfg_range{1, 1000}, aesthetic_range{0, 100};
-/// Of what is a part of a whole: strength, eta, guidance rescale.
+/// The range of fractions: strength, eta, guidance rescale.
 inline constexpr Range part_range{0, 1};
 
 }  // namespace precast::families

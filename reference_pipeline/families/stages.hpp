@@ -1,5 +1,5 @@
-// What the stages of every family's pipeline share: who is told how far they are, and in which order they
-// run.
+// Shared by the stages of every family's pipeline: the reporting of their progress, and the order in which
+// they run.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace precast::families {
 /// the end, with one model in memory at a time.
 enum class Order : bool { in_stages, one_by_one };
 
-/// Who is told how far a run is; or, where it is a dry run, what divides that.
+/// Receives a run's progress; in a dry run, `meter` counts the memory of each component.
 struct Reporter {
   const ProgressCallback& callback;
   ComponentMeter* meter = nullptr;
@@ -41,7 +41,7 @@ inline std::int64_t picture_bytes(const ResolvedRequest& request) {
   return std::int64_t{3} * request.width * request.height;
 }
 
-/// How the autoencoder of a request works.
+/// The autoencoder's tiling for a request.
 inline vae::Tiling tiling_of(const ResolvedRequest& request) {
   return request.vae_tiling ? vae::Tiling::usual() : vae::Tiling{};
 }
@@ -51,21 +51,21 @@ inline bool keeps_picture(const ResolvedRequest& full, const Request& given) {
   return given.image && full.strength == 0;
 }
 
-/// Every text of a request that is encoded: its prompts, then what to keep away from.
+/// Every text of a request that is encoded: its prompts, then the negative prompt.
 inline std::vector<std::string> texts_of(const ResolvedRequest& request) {
   std::vector<std::string> texts = request.prompts;
   if (request.negative) texts.push_back(*request.negative);
   return texts;
 }
 
-/// How a run goes, and what that takes.
+/// The order of a run, and its memory estimate.
 struct RunPlan {
   Order order;
   MemoryEstimate estimate;
 };
 
-/// The plan of a run: picture by picture where one denoiser makes several and that fits into what is free.
-/// `make_run(reporter)` begins the run; it is made dry.
+/// Plans a run: one by one where one denoiser makes several pictures and that fits into free memory, else
+/// in stages. `make_run(reporter)` begins the run, here a dry one.
 template <class MakeRun>
 RunPlan planned(const Backend& backend, const ResolvedRequest& full, const Request& given,
                 MakeRun&& make_run) {
@@ -89,7 +89,7 @@ RunPlan planned(const Backend& backend, const ResolvedRequest& full, const Reque
   return {Order::in_stages, needed(Order::in_stages)};
 }
 
-/// Makes the pictures of a run as planned, and says in the result what that took beside what was estimated.
+/// Makes the pictures of a run as planned; the result has both the memory it took and the estimate.
 template <class MakeRun>
 Result run_as_planned(const Backend& backend, RunPlan plan, const ProgressCallback& progress,
                       const PictureCallback& on_picture, MakeRun&& make_run) {

@@ -1,4 +1,4 @@
-// TimestepEmbedding: what denoisers make of a time, a guidance or a pooled text. As diffusers calls it.
+// TimestepEmbedding, as in diffusers: embeds a time, a guidance or a pooled text for a denoiser.
 #pragma once
 
 #include <cstdint>

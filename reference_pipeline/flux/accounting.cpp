@@ -34,11 +34,11 @@ constexpr BlockLinear in_double_block[] = {{"norm1.linear", 1, 6},
 constexpr BlockLinear in_single_block[] = {{"norm.linear", 1, 3}, {"attn.to_q", 1, 1}, {"attn.to_k", 1, 1},
                                            {"attn.to_v", 1, 1},   {"proj_mlp", 1, 4},  {"proj_out", 5, 1}};
 
-/// How the names of blocks begin, and what these hold.
+/// The name prefixes of the two kinds of block, and their linear layers.
 constexpr std::pair<std::string_view, std::span<const BlockLinear>> kinds_of_blocks[] = {
     {"transformer_blocks.", in_double_block}, {"single_transformer_blocks.", in_single_block}};
 
-/// Linear layers as they add up.
+/// Sums of linear layers' weights and biases.
 struct Linears {
   std::int64_t weights = 0, biases = 0;
   void add(std::int64_t in, std::int64_t out, std::int64_t count = 1) {

@@ -1,5 +1,5 @@
-// Which of a Flux transformer's parameters a cast can reach: the accounting that casting reports are weighted
-// by.
+// Counts which of a Flux transformer's parameters a cast can reach: the accounting that casting reports are
+// weighted by.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct Accounting {
 
   friend bool operator==(const Accounting&, const Accounting&) = default;
 
-  /// The matrices of all blocks: what a file patched in from GGUF quantises.
+  /// The matrices of all blocks, which are what a file patched in from GGUF quantises.
   std::int64_t block_weights() const {
     return double_blocks * double_block_weights + single_blocks * single_block_weights;
   }
   std::int64_t biases() const { return block_biases + entry_and_exit_biases; }
-  /// What quantising on the fly is said to reach: block weights and biases. The reports count the biases of
-  /// entry and exit here too, although their layers are not cast (for Flux.1-dev 30,784).
+  /// What the reports count as reached by quantising on the fly: block weights and all biases, those of
+  /// entry and exit too, although their layers are not cast (for Flux.1-dev 30,784).
   std::int64_t quantisable() const { return block_weights() + biases(); }
   std::int64_t parameters() const { return block_weights() + block_biases + norm_scales + entry_and_exit; }
 };
@@ -42,7 +42,7 @@ Accounting account(const TransformerConfig& config);
 enum class ParameterRole : std::uint8_t { block_weight, block_bias, norm_scale, entry_and_exit };
 ParameterRole role_of(std::string_view tensor_name);
 
-/// The shape of a block's matrix, in our names; nothing where the name is of none.
+/// The shape of a block's matrix by its diffusers name; nothing where the name is not of a block's matrix.
 std::optional<Shape> block_weight_shape(const TransformerConfig& config, std::string_view tensor_name);
 
 }  // namespace precast::flux

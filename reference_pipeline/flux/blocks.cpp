@@ -1,5 +1,5 @@
-// The blocks of a Flux transformer one by one: recorded on the way to pictures, and loaded to be run and
-// changed.
+// Access to single blocks of a Flux transformer: records their states during generation, and loads them to
+// be run and changed.
 #include <memory>
 #include <string>
 #include <utility>

@@ -58,7 +58,7 @@ FoundComponent part_found(const io::ComponentSource& file, Part part, bool folde
                 ": give another file");
 }
 
-/// Whether a module knows a name of ours, or knows that it means nothing here.
+/// Whether a module reads a parameter of that diffusers name, or deliberately ignores it.
 bool is_known(Part part, std::string_view name) {
   if (part == Part::t5 &&
       (name == "encoder.embed_tokens.weight" || name.find(".DenseReluDense.wi.") != std::string_view::npos))
@@ -82,7 +82,7 @@ ComponentWeights::ComponentWeights(const std::filesystem::path& path, Part part,
       if (!is_known(part, plain)) add_unread(prefix() + name);
     }
   }
-  // Of a file of several parts the transformer speaks for what is in none of them.
+  // In a file of several parts, the transformer reports the tensors that are in none of them.
   if (part != Part::transformer) return;
   const auto parts = weights::parts_of(source());
   for (const io::TensorEntry* entry : source().tensors())

@@ -1,5 +1,5 @@
-// ComponentWeights: a component of a Flux model out of a folder or a file, under the names that our modules
-// ask for, and what its tensors say of its config.
+// ComponentWeights: a component of a Flux model from a folder or a file, under the names that Precast's
+// modules ask for, and the config that its tensors show.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@
 
 namespace precast::flux {
 
-/// CLIP's parameters have names without "text_model."; where the file has it, with it too. What is unread of
-/// a transformer is also what is of no component.
+/// CLIP's parameters have names without "text_model.", and with it too where the file has it. A
+/// transformer's unread tensors include those of no component.
 class ComponentWeights final : public weights::PlacedSource {
  public:
   /// Throws InputError where `path` does not hold that part, or holds another model's, naming it.
   ComponentWeights(const std::filesystem::path& path, weights::Part part, io::TakenCallback on_taken = {});
 
-  /// How many blocks there are whose names (ours) begin with `stem` and a number. Throws InputError where one
-  /// between them is missing.
+  /// The number of blocks whose diffusers names begin with `stem` and a number. Throws InputError where one
+  /// of them is missing.
   std::int64_t blocks(std::string_view stem) const;
 };
 
-/// The configs that tensors tell, with what they do not tell as in Flux.1 dev and schnell. Throws InputError
-/// where the tensors are not those of such a component, or where no Flux model of theirs is known.
+/// The configs that tensors show, with the values of Flux.1 dev and schnell where they show none. Throws
+/// InputError where the tensors are not those of such a component, or are of no known Flux model.
 TransformerConfig transformer_config(const ComponentWeights& weights);
 text::ClipConfig clip_config(const ComponentWeights& weights);
 text::T5Config t5_config(const ComponentWeights& weights);

@@ -1,4 +1,4 @@
-// What the shapes of a component's tensors say of its config, and whether a config says the same.
+// Derives a component's config from the shapes of its tensors, and checks that a config agrees with it.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +15,7 @@ constexpr std::string_view double_stem = "transformer_blocks.", single_stem = "s
 
 using weights::required_shape;
 
-/// Compares what tensors and a config say of a component.
+/// Compares a component's numbers in its tensors with those in a config.
 class Comparison {
  public:
   Comparison(const ComponentWeights& weights, const std::filesystem::path& config, ConfigPlace place)
@@ -39,7 +39,7 @@ class Comparison {
   ConfigPlace place_;
 };
 
-/// All but the axes of positions, of which tensors say nothing.
+/// The config from tensors, without the axes of positions, which tensors do not show.
 TransformerConfig sizes_of_transformer(const ComponentWeights& weights) {
   TransformerConfig config;
   const Shape in = required_shape(weights, "x_embedder.weight", 2);

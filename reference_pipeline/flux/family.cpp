@@ -1,4 +1,4 @@
-// What programs are told of Flux: its classes, its folders, how its parameters count.
+// FluxFamily: Flux's pipeline classes, its folders and its parameter counts.
 #include <array>
 #include <string>
 
@@ -20,11 +20,11 @@ constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder
                                 ComponentInfo{"text_encoder_2", Role::second_text_encoder},
                                 ComponentInfo{"transformer", Role::denoiser},
                                 ComponentInfo{"vae", Role::vae}};
-/// Pipelines of the plain models, which differ in what they are asked for and not in their weights.
+/// Pipelines of the plain models, which differ in their requests but not in their weights.
 constexpr std::array<std::string_view, 3> pipeline_classes{"FluxPipeline", "FluxImg2ImgPipeline",
                                                            "FluxInpaintPipeline"};
-/// Pipelines whose weights were made for more than a prompt: run as plain Flux, they would draw something
-/// else. By how their names start, the longer first.
+/// Prefixes of pipelines whose weights take more than a prompt, and would make wrong pictures if run as
+/// plain Flux; longer prefixes first.
 constexpr std::array<families::RelatedClasses, 7> related_classes{
     {{"Flux2", "a FLUX.2 model, which is another architecture"},
      {"FluxKontext", "a Flux Kontext model, which edits a picture that it is given"},

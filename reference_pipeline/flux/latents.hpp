@@ -8,7 +8,7 @@
 
 namespace precast::flux {
 
-/// Where a latent of a picture lies in the packed layout: 2x2 neighbours make a token, channel by channel.
+/// The place of a picture's latent in the packed layout: 2x2 neighbours make a token, channel by channel.
 struct PackedLayout {
   std::int64_t channels, height, width;  ///< of the unpacked latents; height and width are even
 
@@ -46,7 +46,7 @@ inline Tensor<f32> unpack(HostView<const f32> packed, const PackedLayout& layout
   return latents;
 }
 
-/// Latents divided by `scale` and shifted, as the decoder wants them.
+/// Latents divided by `scale` and shifted, as the decoder takes them.
 inline Tensor<f32> unscaled(Tensor<f32> latents, f32 scale, f32 shift) {
   if (DryRun::active()) return latents;
   for (f32& value : latents.values()) value = value / scale + shift;

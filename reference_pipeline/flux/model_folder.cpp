@@ -18,7 +18,7 @@ namespace precast::flux {
 
 namespace {
 
-/// The option of commands that takes a file of that part.
+/// The command-line option that takes a file of that part.
 std::string option_of(weights::Part part) {
   std::string name(weights::folder_of(part));
   std::ranges::replace(name, '_', '-');
@@ -45,7 +45,7 @@ void check_class(const io::Config& index, std::string_view component, std::strin
                       "has class '" + io::printable(*named, 40) + "', which is not known here" + needs);
 }
 
-/// What is given as a file takes the place of a component, whatever the index says of that.
+/// Checks the index's classes, except of components replaced by given files.
 void check_index(const ModelFolder& model) {
   const io::Config index = families::model_index(model.path);
   if (!family().recognises(index.string("_class_name"))) throw families::no_family(index);

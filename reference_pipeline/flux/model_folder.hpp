@@ -25,7 +25,7 @@ struct ModelFolder : families::ComponentPlaces {
   vae::AutoencoderConfig vae;
   sampling::FlowMatchSettings scheduler;
   families::ModelDefaults defaults;
-  std::vector<std::string> notes;  ///< what of the files is not read
+  std::vector<std::string> notes;  ///< parts of the files that are not read
 
   /// Reads and checks every config, and that the components fit together. What is given as a file takes the
   /// place of a folder's component; a file's tensors and the folder's config must agree. A model that is a
@@ -33,8 +33,8 @@ struct ModelFolder : families::ComponentPlaces {
   /// says is as its tensors say, and as in Flux.1 dev and schnell. Throws InputError that names the file.
   static ModelFolder open(const families::ModelFiles& files);
 
-  /// How its latents look: as its precast.json says, else as Flux's do where there are as many channels as
-  /// those have; nothing where neither is so.
+  /// The preview map of its latents: that of its precast.json, else Flux's own if the latents have as many
+  /// channels; else nothing.
   std::optional<PreviewMap> preview_map() const;
 };
 

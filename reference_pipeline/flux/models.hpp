@@ -1,4 +1,4 @@
-// What loads the components of a Flux model under one policy, on one backend.
+// Models: the loaders of a Flux model's components under one policy, on one backend.
 #pragma once
 
 #include <families/backend.hpp>

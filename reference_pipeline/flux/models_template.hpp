@@ -23,8 +23,8 @@ struct CompiledModels {
             .encoder = vae::make_encoder<P>,
             .decoder = vae::make_decoder<P>};
   }
-  /// For a path with Upcast<Conv>, of the models of the path without it: what has no convolutions is not
-  /// compiled twice. The autoencoder alone has some.
+  /// The models of a path with Upcast<Conv>, from those of the path without it, so that components without
+  /// convolutions are not compiled twice. Only the autoencoder has convolutions.
   static Models with_upcast_conv(Models others) {
     others.encoder = vae::make_encoder<P>;
     others.decoder = vae::make_decoder<P>;

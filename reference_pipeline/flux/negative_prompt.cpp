@@ -1,4 +1,4 @@
-// Two predictions a step, and the step along what lies beyond the one that is wanted.
+// Two predictions a step, and a step along their extrapolation past that of the prompt.
 #include <flux/negative_prompt.hpp>
 
 #include <precast/memory/dry_run.hpp>

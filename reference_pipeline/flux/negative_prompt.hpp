@@ -7,7 +7,7 @@
 
 namespace precast::flux {
 
-/// What to keep away from, as its encoders give it, and how far: 1 does not.
+/// A negative prompt as its encoders give it, and the guidance scale, of which 1 has no effect.
 struct NegativePrompt {
   HostView<const f32> prompt;  ///< T5's [text tokens, joint_attention_dim]
   HostView<const f32> pooled;  ///< CLIP's [1, pooled_projection_dim]
@@ -15,7 +15,7 @@ struct NegativePrompt {
 };
 
 /// As Transformer::denoise, with the velocity negative + scale (positive - negative) of two predictions a
-/// step, which are put together in f32 on the host.
+/// step, which are combined in f32 on the host.
 void denoise_away_from(const Transformer& transformer, HostView<f32> latents, const TransformerInput& input,
                        const NegativePrompt& negative, std::span<const DenoiseStep> steps,
                        const BeforeStep& before_step);

@@ -1,4 +1,4 @@
-// A Flux pipeline: what a request means, what it takes, and the order that it runs in.
+// A Flux pipeline: resolves a request, estimates its memory, and orders its stages.
 #include <array>
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// FluxPipeline: from prompts to pictures, each component under a precision policy of its own.
+// FluxPipeline: makes pictures from prompts, each component under a precision policy of its own.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ using families::ProgressCallback;
 using families::Request;
 using families::Result;
 
-/// A Flux model in a diffusers folder, or in files. Opening reads configs and tokenizers, no weights.
-/// Every member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or OutOfMemory.
+/// A Flux model in a diffusers folder, or in files. Opening reads configs and tokenizers, no weights. Every
+/// member throws InputError (what, which file, what to do), ShapeError, PathNotCompiled or OutOfMemory.
 class FluxPipeline final : public families::Pipeline {
  public:
   /// Components run on the CPU, or on `backend`, which must outlive the pipeline.
@@ -51,7 +51,7 @@ class FluxPipeline final : public families::Pipeline {
   const ComponentChoices& choices() const override;
   const families::Family& family() const override;
 
-  /// Token ids of a text, special tokens in, padding out, cut at the encoder's length.
+  /// Token ids of a text, with special tokens, without padding, truncated at the encoder's length.
   std::vector<std::int32_t> clip_tokens(const std::string& text) const;
   std::vector<std::int32_t> t5_tokens(const std::string& text) const;
 

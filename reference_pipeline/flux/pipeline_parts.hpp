@@ -29,7 +29,7 @@
 
 namespace precast::flux {
 
-/// Ids that T5 takes where its tokenizer's files say no smaller number.
+/// The most ids that T5 takes, unless its tokenizer's files give a smaller number.
 inline constexpr int longest_t5 = 512;
 
 /// A prompt's ids as its encoders take them.
@@ -37,7 +37,7 @@ struct Tokens {
   std::vector<std::int32_t> clip, t5;
 };
 
-/// What the text encoders made of a prompt.
+/// A prompt's embeddings from the text encoders.
 struct Prompt {
   Tensor<f32> pooled;      ///< [1, pooled dim]
   Tensor<f32> embeddings;  ///< [tokens, joint dim]
@@ -65,16 +65,16 @@ struct FluxPipeline::Parts {
     const std::int64_t factor = model.vae.factor();
     return {model.vae.latent_channels, request.height / factor, request.width / factor};
   }
-  /// The step that denoising begins with; all of them where the picture to start from is kept.
+  /// The step that denoising begins with; the number of steps where the picture to start from is kept.
   static int first_step(const ResolvedRequest& full, const Request& given) {
     return given.image ? sampling::img2img_start(full.steps, full.strength) : 0;
   }
   /// Throws InputError where an encoder has no row for a token.
   Tokens tokenized(const std::string& prompt, const ResolvedRequest& full) const;
 
-  /// How a request is going to run, and what that takes.
+  /// The order in which a request will run, and its memory estimate.
   families::RunPlan plan(const ResolvedRequest& full, const Request& given) const;
-  /// The same, of a request that is refused where `check` refuses it.
+  /// The plan of a request; throws for a request that `check` refuses.
   families::RunPlan checked_plan(const ResolvedRequest& full, const Request& given) const;
 };
 
@@ -104,7 +104,7 @@ class FluxPipeline::Run final : public families::Run {
   }
   std::vector<Prompt> encoded_prompts();
   vae::Moments encoded_picture();
-  /// What is denoised at first: latents that are given, noise, or a picture's latents with noise.
+  /// The latents that denoising begins with: given latents, noise, or a picture's latents with noise.
   Tensor<f32> initial_latents();
   /// A picture's latents, packed.
   HostView<f32> packed(std::int64_t picture);

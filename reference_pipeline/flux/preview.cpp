@@ -5,8 +5,8 @@
 namespace precast::flux {
 
 PreviewMap usual_preview_map() {
-  // The numbers that programs publish for Flux's autoencoder, of which they are a property. Fits differ by up
-  // to 0.1 in a weight; no real picture of Flux was at hand to fit them anew.
+  // The numbers that other programs publish for Flux's autoencoder, since they are a property of it. Fits
+  // differ by up to 0.1 in a weight; no real picture of Flux was available to fit them again.
   return {{{-0.0346f, 0.0244f, 0.0681f},
            {0.0034f, 0.0210f, 0.0687f},
            {0.0275f, -0.0668f, -0.0433f},

@@ -1,4 +1,4 @@
-// Previews: how Flux's latents look, and what they would be without noise.
+// Previews of Flux: the map of its latents to colours, and latents without their remaining noise.
 #pragma once
 
 #include <families/preview_map.hpp>
@@ -12,8 +12,8 @@ using families::PreviewMap;
 /// The map of Flux's own autoencoder, which has 16 channels.
 PreviewMap usual_preview_map();
 
-/// Where a straight way from `before`, at noise level `from`, through `now`, at level `to`, ends at level 0:
-/// the picture that the latents would be without the noise that is left in them.
+/// Extrapolates the line from `before`, at noise level `from`, through `now`, at level `to`, to level 0:
+/// the latents without the noise that is left in them.
 Tensor<f32> without_noise(HostView<const f32> before, f32 from, HostView<const f32> now, f32 to);
 
 }  // namespace precast::flux

@@ -1,4 +1,4 @@
-// What is denoised at first: noise, or a picture's latents with noise.
+// The latents that denoising begins with: noise, or a picture's latents with noise.
 #include <algorithm>
 
 #include <families/fitted_picture.hpp>
@@ -16,12 +16,12 @@ namespace precast::flux {
 
 namespace {
 
-/// Of the request's pictures, or of one.
+/// The shape of drawn noise for `pictures` pictures.
 Shape drawn_shape(std::int64_t pictures, const PackedLayout& packed) {
   return Shape{pictures, packed.channels, packed.height, packed.width};
 }
 
-/// Noise as it is drawn: from one stream, or with a seed step from that of each picture.
+/// Noise as it is drawn: from one generator, or, with a seed step, from one for each picture.
 Tensor<f32> drawn_noise(const ResolvedRequest& request, std::int64_t pictures, const PackedLayout& packed) {
   if (!request.seed_step) return sampling::TorchGenerator(request.seed).randn(drawn_shape(pictures, packed));
   Tensor<f32> noise(drawn_shape(pictures, packed));
@@ -33,7 +33,7 @@ Tensor<f32> drawn_noise(const ResolvedRequest& request, std::int64_t pictures, c
   return noise;
 }
 
-/// A picture's latents as noise is drawn, [1, channels, h, w], shifted and scaled for the transformer.
+/// Samples a picture's latents as [1, channels, h, w], shifted and scaled for the transformer.
 void sample_into(Tensor<f32>& sample, const vae::Moments& moments, const Tensor<f32>& normal,
                  const vae::AutoencoderConfig& config, const PackedLayout& packed) {
   const auto scale = static_cast<f32>(config.scaling_factor), shift = static_cast<f32>(config.shift_factor);

@@ -1,4 +1,4 @@
-// The first stage of a run: texts become tokens, and tokens embeddings.
+// The first stage of a run: tokenizes and encodes the texts.
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -46,7 +46,7 @@ std::vector<Prompt> FluxPipeline::Run::encoded_prompts() {
   std::vector<Tokens> tokens;
   for (const std::string& text : texts_of(full())) tokens.push_back(parts_.tokenized(text, full()));
   std::vector<Prompt> prompts(tokens.size());
-  if (DryRun::active())  // in which the first stands for all
+  if (DryRun::active())  // which encodes only the first, for all
     std::ranges::swap(tokens.front(),
                       *std::ranges::max_element(tokens, {}, [](const Tokens& ids) { return ids.t5.size(); }));
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,

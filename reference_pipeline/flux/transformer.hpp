@@ -1,4 +1,4 @@
-// The Flux transformer as the pipeline sees it: its config, what it predicts, and how one is made for a
+// The interface of the Flux transformer: its config, its inputs and predictions, and its loader for a
 // policy.
 #pragma once
 
@@ -34,19 +34,19 @@ struct TransformerConfig {
   std::vector<std::int64_t> axes_dims_rope{16, 56, 56};
 
   std::int64_t inner_dim() const { return num_attention_heads * attention_head_dim; }
-  /// What of it no tensor tells, and of which pictures are made.
+  /// The keys that affect pictures and that no tensor shows.
   auto untold() const { return std::tuple(axes_dims_rope); }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static TransformerConfig load(const std::filesystem::path& file);
 };
 
-/// What one prediction starts from. All views are f32, in the host's memory: they hold exactly what their
-/// makers stored.
+/// The inputs of one prediction. All views are f32 in host memory, which hold the values of narrower dtypes
+/// exactly.
 struct TransformerInput {
   HostView<const f32> latents;         ///< packed [tokens, in_channels], row by row
   HostView<const f32> prompt;          ///< T5's [text tokens, joint_attention_dim]
   HostView<const f32> pooled;          ///< CLIP's [1, pooled_projection_dim]
-  f32 timestep = 0;                    ///< sigma, as diffusers hands it to the model: timestep / 1000
+  f32 timestep = 0;                    ///< sigma, as diffusers passes it to the model: timestep / 1000
   f32 guidance = 0;                    ///< unused without a guidance embedding
   std::int64_t rows = 0, columns = 0;  ///< tokens = rows * columns
 };
@@ -54,9 +54,9 @@ struct TransformerInput {
 /// One step from a noise level to the next.
 struct DenoiseStep {
   f32 timestep = 0;  ///< of the prediction, as in TransformerInput
-  f32 distance = 0;  ///< the next sigma less this one: how far the latents go along the velocity
+  f32 distance = 0;  ///< the next sigma minus this one, by which the velocity is multiplied
 };
-/// Is called with the number of each step before it starts. May throw to cancel.
+/// Called with the number of each step before it starts. May throw to cancel.
 using BeforeStep = std::function<void(std::int64_t)>;
 
 /// A loaded transformer.
@@ -65,20 +65,20 @@ class Transformer {
   virtual ~Transformer() = default;
   /// The velocity [tokens, out_channels] at the input.
   virtual HostTensor<f32> velocity(const TransformerInput& input) const = 0;
-  /// Takes `latents` [tokens, in_channels] through the steps: at each, latents += distance velocity. The
+  /// Runs the steps on `latents` [tokens, in_channels]: at each, latents += distance * velocity. The
   /// input's own latents and timestep are not used.
   virtual void denoise(HostView<f32> latents, const TransformerInput& input,
                        std::span<const DenoiseStep> steps, const BeforeStep& before_step) const = 0;
 };
 
-/// One whose blocks can be run apart from the rest, and changed. Blocks count through: double blocks first,
-/// then single ones.
+/// A transformer whose blocks can be run apart from the rest, and changed. Blocks are numbered
+/// consecutively: double blocks first, then single ones.
 class BlockwiseTransformer : public Transformer {
  public:
   /// The state before the first block.
   virtual families::BlockState state_before_blocks(const TransformerInput& input) const = 0;
-  /// Takes a state through blocks [first, last), in any number of calls: the bits of one call, and those that
-  /// `velocity` has there. Throws ShapeError where the state is not this model's.
+  /// Runs blocks [first, last) on a state. Several calls give the same bits as one call, and as `velocity`
+  /// computes. Throws ShapeError where the state is not this model's.
   virtual void run_blocks(families::BlockState& state, std::int64_t first, std::int64_t last) const = 0;
   /// Loads block `index` anew.
   virtual void replace_block(std::int64_t index, const nn::ParameterSource& source) = 0;

@@ -22,7 +22,7 @@ inline namespace PRECAST_BACKEND {
 
 inline constexpr double norm_epsilon = 1e-6;
 
-/// What every block of one prediction shares.
+/// The inputs that all blocks of one prediction share.
 template <PolicyType P>
 struct BlockContext {
   using Activation = typename P::activation;
@@ -31,7 +31,7 @@ struct BlockContext {
   std::int64_t text_tokens = 0;
 };
 
-/// What a norm is modulated by, and the gate of what is made of its result. All [1, inner].
+/// The shift and scale of a norm, and the gate of the branch that follows it. All [1, inner].
 template <PolicyType P>
 struct NormModulation {
   using Activation = typename P::activation;
@@ -53,10 +53,10 @@ class Modulation {
     Tensor<Activation> parts;
     std::int64_t inner;
 
-    /// Of a block's first norm, and of its second.
+    /// The modulation of a block's first norm, and of its second.
     NormModulation<P> first() const { return {.shift = part(0), .scale = part(1), .gate = part(2)}; }
     NormModulation<P> second() const { return {.shift = part(3), .scale = part(4), .gate = part(5)}; }
-    /// Of the model's last norm, which unlike the blocks' has its scale before its shift, and no gate.
+    /// The modulation of the model's last norm: unlike the blocks', scale before shift, and no gate.
     NormModulation<P> last() const { return {.shift = part(1), .scale = part(0)}; }
 
    private:

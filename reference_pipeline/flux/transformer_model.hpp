@@ -31,7 +31,7 @@ namespace precast::flux {
 
 inline namespace PRECAST_BACKEND {
 
-/// Of time, guidance and pooled text.
+/// Embeds time, guidance and pooled text.
 using families::TimestepEmbedding;
 
 /// FluxTransformer2DModel of diffusers, for one picture at a time.
@@ -84,7 +84,7 @@ class TransformerModel final : public BlockwiseTransformer {
       before_step(static_cast<std::int64_t>(i));
       backend::Memory::copy(time.data(), times.data() + i, sizeof(f32));
       if (watch::active())
-        predict_into_velocity();  // an observer looks at every op as it runs
+        predict_into_velocity();  // an observer sees every op as it runs
       else
         replay(predict_into_velocity);
       euler_step_into(state, velocity, steps[i].distance, state);
@@ -149,7 +149,7 @@ class TransformerModel final : public BlockwiseTransformer {
                        " do not fit its config: the components of the model folder are not of one model");
   }
 
-  /// What all steps of a picture share, in the backend's memory.
+  /// The inputs that all steps of a picture share, in the backend's memory.
   struct Prepared {
     Prepared(const TransformerModel& model, const TransformerInput& input)
         : prompt(input.prompt),
@@ -167,7 +167,7 @@ class TransformerModel final : public BlockwiseTransformer {
   }
   /// Times and guidances are embedded as thousandths.
   static f32 scaled_time(f32 value) { return value * 1000; }
-  /// Those of all steps, so that no step needs anything of the host.
+  /// The scaled times of all steps, so that no step needs data from the host.
   static Tensor<f32> scaled_times(std::span<const DenoiseStep> steps) {
     std::vector<f32> times;
     for (const DenoiseStep& step : steps) times.push_back(scaled_time(step.timestep));
@@ -177,21 +177,21 @@ class TransformerModel final : public BlockwiseTransformer {
     return Tensor<f32>(Shape{1, 1}, std::span<const f32>(&value, 1));
   }
 
-  /// What holds these f32 values exactly.
+  /// Converts f32 values to Activation, which holds them exactly.
   static Tensor<Activation> narrowed(const HostTensor<f32>& values) {
     HostTensor<Activation> narrow(values.shape());
     host::convert_row<Activation>(values.values(), narrow.values());
     return arrived(std::move(narrow));
   }
 
-  /// What the blocks start from.
+  /// The inputs of the blocks.
   struct BlockInputs {
     Tensor<Activation> tokens;
     Tensor<Activation> vec;           ///< time + guidance + pooled text
     Tensor<Activation> conditioning;  ///< its silu: every modulation starts with it
   };
 
-  /// At latents and a time [1, 1].
+  /// The blocks' inputs at latents and a time [1, 1].
   BlockInputs before_blocks(const Prepared& prepared, View<const f32> latents, View<const f32> time) const {
     const std::int64_t text = prepared.prompt.view().rows(), image = latents.rows();
     Tensor<Activation> x(Shape{text + image, config_.inner_dim()});

@@ -1,5 +1,5 @@
-// UnpaddedBlocks: the weights of a Flux transformer, those of its blocks without the rows and columns that a
-// file padded them with.
+// UnpaddedBlocks: the weights of a Flux transformer, those of its blocks without the rows and columns that
+// a file padded them with.
 #pragma once
 
 #include <string_view>
@@ -13,8 +13,8 @@
 
 namespace precast::flux {
 
-/// What modules find in a source anyway, for those who ask a matrix for its shape before there is a module:
-/// no file says which of its columns are padding, and the config does.
+/// Gives matrices the shapes that modules read, for callers that need a shape before there is a module: no
+/// file says which columns are padding, but the config does.
 class UnpaddedBlocks final : public nn::ForwardingSource {
  public:
   /// `source` must outlive this.

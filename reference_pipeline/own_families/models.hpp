@@ -17,7 +17,7 @@ namespace precast::families {
 
 inline namespace PRECAST_BACKEND {
 
-/// Of a path with Upcast<Conv>, what has no convolutions is the path's without it, which the build holds too.
+/// For a path with Upcast<Conv>, components without convolutions are those of the path without it.
 template <PolicyType P>
 std::span<const FamilyModels> compiled_models() {
   if constexpr (P::template upcasts<Conv>) {

@@ -13,10 +13,10 @@
 
 namespace precast::plots {
 
-/// Whether a number is a count, or another whole one of which f64 holds all digits.
+/// Whether a number is an integer below 2^53 in magnitude, of which f64 holds all digits.
 inline bool is_whole(double value) { return std::fabs(value) < 0x1p53 && value == std::trunc(value); }
 
-/// Words, yes or no, a whole number, or another to six digits.
+/// A cell as text: words, yes or no, an integer, or another number to six digits.
 inline std::string cell_text(const Cell& cell) {
   if (const auto* words = std::get_if<std::string>(&cell)) return *words;
   if (const auto* yes = std::get_if<bool>(&cell)) return *yes ? "yes" : "no";
@@ -24,7 +24,7 @@ inline std::string cell_text(const Cell& cell) {
   return is_whole(value) ? io::fixed(value, 0) : io::significant(value, 6);
 }
 
-/// The same as JSON, numbers with all their digits, and whole ones without a point.
+/// A cell as JSON: numbers with all their digits, integers without a decimal point.
 inline io::Json cell_json(const Cell& cell) {
   if (const auto* words = std::get_if<std::string>(&cell)) return *words;
   if (const auto* yes = std::get_if<bool>(&cell)) return *yes;

@@ -1,4 +1,4 @@
-// Plot and Table: what is shown of numbers, before anybody has drawn it.
+// Plot and Table: the data of plots and tables, independent of how they are drawn.
 #pragma once
 
 #include <string>
@@ -22,13 +22,13 @@ struct Line {
   std::vector<double> x, y;
 };
 
-/// A place on the x axis with a name.
+/// A named mark on the x axis.
 struct Place {
   std::string name;
   double x;
 };
 
-/// Lines over one pair of axes, each of which counts evenly or in powers of ten.
+/// Lines over one pair of axes, each linear or logarithmic.
 struct Plot {
   std::string title, x_name, y_name;
   bool powers_of_x = false, powers_of_y = false;

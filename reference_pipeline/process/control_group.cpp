@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the two versions call the same files and numbers.
+/// The names of the same files and numbers in either version.
 struct Names {
   const char *limit, *used, *inactive_pages, *active_pages;
 };
@@ -37,7 +37,7 @@ std::int64_t pages_of_files(const fs::path& group, const Names& names) {
 }
 
 std::optional<std::int64_t> left_to_one(const fs::path& group, const Names& names) {
-  // Without a limit version 1 has the largest multiple of a page.
+  // Version 1 reports no limit as the largest multiple of a page.
   constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max() - (1 << 20);
   const auto limit = number_in(group / names.limit), used = number_in(group / names.used);
   if (!limit || !used || *limit >= no_limit) return std::nullopt;
@@ -48,8 +48,8 @@ void keep_least(std::optional<std::int64_t>& least, std::optional<std::int64_t> 
   if (left && (!least || *left < *least)) least = left;
 }
 
-/// Of the group of that path and of those above it. A container's own group may be the root of what is
-/// mounted, and its path be of the machine outside.
+/// The least that the group of that path and those above it leave. A container's own group may be the root
+/// of the mount, while its path is that on the host.
 std::optional<std::int64_t> left_along(const fs::path& mounted, std::string_view path, const Names& names) {
   std::optional<std::int64_t> least;
   for (fs::path below = fs::path(path).relative_path(); !below.empty(); below = below.parent_path())
@@ -81,7 +81,7 @@ std::optional<std::int64_t> left_to_control_groups(const fs::path& groups, const
                            path = std::string_view(line).substr(second + 1);
     std::optional<std::int64_t> left;
     if (controllers.empty()) {
-      // Beside groups of version 1 those of version 2 are in a folder of their own.
+      // On a system with version 1, the groups of version 2 are mounted in a folder of their own.
       for (const fs::path& root : {mounted, mounted / "unified"})
         if (!left) left = left_along(root, path, version_2);
     } else if (has_controller(controllers, "memory")) {

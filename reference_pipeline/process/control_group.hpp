@@ -1,4 +1,4 @@
-// What the control groups of this process leave of the memory: those of containers and of Slurm's jobs.
+// The memory that this process's control groups (of containers, of Slurm's jobs) leave.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace precast::process {
 
-/// The bytes that the control group of this process and those above it leave, by the one that leaves least;
-/// nothing where none has a limit. Pages of files, which the kernel takes back when it needs them, count as
+/// The fewest bytes that the control group of this process or any above it leaves; nothing where none has a
+/// limit. Pages of files, which the kernel takes back when it needs them, count as
 /// left, as in MemAvailable. Both kinds are read: version 2, and the memory controller of version 1.
 /// `groups` is a file as /proc/self/cgroup, `mounted` where the groups are.
 std::optional<std::int64_t> left_to_control_groups(const std::filesystem::path& groups = "/proc/self/cgroup",

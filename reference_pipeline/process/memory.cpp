@@ -41,8 +41,8 @@ std::optional<std::int64_t> left_in_address_space() {
 void configure_heap() {
 #if defined(__GLIBC__)
   ::mallopt(M_ARENA_MAX, 1);
-  // Vectors of a few MiB come and go, as convert's; pictures and the like are maps that are gone when they
-  // are freed, and so are tensors from 1 MiB on (memory/memory.hpp).
+  // Vectors of a few MiB, such as convert's, stay on the heap; pictures and other large blocks are mapped
+  // and unmapped when freed, and so are tensors from 1 MiB on (memory/memory.hpp).
   ::mallopt(M_MMAP_THRESHOLD, 8 << 20);
   ::mallopt(M_TRIM_THRESHOLD, 32 << 20);
 #endif

@@ -1,4 +1,4 @@
-// KeptRegistration: what a program adds before main, where nobody could catch an error.
+// KeptRegistration: registers a program's additions before main, where no error could be caught.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Failure {
   const void* of;
   std::string problem;
 };
-/// Those of registrations that live, in the order in which they failed.
+/// The failures of live registrations, in the order in which they failed.
 inline std::vector<Failure>& failures() {
   static std::vector<Failure> all;
   return all;
@@ -25,13 +25,13 @@ inline std::vector<Failure>& failures() {
 
 }  // namespace detail
 
-/// Throws Error where a registration has failed and still lives: what the first one says.
+/// Throws Error with the message of the first live registration that has failed, if any.
 inline void throw_failure() {
   if (!detail::failures().empty()) throw Error(detail::failures().front().problem);
 }
 
-/// Holds an Added, which adds something for as long as it lives. Where making it throws Error there is none,
-/// and throw_failure() throws the error: every command of the program begins with it.
+/// Holds an Added, which adds something for as long as it lives. If its constructor throws Error, it holds
+/// none, and throw_failure(), which every command of the program calls first, throws that error.
 template <class Added>
 class KeptRegistration {
  public:

@@ -1,5 +1,5 @@
-// A job of MPI. One thread joins it, makes all of its calls and leaves it, so that sums go on while other
-// threads compute, and MPI need not know of them.
+// An MPI job. One thread joins it, makes all MPI calls and leaves it, so that sums proceed while other
+// threads compute, and MPI_THREAD_FUNNELED is enough.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -35,7 +35,7 @@ void require(int code, const char* what) {
                            ": start the job anew with --resume");
 }
 
-/// MPI has neither f16 nor bf16: their sums are made here, each rounded once.
+/// MPI has neither f16 nor bf16: their sums are computed here in f32, each rounded once.
 template <ScalarDtype T>
 void add_values(void* from, void* to, int* count, MPI_Datatype*) {
   const T* const a = static_cast<const T*>(from);
@@ -44,7 +44,7 @@ void add_values(void* from, void* to, int* count, MPI_Datatype*) {
     b[i] = convert_value<T>(convert_value<f32>(a[i]) + convert_value<f32>(b[i]));
 }
 
-/// The types and sums of MPI, made once it is joined.
+/// MPI datatypes and reduction operators, made once the job is joined.
 struct Types {
   MPI_Datatype two_bytes = MPI_DATATYPE_NULL;
   MPI_Op add_f16 = MPI_OP_NULL, add_bf16 = MPI_OP_NULL;
@@ -107,7 +107,7 @@ class Job final : public MpiJob {
       if (!is_told_to_stop_ || !is_told_to_stop_()) continue;
       if (!told) told = Clock::now();
       if (Clock::now() - *told < patience_) continue;
-      // Whoever began the sums frees their memory now: MPI must have been left by then.
+      // The caller may free the memory of its sums after this, so MPI must no longer use it.
       gave_up_ = true;
       changed_.wait(lock, is_done);
     }
@@ -222,9 +222,9 @@ class Job final : public MpiJob {
     }
   }
 
-  /// MPI goes on only while it is called, and here only while all ranks call it: who slept between calls
-  /// would move a fragment at a time. So ranks first meet, where waiting is mostly sleep, which leaves the
-  /// core to what still computes; then they send without it.
+  /// MPI makes progress only while it is called, here only while all ranks call it: with sleep between
+  /// calls, each would move one fragment. So the ranks first meet at a barrier, where waiting is mostly
+  /// sleep, which leaves the core to threads that compute; then they send and poll without sleep.
   void meet() {
     MPI_Request all_here = MPI_REQUEST_NULL;
     require(MPI_Ibarrier(ranks_, &all_here), "to meet the other ranks");
@@ -244,7 +244,7 @@ class Job final : public MpiJob {
     if (!done) std::this_thread::yield();
     return done != 0;
   }
-  /// Ends the job where that is asked for, and the work of this thread where nobody waits for it any more.
+  /// Aborts the job where abort() was called; throws where a wait() has given up.
   void require_wanted() const {
     std::unique_lock lock(mutex_);
     const std::optional<int> code = abort_code_;
@@ -267,9 +267,9 @@ class Job final : public MpiJob {
   std::condition_variable changed_;
   std::deque<Request> requests_;
   Ticket asked_ = 0, done_ = 0;
-  std::map<Ticket, double> seconds_;  ///< of the latest sums
+  std::map<Ticket, double> seconds_;  ///< durations of the latest sums
   std::optional<int> abort_code_;
-  bool gave_up_ = false;  ///< a wait did: no sum goes on
+  bool gave_up_ = false;  ///< a wait() has given up: no sum proceeds
   bool has_joined_ = false, is_over_ = false;
   std::exception_ptr failure_;
   std::thread thread_;

@@ -9,17 +9,17 @@
 
 namespace precast::cluster {
 
-/// A job of MPI: a communicator, which may end all of its ranks.
+/// An MPI job: a communicator that can end all of its ranks.
 class MpiJob : public Communicator {
  public:
-  /// Ends every rank of the job at once, or this one where the job is told to stop.
+  /// Ends every rank of the job at once, or this process alone where the job was told to stop.
   virtual void abort(int code) = 0;
 };
 
 }  // namespace precast::cluster
 
 /// The module's only function: joins the MPI job that this process was started in, which MPI allows once. A
-/// rank that waits for others gives up with CommunicationError once `is_told_to_stop` has said so for
+/// rank that waits for others gives up with CommunicationError once `is_told_to_stop` has been true for
 /// `patience`. Throws CommunicationError.
 extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
                                  const std::function<bool()>* is_told_to_stop,

@@ -18,7 +18,7 @@ namespace precast::families {
 
 namespace {
 
-/// Every path's products with weights in blocks of files, and those of the watch hook, into the program.
+/// Links every path's products with weights in file blocks, and those of the watch hook, into the program.
 void link_products() {
   for_each_path([]<class Path>(Path) {
     gpu::link_block_products<typename precisions<typename Path::policy, Matmul>::operand>();
