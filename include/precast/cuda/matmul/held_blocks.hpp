@@ -1,4 +1,4 @@
-// HeldBlocks: a weight in the memory of the device in blocks of a format that its file has chosen.
+// HeldBlocks: a weight in device memory, in blocks of a format that its file has chosen.
 #pragma once
 
 #include <cstddef>
