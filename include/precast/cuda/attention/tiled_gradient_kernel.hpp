@@ -98,9 +98,9 @@ class GradientBlock {
   int others_, group_, first_other_, of_head_;
 };
 
-/// A score and the gradient of its weight become the weight and the gradient of the score, as operands of
-/// products. Each is kept as Types::inside between the steps. The scaled score is rounded, as that in log_sum
-/// is: of a large one, fused with the difference, rounding alone would be more than e^x can take.
+/// Replaces a score and the gradient of its weight by the weight and the gradient of the score, as operands
+/// of products. Each is kept as Types::inside between the steps. The scaled score is rounded, as in
+/// log_sum: a fused difference would be off by a large score's rounding error, more than e^x tolerates.
 template <class Types>
 PRECAST_DEVICE void to_weight_and_gradient(f32& score, f32& product, f32 scale, const RowOfScores& row,
                                            bool seen) {

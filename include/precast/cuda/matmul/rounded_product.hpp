@@ -1,4 +1,4 @@
-// Products whose sums are kept in a format narrower than f32: every addition rounds to it. Exact, and slow.
+// Products with sums in a format narrower than f32: every addition rounds to it. Correct, but slow.
 #pragma once
 
 #include <cstdint>

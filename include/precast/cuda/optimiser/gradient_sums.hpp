@@ -1,5 +1,5 @@
-// What the gradients of a step are: unscaled, the values that are inf or NaN counted, and their squares
-// summed, in one pass.
+// The sums over a step's gradients, in one pass: they are unscaled, values that are inf or NaN are counted,
+// and squares are summed.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ template <class Use>
 struct SquaresOf;
 template <class Use>
 struct CountsOf;
-/// The sums of the threads of a block in thread 0, zeros in the others: a tree, so that their order is one.
+/// The sums of the threads of a block in thread 0, zeros in the others: by a tree, in a fixed order.
 template <class Use>
 PRECAST_DEVICE GradientSums sum_of_block(const GradientSums& mine, Site site = Site::here()) {
   const auto squares = static_shared<double, optimiser_threads, SquaresOf<Use>>();
