@@ -16,9 +16,9 @@
 
 namespace precast::gpu {
 
-/// A job whose values are on devices. Sums run on a stream of their own: behind what the current stream was
-/// given before `start_sum`, and before what it is given after `wait`; the host waits for neither. NCCL adds
-/// in orders of its own: all ranks get the same bits, another number of ranks or another machine others.
+/// A job whose values are on devices. Sums run on a stream of their own: after the current stream's work
+/// before `start_sum`, and before its work after `wait`; the host waits for neither. NCCL chooses the order
+/// of additions: all ranks get the same bits; other numbers of ranks or machines may get others.
 class NcclCommunicator final : public cluster::Communicator {
  public:
   /// Joins this thread's current device to those of the other ranks of `meeting`, over which ranks find

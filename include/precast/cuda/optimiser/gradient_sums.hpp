@@ -97,9 +97,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Threads, 1)
 
 }  // namespace detail
 
-/// Multiplies gradients by `inverse`, and says what they were and are: their squares are summed in f64, in an
-/// order that shapes alone decide. 16 bytes come to the host, which waits for them: how a step goes on, and
-/// by which scale the next loss is multiplied, is the host's arithmetic, as PyTorch's GradScaler has it.
+/// Multiplies gradients by `inverse`, and returns their sums; squares are summed in f64, in an order that
+/// shapes alone decide. 16 bytes are copied to the host, which waits for them: it decides how the step goes
+/// on, and the scale of the next loss, as PyTorch's GradScaler does.
 template <ScalarDtype T>
 GradientSums unscale_gradients(std::span<const DeviceView<T>> gradients, f32 inverse, Stream stream) {
   using Arrays = detail::GradientArray<T>;
