@@ -1,6 +1,6 @@
-// Attention's gradients on the device: in tiles (tiled_gradient_kernel.hpp); and for what these do not take
+// Attention's gradients on the device, in tiles (tiled_gradient_kernel.hpp). Where tiles do not apply
 // (narrow sums, biases, heads of more than 128 columns), a block has a row of queries or of keys, and
-// computes the weights of that row once more, 128 at a time. Right, in one order, and slow.
+// recomputes the weights of that row, 128 at a time: correct, in a fixed order, and slow.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ namespace detail {
 
 inline constexpr int gradient_threads = 128;
 
-/// What gradients of scores are made of.
+/// The inputs of the gradients of scores, besides the scores.
 template <class DO, class V>
 struct GradientOf {
   Heads<const DO> dout;
@@ -72,7 +72,7 @@ PRECAST_DEVICE WeightAndGradient weight_and_gradient(const ScoresOf<Q, K>& of, c
   return {rounded_to<Operand>(weight), rounded<Operand, Types::saturate>(gradient)};
 }
 
-// A block has a query: the sum of dout out of its row.
+// One block per query: the delta of its row, the sum of dout * out.
 template <class DO, class O>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
     deltas_kernel(Heads<const DO> dout, Heads<const O> out, std::int64_t queries, std::int64_t heads,
@@ -88,8 +88,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
   if (thread_index() == 0) deltas[block_index().x] = sum;
 }
 
-// A block has a query: gradients of 128 scores are shared, then each thread adds them up for its columns, all
-// keys in their order.
+// One block per query: it stores the gradients of 128 scores in shared memory, then each thread adds their
+// products for its columns, over all keys in their order.
 template <class Types, class ForwardOperand, class Q, class K, class DO, class V>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
     query_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from, Heads<typename Types::result> dq) {
@@ -122,8 +122,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
   }
 }
 
-// A block has a key: weights of 128 queries and gradients of their scores are shared, then each thread adds
-// them up for its columns, all heads and queries in their order.
+// One block per key: it stores the weights of 128 queries and the gradients of their scores in shared
+// memory, then each thread adds their products for its columns, over all heads and queries in their order.
 template <class Types, class ForwardOperand, class Q, class K, class DO, class V>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
     key_gradient_kernel(ScoresOf<Q, K> of, GradientOf<DO, V> from, Heads<typename Types::result> dk,
@@ -170,9 +170,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(gradient_threads, 1)
   }
 }
 
-/// Starts the kernels of tiles that find `rests`, which `given` reads, and those of tiles of queries and of
-/// keys, of the first width that holds a head's; false where none does. Kernels are stamped for what `Choice`
-/// has.
+/// Starts the tiled kernels: of `rests`, which `given` reads, then of the gradients by tiles of queries and
+/// by tiles of keys, all of the first width that holds a head's. Returns false where none does. Kernels are
+/// stamped for the widths of `Choice`.
 template <class Types, class ForwardOperand, class Choice, class Q, class K, class V, class DO>
 bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Types::result>& given,
                            GlobalPointer<f32> rests, Stream stream) {
@@ -201,8 +201,8 @@ bool launch_tiled_gradient(const TiledGradientArguments<Q, K, V, DO, typename Ty
 
 }  // namespace detail
 
-/// plain_attention, or flash_attention, and into `log_sums` [B, H, Sq] the logarithm of the sum of e^score of
-/// each row, in f32: -inf where a row sees no key.
+/// plain_attention, or flash_attention, which also writes to `log_sums` [B, H, Sq] the logarithm of the sum
+/// of e^score of each row, in f32: -inf where a row sees no key.
 template <class Types, bool Flash, class Choice, class Q, class K, class V>
 void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<const Q> q,
                              DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
@@ -215,8 +215,8 @@ void attention_with_log_sums(const AttentionProblem& problem, DeviceHeadsView<co
     attention_by_stored_scores<Types>(problem, q, k, v, out, stream, pointer_to(log_sums));
 }
 
-/// dq, dk and dv of an attention whose result is `out`, from that of its result. Operands, sums and what is
-/// kept between the steps are rounded as Types says; scores are made of operands in ForwardOperand.
+/// dq, dk and dv of an attention whose result is `out`, from dout, the gradient of its result. Operands,
+/// sums and intermediates are rounded as Types says; scores are computed from operands in ForwardOperand.
 template <class Types, class ForwardOperand, class Choice, class DO, class Q, class K, class V, class O>
 void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const DO> dout,
                         DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k, DeviceHeadsView<const V> v,
@@ -246,14 +246,14 @@ void attention_gradient(const AttentionProblem& problem, DeviceHeadsView<const D
         pointer_to(log_sums),
         pointer_to(std::as_const(rests).view()),
         pointer_to(std::as_const(deltas).view())};
-    // Rows without a value have no place that tiles could be copied from.
+    // Rows without values have no memory that tiles could be copied from.
     const bool has_values =
         problem.width > 0 && (problem.width_v > 0 || !detail::leaves_some_to_rows<Choice>);
     if (!given.shape.biased && has_values &&
         detail::launch_tiled_gradient<Types, ForwardOperand, Choice>(given, pointer_to(rests.view()), stream))
       return;
   }
-  // What the choice has leaves nothing to these kernels where tiles take all of it.
+  // Where tiles take all of the choice, these kernels are not stamped.
   if constexpr (!detail::has_tiled_gradient<Types, ForwardOperand> || detail::leaves_some_to_rows<Choice>) {
     const auto scores = detail::scores_of(problem, q, k);
     launch("rests", detail::rests_kernel<Types, ForwardOperand, Q, K>,

@@ -1,4 +1,4 @@
-// What attention kernels are given: heads in global memory, and an attention's sizes.
+// Arguments of attention kernels: heads in global memory, and an attention's sizes.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct AttentionShape {
 
   /// The head of keys and values that a head of queries attends to.
   PRECAST_DEVICE int kv_head(int head) const { return head / (heads / heads_kv); }
-  /// Whether a query may see a key, both of which are there.
+  /// Whether a query may see a key, both of which must exist.
   PRECAST_DEVICE bool sees(std::int64_t query, std::int64_t key) const {
     return !planted<"causal ignored">(causal, false) || key <= query;
   }
@@ -122,8 +122,8 @@ inline AttentionShape shape_of(const AttentionProblem& problem) {
           problem.bias.data() != nullptr};
 }
 
-/// The dtype in which attention multiplies, and whether its weights are in parts: where operands are f32, and
-/// the 16 bits of queries, keys and values are as exact.
+/// The dtype in which attention multiplies, and whether its weights are in parts: they are where operands
+/// are f32, and multiplying queries, keys and values in 16 bits is as exact.
 template <ScalarDtype Operand, class Q, class K, class V>
 struct MultipliedHeads {
   using Exact = ExactOperand<Operand, Q, K>;

@@ -10,8 +10,8 @@
 
 namespace precast::gpu::detail {
 
-/// Rows of a warp's own with each of Others rows that go by, and these sums with what goes by: on tensor
-/// cores, or where operands are f32 by fused multiply-adds.
+/// Products of a warp's own rows with a passing tile of Others rows, and of these sums with a passing tile:
+/// on tensor cores, or where operands are f32, by fused multiply-adds.
 /// `WholeWeights`: weights are not rounded to Operand, which keys and values have, but multiplied in parts.
 template <class Operand, int Rows, int Others, int Width, bool Saturates = false, bool WholeWeights = false>
 struct AttentionProducts {

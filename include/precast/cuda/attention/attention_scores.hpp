@@ -1,4 +1,4 @@
-// Scores of attention on the device, computed once more for its gradients, value by value.
+// Scores of attention on the device, recomputed for its gradients, value by value.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,22 @@ PRECAST_DEVICE GlobalPointer<T> row_of(const Heads<T>& heads, std::int64_t batch
   return heads.first(static_cast<int>(batch), static_cast<int>(head)) + row * heads.stride;
 }
 
-/// A value as the forward op's operand, which the gradient's holds. One that is an operand already is not
-/// rounded, and does not saturate.
+/// A value rounded to the forward op's operand, which the gradient's operand holds. A value that is an
+/// operand already is neither rounded nor clamped.
 template <class Operand, bool Saturates, class T>
 PRECAST_DEVICE f32 operand_of(T value) {
   constexpr bool clamps = Saturates && !widens_exactly<Operand, T>;
   return rounded<Operand, clamps>(to_f32(value));
 }
 
-/// One more product of a sum that Types::accumulate keeps.
+/// Adds a product to a sum that is kept as Types::accumulate.
 template <class Types>
 PRECAST_DEVICE f32 add_product(f32 a, f32 b, f32 sum) {
   return planted<"accumulate ignored">(rounded_to<typename Types::accumulate>(multiply_then_add(a, b, sum)),
                                        multiply_then_add(a, b, sum));
 }
 
-/// An attention and what its scores are made of.
+/// An attention's sizes, and the queries and keys of its scores.
 template <class Q, class K>
 struct ScoresOf : AttentionShape {
   Heads<const Q> q;
@@ -47,7 +47,7 @@ struct ScoresOf : AttentionShape {
   PRECAST_DEVICE std::int64_t kv_head(std::int64_t head) const {
     return planted<"head of keys">(head / (heads / heads_kv), std::int64_t{0});
   }
-  /// As the op keeps it: rounded to `inside`; -inf where the query does not see the key.
+  /// The score as the op keeps it: rounded to `inside`; -inf where the query does not see the key.
   template <class Types, class ForwardOperand>
   PRECAST_DEVICE f32 score(std::int64_t sample, std::int64_t head, std::int64_t query,
                            std::int64_t key) const {

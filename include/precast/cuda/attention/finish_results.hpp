@@ -1,5 +1,5 @@
-// What the online softmax does to weighted sums of values: rescaled from one tile of keys to the next,
-// divided and stored at the end; and where a gradient needs them to the logarithms of the sums of weights.
+// Steps of the online softmax on weighted sums of values: rescaling from one tile of keys to the next,
+// division and store at the end, and the store of the logarithms of sums that a gradient needs.
 #pragma once
 
 #include <precast/cuda/attention/attention_operands.hpp>
@@ -36,8 +36,8 @@ PRECAST_DEVICE void store_results(Results& results, const OnlineSoftmax<Rows>& s
   }
 }
 
-/// Stores the logarithms of the sums of e^score of a lane's rows, those of queries before `end`, as `scale`
-/// is left to the exponents of Scores; nothing where there is no place for them.
+/// Stores the logarithms of the sums of e^score of a lane's rows, for queries before `end`, where `scale`
+/// is left to the exponents of Scores (scale_left). Does nothing where `log_sums` is null.
 template <class Scores, int Rows>
 PRECAST_DEVICE void store_log_sums(const OnlineSoftmax<Rows>& softmax, f32 scale, const AttentionShape& shape,
                                    GlobalPointer<f32> log_sums, int batch, int head, int first_query,

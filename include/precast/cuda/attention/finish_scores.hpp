@@ -1,4 +1,4 @@
-// What happens to scores between a product and the softmax.
+// The steps on scores between their product and the softmax.
 #pragma once
 
 #include <precast/cuda/attention/attention_operands.hpp>
@@ -7,8 +7,8 @@
 
 namespace precast::gpu::detail {
 
-/// What finish_scores leaves to be multiplied with scores in the exponent: their scale, unless a bias comes
-/// between, a scale below 0 turns their order, or one of 0 makes NaN of those that are masked.
+/// The factor that finish_scores leaves to the exponent: the scale, or 1 where a bias follows it, where a
+/// negative scale reverses the order of scores, or where a scale of 0 would make masked scores NaN.
 template <bool Biased>
 PRECAST_DEVICE f32 scale_left(const AttentionShape& shape) {
   return Biased || shape.scale <= 0 ? 1.0f : shape.scale;

@@ -33,7 +33,7 @@ void launch_flash_attention(const FlashArguments<Q, K, V, Result>& arguments, St
          stream, arguments);
 }
 
-/// The same by warpgroups, where they take it; false where rows do not lie as the TMA needs them.
+/// The same by warpgroups; returns false where the layout of rows does not suit the TMA.
 template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Q, class K, class V,
           class Result>
 bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments, Stream stream) {
@@ -43,7 +43,7 @@ bool launch_warpgroup_attention(const FlashArguments<Q, K, V, Result>& arguments
       !can_be_mapped(arguments.k, shape.heads_kv, shape.batch) ||
       !can_be_mapped(arguments.v, shape.heads_kv, shape.batch))
     return false;
-  if (MemoryCounter::active()) return true;  // a map is made by the driver, of memory that is there
+  if (MemoryCounter::active()) return true;  // the driver makes maps only of existing memory
   const WarpgroupArguments<Result> mapped{map_of<tile.queries()>(arguments.q, shape.heads, shape.batch),
                                           map_of<tile.keys>(arguments.k, shape.heads_kv, shape.batch),
                                           map_of<tile.keys>(arguments.v, shape.heads_kv, shape.batch),
@@ -100,8 +100,8 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   };
   constexpr bool leaves_some =
       Choice::has_widths(flash_attention_widths.back(), std::numeric_limits<int>::max());
-  // Plain attention's products may be of nothing, and rows without a value have no place that tiles could be
-  // copied from.
+  // Rows without values have no memory that tiles could be copied from; plain attention's products may be
+  // empty.
   const bool done = problem.width > 0 && (problem.width_v > 0 || !leaves_some) &&
                     detail::visit_head_width<flash_attention_widths, Choice>(
                         max_of(arguments.shape.width, arguments.shape.width_v), [&](auto width) {
@@ -112,7 +112,7 @@ void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q
   if constexpr (leaves_some)
     if (!done) attention_by_stored_scores<Types>(problem, q, k, v, out, stream, log_sums);
 }
-/// The same on the device that is there.
+/// The same for the architecture of the current device.
 template <class Types, class Choice, class Q, class K, class V>
 void flash_attention(const AttentionProblem& problem, DeviceHeadsView<const Q> q, DeviceHeadsView<const K> k,
                      DeviceHeadsView<const V> v, DeviceHeadsView<typename Types::result> out, Stream stream) {

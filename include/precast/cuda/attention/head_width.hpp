@@ -1,4 +1,4 @@
-// The width of a head, which is known when a kernel starts, as a constant of the kernel.
+// The width of a head, known at run time, as a compile-time constant of the kernel.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 namespace precast::gpu::detail {
 
 /// Calls `function` with the first of Widths that holds `width`, as a std::integral_constant, and returns
-/// true; false where none does, or where the choice has no heads of that width. So kernels are stamped for
-/// what `Choice` has.
+/// true; false where none does, or where the choice has no heads of that width. Kernels are thus stamped
+/// only for the widths of `Choice`.
 template <const auto& Widths, class Choice, class F>
 bool visit_head_width(int width, F&& function) {
   const auto call_if = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {

@@ -27,7 +27,7 @@ struct PanelTile {
 
   std::size_t start;
 
-  /// Starts to load rows of a head; `barrier` is told of `bytes` bytes.
+  /// Starts to load rows of a head; `barrier` counts `bytes` bytes as they land.
   PRECAST_DEVICE void fetch(const HeadsMap& from, int row, int head, int batch,
                             SharedPointer<Mbarrier> barrier) const {
     PRECAST_UNROLL
@@ -40,12 +40,12 @@ struct PanelTile {
                barrier);
   }
 
-  /// Rows from first_row on, and 16 columns of them as depth.
+  /// The descriptor of the rows from first_row on, with 16 of their columns as depth.
   PRECAST_DEVICE SmemDescriptor rows(int first_row, int step) const {
     constexpr int steps_of_panel = panel_columns / 16;
     return at(first_row * row_bytes + step / steps_of_panel * panel_bytes + step % steps_of_panel * 32, 0);
   }
-  /// All columns, and 16 rows of them as depth.
+  /// The descriptor of all columns, with 16 of their rows as depth.
   PRECAST_DEVICE SmemDescriptor columns(int step) const { return at(step * 16 * row_bytes, panel_bytes); }
 
  private:
@@ -56,15 +56,15 @@ struct PanelTile {
   }
 };
 
-/// The strides of a map of heads: each is a multiple of the one before, of rows within heads or of heads
-/// within rows, whichever lie closer.
+/// The strides of a map of heads, each of which must be a multiple of the one before: rows within heads, or
+/// heads within rows, the smaller stride first.
 struct MapStrides {
   std::int64_t inner, outer, batch;
   bool rows_inside;
 
   template <class T>
   MapStrides(const Heads<T>& heads, int number_of_heads, int samples) {
-    // What there is one of is never stepped over.
+    // The stride of a dimension of size 1 is never used.
     const std::int64_t head = number_of_heads > 1 ? heads.head_stride : heads.stride;
     rows_inside = head > heads.stride;
     inner = rows_inside ? heads.stride : head;
@@ -81,7 +81,7 @@ bool can_be_mapped(const Heads<T>& heads, int number_of_heads, int batch) {
          MapStrides(heads, number_of_heads, batch).are_multiples();
 }
 
-/// The map of all heads, from which tiles of Rows rows are brought.
+/// The map of all heads, from which tiles of Rows rows are loaded.
 template <int Rows, class T>
 HeadsMap map_of(const Heads<const T>& heads, int number_of_heads, int batch) {
   const MapStrides strides(heads, number_of_heads, batch);

@@ -1,5 +1,5 @@
-// Plain attention: scores are stored in the inside dtype, whose overflow is the point, or where nothing
-// rounds them are not.
+// Plain attention: scores are stored in the inside dtype, so that its overflow shows. Where nothing rounds
+// them, they are not stored.
 #pragma once
 
 #include <type_traits>
@@ -13,9 +13,9 @@
 
 namespace precast::gpu {
 
-/// Whether scores and weights of f32 are those of values that tensor cores multiply as they are: they need no
-/// memory then, for their dtype rounds none of them, and flash attention has the same results but for the
-/// order of sums, and where sums of values before the division overflow f32, six times as fast.
+/// Whether f32 scores and weights are those of values that tensor cores multiply exactly. Storing them
+/// would round none: flash attention gives the same results without that memory, except for the order of
+/// sums, and where sums of values before the division overflow f32, six times as fast.
 template <class Types, class Q, class K, class V>
 inline constexpr bool needs_no_stored_scores =
     detail::MultipliedHeads<typename Types::operand, Q, K, V>::whole_weights&&

@@ -1,5 +1,5 @@
-// Plain attention in three kernels: scores to memory, rows of scores to weights, weights times values. What
-// lies in memory between them has values of the inside dtype, whose overflow is the point.
+// Plain attention in three kernels: scores to memory, rows of scores to weights, weights times values. The
+// values stored between them have the inside dtype, so that its overflow shows.
 #pragma once
 
 #include <bit>
@@ -36,8 +36,8 @@ struct QueryTile {
   }
 };
 
-/// How a score or weight of the inside dtype lies in memory: as itself, or as f32 where the dtype has no
-/// infinity, for a masked score is -inf.
+/// The stored dtype of a score or weight: the inside dtype, or f32 where that has no infinity, as a masked
+/// score is -inf.
 template <class Inside>
 using StoredScore = std::conditional_t<has_infinity<Inside>, Inside, f32>;
 
@@ -53,7 +53,7 @@ struct StoredScores {
   }
 };
 
-/// A score or weight rounded to the inside dtype, as it lies in memory.
+/// A score or weight rounded to the inside dtype, in its stored dtype.
 template <class Inside, bool Saturates = false>
 PRECAST_DEVICE StoredScore<Inside> stored_score(f32 value) {
   if constexpr (has_infinity<Inside>)
@@ -105,8 +105,8 @@ PRECAST_DEVICE void for_each_score(const ScoresArguments<Q, K>& given, const Que
 
 }  // namespace detail
 
-/// One block a tile of scores; keys' tiles are neighbours. Bytes moved: scores once, q and k once for every
-/// 64 of each other.
+/// One block per tile of scores; neighbouring blocks have neighbouring tiles of keys. Bytes moved: scores
+/// once, q and k once for every 64 of each other.
 template <class Operand, class Accumulate, class Inside, bool Saturates, class Q, class K>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
     attention_scores_kernel(const detail::ScoresArguments<Q, K> given,
@@ -125,9 +125,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
       });
 }
 
-/// One warp a row: scores become weights of the inside dtype, in place; and where LogSums says so `log_sums`
-/// gets the logarithms of the sums of e^score of all rows. Bytes moved: rows are read twice, since they need
-/// not fit a block, and written once.
+/// One warp per row: scores become weights of the inside dtype, in place. With LogSums, `log_sums` gets the
+/// logarithms of the sums of e^score of all rows. Bytes moved: rows are read twice, since they need not fit
+/// a block, and written once.
 template <class Inside, bool LogSums>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
     attention_weights_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> scores,
@@ -177,8 +177,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 4)
   }
 }
 
-/// One block a tile of results; columns' tiles are neighbours. Bytes moved: results once, weights once for
-/// every 64 columns, values once for every 64 queries.
+/// One block per tile of results; neighbouring blocks have neighbouring tiles of columns. Bytes moved:
+/// results once, weights once for every 64 columns, values once for every 64 queries.
 template <class Operand, class Accumulate, bool Saturates, class Inside, class V, class Result>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
     attention_values_kernel(const detail::AttentionShape shape, const detail::StoredScores<Inside> weights,
@@ -206,8 +206,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
   }
 }
 
-/// The largest |score| of all that no bias of -inf masks, as the bits of an f32: numbers at least 0 are in
-/// the order of their bits, and the largest of any order is the same.
+/// The largest |score| of those that no bias of -inf masks, as the bits of an f32: numbers at least 0
+/// compare like their bits, and a maximum is the same in any order.
 template <class Q, class K>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(detail::plain_threads, 2)
     largest_score_kernel(const detail::ScoresArguments<Q, K> given,

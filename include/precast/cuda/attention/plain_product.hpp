@@ -41,7 +41,7 @@ struct PlainProduct {
                          FmaAccumulator<plain_rows / plain_warps, plain_columns, OfValues ? 4 : 1, 8>>;
   static constexpr int left_bytes = stages * Left::size * static_cast<int>(sizeof(LeftElement));
   static constexpr int shared_bytes = left_bytes + stages * Right::size * static_cast<int>(sizeof(Element));
-  /// What sums of the product are to be multiplied by.
+  /// The final factor of the product's sums.
   static constexpr f32 factor = factor_of_parts<Operand, WholeWeights>;
 
   /// sums += left right, where left is [plain_rows, total] from first_row on, and right [total,
@@ -97,13 +97,13 @@ struct PlainProduct {
   }
 };
 
-/// What plain attention multiplies queries and keys in.
+/// The operand of plain attention's product of queries and keys.
 template <class Types, class Q, class K>
 using ScoresOperand =
     std::conditional_t<std::is_same_v<typename Types::accumulate, f32>,
                        ExactOperand<typename Types::operand, Q, K>, typename Types::operand>;
 
-/// Its product of weights, stored as Inside, and values of V.
+/// Plain attention's product of weights, stored as Inside, and values of V.
 template <class Operand, class Accumulate, class Inside, class V>
 struct ValuesProductOf {
   using OfValues = MultipliedHeads<Operand, V, V, V>;

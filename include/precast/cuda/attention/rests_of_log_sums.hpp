@@ -1,9 +1,9 @@
-// What logarithms of sums lack: the logarithm of what a row's weights add up to where they are made of its
-// log_sum. Scores are those of the gradients' kernels, to the bit. The forward may have summed their products
-// in another order, and be units of its partial sums away from them, which are far larger where products
-// cancel: of rows that go value by value each has its rest, and so has each of tiles in f32 where tensor
-// cores multiplied 16 bits in the forward (ExactOperand). Other tiles multiply as the forward does: there it
-// matters to large logarithms alone, which rounding took something of.
+// The rests of logarithms of sums: the logarithm of the sum of a row's weights when these are computed from
+// its log_sum. Scores are those of the gradients' kernels, to the bit. The forward may have summed their
+// products in another order, and differ by units of its partial sums, which are far larger where products
+// cancel. So every row has a rest where gradients go value by value, and in f32 tiles where the forward's
+// tensor cores multiplied 16 bits (ExactOperand). Other tiles multiply as the forward does: only large
+// logarithms, which rounding took something of, need a rest there.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ PRECAST_DEVICE f32 rest_of_log_sum(f32 log_sum, f32 largest, f32 sum) {
   return planted<"log sum not subtracted">(base_of_scores(largest) - log_sum, 0.0f) + logf(sum);
 }
 
-// A warp has a query.
+// One warp per query.
 template <class Types, class ForwardOperand, class Q, class K>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp, 1)
     rests_kernel(ScoresOf<Q, K> of, GlobalPointer<const f32> log_sums, GlobalPointer<f32> rests) {
@@ -70,8 +70,8 @@ struct TiledRestsArguments {
   GlobalPointer<f32> rests;           ///< the same
 };
 
-/// One block a tile of queries, which it takes through the keys that they see. Bytes moved: where a tile has
-/// a row with a rest queries once, and keys once for every 64 queries; else the logarithms alone.
+/// One block per tile of queries, which loops over the keys that they see. Bytes moved: queries once, and
+/// keys once for every 64 queries, where a tile has a row with a rest; else the logarithms alone.
 template <class Types, class ForwardOperand, int Width, class Q, class K>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
     tiled_rests_kernel(const TiledRestsArguments<Q, K> given) {

@@ -1,7 +1,7 @@
-// Attention's gradients in tiles (Dao 2023), without atomic additions: a block takes a tile of keys
-// through the queries that see them, or a tile of queries through the keys that they see, and computes the
-// weights of both once more from the logarithms of the rows' sums. That is seven products where five would do
-// if blocks added to each other's results, whose order would then not be one.
+// Attention's gradients in tiles (Dao 2023), without atomic additions. A block takes a tile of keys through
+// the queries that see them, or a tile of queries through the keys that they see, and recomputes their
+// weights from the logarithms of the rows' sums. That takes seven products; five would do if blocks added
+// to each other's results, but in no fixed order.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace precast::gpu::detail {
 
-/// What the gradients of a row's scores are made of beside them.
+/// The values of a row, besides its scores, that the gradients of its scores depend on.
 struct RowOfScores {
   f32 log_sum = 0, rest = 0, delta = 0;
 };
@@ -37,7 +37,7 @@ struct TiledGradientArguments {
   AttentionShape shape;
   GlobalPointer<const f32> log_sums, rests, deltas;  ///< of all rows of scores
 
-  /// That of a query, which need not be there.
+  /// The values of a query's row; zeros for a query past the end.
   PRECAST_DEVICE RowOfScores row_of_scores(int batch, int head, int query) const {
     if (query >= shape.queries) return {};
     const std::int64_t row = shape.row_of_scores(batch, head, query);
@@ -52,7 +52,7 @@ struct TilePair {
   LoadLeft load_left;
   LoadRight load_right;
 
-  /// As TileLoader's.
+  /// Like TileLoader's start and landed.
   PRECAST_DEVICE void start(int first_row) const {
     load_left.start(left, first_row);
     load_right.start(right, first_row);
@@ -63,8 +63,8 @@ struct TilePair {
   }
 };
 
-/// The rows of a block, from `first` of a head on, and what goes by in its steps: the queries that see its
-/// keys (OfKeys), of every head that attends to them, or the keys that its queries see.
+/// The rows of a block, from `first` of a head on, and the rows that pass in its steps: the queries that
+/// see its keys (OfKeys), of every head that attends to them, or the keys that its queries see.
 template <bool OfKeys>
 class GradientBlock {
  public:
@@ -87,7 +87,7 @@ class GradientBlock {
 
   int rows, head, batch, first, steps;
 
-  /// The head, and the first row, of what goes by.
+  /// The head, and the first row, of the rows that pass in a step.
   PRECAST_DEVICE int head_of(int step) const {
     return OfKeys ? head * group_ + step / of_head_ : shape_.kv_head(head);
   }
@@ -98,9 +98,9 @@ class GradientBlock {
   int others_, group_, first_other_, of_head_;
 };
 
-/// A score and the gradient of its weight become the weight and the gradient of the score, as operands of
-/// products. Each is kept as Types::inside between the steps. The scaled score is rounded, as that in log_sum
-/// is: of a large one, fused with the difference, rounding alone would be more than e^x can take.
+/// Replaces a score and the gradient of its weight by the weight and the gradient of the score, as operands
+/// of products. Each is kept as Types::inside between the steps. The scaled score is rounded, as in
+/// log_sum: a fused difference would be off by a large score's rounding error, more than e^x tolerates.
 template <class Types>
 PRECAST_DEVICE void to_weight_and_gradient(f32& score, f32& product, f32 scale, const RowOfScores& row,
                                            bool seen) {
@@ -115,8 +115,8 @@ PRECAST_DEVICE void to_weight_and_gradient(f32& score, f32& product, f32 scale, 
   product = seen ? kept(weight * (kept(product) - planted<"delta not subtracted">(row.delta, 0.0f))) : 0.0f;
 }
 
-/// One block a tile: of keys and values (OfKeys), for all heads of queries that attend to them, or of
-/// queries. Bytes moved: a block's own rows and results once, and those that go by once for every 64 of its
+/// One block per tile: of keys and values (OfKeys), for all heads of queries that attend to them, or of
+/// queries. Bytes moved: a block's own rows and results once, and passing rows once for every 64 of its
 /// own.
 template <class Types, class ForwardOperand, int Width, bool OfKeys, class Q, class K, class V, class DO>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
@@ -133,7 +133,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
   const AttentionShape& shape = given.shape;
   const GradientBlock<OfKeys> block(shape, tile);
 
-  // A place in shared memory: own rows and what their products are with, then both of what goes by, in turns.
+  // Shared memory: two tiles of own rows, then the pairs of tiles of passing rows, in turns.
   const auto shared = [](int values, int count) {
     return dynamic_shared<Element>(sizeof(Element) * static_cast<std::size_t>(values), count);
   };
@@ -179,7 +179,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GradientTile{}.threads(), 2)
   start(0);
   const int first_row = warp_index() * planted<"rows of a warp">(tile.rows_of_warp(), 0);
   const auto own_row = [&](int i) { return block.first + first_row + Scores::row(i); };
-  // A lane's, of its own rows once, or of the columns that go by.
+  // A lane's values: of its own rows, loaded once, or of the passing columns.
   RowOfScores rows_of_scores[OfKeys ? Scores::columns : Scores::rows];
   if constexpr (!OfKeys) {
     PRECAST_UNROLL

@@ -1,6 +1,6 @@
 // Flash attention forward on Hopper's warpgroups (Shah et al. 2024, without the overlap of products and
 // softmax within a warpgroup): one producer thread loads tiles by the TMA, and consumer warpgroups multiply
-// them where they lie.
+// them from shared memory.
 #pragma once
 
 #include <precast/cuda/attention/attention_operands.hpp>
@@ -33,7 +33,7 @@ class TileRing {
  public:
   explicit PRECAST_DEVICE TileRing(std::size_t start) : start_(start) {}
 
-  /// By one thread, before a barrier of the block; `readers` warps empty a buffer.
+  /// To call by one thread, before a barrier of the block; `readers` warps empty a buffer.
   PRECAST_DEVICE void init(int readers) const {
     for (int stage = 0; stage < Stages; ++stage) {
       init_mbarrier(full() + stage, 1);
@@ -51,7 +51,7 @@ class TileRing {
     wait_parity(full() + stage(step), parity(step), site);
     return tile(step);
   }
-  /// By each reading warp, whose products have read the buffer.
+  /// To call by each reading warp, once its products have read the buffer.
   PRECAST_DEVICE void release(int step, Site site = Site::here()) const {
     if (lane_index() == 0) arrive(empty() + stage(step), site);
   }
@@ -86,7 +86,7 @@ struct WarpgroupBlock {
   }
 };
 
-/// By one thread.
+/// The producer, run by one thread: loads the queries, then tiles of keys and values in turn.
 template <class Queries, class Ring, class Result>
 PRECAST_DEVICE void produce(const WarpgroupArguments<Result>& given, const WarpgroupBlock& block,
                             const Queries& queries, SharedPointer<Mbarrier> queries_are_there,
@@ -99,7 +99,7 @@ PRECAST_DEVICE void produce(const WarpgroupArguments<Result>& given, const Warpg
               block.batch);
 }
 
-/// By the warpgroups that multiply, whose warps have 16 rows each.
+/// The consumers: warpgroups that multiply, with 16 rows in each warp.
 template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Queries, class Keys,
           int Stages, class Result>
 PRECAST_DEVICE void consume(const WarpgroupArguments<Result>& given, const WarpgroupBlock& block,
@@ -165,7 +165,7 @@ PRECAST_DEVICE void consume(const WarpgroupArguments<Result>& given, const Warpg
                                               block.end);
 }
 
-/// What a block does.
+/// The work of a block: splits it into the producer and the consumers.
 template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Result>
 PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given) {
   constexpr WarpgroupAttentionTile tile = warpgroup_attention_tile;

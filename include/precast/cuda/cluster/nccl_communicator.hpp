@@ -16,13 +16,13 @@
 
 namespace precast::gpu {
 
-/// A job whose values are on devices. Sums run on a stream of their own: behind what the current stream was
-/// given before `start_sum`, and before what it is given after `wait`; the host waits for neither. NCCL adds
-/// in orders of its own: all ranks get the same bits, another number of ranks or another machine others.
+/// A job whose values are on devices. Sums run on a stream of their own: after the current stream's work
+/// before `start_sum`, and before its work after `wait`; the host waits for neither. NCCL chooses the order
+/// of additions: all ranks get the same bits; other numbers of ranks or machines may get others.
 class NcclCommunicator final : public cluster::Communicator {
  public:
-  /// Joins the device that this thread works on to those of the other ranks of `meeting`, over which ranks
-  /// find each other. Throws Error where NCCL was not found, CommunicationError where it fails.
+  /// Joins this thread's current device to those of the other ranks of `meeting`, over which ranks find
+  /// each other. Throws Error where NCCL was not found, CommunicationError where it fails.
   explicit NcclCommunicator(cluster::Communicator& meeting,
                             const NcclLibrary& library = NcclLibrary::instance())
       : library_(&library), number_(meeting.rank()), size_(meeting.size()) {
@@ -33,8 +33,8 @@ class NcclCommunicator final : public cluster::Communicator {
     library.check(nccl.join(&rank_, size_, id, number_),
                   "join rank " + std::to_string(number_) + " of " + std::to_string(size_));
   }
-  /// Waits for its sums, and for the ranks of this machine, which NCCL wants to end together. Where something
-  /// has failed, also elsewhere in the program, they would not come: then it ends alone.
+  /// Waits for its sums, and for the ranks of this machine, as NCCL wants ranks to end together. After a
+  /// failure, also elsewhere in the program, other ranks might not come: it then ends alone.
   ~NcclCommunicator() override {
     const NcclFunctions& nccl = library_->functions();
     if (!has_failed_ && std::uncaught_exceptions() <= exceptions_before_) {
@@ -42,7 +42,7 @@ class NcclCommunicator final : public cluster::Communicator {
         wait_for(stream());
         (void)nccl.leave(rank_);
         return;
-      } catch (const std::exception&) {  // the device has failed, which its next user is told
+      } catch (const std::exception&) {  // the device has failed: its next call reports it
       }
     }
     (void)nccl.abort(rank_);
@@ -71,7 +71,7 @@ class NcclCommunicator final : public cluster::Communicator {
     sum->second.order_before(current_context().stream);
     sums_.erase(sum);
   }
-  /// The host does not wait for sums, and cannot say: 0.
+  /// 0: the host does not wait for sums, and does not know.
   double seconds_of(Ticket) const override { return 0; }
   void broadcast(std::span<std::byte> bytes, int from) override {
     begin();
@@ -86,7 +86,7 @@ class NcclCommunicator final : public cluster::Communicator {
  private:
   Stream stream() const { return sums_stream_.stream; }
 
-  /// What the current stream was given comes before what the stream of sums is given now.
+  /// Orders later work of the stream of sums after the current stream's work so far.
   void begin() {
     Event ready;
     ready.record(current_context().stream);
@@ -104,7 +104,7 @@ class NcclCommunicator final : public cluster::Communicator {
     return stream;
 #endif
   }
-  /// A stream, which is not this thread's current one behind its making.
+  /// A new stream, which is not this thread's current one after the call.
   static Context made_stream() {
     const OwnStream own;
     return own.context();

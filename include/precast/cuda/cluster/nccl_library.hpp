@@ -12,13 +12,13 @@
 
 namespace precast::gpu {
 
-/// What ranks meet by: ncclUniqueId.
+/// ncclUniqueId, by which ranks find each other.
 struct NcclId {
   char bytes[128];
 };
 /// A rank of NCCL's: what ncclComm_t points to.
 struct NcclRank;
-/// ncclResult_t, which is an int; 0 is success, and 7 that it is still going on.
+/// ncclResult_t, which is an int: 0 is success, and 7 means still in progress.
 using NcclResult = int;
 
 /// The functions that we call. A stream is a cudaStream_t.
@@ -72,7 +72,7 @@ class NcclLibrary {
           "folder in LD_LIBRARY_PATH");
     return functions_;
   }
-  /// Throws CommunicationError for another result than success. `doing` completes "NCCL could not ...".
+  /// Throws CommunicationError for any other result than success. `doing` completes "NCCL could not ...".
   void check(NcclResult result, const std::string& doing) const {
     if (result == 0) return;
     throw cluster::CommunicationError("NCCL could not " + doing + " (" + functions_.error_string(result) +

@@ -1,5 +1,5 @@
-// Convolution on the device: a library's, or an implicit matrix product, whose tiles gather the patches as
-// they are loaded.
+// Convolution on the device: by a library, or by an implicit matrix product, whose tiles gather the patches
+// as they are loaded.
 #pragma once
 
 #include <type_traits>
@@ -44,7 +44,7 @@ void conv(DeviceView<const X> x, const PackedWeight<typename Types::storage>& we
     launch_rounded_product<ProductTypes<Multiplied>>(rows, features, store, stream);
 }
 
-/// The same with a weight that lies in the memory of the device already.
+/// The same with a weight that is in device memory already.
 template <class Types, class X>
 void conv(DeviceView<const X> x, DeviceStoredView<const typename Types::storage> weight,
           const ConvSizes& sizes, const Epilogue& epilogue, DeviceView<typename Types::result> out,

@@ -1,5 +1,5 @@
-// ConvRequest: a convolution as a library is asked for it, and the library that is asked. On the device that
-// is cuDNN; in the emulator tests put a convolution of the host in its place.
+// ConvRequest: the parameters of a convolution by a library, and the library that computes it. On the
+// device that is cuDNN; in the emulator, tests put a convolution of the host in its place.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 namespace precast::gpu {
 
 /// out [pixels, features] = patches of x times weight [features, kernel_height, kernel_width, channels]^T +
-/// bias, sums in f32, results rounded once. All is of one dtype and in the memory of the device; pixels of x
-/// and out may lie apart.
+/// bias, sums in f32, results rounded once. All arrays have one dtype and are in device memory; the pixels
+/// of x and out may be strided.
 struct ConvRequest {
   LibraryDtype dtype{};
-  ConvSizes sizes{};  ///< padded alike on opposite sides
+  ConvSizes sizes{};  ///< with the same padding on opposite sides
   std::int64_t features = 0;
   std::int64_t x_stride = 0, out_stride = 0;
   const void* x = nullptr;
@@ -30,13 +30,13 @@ struct ConvRequest {
 
 /// A library of convolutions: a value, cheap to copy. Without functions it has no code for anything.
 struct ConvLibrary {
-  /// Whether nothing is known against a convolution of these sizes, strides and dtype, whose pointers are not
-  /// set yet.
+  /// Whether the library may have code for a convolution of these sizes, strides and dtype. Pointers need
+  /// not be set yet.
   std::function<bool(const ConvRequest&)> has_code;
-  /// Starts the convolution on a stream; false, and nothing has happened, where it turns out to have no code
-  /// for it.
+  /// Starts the convolution on a stream. Returns false, and does nothing, where it turns out that the
+  /// library has no code for it.
   std::function<bool(const ConvRequest&, Stream)> convolve;
-  /// How many bytes a convolution that it has code for works in.
+  /// The bytes of workspace of a convolution that it has code for.
   std::function<std::size_t(const ConvRequest&)> workspace_bytes;
 };
 

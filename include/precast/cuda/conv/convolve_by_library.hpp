@@ -1,4 +1,4 @@
-// Which convolutions the library computes, and how it is asked.
+// The convolutions that the library computes, and the requests for them.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@
 
 namespace precast::gpu {
 
-/// Whether the library convolves these dtypes as the op table says: all values are of one, sums f32, and
-/// results do not clamp.
+/// Whether the library convolves these dtypes as the op table says: all values have one dtype, sums are
+/// f32, and results do not clamp.
 template <class Types>
 inline constexpr bool conv_library_has_dtypes = [] {
   using Operand = typename Types::operand;
@@ -28,22 +28,22 @@ inline constexpr bool conv_library_has_dtypes = [] {
          !Types::saturate;
 }();
 
-/// Whether opposite sides have the same padding, which is all that the library knows: the padding of the top
-/// and left, into which the kernel fits.
+/// Whether opposite sides have the same padding, the only kind that the library takes: that of the top and
+/// left, into which the kernel fits.
 constexpr bool padded_alike(const ConvSizes& s) {
   return s.height + 2 * s.pad_top >= s.kernel_height && s.width + 2 * s.pad_left >= s.kernel_width &&
          s.out_height == (s.height + 2 * s.pad_top - s.kernel_height) / s.stride + 1 &&
          s.out_width == (s.width + 2 * s.pad_left - s.kernel_width) / s.stride + 1;
 }
 
-/// Whether cuDNN is given rows where they lie: each begins on a multiple of 16 bytes, since nothing tells it
-/// of less.
+/// Whether cuDNN can take rows in place: each must begin on a multiple of 16 bytes, since its descriptors
+/// state no smaller alignment.
 template <class T>
 bool lies_for_cudnn(const DeviceView<T>& view) {
   return rows_begin_on_16_bytes(view) && lies_for_library(view);
 }
 
-/// Starts the convolution and returns true, or returns false where it is ours.
+/// Starts the convolution and returns true, or returns false where the library does not take it.
 template <class Types, class X>
 bool convolve_by_library(const DeviceView<const X>& x,
                          const DeviceStoredView<const typename Types::storage>& weight,

@@ -1,5 +1,5 @@
-// cuDNN as the library of convolutions. The emulator has no library: there our own kernel computes
-// everything, but for tests that put a convolution of the host in its place (conv_request.hpp).
+// cuDNN as the library of convolutions. The emulator has no library: our own kernel computes everything
+// there, except in tests that use a host's convolution instead (conv_request.hpp).
 #pragma once
 
 #include <type_traits>
@@ -72,13 +72,13 @@ class CudnnPlan {
                        doing);
   }
 
-  /// Whether nothing is known against the convolution: cuDNN has no way to ask for the call that is made,
-  /// with its bias and its activation, other than making it.
+  /// Whether cuDNN may have code for the convolution: the only way to ask for the call that is made, with
+  /// its bias and its activation, is to make it.
   bool exists() const { return exists_; }
-  /// What it works in.
+  /// The bytes of workspace that it needs.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
-  /// Starts the convolution on the stream that the handle has; false where cuDNN has no code for it.
+  /// Starts the convolution on the handle's stream; false where cuDNN has no code for it.
   bool start(cudnn::Handle handle, const ConvRequest& conv) {
     const f32 one = 1, zero = 0;
     const auto& call = CudnnLibrary::instance().functions();
@@ -93,7 +93,7 @@ class CudnnPlan {
  private:
   using Descriptor = std::unique_ptr<void, cudnn::Status (*)(cudnn::Descriptor)>;
 
-  /// False where cuDNN has no code for what it was asked; throws Error where a call failed otherwise.
+  /// False where cuDNN has no code for the call; throws Error for any other failure.
   static bool accepted(cudnn::Status status, const std::string& doing) {
     if (status >= cudnn::first_not_supported && status <= cudnn::last_not_supported) return false;
     CudnnLibrary::instance().check(status, doing);
@@ -115,7 +115,7 @@ class CudnnPlan {
   bool exists_ = false;
 };
 
-/// What a plan depends on: all but the pointers.
+/// The properties of a convolution that its plan depends on: all but the pointers.
 inline auto shape_of(const ConvRequest& conv) {
   const ConvSizes& s = conv.sizes;
   return std::tuple(conv.dtype, s.batch, s.height, s.width, s.channels, s.kernel_height, s.kernel_width,
@@ -127,21 +127,21 @@ inline auto shape_of(const ConvRequest& conv) {
 /// it.
 class Cudnn {
  public:
-  /// Whether nothing is known against a convolution on the current device: none where cuDNN does not start.
-  /// Throws Error where a call fails later.
+  /// Whether the current device may have code for a convolution; false where cuDNN does not start. Throws
+  /// Error where a later call fails.
   bool has_code(const ConvRequest& conv) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
     return device.handle && plan_for(conv, device).exists();
   }
 
-  /// Why it does not start on the current device; empty where it does.
+  /// Why cuDNN does not start on the current device; empty where it does.
   std::string problem() {
     const std::lock_guard lock(mutex_);
     return current_device().problem;
   }
 
-  /// Starts a convolution; false where it has no code for it, which later has_code knows.
+  /// Starts a convolution; returns false where cuDNN has no code for it, which has_code then remembers.
   bool convolve(const ConvRequest& conv, Stream stream) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();
@@ -150,7 +150,7 @@ class Cudnn {
     return plan_for(conv, device).start(device.handle, conv);
   }
 
-  /// What a convolution that it has code for works in.
+  /// The bytes of workspace of a convolution that it has code for.
   std::size_t workspace_bytes(const ConvRequest& conv) {
     const std::lock_guard lock(mutex_);
     return plan_for(conv, current_device()).workspace_bytes();
@@ -188,7 +188,7 @@ class Cudnn {
   std::map<int, OfDevice> devices_;
 };
 
-/// Who convolves on the current device, and where that is not cuDNN, why.
+/// The implementation that convolves on the current device, and the reason where that is not cuDNN.
 inline std::string convolutions_described() {
   const auto& library = CudnnLibrary::instance();
   const std::string problem = library.found() ? Cudnn::instance().problem() : library.described();

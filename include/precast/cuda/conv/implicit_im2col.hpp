@@ -14,14 +14,14 @@
 
 namespace precast::gpu {
 
-/// Row `pixel` is [kernel_height, kernel_width, channels], the patch under that output pixel; zeros lie
-/// around the images. The interface is MatrixRows'.
+/// Row `pixel` is [kernel_height, kernel_width, channels], the patch under that output pixel; values
+/// outside of the images are zero. The interface is that of MatrixRows.
 template <ScalarDtype T>
 struct ImplicitIm2col {
   using value_type = T;
   static constexpr bool decoded = false;
 
-  /// Where a patch begins: the image's first value, and the place in it, which may lie outside.
+  /// The start of a patch: the offset of the image, and the coordinates in it, which may be outside.
   struct Row {
     std::int64_t image;
     int top, left;
@@ -52,7 +52,7 @@ struct ImplicitIm2col {
   }
 
  private:
-  /// Where a value lies; negative: in the zeros.
+  /// The offset of a value; negative in the padding.
   PRECAST_DEVICE std::int64_t place(const Row& row, int column) const {
     const int tap = column / channels, channel = column - tap * channels;
     const int kernel_row = tap / kernel_width;

@@ -1,5 +1,5 @@
-// Runs of values between memory and f32 registers: by one access of up to 16 bytes where they lie aligned,
-// else one by one.
+// Loads and stores of runs of values, converted to f32 registers: by accesses of up to 16 bytes where
+// memory is aligned, else one value at a time.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace precast::gpu {
 
-/// The memory of a view, as kernels get it. Rows that go backwards begin with the one that lies last.
+/// A view's memory, as kernels take it. With a negative row stride, the first row is the last in memory.
 template <class T>
 GlobalPointer<T> pointer_to(const DeviceView<T>& view) {
   const std::int64_t rows = view.rows(), last = rows ? (rows - 1) * view.row_stride() : 0;
@@ -61,8 +61,8 @@ struct Run {
   PRECAST_DEVICE void set(int i, T value) { values[i] = value; }
 };
 
-/// Narrow values stay in the words that a vector is read in until they are used: taken apart where they are
-/// read, which may be one of two branches, each vector would be waited for before the next is asked for.
+/// Narrow values stay packed in the words of a vector load until they are used. Unpacked at the load, which
+/// may be in one of two branches, each vector would be waited for before the next load is issued.
 template <class T, int Count>
   requires((sizeof(T) == 1 || sizeof(T) == 2) && Count * sizeof(T) % sizeof(std::uint32_t) == 0)
 struct Run<T, Count> {
@@ -70,12 +70,12 @@ struct Run<T, Count> {
   using Word = Vector<T, in_word>;
   std::uint32_t words[Count / in_word];
 
-  /// Constant, for what is assigned to it would be lost: set() is there for that.
+  /// Returns a const copy, as an assignment to it would be lost: use set().
   PRECAST_DEVICE const T operator[](int i) const {  // NOLINT(readability-const-return-type)
     using Bits = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
     constexpr int bits = 8 * static_cast<int>(sizeof(T));
-    // A shift, which the compiler makes one instruction of with bf16's own; halves of a word in memory are
-    // two more.
+    // A shift, which the compiler merges with the one that widens bf16; reading half of a word from memory
+    // takes two instructions more.
     return bit_cast<T>(static_cast<Bits>(words[i / in_word] >> (i % in_word * bits)));
   }
   PRECAST_DEVICE void set(int i, T value) {
@@ -134,7 +134,7 @@ PRECAST_DEVICE Run<f32, Count> in_f32(const Run<T, Count>& run) {
   for (int i = 0; i < Count; ++i) wide[i] = to_f32(run[i]);
   return wide;
 }
-/// load_run, and its values as f32: for one run. Of several, all are to be read before any is taken apart.
+/// load_run, converted to f32: for a single run. Of several runs, load all before any is converted.
 template <int Count, class T>
 PRECAST_DEVICE Run<f32, Count> load_f32(GlobalPointer<T> from, int present, bool aligned) {
   return in_f32(load_run<Count>(from, present, aligned));

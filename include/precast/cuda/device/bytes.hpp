@@ -1,4 +1,4 @@
-// The bytes of what lies in memory, and objects among bytes: what is brought by its bytes and read by its
+// Values in memory as bytes, and bytes as objects: for values that are copied as bytes and read by their
 // type.
 #pragma once
 

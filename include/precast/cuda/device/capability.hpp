@@ -23,16 +23,16 @@ namespace precast::gpu {
 #endif
 inline constexpr int compiled_capability = __CUDA_ARCH__ / 10;
 #else
-/// What code is being compiled for. nvcc's pass over the host's code compiles kernels for nothing, and sees
-/// the oldest one here.
+/// The capability that code is being compiled for. nvcc's host pass generates no code of kernels, and sees
+/// the oldest capability here.
 inline constexpr int compiled_capability = 80;
 #endif
 
 #if PRECAST_ON_DEVICE
-/// What the current device's code of a kernel was compiled for: `compiled_capability` as the kernel saw it.
-/// Each thread asks CUDA once for a kernel and device, as long as no other kernel takes its place in the
-/// table. Throws Error where the device runs none of the kernel's code. A dry run starts nothing, and asks
-/// nothing.
+/// The capability that the current device's code of a kernel was compiled for: `compiled_capability` as the
+/// kernel saw it. Each thread queries CUDA once per kernel and device, unless another kernel replaces the
+/// entry in its table. Throws Error where none of the kernel's code runs on the device. A dry run launches
+/// nothing, and queries nothing.
 inline int capability_of_code(const void* kernel) {
   if (MemoryCounter::active()) return compiled_capability;
   struct Known {
@@ -51,7 +51,7 @@ inline int capability_of_code(const void* kernel) {
   return one.capability;
 }
 
-/// The current device's, of which each thread asks CUDA when it has changed.
+/// The current device's capability. Each thread queries CUDA when its current device has changed.
 inline int device_capability() {
   thread_local int known_device = -1, capability = 0;
   const int device = detail::current_device();

@@ -86,12 +86,12 @@ PRECAST_DEVICE f32 high_in_f32(std::uint32_t pair) {
   return to_f32(bit_cast<T>(static_cast<std::uint16_t>(pair >> 16)));
 }
 
-/// The first eight significant bits of an f32, which are a bf16. What they lack is an f32, exactly.
+/// An f32 truncated to eight significant bits, which are a bf16. The remainder is an f32, exactly.
 PRECAST_DEVICE f32 truncated_to_bf16(f32 value) {
   return bit_cast<f32>(bit_cast<std::uint32_t>(value) & 0xffff0000u);
 }
 
-/// What remains of an f32 after a store in T.
+/// An f32 rounded to T and widened again: the value that a store in T keeps.
 template <ScalarDtype T, bool Saturates = false>
 PRECAST_DEVICE f32 rounded(f32 value) {
   if constexpr (std::is_same_v<T, f32> && !Saturates)
@@ -102,8 +102,8 @@ PRECAST_DEVICE f32 rounded(f32 value) {
     return to_f32(round_to<T, Saturates>(value));
 }
 
-/// `value`, on its way to a dtype of the kernel's row. In the emulator a test may switch the fault on, and it
-/// is what a kernel leaves that ignores the row and takes fp8_e5m2 then: three significant bits.
+/// Returns `value`, which is then rounded to a dtype of the kernel's row. In the emulator a test may switch
+/// the fault on: the result then has three significant bits, as if a kernel ignored its row for fp8_e5m2.
 template <FaultName Name>
 PRECAST_DEVICE f32 with_planted_dtype(f32 value) {
 #if PRECAST_ON_DEVICE
@@ -113,8 +113,8 @@ PRECAST_DEVICE f32 with_planted_dtype(f32 value) {
 #endif
 }
 
-/// The word of a tf32 fragment: an f32 rounded to tf32, in an f32's place. The same bits as convert<tf32>;
-/// both have the same exponents, so that rounding is one addition for normal and subnormal numbers alike.
+/// The word of a tf32 fragment: an f32 rounded to tf32, in an f32's place. The same bits as convert<tf32>.
+/// f32 and tf32 have the same exponents: rounding is one addition for normal and subnormal numbers alike.
 PRECAST_DEVICE std::uint32_t tf32_word(f32 value) {
   const auto word = bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = (word + 0xfffu + ((word >> 13) & 1)) & 0xffffe000u;

@@ -23,7 +23,7 @@ PRECAST_DEVICE void cp_async(SharedPointer<T> to, GlobalPointer<const T> from, i
 }
 /// Closes the group of the copies that this thread has started since the last one.
 PRECAST_DEVICE void cp_async_commit(Site = {}) { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Waits until at most Groups of this thread's groups are still on their way. Other threads see what landed
+/// Waits until at most Groups of this thread's groups are in flight. Other threads see the copied bytes
 /// after a barrier.
 template <int Groups>
 PRECAST_DEVICE void cp_async_wait(Site = {}) {

@@ -1,4 +1,4 @@
-// Division of the indices that kernels turn into places.
+// Division of the indices that kernels split into coordinates.
 #pragma once
 
 #include <bit>
@@ -31,9 +31,9 @@ class Divisor {
  public:
   /// By 1.
   Divisor() = default;
-  /// Of 1 or more; one of 0 says so, and divides nothing.
+  /// A divisor of 1 or more. 0 may be stored, as value() says, but nothing may be divided by it.
   constexpr Divisor(std::int64_t by) : by_(by) {
-    if (by < 1 || by >> 31) {  // a shift alone makes 0 of any smaller index
+    if (by < 1 || by >> 31) {  // a shift by 31 alone gives quotient 0
       multiplier_ = 0;
       shift_ = 31;
       return;

@@ -20,7 +20,7 @@
 
 namespace precast::gpu {
 
-/// So many blocks as one dimension of a grid. Throws ShapeError above the 2^31 - 1 that CUDA's grids have.
+/// `blocks` as one dimension of a grid. Throws ShapeError above 2^31 - 1, the limit of CUDA's grids.
 inline int grid_blocks(std::int64_t blocks) {
   if (blocks > std::numeric_limits<int>::max())
     throw ShapeError("this takes " + std::to_string(blocks) + " blocks of threads, and CUDA's grids have " +
@@ -41,9 +41,9 @@ struct LaunchShape {
 #if PRECAST_ON_DEVICE
 namespace detail {
 
-/// Lets a kernel of the current device have so much dynamic shared memory. What it has without asking, less
-/// its static arrays, is asked for once, then all that the device gives a block: the same by every thread, so
-/// that none takes back what another was given.
+/// Lets a kernel have `bytes` of dynamic shared memory on the current device. Up to 48 KiB less its static
+/// arrays needs no attribute; beyond, the kernel's maximum is set to all that the device gives a block: the
+/// same value by every thread, so that none lowers what another has set.
 inline cudaError_t allow_shared_memory(const void* kernel, std::size_t bytes) {
   constexpr std::size_t without_asking = 48 << 10;
   if (bytes == 0) return cudaSuccess;
@@ -52,7 +52,7 @@ inline cudaError_t allow_shared_memory(const void* kernel, std::size_t bytes) {
     int device = 0;
     std::size_t bytes = 0;
   };
-  constexpr std::size_t remembered = 64;  // by a thread; where two share a place, they ask in turn
+  constexpr std::size_t remembered = 64;  // per thread; two kernels of one entry evict each other
   thread_local Allowed all[remembered];
   int device = 0;
   if (const cudaError_t status = cudaGetDevice(&device); status != cudaSuccess) return status;

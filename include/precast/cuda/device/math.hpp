@@ -14,7 +14,7 @@ inline constexpr f32 infinity = std::numeric_limits<f32>::infinity();
 inline constexpr f32 quiet_nan = std::numeric_limits<f32>::quiet_NaN();
 inline constexpr f32 log2_of_e = 1.44269504f, log_of_2 = 0.693147181f;
 
-/// By its bits, whatever a compiler assumes of arithmetic.
+/// Tests the exponent's bits, which holds whatever a compiler assumes of arithmetic (-ffast-math).
 PRECAST_DEVICE bool is_finite(f32 x) { return (bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
 PRECAST_DEVICE f32 maximum(f32 a, f32 b) { return fmaxf(a, b); }  ///< a NaN loses
 PRECAST_DEVICE f32 multiply_then_add(f32 a, f32 b, f32 c) { return fmaf(a, b, c); }
@@ -24,8 +24,8 @@ PRECAST_DEVICE f32 cosine(f32 x) { return cosf(x); }
 PRECAST_DEVICE f32 sine(f32 x) { return sinf(x); }
 
 PRECAST_DEVICE double exponential(double x) { return exp(x); }
-/// Cosine and sine of an angle below 10^6, within 10^-10: by the half turn, which needs no table on the
-/// device.
+/// Cosine and sine of an angle below 10^6, within 10^-10. On the device by cospi and sinpi, which need no
+/// table.
 PRECAST_DEVICE double cosine(double x) {
 #if PRECAST_ON_DEVICE
   return cospi(x * 0.31830988618379067);
@@ -41,8 +41,8 @@ PRECAST_DEVICE double sine(double x) {
 #endif
 }
 
-/// 1 / x within 1 ulp, subnormals flushed to zero (rcp.approx): without the call of a subroutine that an
-/// exact one is, around which ptxas waits for every wgmma in relocatable code (-rdc=true).
+/// 1 / x within 1 ulp, subnormals flushed to zero (rcp.approx). An exact reciprocal calls a subroutine,
+/// around which ptxas waits for every wgmma in relocatable code (-rdc=true).
 PRECAST_DEVICE f32 reciprocal_fast(f32 x) {
 #if PRECAST_ON_DEVICE
   f32 result;

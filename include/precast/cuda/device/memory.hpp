@@ -41,14 +41,14 @@ using GlobalPointer = T*;
 template <class T>
 using SharedPointer = T*;
 
-/// What kernels are given for `count` values at `data`.
+/// The pointer that kernels take to `count` values at `data`.
 template <class T>
 GlobalPointer<T> global_pointer(T* data, std::int64_t) {
   return data;
 }
 
 namespace detail {
-/// What one instruction loads.
+/// The type that one instruction loads: `Bytes` bytes.
 template <int Bytes>
 using LoadedWords = std::conditional_t<
     Bytes == 16, uint4,
@@ -61,8 +61,8 @@ PRECAST_DEVICE Vector<T, N> load_vector(const T* from) {
   return bit_cast<Vector<T, N>>(*reinterpret_cast<const Words*>(from));
 }
 
-// Stores are in PTX: of an assignment nvcc makes one for each value wherever these come from one of two
-// branches, as they do behind load_run.
+// Stores are in PTX: nvcc splits an assignment into one store per value where the values come from one of
+// two branches, as they do after load_run.
 /// Writes to global memory, by one instruction.
 template <class T, int N>
 PRECAST_DEVICE void store_vector_global(GlobalPointer<T> to, const Vector<T, N>& values) {
@@ -130,7 +130,7 @@ using simt::atomic_max;
 #endif
 
 #if PRECAST_ON_DEVICE
-/// `count` values from a byte offset on in the shared memory that the launch asked for. The offset must be a
+/// `count` values at a byte offset in the dynamic shared memory of the launch. The offset must be a
 /// multiple of 16.
 template <class T>
 PRECAST_DEVICE SharedPointer<T> dynamic_shared(std::size_t byte_offset, int /*count*/) {
@@ -138,14 +138,14 @@ PRECAST_DEVICE SharedPointer<T> dynamic_shared(std::size_t byte_offset, int /*co
   return reinterpret_cast<T*>(precast_dynamic_shared + byte_offset);
 }
 
-/// N values whose number is known when the kernel is compiled; each `Use` is an array of its own.
+/// A static shared array of N values; each type `Use` names an array of its own.
 template <class T, int N, class Use>
 PRECAST_DEVICE SharedPointer<T> static_shared() {
   __shared__ __align__(16) unsigned char bytes[sizeof(T) * N];
   return reinterpret_cast<T*>(bytes);
 }
 
-/// The address by which instructions know a place in shared memory.
+/// An address in the shared state space, as PTX instructions take it.
 template <class T>
 PRECAST_DEVICE std::uint32_t shared_address(const T* at) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
@@ -162,8 +162,8 @@ PRECAST_DEVICE SharedPointer<T> static_shared() {
 using simt::shared_address;
 #endif
 
-/// How many bytes of dynamic shared memory to pass over, so that the rest starts on a multiple of Alignment:
-/// 128 is all that is promised. A launch asks for Alignment bytes more.
+/// The bytes of dynamic shared memory to skip so that the rest starts on a multiple of Alignment: only 128
+/// is guaranteed. The launch must ask for Alignment bytes more.
 template <int Alignment>
 PRECAST_DEVICE std::size_t padding_to() {
   return (Alignment - shared_address(dynamic_shared<unsigned char>(0, 1)) % Alignment) % Alignment;

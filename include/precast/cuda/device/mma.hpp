@@ -70,8 +70,8 @@ PRECAST_DEVICE Fragment<Count> ldmatrix(SharedPointer<const T> row) {
   return to;
 }
 
-/// One 32-bit value of a tile, as the word of a fragment: where ldmatrix cannot transpose. Read in its place
-/// among the products; loads that a compiler gathers ahead of them cost a register each.
+/// Loads one 32-bit value of a tile as the word of a fragment, where ldmatrix cannot transpose. `volatile`
+/// keeps the load among the products: each load that a compiler hoists above them costs a register.
 PRECAST_DEVICE std::uint32_t load_word(SharedPointer<const f32> from) {
   std::uint32_t word;
   asm volatile("ld.shared.b32 %0, [%1];"

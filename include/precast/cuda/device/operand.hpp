@@ -12,20 +12,20 @@
 namespace precast::gpu {
 
 /// The dtype that our kernels multiply: the first of f16, bf16, tf32 and f32 that holds all of an operand's
-/// values. Every architecture from sm_80 on multiplies these, f32 by fused multiply-add. fp8 widens to f16
-/// so, which sums as f32 without the shorter accumulator that fp8 instructions have.
+/// values. Every architecture from sm_80 on multiplies these, f32 by fused multiply-add. fp8 thus widens to
+/// f16, whose sums are f32, without the shorter accumulator of fp8 instructions.
 template <ScalarDtype Operand>
 using MultipliedDtype =
     std::conditional_t<widens_exactly<f16, Operand>, f16,
                        std::conditional_t<widens_exactly<bf16, Operand>, bf16,
                                           std::conditional_t<widens_exactly<tf32, Operand>, tf32, f32>>>;
 
-/// How a multiplied value lies in memory: tf32 in an f32's place.
+/// The dtype that holds a multiplied value in memory: f32 for tf32, else MultipliedDtype.
 template <ScalarDtype Operand>
 using HeldDtype =
     std::conditional_t<std::is_same_v<MultipliedDtype<Operand>, tf32>, f32, MultipliedDtype<Operand>>;
 
-/// Whether values of From are operands as they lie in memory.
+/// Whether values of From are operands as stored, without conversion.
 template <ScalarDtype Operand, Dtype From>
 inline constexpr bool are_operands = [] {
   if constexpr (std::is_same_v<From, HeldDtype<Operand>>) return widens_exactly<Operand, From>;

@@ -59,9 +59,9 @@ PRECAST_DEVICE f32 warp_max(f32 value) {
   return detail::reduce_warp<detail::Larger, Lanes>(value);
 }
 
-/// The sum over the `Threads` threads of a block, in each of them; all must call. There is one barrier: a
-/// block comes to a `Use` (any type, which names the shared memory between the warps) once, or with a barrier
-/// of its own in between.
+/// The sum over the `Threads` threads of a block, in each of them; all must call. There is one barrier
+/// inside: before a block calls again with the same `Use` (any type, which names the shared memory between
+/// the warps), it needs a barrier of its own.
 template <int Threads, class Use>
 PRECAST_DEVICE f32 block_sum(f32 value, Site site = Site::here()) {
   return detail::reduce_block<detail::Plus, Threads, Use>(value, site);

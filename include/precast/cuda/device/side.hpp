@@ -1,7 +1,7 @@
-// Which side a kernel is being compiled for: the device, by nvcc, or the emulator of tests/simt, by a host
-// compiler; and what the emulator's tests ask of a kernel: the sites of its barriers, and mistakes to switch
-// on, which prove that they would be seen. Kernels are the same text on both sides: who asks is this folder,
-// runtime/, the architecture of tile/, and what stands in for a library (tests/headers/sides.cmake).
+// The side that a kernel is compiled for: the device, by nvcc, or the emulator of tests/simt, by a host
+// compiler. Also hooks for the emulator's tests: sites of barriers, and mistakes to switch on, which prove
+// that tests would see them. Kernels are the same text on both sides: only this folder, runtime/, the
+// architecture of tile/ and stand-ins for libraries ask for the side (tests/headers/sides.cmake).
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 #define PRECAST_ON_DEVICE 1
 /// A function that a launch starts on every thread of a grid.
 #define PRECAST_KERNEL __global__
-/// Before a kernel's constant parameter that its threads read where it lies: the TMA's maps must be, and of
-/// up to 128 bytes nvcc otherwise makes registers, from a kernel's first instruction on.
+/// Before a kernel's const parameter that threads read in constant memory: TMA descriptors must be there,
+/// and nvcc otherwise loads up to 128 bytes into registers at a kernel's start.
 #define PRECAST_GRID_CONSTANT __grid_constant__
 /// A function that kernels call.
 #define PRECAST_DEVICE __device__ __forceinline__
@@ -60,8 +60,8 @@ struct FaultName {
   }
 };
 
-/// `value`. In the emulator a test may switch the fault on, and it is `wrong` then. A few for each kernel,
-/// where hands slip: `planted<"tile edge">(row < rows, row <= rows)`.
+/// Returns `value`, or in the emulator `wrong` while a test has the fault switched on. A few for each
+/// kernel, where mistakes are likely: `planted<"tile edge">(row < rows, row <= rows)`.
 template <FaultName Name, class T>
 PRECAST_DEVICE T planted(T value, [[maybe_unused]] T wrong) {
 #if PRECAST_ON_DEVICE

@@ -13,12 +13,12 @@ struct SmemDescriptor {
   std::uint64_t bits;
 };
 
-/// A matrix of 16-bit values that starts at `address`. What `leading_bytes` and `stride_bytes` are depends on
-/// how it lies (the PTX ISA: leading dimension and stride dimension byte offset). In swizzled rows along the
-/// depth, 64 values in 128 bytes, stride_bytes are from eight rows to the next eight, and leading_bytes
-/// nothing; in rows across the depth, stride_bytes are from eight steps of depth to the next eight, and
-/// leading_bytes from a row's values to those that continue it. Swizzled tiles start on a multiple of eight
-/// rows; in them, depth goes on by whole chunks.
+/// The descriptor of a matrix of 16-bit values that starts at `address`. `leading_bytes` and `stride_bytes`
+/// depend on the layout (the PTX ISA: leading dimension and stride dimension byte offset). For swizzled
+/// K-major rows, 64 values in 128 bytes, stride_bytes are from eight rows to the next eight, and
+/// leading_bytes are unused. For MN-major rows, stride_bytes are from eight steps of depth to the next
+/// eight, and leading_bytes from a row's values to those that continue it. Swizzled tiles start on a
+/// multiple of eight rows; within them, the depth advances by whole chunks.
 PRECAST_DEVICE SmemDescriptor smem_descriptor(std::uint32_t address, Swizzle swizzle, int leading_bytes,
                                               int stride_bytes) {
   const auto field = [](std::uint32_t bytes) { return static_cast<std::uint64_t>((bytes & 0x3ffff) >> 4); };

@@ -1,5 +1,5 @@
-// The swizzle by which the TMA and wgmma permute chunks of 16 bytes in shared memory, so that reading a
-// column of them meets every bank.
+// The swizzle by which the TMA and wgmma permute chunks of 16 bytes in shared memory, so that a column of
+// chunks is spread over all banks.
 #pragma once
 
 #include <precast/cuda/device/side.hpp>
@@ -7,7 +7,7 @@
 namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
-/// The bytes within which chunks are exchanged: by the number of the 128 bytes that they lie in, counted from
+/// The span in bytes within which chunks are permuted, by the index of their 128-byte line counted from
 /// address 0.
 enum class Swizzle { none, of_32_bytes, of_64_bytes, of_128_bytes };
 #else

@@ -1,5 +1,5 @@
-// Maps of tensors for the TMA. The host makes them: CUDA's driver packs them, whose function is
-// looked up when the program runs, so that a program needs no driver to start.
+// Tensor maps for the TMA. The host encodes them by a function of CUDA's driver that is looked up at run
+// time, so that a program needs no driver to start.
 #pragma once
 
 #include <array>

@@ -53,7 +53,7 @@ PRECAST_DEVICE void sync_named(int barrier, int threads, Site = {}) {
 }
 /// Waits for the lanes of a warp.
 PRECAST_DEVICE void sync_warp(unsigned lanes = 0xffffffffu, Site = {}) { __syncwarp(lanes); }
-/// What the thread wrote is seen by its block, or by the device, before what it writes next.
+/// Orders this thread's earlier writes before its later ones, as its block, or the device, sees them.
 PRECAST_DEVICE void fence_block(Site = {}) { __threadfence_block(); }
 PRECAST_DEVICE void fence_device(Site = {}) { __threadfence(); }
 #else

@@ -1,6 +1,6 @@
-// tma_load: copies of boxes of a tensor to shared memory by the TMA, which one thread starts and an mbarrier
-// waits for: cp.async.bulk.tensor of the PTX ISA (sm_90). The tensor is described by a map, which the host
-// makes (cuda/device/tensor_map.hpp) and a kernel takes as a parameter.
+// tma_load: asynchronous copies of boxes of a tensor to shared memory by the TMA, which one thread starts
+// and an mbarrier counts: cp.async.bulk.tensor of the PTX ISA (sm_90). The tensor is described by a map,
+// which the host makes (cuda/device/tensor_map.hpp) and a kernel takes as a parameter.
 #pragma once
 
 #include <precast/cuda/device/mbarrier.hpp>
@@ -20,9 +20,9 @@ struct BoxPlace {
 #if PRECAST_ON_DEVICE
 using TensorMap = CUtensorMap;
 
-/// Starts to copy a box to a multiple of 128 bytes (and of its swizzle's 8 rows); what lies outside of the
-/// tensor becomes zeros. `barrier` is told of all bytes of the box when they have landed. `from` must be part
-/// of a kernel's parameter that is PRECAST_GRID_CONSTANT.
+/// Starts the copy of a box to a multiple of 128 bytes (and of its swizzle's 8 rows); values outside of the
+/// tensor become zeros. The copy counts the bytes of the whole box on `barrier` as they land. `from` must
+/// be part of a kernel's parameter that is PRECAST_GRID_CONSTANT.
 template <class T>
 PRECAST_DEVICE void tma_load(SharedPointer<T> to, const TensorMap& from, const BoxPlace& at,
                              SharedPointer<Mbarrier> barrier) {

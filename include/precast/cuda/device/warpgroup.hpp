@@ -1,4 +1,4 @@
-// Warpgroups: four warps, the first of them on a multiple of four, that Hopper's products take together
+// Warpgroups: four consecutive warps, the first of them on a multiple of four, which execute wgmma together
 // (sm_90a).
 #pragma once
 
@@ -16,8 +16,8 @@ template <int Count>
 inline constexpr bool are_registers = Count % 8 == 0 && Count >= 24 && Count <= 256;
 }  // namespace detail
 
-/// Whether kernels for sm_90a are compiled in. nvcc's host compiler cannot know for which architectures nvcc
-/// compiles: who does says so by PRECAST_SM_90A, as CMake does where PRECAST_CUDA_ARCHITECTURES holds 90a.
+/// Whether kernels for sm_90a are compiled in. The host compiler cannot know nvcc's architectures: the
+/// build defines PRECAST_SM_90A, as CMake does where PRECAST_CUDA_ARCHITECTURES holds 90a.
 #if PRECAST_ON_DEVICE && !defined(PRECAST_SM_90A)
 inline constexpr bool has_sm_90a_kernels = false;
 #else
@@ -32,8 +32,8 @@ inline constexpr bool has_warpgroup_products = true;
 inline constexpr bool has_warpgroup_products = false;
 #endif
 
-// In each unit, of a thread or of the process, as with PRECAST_HAS_WATCH (watch/ran_in.hpp): a linker refuses
-// units that differ, of which one would launch its kernels with the shared memory of the other's.
+// thread_local in units with PRECAST_SM_90A only, as with PRECAST_HAS_WATCH (watch/ran_in.hpp): a linker
+// refuses to mix them, as one would launch its kernels with the other's shared memory size.
 // NOLINTBEGIN(readability-identifier-naming): what linkers say shows the macro's name
 #if defined(PRECAST_SM_90A)
 [[gnu::used]] inline thread_local char PRECAST_SM_90A_is_the_same_in_all_units = 0;
@@ -42,8 +42,8 @@ inline constexpr bool has_warpgroup_products = false;
 #endif
 // NOLINTEND(readability-identifier-naming)
 
-/// Changes how many registers each thread of the calling warpgroup has: fewer, or more as soon as others have
-/// given theirs. A multiple of 8, 24 to 256. Under a launch bound that says how many there are at the start.
+/// Lowers (dec) or raises (inc) the registers per thread of the calling warpgroup to a multiple of 8, 24 to
+/// 256. Raising waits until others have released theirs. Launch bounds must set the number at the start.
 template <int Registers>
 PRECAST_DEVICE void setmaxnreg_dec() {
   static_assert(detail::are_registers<Registers>, "setmaxnreg_dec: a multiple of 8, 24 to 256.");
@@ -54,7 +54,7 @@ PRECAST_DEVICE void setmaxnreg_inc() {
   static_assert(detail::are_registers<Registers>, "setmaxnreg_inc: a multiple of 8, 24 to 256.");
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
-/// Ends a kernel with an error: where one was compiled without what it needs.
+/// Ends a kernel with an error, where it was compiled without a feature that it needs.
 PRECAST_DEVICE void stop_kernel() { asm volatile("trap;"); }
 #else
 inline constexpr bool has_warpgroup_products = true;

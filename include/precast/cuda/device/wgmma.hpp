@@ -12,7 +12,7 @@ namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
 namespace detail {
-/// Keeps a compiler from moving what it does to registers past this place.
+/// Keeps the compiler from moving accesses to these registers past this point.
 template <int Tiles>
 PRECAST_DEVICE void hold(AccumulatorFragment (&sums)[Tiles]) {
   PRECAST_UNROLL
@@ -23,8 +23,8 @@ PRECAST_DEVICE void hold(AccumulatorFragment (&sums)[Tiles]) {
 }
 }  // namespace detail
 
-/// Before the first product of a group: products see what the warp has done to the registers of their sums,
-/// and of their factors.
+/// To call before the first product of a group: orders the warp's accesses to the registers of the sums,
+/// and of the factors, before the products.
 template <int Tiles>
 PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Site = {}) {
   detail::hold(sums);
@@ -39,8 +39,8 @@ PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Fragment<4> 
 }
 /// Closes the group of the products that were started since the last one.
 PRECAST_DEVICE void wgmma_commit(Site = {}) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/// Waits until at most Groups groups of the warp are in flight. Until then nobody may write the matrices in
-/// shared memory that they read, nor look at their sums.
+/// Waits until at most Groups groups of the warp are in flight. Until then no thread may write the shared
+/// memory that a group reads, or access the registers of its sums.
 template <int Groups, int Tiles>
 PRECAST_DEVICE void wgmma_wait(AccumulatorFragment (&sums)[Tiles], Site = {}) {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Groups) : "memory");

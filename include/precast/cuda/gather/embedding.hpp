@@ -47,7 +47,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
   map_and_store<Count>(CastOrNan<To, Saturates>{is_row}, out, place, loads);
 }
 
-/// A table in blocks: a thread decodes a value, rounds it and stores it. Right, and simple.
+/// For a table in blocks: a thread decodes a value, rounds it and stores it. Correct, and simple.
 template <bool Saturates, BlockDtype From, class To, class Numbers>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(256, 1)
     embedding_of_blocks(DeviceRows<To> out, std::int64_t rows, BlockRows<From> table, Numbers numbers) {
@@ -60,7 +60,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(256, 1)
   }
 }
 
-/// Rows of a table, by numbers that a kernel reads one way or the other.
+/// Looks up rows of a table by `numbers`, which are launch arguments (Ids) or on the device.
 template <class Types, class From, class Numbers>
 void look_up(const DeviceView<const From>& table, const Numbers& numbers,
              const DeviceView<typename Types::result>& out, Stream stream) {
@@ -116,7 +116,7 @@ void embedding(BlockViewIn<const From, DeviceSpace> table, std::span<const std::
                DeviceView<typename Types::result> out, Stream stream) {
   detail::look_up_all<Types>(table, ids, out, stream);
 }
-/// The same of ids on the device: NaN for one outside of [0, V).
+/// The same for ids on the device: NaN for one outside of [0, V).
 template <class Types, class From, IndexInteger Number>
 void embedding(DeviceView<const From> table, IndicesIn<Number, DeviceSpace> ids,
                DeviceView<typename Types::result> out, Stream stream) {

@@ -1,5 +1,5 @@
-// The gradient of an embedding's table: rows are sorted by their numbers, and those of each are added in
-// their order.
+// The gradient of an embedding's table: rows are sorted by their numbers, and the rows of each number are
+// added in their order.
 #pragma once
 
 #include <bit>
@@ -30,7 +30,7 @@ namespace precast::gpu {
 namespace detail {
 
 inline constexpr int embedding_gradient_threads = 128;
-/// Rows of a number that are read at a time: where one lies, and whether there is one more, a key says.
+/// Rows of a number that are read at a time. The keys say where a row is, and whether another follows.
 inline constexpr int embedding_gradient_rows = 8;
 
 template <class DY, class To>
@@ -39,7 +39,7 @@ struct EmbeddingGradientArguments {
   DeviceRows<To> out;
   GlobalPointer<const std::uint64_t> keys;  ///< sorted
   std::int64_t count, columns;
-  std::int32_t no_row;  ///< the number of what is none of the table's
+  std::int32_t no_row;  ///< the number of ids that are no row of the table
   bool accumulate;
 };
 
@@ -101,7 +101,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(embedding_gradient_threads, 1)
   for (std::int64_t row = block_index().y; row < rows; row += grid_size().y) out.row(row)[column] = To{};
 }
 
-/// The gradient of a table, of so many rows by numbers on the device.
+/// The gradient of a table, from rows numbered by ids on the device.
 template <class Types, class DY, IndexInteger Number>
 void add_rows_by_number(const DeviceView<const DY>& dy, IndicesIn<Number, DeviceSpace> ids,
                         const GradientOptions& options, const DeviceView<typename Types::result>& out,
@@ -155,7 +155,7 @@ void embedding_gradient(DeviceView<const DY> dy, std::span<const std::int32_t> i
                                         reinterpret_cast<const std::int32_t*>(given.data()), std::ssize(ids)},
                                     options, out, stream);
 }
-/// The same of ids on the device: one that is no row of `out` adds to none.
+/// The same for ids on the device: one that is no row of `out` adds to none.
 template <class Types, class DY, IndexInteger Number>
 void embedding_gradient(DeviceView<const DY> dy, IndicesIn<Number, DeviceSpace> ids,
                         const GradientOptions& options, DeviceView<typename Types::result> out,

@@ -1,5 +1,5 @@
-// Row numbers as kernels read them: as arguments of launches, with the launches that all of them need, or on
-// the device.
+// Row numbers as kernels read them: as launch arguments, in as many launches as they need, or from device
+// memory.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace precast::gpu::detail {
 
-/// The numbers of one launch, which travel with it: nothing is copied to the device before. Ops have checked
-/// them.
+/// The numbers of one launch, passed as its arguments: nothing is copied to the device before. Ops have
+/// checked them.
 struct Ids {
   static constexpr int most = 512;
   std::int32_t values[most];
@@ -36,7 +36,7 @@ struct IndicesOnDevice {
   }
 };
 
-/// Calls `start(first row, rows, their ids)` for as many rows at a time as a launch takes along.
+/// Calls `start(first row, rows, their ids)` for as many rows at a time as a launch takes as arguments.
 template <class Start>
 void for_each_launch(std::span<const std::int32_t> ids, Start&& start) {
   for (std::size_t first = 0; first < ids.size(); first += Ids::most) {

@@ -22,7 +22,7 @@
 
 namespace precast::gpu {
 
-/// A row and its number, which is above it: in ascending order rows of one number stand side by side, in
+/// A row and, in the upper 32 bits, its number: in ascending order, rows of one number are adjacent, in
 /// their own order.
 struct NumberedRow {
   PRECAST_HOST_DEVICE static std::uint64_t of(std::int32_t number, std::int64_t row) {
@@ -37,9 +37,9 @@ struct NumberedRow {
   }
 };
 
-/// Sorts `count` keys of the device, whose rows ascend and whose numbers have so many bits, into `sorted`.
-/// CUB's radix sort, which keeps the order of equal numbers; CUB does not compile under a host compiler, and
-/// the emulator's device has the standard library's sort in its place.
+/// Sorts `count` keys in device memory, whose rows ascend and whose numbers have `bits` bits, into
+/// `sorted`, by CUB's radix sort, which keeps the order of equal numbers. CUB does not compile under a host
+/// compiler: the emulator's device uses the standard library's sort.
 inline void sort_by_number(const std::uint64_t* keys, std::uint64_t* sorted, std::int64_t count,
                            [[maybe_unused]] int bits, Stream stream) {
 #if PRECAST_ON_DEVICE

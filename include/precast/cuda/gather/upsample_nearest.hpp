@@ -16,7 +16,7 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// The sizes of the images that come in and go out.
+/// The factor, and the sizes of the input and output images.
 struct Enlargement {
   std::int64_t factor, in_height, in_width, out_height, out_width;
 };
@@ -53,8 +53,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
 
 }  // namespace detail
 
-/// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out [B, H', W', C], less those that lie
-/// beyond its edges.
+/// Each pixel of x [B, H, W, C] becomes factor x factor pixels of out [B, H', W', C], except those beyond
+/// its edges.
 template <class Types, class From>
 void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<typename Types::result> out,
                       Stream stream) {

@@ -98,7 +98,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(32, 1)
         with_planted_dtype<"result ignored">(planted<"sum not divided">(*total / kept.number(), *total)));
 }
 
-/// The losses of rows, whose targets a kernel reads one way or the other.
+/// The losses of rows, with `targets` that are launch arguments or on the device.
 template <class Types, class From, class Targets>
 void losses_of_rows(const DeviceView<const From>& logits, const Targets& targets,
                     const DeviceView<f32>& losses, Stream stream) {
@@ -119,7 +119,7 @@ void losses_of_rows(const DeviceView<const From>& logits, const Targets& targets
     });
 }
 
-/// The sum of losses by how many rows count.
+/// The sum of losses divided by the number of rows that count.
 template <class Types>
 void divide_sum(const DeviceView<const f32>& losses, const KnownRowCount& kept,
                 const DeviceView<typename Types::result>& out, Stream stream) {
@@ -165,7 +165,7 @@ void cross_entropy(DeviceView<const From> logits, std::span<const std::int32_t> 
   detail::mean_of_losses<Types>(std::as_const(losses).view(), detail::KnownRowCount::of(targets), out,
                                 stream);
 }
-/// The same of targets on the device: one that is no class makes it NaN.
+/// The same for targets on the device: one that is no class makes it NaN.
 template <class Types, class From, IndexInteger Number>
 void cross_entropy(DeviceView<const From> logits, UncheckedTargets<Number, DeviceSpace> targets,
                    DeviceView<typename Types::result> out, Stream stream) {

@@ -64,7 +64,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
         Steps::gradient(term(i), sum, planted<"target not subtracted">(i == target, false), factor));
 }
 
-/// The gradients of rows, whose targets a kernel reads one way or the other.
+/// The gradients of rows, with `targets` that are launch arguments or on the device.
 template <class Types, class From, class Targets, class RowCount>
 void gradients_of_rows(const DeviceView<const From>& logits, const Targets& targets, f32 dloss,
                        const RowCount& kept, const DeviceView<typename Types::result>& out, Stream stream) {
@@ -78,7 +78,7 @@ void gradients_of_rows(const DeviceView<const From>& logits, const Targets& targ
 }  // namespace detail
 
 /// out = (softmax(logits) - 1 at the target) dloss / rows that count, row by row; zeros where the target is
-/// `no_target`. Targets are the host's, and travel with the launches, 512 with each.
+/// `no_target`. Targets are the host's, and are passed as launch arguments, 512 per launch.
 template <class Types, class From>
 void cross_entropy_gradient(DeviceView<const From> logits, std::span<const std::int32_t> targets, f32 dloss,
                             DeviceView<typename Types::result> out, Stream stream) {
@@ -92,7 +92,7 @@ void cross_entropy_gradient(DeviceView<const From> logits, std::span<const std::
                                      out.rows_between(first, rows), stream);
   });
 }
-/// The same of targets on the device: NaN where one is no class.
+/// The same for targets on the device: NaN where one is no class.
 template <class Types, class From, IndexInteger Number>
 void cross_entropy_gradient(DeviceView<const From> logits, UncheckedTargets<Number, DeviceSpace> targets,
                             f32 dloss, DeviceView<typename Types::result> out, Stream stream) {

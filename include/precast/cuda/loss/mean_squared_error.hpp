@@ -71,7 +71,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
 
 }  // namespace detail
 
-/// The mean of (x - y)^2 over all values, to the one place of `out`. Of none: NaN.
+/// The mean of (x - y)^2 over all values, to the single element of `out`. Without values: NaN.
 template <class Types, class X, class Y>
 void mean_squared_error(DeviceView<const X> x, DeviceView<const Y> y, DeviceView<typename Types::result> out,
                         Stream stream) {

@@ -1,4 +1,4 @@
-// The targets of rows of logits, as kernels of the cross entropy read them, and how many rows count.
+// The targets of rows of logits for kernels of the cross entropy, and the number of rows that count.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace precast::gpu::detail {
 
-/// How many rows of a loss count, as the host knows it.
+/// The number of a loss's rows that count, known to the host.
 struct KnownRowCount {
   f32 known;
 
@@ -29,7 +29,7 @@ struct KnownRowCount {
   PRECAST_DEVICE f32 number() const { return known; }
 };
 
-/// The same where the device has it.
+/// The same number in device memory.
 struct RowCountOnDevice {
   GlobalPointer<const f32> place;
   PRECAST_DEVICE f32 number() const { return *place; }
@@ -66,7 +66,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(target_threads, 1)
   if (thread_index() == 0) *rows_that_count = kept;
 }
 
-/// Targets that nobody has looked at, checked on the device; their memory is that of the stream's scope.
+/// Unchecked targets, checked on the device; their memory is that of the stream's scope.
 class CheckedTargets {
  public:
   template <IndexInteger Number>

@@ -1,5 +1,5 @@
-// AnyResult: results of products whose dtype is known at run time alone, so that one kernel is there for all
-// of them.
+// AnyResult: results of products whose dtype is known only at run time, so that one kernel serves all of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace precast::gpu {
 
-/// Stands in a row of the op table for f32, bf16 or f16.
+/// Stands for f32, bf16 or f16 in a row of the op table.
 struct AnyResult {};
 
-/// Where they go: one of the pointers is set.
+/// The destination of such results: one of the pointers is set, the one of `dtype`.
 template <>
 struct ProductResults<AnyResult, false> {
   GlobalPointer<f32> in_f32;

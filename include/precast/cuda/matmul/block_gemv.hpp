@@ -1,5 +1,5 @@
-// GEMV and skinny GEMM with a weight in blocks: memory-bound, as fast as the blocks can be read, each of them
-// once.
+// GEMV and skinny GEMM with a weight in blocks: memory-bound, at the rate at which the blocks are read,
+// each of them once.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace precast::gpu {
 
-/// Rows of blocks as bytes, which are loaded 16 at a time wherever a row begins.
+/// Rows of blocks as bytes, which are loaded 16 at a time whatever the address at which a row begins.
 struct BlockBytes {
   GlobalPointer<const unsigned char> data;
   std::int64_t bytes, rows;
@@ -40,8 +40,8 @@ struct BlockGemv {
   ProductEpilogue<typename Types::result, Types::saturate> store;
 };
 
-/// Starts to load 16 bytes from byte `at` of the weight on, a multiple of 16; zeros after its end. They are
-/// there after cp_async_wait and a barrier.
+/// Starts the load of 16 bytes from byte `at` of the weight on, a multiple of 16; zeros after its end. They
+/// have arrived after cp_async_wait and a barrier.
 PRECAST_DEVICE void load_16_bytes(const BlockBytes& from, std::int64_t at, SharedPointer<unsigned char> to) {
   const std::int64_t left = from.bytes - at;
   const int present = left >= 16 ? 16 : planted<"bytes past the end">(static_cast<int>(left), 16);
@@ -52,9 +52,9 @@ PRECAST_DEVICE void load_16_bytes(const BlockBytes& from, std::int64_t at, Share
   }
 }
 
-/// Each warp has the features of its tile, and loads their blocks slab by slab. Of a slab a lane decodes
-/// every 32nd chunk of columns, in order, and the lanes' sums are added in a fixed tree. Memory moves the
-/// blocks once, which is the least; rows are read from the cache once for each warp.
+/// Each warp computes the features of its tile, and loads their blocks slab by slab. In a slab, a lane
+/// decodes every 32nd chunk of columns, in order; the lanes' sums are added in a fixed tree. The blocks are
+/// read from memory once, which is the minimum; rows are read from the cache once for each warp.
 template <class Types, class X, int Rows>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_tile(Rows).warps, 1)
     block_gemv(PRECAST_GRID_CONSTANT const BlockGemv<Types, X> product) {
@@ -62,7 +62,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   using Operand = typename Types::operand;
   using Format = typename Types::storage;
   using Slab = BlockSlab<Format>;
-  // With one row to multiply, registers have room for more values of one scale.
+  // With a single row, registers have room for more values of one scale.
   constexpr int of_a_scale = values_in_piece<Format>;
   constexpr int chunk = Rows == 1 && of_a_scale != 0 && of_a_scale % 16 == 0 ? 16 : values_in_chunk<Format>;
   constexpr int features = tile.features_per_warp;
@@ -78,7 +78,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   const std::int64_t rows_left = weight.rows - first_feature;
   const int there = rows_left < features ? static_cast<int>(rows_left) : features;
 
-  // Where a feature's slab begins, and how many bytes of what is loaded of it come before.
+  // Where a feature's slab begins, and how many of the bytes loaded for it come before that.
   const auto slab_begin = [&](int feature, int slab) {
     return first_feature * std::int64_t{weight.bytes_per_row} + std::int64_t{slab} * Slab::bytes +
            planted<"blocks of another row">(feature, 0) * std::int64_t{weight.bytes_per_row};
@@ -129,7 +129,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
                        before_slab(slab_begin(f, slab)) + first / in_block * int{sizeof(Format)};
         decode_chunk<Format, chunk>(object_at<Format>(ring + at), first % in_block, weights[f]);
         round_operands<Operand, Types::saturate>(weights[f]);
-        if (present < chunk) {  // what follows the last column is no number that belongs to the row
+        if (present < chunk) {  // values after the last column do not belong to the row
           PRECAST_UNROLL
           for (int i = 0; i < chunk; ++i)
             if (i >= present) weights[f][i] = 0;

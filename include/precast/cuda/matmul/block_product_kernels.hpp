@@ -1,5 +1,5 @@
-// What is behind BlockProducts: block_gemv, which decodes as it reads, the tiled product, whose
-// tiles of the weight are decoded on the way to shared memory, and the library's product of panels that are
+// The implementations of BlockProducts: block_gemv, which decodes as it reads; the tiled product, which
+// decodes tiles of the weight on the way to shared memory; and the library's product of panels that are
 // decoded ahead of it.
 #pragma once
 
@@ -39,8 +39,8 @@ bool multiply_panels(const BlockProductRequest& product, Stream stream) {
 /// BlockProducts::Multiply of a format, for operands of one dtype.
 template <BlockDtype Format, ScalarDtype Operand>
 void multiply_blocks(const BlockProductRequest& product, Stream stream) {
-  // An H200 had decoded panels of q8_0 and q4_k, and multiplied 16 rows by them, in half of the time of
-  // tiles, and 4608 rows in a seventh.
+  // On an H200, decoding panels of q8_0 and q4_k and multiplying by them took half the time of tiles for 16
+  // rows, and a seventh for 4608 rows.
   if (product.rows > most_skinny_rows && detail::multiply_panels<Format, Operand>(product, stream)) return;
   using X = LibraryOperand<Operand>;
   using Types = OpDtypes<Format, Operand, f32, NoDtype, AnyResult>;
@@ -79,7 +79,7 @@ constexpr auto products_of_formats(BlockFormatList<Entries...>) {
 
 }  // namespace detail
 
-/// Of a list of formats (BlockFormats, or a part of it), those that this build has.
+/// The products of those formats in a list (BlockFormats, or a part of it) that this build has.
 template <ScalarDtype Operand, class Formats>
 inline constexpr std::array block_products = detail::products_of_formats<Operand>(Formats{});
 

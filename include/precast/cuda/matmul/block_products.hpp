@@ -1,5 +1,5 @@
-// BlockProducts: products with a weight whose block format is known at run time alone. What multiplies a
-// format is compiled once for each dtype of operands, never for each policy, in units that register it
+// BlockProducts: products with a weight whose block format is known only at run time. The kernels of a
+// format are compiled once for each dtype of operands, not for each policy, in units that register them
 // (block_product_kernels.hpp).
 #pragma once
 
@@ -17,8 +17,8 @@
 namespace precast::gpu {
 
 /// out [rows, features] = activate(x [rows, columns] weight [features, columns]^T + bias): sums in f32,
-/// results rounded once. x holds operands, as LibraryOperand has them; a value of the weight is rounded to an
-/// operand once. All memory is the device's.
+/// results rounded once. x holds operands, stored as LibraryOperand; each value of the weight is rounded to
+/// an operand once. All pointers are to device memory.
 struct BlockProductRequest {
   std::int64_t rows = 0, columns = 0, features = 0;
   const void* x = nullptr;
@@ -30,7 +30,7 @@ struct BlockProductRequest {
   std::int64_t out_stride = 0;
 };
 
-/// What multiplies by weights in one block format.
+/// The function that multiplies by weights of one block format, for one dtype of operands.
 struct BlockProducts {
   using Multiply = void (*)(const BlockProductRequest&, Stream);
 
@@ -46,7 +46,7 @@ inline std::vector<BlockProducts>& registered_block_products() {
 }
 }  // namespace detail
 
-/// A global of this type gives its products to the program that it is linked into.
+/// A global of this type registers its products in the program that it is linked into.
 struct BlockProductsRegistration {
   explicit BlockProductsRegistration(std::span<const BlockProducts> products) {
     auto& all = detail::registered_block_products();
@@ -54,12 +54,12 @@ struct BlockProductsRegistration {
   }
 };
 
-/// Does nothing. A program that calls it has the products of these operands where they are in a library, of
-/// which a linker takes what something refers to; the unit that registers them defines it.
+/// Does nothing. A call makes the linker take the unit that defines this, and registers the products of
+/// these operands, out of a static library.
 template <ScalarDtype Operand>
 void link_block_products();
 
-/// What this program has for a format, one function for each dtype of operands, null where it has none.
+/// This program's products of a format: one function for each dtype of operands, null where it has none.
 class BlockMultipliers {
  public:
   BlockMultipliers() = default;
@@ -69,7 +69,7 @@ class BlockMultipliers {
         functions_[static_cast<std::size_t>(products.operand)] = products.multiply;
   }
 
-  /// For operands of a dtype that no library has, null.
+  /// The function for a dtype of operands; null for dtypes that are no LibraryDtype.
   template <ScalarDtype Operand>
   BlockProducts::Multiply of() const {
     if constexpr (is_library_dtype<Operand>)
@@ -82,7 +82,7 @@ class BlockMultipliers {
   std::array<BlockProducts::Multiply, 5> functions_{};
 };
 
-/// Whether products with these dtypes may be of a weight in blocks of a file: sums in f32, and no clamping.
+/// Whether products with these dtypes take weights in a file's blocks: sums in f32, and no clamping.
 template <class Types>
 inline constexpr bool multiplies_blocks_of_files =
     std::is_same_v<typename Types::accumulate, f32> && !Types::saturate &&

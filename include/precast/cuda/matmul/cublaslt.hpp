@@ -1,5 +1,5 @@
-// cuBLASLt as the library of matrix products. The emulator has no library: there our own kernels multiply
-// everything, but for tests that put a product of the host in its place (product_request.hpp).
+// cuBLASLt as the library of matrix products. The emulator has no library: our own kernels multiply
+// everything there, except in tests that use a host's product instead (product_request.hpp).
 #pragma once
 
 #include <type_traits>
@@ -25,14 +25,14 @@ namespace precast::gpu {
 /// heuristics: a stream is captured into a graph only after it has run once.
 class CublasLt {
  public:
-  /// Whether nothing is known against a product on the current device. Throws Error where a call fails.
+  /// Whether the current device may have code for a product. Throws Error where a call fails.
   bool has_code(const ProductRequest& product) {
     if (!cublaslt_takes(product)) return false;
     const std::lock_guard lock(mutex_);
     return plan_for(product, current_device()).exists();
   }
 
-  /// Starts a product; false where it has no code for it, which later has_code knows.
+  /// Starts a product; returns false where cuBLASLt has no code for it, which has_code then remembers.
   bool multiply(const ProductRequest& product, cudaStream_t stream) {
     const std::lock_guard lock(mutex_);
     OfDevice& device = current_device();

@@ -12,11 +12,11 @@
 
 namespace precast::gpu {
 
-/// Workspace that cuBLASLt may use of each stream: what NVIDIA's documentation recommends for Hopper and
-/// later; older devices use less of it.
+/// The workspace of each stream for cuBLASLt: the size that NVIDIA's documentation recommends for Hopper
+/// and later; older devices use less of it.
 inline constexpr std::uint64_t cublaslt_workspace_bytes = std::uint64_t{32} << 20;
 
-/// What a plan depends on: all but the pointers.
+/// The properties of a product that its plan depends on: all but the pointers.
 struct CublasLtShape {
   LibraryDtype operand, result;
   std::int64_t rows, features, columns;
@@ -25,7 +25,7 @@ struct CublasLtShape {
   auto operator<=>(const CublasLtShape&) const = default;  // no friend: nvcc 12.0 fails on it
 };
 
-/// Of a product without a residual, the result is in its place.
+/// The shape of a product. Without a residual, the result's layout takes the place of the residual's.
 inline CublasLtShape shape_of(const ProductRequest& product) {
   return {.operand = product.operand,
           .result = product.result,
@@ -45,8 +45,8 @@ inline CublasLtShape shape_of(const ProductRequest& product) {
           .weight_scale = product.scales.weight != nullptr};
 }
 
-/// Whether cuBLASLt may be asked for a product. Its fp8 takes sizes and matrices on multiples of 16 bytes,
-/// and a bias of 16 bits.
+/// Whether cuBLASLt may be asked for a product. Its fp8 products need sizes and matrices on multiples of 16
+/// bytes, and a bias of 16 bits.
 inline bool cublaslt_takes(const ProductRequest& product) {
   const CublasLtShape shape = shape_of(product);
   const auto aligned = [](const RowLayout& rows) { return rows.alignment == 16; };
@@ -71,9 +71,9 @@ constexpr cudaDataType_t cuda_dtype(LibraryDtype dtype) {
   return CUDA_R_32F;
 }
 
-/// What cuBLASLt chose. Matrices are stored by columns there: it computes out^T = weight x^T, where a weight
-/// that is stored by rows is a transposed matrix, and one that lies transposed is none. Its fp8 products take
-/// the first alone.
+/// The algorithm that cuBLASLt chose. It stores matrices by columns, and computes out^T = weight x^T, where
+/// a weight stored by rows is a transposed matrix, and a weight that is stored transposed is not. Its fp8
+/// products take only the former.
 class CublasLtPlan {
  public:
   CublasLtPlan(cublasLtHandle_t handle, const CublasLtShape& shape) {
@@ -93,12 +93,12 @@ class CublasLtPlan {
         shape.gelu_tanh ? (shape.has_bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU)
                         : (shape.has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    // The result's dtype; fp8 products, which take no bias in f32, never come here with one.
+    // A bias has the result's dtype; fp8 products, which take no bias in f32, never come here with one.
     if (shape.has_bias)
       set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(cuda_dtype(shape.result)));
 
-    // The choice depends on whether these are set and on the alignment of their values, which it does not
-    // read. A bias is on a multiple of 16 bytes (ProductRequest).
+    // The choice depends on whether these pointers are set and on their alignment; the values are not read.
+    // A bias is on a multiple of 16 bytes (ProductRequest).
     const std::uintptr_t aligned = 16;
     if (shape.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned);
     if (shape.weight_scale) set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned);
@@ -120,13 +120,13 @@ class CublasLtPlan {
       library.check(call.set_preference(preference, which, &value, sizeof value), doing);
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, cublaslt_workspace_bytes);
-    // It assumes 256 where it is not told, and leaves out what needs more than it is told.
+    // cuBLASLt assumes 256 unless set, and leaves out algorithms that need more than is set.
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.weight.alignment);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.x.alignment);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.residual.alignment);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.out.alignment);
-    // Sums that are split over columns are added in f32 and in a fixed order; the other schemes round them to
-    // the result's dtype in between.
+    // Split-K sums are added in f32 and in a fixed order; the other schemes round them to the result's
+    // dtype in between.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     cublasLtMatmulHeuristicResult_t result{};
@@ -168,8 +168,8 @@ class CublasLtPlan {
   };
   using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroyer>;
 
-  /// False where cuBLASLt, or this device, has no code for what it was asked; throws Error where a call
-  /// failed otherwise.
+  /// False where cuBLASLt, or this device, has no code for the product; throws Error for any other
+  /// failure.
   static bool accepted(cublasStatus_t status, const std::string& doing) {
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) return false;
     CublasLtLibrary::instance().check(status, doing);

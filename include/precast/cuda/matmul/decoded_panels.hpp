@@ -1,5 +1,5 @@
-// Products of many rows with a weight in blocks, by the library: panels of the weight are decoded to operands
-// ahead of it.
+// Products of many rows with a weight in blocks, by the library: panels of the weight are decoded to
+// operands before they are multiplied.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,12 @@
 
 namespace precast::gpu {
 
-/// What a panel takes at most, so that it can still be in a device's L2 cache when it is
+/// The most bytes of a panel, so that it can still be in a device's L2 cache when it is
 /// multiplied.
 inline constexpr std::int64_t most_bytes_of_panel = std::int64_t{32} << 20;
 
-/// How many features of so many columns are decoded at a time: a multiple of 128, which tiles of products are
-/// made of, or all.
+/// How many features of `columns` values are decoded at a time: a multiple of 128, the tile size of
+/// products, or all of them.
 template <ScalarDtype Operand>
 std::int64_t features_in_panel(std::int64_t features, std::int64_t columns) {
   const auto bytes_of_feature =
@@ -47,7 +47,7 @@ struct DecodedPanel {
 
 inline constexpr int decode_panel_threads = 256;
 
-/// A thread takes a chunk of a feature's values at a time, a warp's lanes chunks that lie next to each other.
+/// A thread takes a chunk of a feature's values at a time; a warp's lanes take adjacent chunks.
 template <BlockDtype Format, ScalarDtype Operand>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(decode_panel_threads, 1)
     decode_panel_kernel(DecodedPanel<Format, Operand> panel) {
@@ -71,7 +71,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(decode_panel_threads, 1)
 
 namespace detail {
 
-/// Whether a library may add the bias, which it takes in the result's dtype alone: one that is exact there.
+/// Whether a library may add the bias: it takes one only in the result's dtype, which must hold it exactly.
 template <ScalarDtype Result>
 bool bias_is_exact(const Epilogue& epilogue) {
   return epilogue.bias.elements() == 0 || std::is_same_v<Result, f32> ||
@@ -91,7 +91,7 @@ Epilogue epilogue_of_features(const Epilogue& whole, std::int64_t first, std::in
 
 }  // namespace detail
 
-/// The product by the library, a panel of `in_panel` features at a time: a multiple of 16, or all. Returns
+/// Computes the product by the library, in panels of `in_panel` features: a multiple of 16, or all. Returns
 /// false where the library has no such product: then `product.out` is undefined.
 template <BlockDtype Format, ScalarDtype Operand, ScalarDtype Result>
 bool multiply_decoded_panels(const BlockProductRequest& product, std::int64_t in_panel, Stream stream) {
@@ -105,7 +105,7 @@ bool multiply_decoded_panels(const BlockProductRequest& product, std::int64_t in
                                       Shape{product.rows, product.columns}, product.x_stride);
     const DeviceView<Result> out(static_cast<Result*>(product.out), Shape{product.rows, product.features},
                                  product.out_stride);
-    // Known before anything is decoded.
+    // Checked before anything is decoded.
     if (product.columns == 0 || !lies_for_library(x) || !lies_for_library(out)) return false;
     const auto weight = stored_rows(BlockViewIn<const Format, DeviceSpace>(
         reinterpret_cast<const Format*>(product.weight), Shape{product.features, product.columns}));

@@ -1,4 +1,4 @@
-// HeldBlocks: a weight in the memory of the device in blocks of a format that its file has chosen.
+// HeldBlocks: a weight in device memory, in blocks of a format that its file has chosen.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct HeldBlocks {
   std::int64_t bytes = 0;
   BufferIn<DeviceMemory> memory;
 
-  /// Whether this program multiplies them as a row of the op table says, and as the watch hook does.
+  /// Whether this program multiplies them in the dtypes of Types, and in f32 for the watch hook.
   template <class Types>
   static bool multiplied(const BlockMultipliers& multipliers) {
     if constexpr (multiplies_blocks_of_files<Types>)

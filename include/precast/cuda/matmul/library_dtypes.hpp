@@ -1,4 +1,4 @@
-// The dtypes of products that a library multiplies, and what it wants of their parameters.
+// The dtypes of products that a library multiplies, and its requirements on parameters.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace precast::gpu {
 
-/// The scalar dtypes as a library is told of them.
+/// The scalar dtypes that are passed to a library.
 enum class LibraryDtype : std::uint8_t { f32, tf32, bf16, f16, fp8_e4m3 };
 
 /// Whether a dtype is among them.
@@ -27,13 +27,13 @@ consteval LibraryDtype library_dtype() {
   return LibraryDtype::fp8_e4m3;
 }
 
-/// How an operand lies in memory for a library: tf32 in an f32's place, the rest as it is.
+/// The dtype in which a library reads an operand from memory: f32 for tf32, else the operand's own.
 template <ScalarDtype Operand>
 using LibraryOperand = std::conditional_t<std::is_same_v<Operand, tf32>, f32, Operand>;
 
-/// Whether the library multiplies these dtypes as the op table says. It sums in f32 (but fp8,
-/// docs/kernels.md), rounds results once, to nearest, and does not clamp; results in fp8 it would clamp. It
-/// takes a bias only in the result's dtype: one of the weight's storage must be exact in it.
+/// Whether the library multiplies these dtypes as the op table says. It sums in f32 (except fp8,
+/// docs/kernels.md), rounds results once, to nearest, and does not clamp, except results in fp8. It takes a
+/// bias only in the result's dtype, in which one of the weight's storage must be exact.
 template <class Types>
 inline constexpr bool library_has_dtypes = [] {
   using Operand = typename Types::operand;
@@ -48,15 +48,15 @@ inline constexpr bool library_has_dtypes = [] {
   return false;
 }();
 
-/// Whether a weight lies in memory as the library multiplies it. Others are rounded first: to tf32 once, as
-/// they are loaded; else for each product, where it has so many rows that the library's speed is worth what
-/// reading and writing the weight takes (`least_rows_of_rounded_weight`).
+/// Whether a weight is stored as the library multiplies it. Other weights are rounded first: to tf32 once,
+/// when they are loaded; else for each product with so many rows that the library's speed outweighs reading
+/// and writing the weight (`least_rows_of_rounded_weight`).
 template <class Types>
 inline constexpr bool library_takes_weight = library_has_dtypes<Types>&&
     std::is_same_v<typename Types::storage, LibraryOperand<typename Types::operand>>;
 
-/// A weight of f32 is read and written in 8 bytes a value, which an H200 does in the time in which the
-/// library is ahead of our tiled kernel, which has a quarter of its rate, by some 220 rows.
+/// Rounding a weight of f32 moves 8 bytes a value. On an H200 this takes the time that the library gains on
+/// our tiled kernel, which has a quarter of its rate, at some 220 rows.
 inline constexpr std::int64_t least_rows_of_rounded_weight = 256;
 
 /// Whether a bias in the weight's storage is exact in the result's dtype, in which the library takes it.
@@ -68,8 +68,8 @@ inline constexpr bool library_takes_bias = [] {
     return false;
 }();
 
-/// Whether products with these dtypes, of values as products leave them, want a bias in the result's dtype
-/// beside the one in f32, which is what our own kernels add.
+/// Whether products with these dtypes, of values that products have returned, want a bias in the result's
+/// dtype besides the one in f32 that our own kernels add.
 template <class Types>
 inline constexpr bool holds_narrow_bias = library_takes_bias<ExactTypes<Types, typename Types::result>> &&
                                           !std::is_same_v<typename Types::result, f32>;

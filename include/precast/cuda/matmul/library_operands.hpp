@@ -1,4 +1,4 @@
-// Operands as cuBLASLt and cuDNN take them: in memory, rounded.
+// Operands as cuBLASLt and cuDNN take them: rounded, in memory.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@
 
 namespace precast::gpu {
 
-/// A value as an operand of a library.
+/// Converts a value to an operand of a library.
 template <ScalarDtype Operand>
 struct AsLibraryOperand {
   template <class From>
@@ -36,13 +36,13 @@ void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOp
   detail::map_arrays("round_values", AsLibraryOperand<Operand>{}, to, stream, from);
 }
 
-/// Whether a library takes a view's rows where they lie, as ProductLibrary::takes has it.
+/// Whether a library can read a view's rows in place, as ProductLibrary::takes requires.
 template <class T>
 bool lies_for_library(const DeviceView<T>& view) {
   return view.rows() == 0 || view.row_stride() >= view.columns();
 }
 
-/// A view as a library is told of it.
+/// A view as a library takes it: pointer, row stride and alignment.
 template <class T>
 auto product_matrix(const DeviceView<T>& view) {
   std::uint64_t multiples = 16 | reinterpret_cast<std::uintptr_t>(view.data());
@@ -51,14 +51,14 @@ auto product_matrix(const DeviceView<T>& view) {
       view.data(), {view.row_stride(), std::uint32_t{1} << std::countr_zero(multiples)}};
 }
 
-/// A matrix as operands of a library: the values themselves where they are that already, else a rounded copy,
-/// which the stream gives back when it has come to the end of this object's life.
+/// A matrix as operands of a library: the values themselves where they are operands already, else a rounded
+/// copy, which is freed in the order of the stream when this object is destroyed.
 template <ScalarDtype Operand, ScalarDtype From>
 class LibraryOperands {
  public:
   using Value = LibraryOperand<Operand>;
   static constexpr bool in_place = std::is_same_v<From, Operand>;
-  /// What matrix() will be, but for the memory of a copy, each row of which begins on a multiple of 16 bytes.
+  /// matrix() without the pointer of a copy, each row of which begins on a multiple of 16 bytes.
   static ProductMatrix<const void> described(const DeviceView<const From>& from) {
     if (in_place) return product_matrix(from);
     return {.rows = {.stride = rounded_up(from.columns(), 16 / sizeof(Value)), .alignment = 16}};

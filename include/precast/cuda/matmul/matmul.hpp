@@ -1,4 +1,4 @@
-// x W^T + b on the device: which of our kernels, or the library, multiplies what.
+// x W^T + b on the device, and the choice between our kernels and the library.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// Which kernel multiplies. Additions: none, or ProductAdditions.
+/// Selects the kernel and starts it. Additions: none, or ProductAdditions.
 template <class Types, class X, class... Additions>
 void multiply_transposed(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
                          const Epilogue& epilogue, const DeviceView<typename Types::result>& out,
@@ -45,7 +45,7 @@ void multiply_transposed(const DeviceView<const X>& x, const PackedWeight<typena
     if (out.rows() <= most_skinny_rows) {
       if constexpr (ScalarDtype<typename Types::storage>)
         return launch_skinny_gemm<Kernels>(rows, features, store, stream);
-      else if constexpr (blocks_of_one_size<typename Types::storage>)  // others come in no slabs of blocks
+      else if constexpr (blocks_of_one_size<typename Types::storage>)  // other formats have no slabs
         return launch_block_gemv<Kernels>(rows, features, store, stream);
     }
     const ProductAdditions<typename Types::result> added{additions...};
@@ -78,15 +78,15 @@ void matmul_transposed(DeviceView<const X> x, const PackedWeight<typename Types:
     }
   detail::multiply_transposed<Types>(x, weight, epilogue, out, stream);
 }
-/// The same with a weight that lies in the memory of the device already.
+/// The same with a weight that is in device memory already.
 template <class Types, class X>
 void matmul_transposed(DeviceView<const X> x, DeviceStoredView<const typename Types::storage> weight,
                        const Epilogue& epilogue, DeviceView<typename Types::result> out, Stream stream) {
   matmul_transposed<Types>(x, PackedWeight<typename Types::storage>::template borrowed<Types>(weight),
                            epilogue, out, stream);
 }
-/// The same with additions: out = activate(scales * x weight^T + bias) + residual, rounded once. For kernels
-/// of one's own: no op has any.
+/// The same with additions: out = activate(scales * x weight^T + bias) + residual, rounded once. No op uses
+/// this; it is for kernels of one's own.
 template <class Types, class X>
 void matmul_transposed_with(const ProductAdditions<typename Types::result>& additions, DeviceView<const X> x,
                             DeviceStoredView<const typename Types::storage> weight, const Epilogue& epilogue,
@@ -96,14 +96,14 @@ void matmul_transposed_with(const ProductAdditions<typename Types::result>& addi
                                      epilogue, out, stream, additions);
 }
 
-/// out [M, N] = a [M, K] b [K, N]: matmul_transposed with b transposed, which costs what it takes to read and
-/// write it once.
+/// out [M, N] = a [M, K] b [K, N]: matmul_transposed with b transposed, at the cost of reading and writing
+/// b once.
 template <class Types, class A>
 void matmul(DeviceView<const A> a, DeviceView<const typename Types::storage> b,
             DeviceView<typename Types::result> out, Stream stream) {
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  const StreamScope scope(stream);  // of the right side transposed
+  const StreamScope scope(stream);  // for the memory of `right`
   const auto right = transposed_over(b, stream);
   matmul_transposed<Types>(a, right.view(), Epilogue{}, out, stream);
 }

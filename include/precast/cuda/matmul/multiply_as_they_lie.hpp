@@ -1,4 +1,4 @@
-// Products a b and a^T b by the library, which reads both sides as they lie: nothing is transposed for it.
+// Products a b and a^T b by the library, which reads both sides as they are stored, without a transpose.
 #pragma once
 
 #include <type_traits>
@@ -12,18 +12,18 @@
 
 namespace precast::gpu {
 
-/// Whether the library multiplies operands of a dtype that lie transposed at the rate at which it multiplies
-/// others. Tensor cores take tf32 and fp8 by rows alone (PTX ISA, wgmma: "major-ness").
+/// Whether the library multiplies operands that are stored transposed at the same rate as others. Tensor
+/// cores take tf32 and fp8 only K-major (PTX ISA, wgmma: "major-ness").
 template <class Types>
 inline constexpr bool library_reads_transposed =
     library_has_dtypes<Types> && !std::is_same_v<typename Types::operand, tf32> &&
     !std::is_same_v<typename Types::operand, fp8_e4m3>;
 
-/// How the left side of a product lies.
+/// The layout of the left side of a product.
 enum class LeftSide : bool { by_rows, transposed };
 
-/// out [M, N] = a b for b [K, N] and a [M, K], or a^T b for a [K, M]; or added to what `out` holds.
-/// Rounded once. Starts the product and returns true, or returns false where it is ours.
+/// out [M, N] = a b for b [K, N] and a [M, K], or a^T b for a [K, M]; or added to what `out` holds. Rounded
+/// once. Starts the product and returns true, or returns false where the library does not take it.
 template <class Types, class A, class B>
 bool multiply_as_they_lie(const DeviceView<const A>& a, LeftSide side, const DeviceView<const B>& b,
                           const GradientOptions& options, const DeviceView<typename Types::result>& out,

@@ -1,4 +1,4 @@
-// Rows times a weight that the device holds in blocks of a format that its file has chosen.
+// Products of rows with a weight that the device holds in blocks of a format that its file has chosen.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which products the library multiplies, and how it is asked.
+// The products that the library multiplies, and the requests for them.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace precast::gpu {
 
-/// The rows of a weight as operands of the library, where they lie in memory; else no rows.
+/// The rows of a weight where they are stored as operands of the library; else no rows.
 template <class Types>
 DeviceView<const typename Types::storage> operands_held(const PackedWeight<typename Types::storage>& weight) {
   if constexpr (holds_weight_in_tf32<Types>)
@@ -33,7 +33,7 @@ DeviceView<const typename Types::storage> operands_held(const PackedWeight<typen
     return {};
 }
 
-/// Replaces each result by what an activation makes of it.
+/// Applies an activation to each result in place.
 inline void activate_in_place(ActivationFunction activate, const DeviceView<f32>& results, Stream stream) {
   elementwise::visit_activation(activate, [&]<class F>(F function) {
     detail::map_arrays("activate", detail::InF32<f32, false, F>{function}, results, stream,
@@ -41,8 +41,8 @@ inline void activate_in_place(ActivationFunction activate, const DeviceView<f32>
   });
 }
 
-/// Starts a product whose operands are set, in a workspace of the stream; false where the library turns out
-/// to have no code for it. In a dry run nothing starts.
+/// Starts a product whose operands are set, in the stream's workspace; returns false where the library has
+/// no code for it after all. In a dry run nothing starts.
 inline bool start_product(const ProductLibrary& library, ProductRequest product, Stream stream) {
   if (DryRun* const dry = DryRun::active()) {
     dry->kept<Workspace>(static_cast<std::int64_t>(library.workspace_bytes), DryRun::Counts::device_memory);
@@ -102,7 +102,7 @@ bool multiply_by_library(const DeviceView<const X>& x, const PackedWeight<typena
     if (!library.takes(product)) return false;
     const LibraryOperands<Operand, X> rows(x, stream);
     product.x = rows.matrix();
-    // What no layer holds in the form that the library takes is converted for this product.
+    // Operands that no layer holds in the form that the library takes are converted for this product.
     std::optional<LibraryOperands<Operand, Storage>> features;
     if (!weight_is_held) product.weight = features.emplace(weight.view(), stream).matrix();
     std::optional<LibraryOperands<Result, f32>> bias;

@@ -27,9 +27,9 @@
 
 namespace precast::gpu {
 
-/// Whether rows of X are multiplied in parts: f32 by a weight whose values are bf16's, where the policy says
-/// f32. No operand loses more than 2^-133, and an H200 multiplies bf16 at fourteen times the rate of f32. An
-/// infinite weight makes NaN of what f32 leaves infinite, where a part of the value that it meets is 0.
+/// Whether rows of X are multiplied in parts: f32 by a weight whose values bf16 holds, where the policy
+/// says f32. No operand loses more than 2^-133, and an H200 multiplies bf16 at fourteen times the rate of
+/// f32. An infinite weight gives NaN, where f32 gives infinity, if a part of the value that it meets is 0.
 template <class Types, class X>
 inline constexpr bool multiplies_in_parts = [] {
   if constexpr (ScalarDtype<typename Types::storage>)
@@ -39,8 +39,8 @@ inline constexpr bool multiplies_in_parts = [] {
   return false;
 }();
 
-/// Part `Part` of an f32: its first eight significant bits, the next eight, and the last. What is not finite
-/// is a first part alone.
+/// Part `Part` of an f32: its first eight significant bits, the next eight, or the last. A value that is
+/// not finite has only its first part.
 template <int Part>
 struct PartOfValue {
   PRECAST_DEVICE bf16 operator()(f32 value) const {
@@ -52,8 +52,8 @@ struct PartOfValue {
   }
 };
 
-/// Starts the products and returns true, or returns false where the product is another's. Activations follow
-/// in a pass of their own.
+/// Starts the products and returns true, or returns false where another kernel computes the product.
+/// Activations follow in a pass of their own.
 template <class Types, class X>
 bool multiply_in_parts(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, const ProductAdditions<typename Types::result>& additions,
@@ -66,7 +66,7 @@ bool multiply_in_parts(const DeviceView<const X>& x, const PackedWeight<typename
                has_residual = residual.data() != nullptr;
     if (x.columns() == 0 || scales.any() || (activates && has_residual)) return false;
     if (!rows_begin_on_16_bytes(epilogue.bias)) return false;
-    // The smallest part first: nothing of it is lost to a larger sum. The others are added to what is there.
+    // The smallest part first, which so loses nothing to a larger sum. The others are added to `out`.
     ProductRequest products[3]{{.operand = LibraryDtype::bf16,
                                 .result = LibraryDtype::f32,
                                 .rows = out.rows(),

@@ -1,5 +1,5 @@
-// PackedWeight: a weight in the memory of the device. The host's class of this name packs panels; here rows
-// lie as files have them, which is how tensor cores, cuBLASLt and our kernels read them, and blocks too.
+// PackedWeight: a weight in device memory. The host's class of this name packs panels; here rows and blocks
+// are stored as files have them, which is how tensor cores, cuBLASLt and our kernels read them.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace precast::gpu {
 
-/// Rows that one upload brings, as they are loaded.
+/// The rows of one upload while a weight is loaded.
 inline constexpr std::int64_t rows_per_upload = 64;
 
 /// Whether weights of a storage dtype may be in blocks of any format instead, as a file has them.
@@ -38,8 +38,8 @@ inline constexpr bool holds_scalars_of_files = false;
 
 namespace detail {
 
-/// Calls `fill` for one group of a matrix's rows after another, in memory of the host, and `take(first_row,
-/// rows)` with each.
+/// Calls `fill(first_row, rows)` for successive groups of a matrix's rows in host memory, then
+/// `take(first_row, rows)` for each.
 template <Dtype Storage, class Fill, class Take>
 void fill_by_groups(const Shape& shape, Fill&& fill, Take&& take) {
   HostStoredMatrix<Storage> rows(Shape{std::min(rows_per_upload, shape[0]), shape[1]});
@@ -51,7 +51,7 @@ void fill_by_groups(const Shape& shape, Fill&& fill, Take&& take) {
   }
 }
 
-/// Rows of blocks, decoded by a decoder of the host's and rounded to Storage.
+/// Decodes rows of blocks by a decoder of the host, and rounds them to Storage.
 template <class Decoder, ScalarDtype Storage>
 void decode_rows(const Decoder& decoder, const std::byte* blocks, std::int64_t bytes_per_row,
                  HostView<Storage> to) {
@@ -66,14 +66,14 @@ void decode_rows(const Decoder& decoder, const std::byte* blocks, std::int64_t b
 
 }  // namespace detail
 
-/// A weight of scalars [features, columns]. Rows begin on multiples of 16 bytes. Or the weight is in blocks
-/// of a format that its file has chosen, as it lies there: then there are no rows of scalars, and products
-/// decode what they multiply.
+/// A weight of scalars [features, columns], whose rows begin on multiples of 16 bytes. Or a weight in
+/// blocks of a format that its file has chosen, stored as in the file: then there are no rows of scalars,
+/// and products decode the blocks that they multiply.
 template <Dtype Storage>
 class PackedWeight {
  public:
   /// Uploads a weight [features, columns] for products with `Types`: calls `fill(first_feature,
-  /// HostView<Storage> rows)` for one group of rows after another, which writes them.
+  /// HostView<Storage> rows)` for successive groups of rows, which writes them.
   template <class Types, class Fill>
   static PackedWeight filled(const Shape& shape, Fill&& fill) {
     PackedWeight packed(shape);
@@ -88,8 +88,8 @@ class PackedWeight {
     return packed;
   }
   /// A weight in blocks of a file: calls `fill(rows)`, which writes the bytes of all rows, each of which
-  /// begins with a block. They stay as they are where this program has products of the format with `Types`
-  /// (block_products.hpp); else `decoder`, the host's, makes Storage of them.
+  /// begins with a block. The blocks are kept where this program has products of the format with `Types`
+  /// (block_products.hpp); otherwise `decoder`, the host's, converts them to Storage.
   template <class Types, class Decoder, class Fill>
   static PackedWeight in_blocks(const Decoder& decoder, const Shape& shape, Fill&& fill) {
     const std::int64_t bytes_per_row = decoder.bytes_per_row(shape[1]), bytes = shape[0] * bytes_per_row;
@@ -107,7 +107,7 @@ class PackedWeight {
     if (!DryRun::active()) packed.blocks_.memory.upload(0, rows.data(), static_cast<std::size_t>(bytes));
     return packed;
   }
-  /// A weight where ops read it, for products with `Types`: here without a copy. It must outlive this.
+  /// A weight in place, for products with `Types`: here without a copy. It must outlive this.
   template <class Types>
   static PackedWeight borrowed(const PendingView<DeviceView<const Storage>, DeviceMemory>& weight) {
     const DeviceView<const Storage>& rows = weight.place();
@@ -116,7 +116,7 @@ class PackedWeight {
     packed.upload_ = weight.upload();
     return packed;
   }
-  /// Memory of the device for a weight, which `write(DeviceView<Storage>)` fills there.
+  /// A weight in device memory, which `write(DeviceView<Storage>)` fills there.
   template <class Write>
   static PackedWeight written(const Shape& shape, Write&& write) {
     PackedWeight packed(shape);
@@ -130,10 +130,10 @@ class PackedWeight {
   std::int64_t bytes() const {
     return blocks_.bytes + bytes_for<Storage>(memory_.elements() + in_tf32_.elements());
   }
-  /// Its blocks, where it is in blocks; else null.
+  /// The blocks of a weight in blocks; else null.
   const HeldBlocks* blocks() const { return blocks_.bytes ? &blocks_ : nullptr; }
-  /// For work of the current stream: it comes after the upload. Throws InputError of blocks, which are no
-  /// rows of Storage.
+  /// The rows, for work of the current stream, which this orders after the upload. Throws InputError for a
+  /// weight in blocks, which has no rows of Storage.
   DeviceView<const Storage> view() const {
     if (blocks())
       throw InputError("a weight in " + std::string(blocks_.format.name) +
@@ -211,7 +211,7 @@ class PackedWeight<Storage> {
   DeviceStoredView<const Storage> borrowed_rows() const {
     return memory_.bytes() == 0 ? view_ : DeviceStoredView<const Storage>();
   }
-  /// For work of the current stream: it comes after the upload.
+  /// The rows, for work of the current stream, which this orders after the upload.
   DeviceStoredView<const Storage> view() const {
     (void)memory_.data();
     DeviceMemory::wait_for_upload(upload_);

@@ -1,5 +1,5 @@
-// What few products take besides a bias and an activation: scales of their operands, and a residual. Kernels
-// of others carry none of it.
+// Additions that few products take besides a bias and an activation: scales of their operands, and a
+// residual. Kernels of other products carry none of them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace precast::gpu {
 
-/// What a product takes besides x, weight and epilogue.
+/// The inputs of a product besides x, weight and epilogue.
 template <ScalarDtype Result>
 struct ProductAdditions {
   DeviceView<const Result> residual{};  ///< added to the activated sums, before they are rounded; may be the
@@ -24,11 +24,11 @@ struct ProductAdditions {
   OperandScales scales{};
 };
 
-/// Stands in a row of the op table for results with additions.
+/// Stands for results with additions in a row of the op table.
 template <ScalarDtype Result>
 struct WithAdditions {};
 
-/// Sums are multiplied by the scales, and the residual is added to what is stored.
+/// Multiplies sums by the scales, and adds the residual to the results before they are stored.
 template <ScalarDtype Result, bool Saturates>
 struct ProductResults<WithAdditions<Result>, Saturates> {
   ProductResults<Result, Saturates> to;
@@ -56,7 +56,7 @@ struct ProductResults<WithAdditions<Result>, Saturates> {
   }
 };
 
-/// A residual without data is none.
+/// An epilogue with additions. A residual without data counts as none.
 template <bool Saturates, ScalarDtype Result>
 ProductEpilogue<WithAdditions<Result>, Saturates> product_epilogue(
     const Epilogue& epilogue, const DeviceView<Result>& out, const ProductAdditions<Result>& additions) {

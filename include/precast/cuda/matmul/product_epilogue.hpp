@@ -1,4 +1,4 @@
-// ProductEpilogue: what follows a sum of products: bias, activation, the one rounding, and the store.
+// ProductEpilogue: the bias, the activation, the one rounding and the store after a sum of products.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@
 
 namespace precast::gpu {
 
-/// Where results go that are rounded to Result; AnyResult and WithAdditions stand for results of other kinds.
+/// The destination of results rounded to Result; specialised for AnyResult and WithAdditions.
 template <class Result, bool Saturates>
 struct ProductResults {
   GlobalPointer<Result> data;
   std::int64_t row_stride;
   bool wide;  ///< whether rows can be written 16 bytes at a time
 
-  /// A sum as a bias is added to it.
+  /// The sum to which a bias is added.
   PRECAST_DEVICE f32 scaled(f32 sum) const { return sum; }
   PRECAST_DEVICE void store(std::int64_t row, int feature, f32 value) const {
     data[row * row_stride + feature] =
         round_to<Result, Saturates>(with_planted_dtype<"result ignored">(value));
   }
-  /// The first `present` of eight, from a multiple of eight on.
+  /// Stores the first `present` of eight results, from a feature on that is a multiple of eight.
   PRECAST_DEVICE void store(std::int64_t row, int first_feature, const Run<f32, 8>& values,
                             int present) const {
     store_rounded<Saturates>(data + (row * row_stride + first_feature), values, present, wide);
@@ -54,18 +54,18 @@ struct ProductEpilogue {
                                           : 0.0f;
   }
 
-  /// What becomes of a sum, before the one rounding.
+  /// The result of a sum before it is rounded.
   PRECAST_DEVICE f32 finished(f32 sum, f32 bias_value) const {
     return elementwise::activated(activate, results.scaled(sum) + bias_value);
   }
 
-  /// One result.
+  /// Finishes and stores one result.
   PRECAST_DEVICE void store(std::int64_t row, int feature, f32 sum) const {
     if (row >= rows || feature >= features) return;
     results.store(row, feature, finished(sum, bias_of(feature)));
   }
 
-  /// Eight results of a row; first_feature is a multiple of eight.
+  /// Finishes and stores eight results of a row; first_feature is a multiple of eight.
   PRECAST_DEVICE void store(std::int64_t row, int first_feature, const EightAccumulators& sums,
                             const f32 (&biases)[8]) const {
     if (row >= rows || first_feature >= features) return;
@@ -76,8 +76,8 @@ struct ProductEpilogue {
   }
 };
 
-/// Adds what the lanes of a warp have summed of few features and rows, in a fixed tree, and has each lane
-/// store one of the results.
+/// Adds the lanes' partial sums of few features and rows in a fixed tree, and has each lane store one of
+/// the results.
 template <int Features, int Rows, class Result, bool Saturates>
 PRECAST_DEVICE void store_sums_of_lanes(const f32 (&sums)[Features][Rows], int first_feature,
                                         const ProductEpilogue<Result, Saturates>& store) {
@@ -101,7 +101,7 @@ ProductResults<Result, Saturates> product_results(const DeviceView<Result>& out)
   return {pointer_to(out), out.row_stride(), rows_begin_on_16_bytes(out)};
 }
 
-/// Of as many results as there are places in `out`.
+/// The epilogue of as many results as `out` has elements.
 template <class Result, bool Saturates, ScalarDtype T>
 ProductEpilogue<Result, Saturates> product_epilogue(const Epilogue& epilogue,
                                                     const ProductResults<Result, Saturates>& results,

@@ -1,5 +1,5 @@
-// a b and a^T b, whose right side is summed over its rows. The library reads both sides as they lie; for our
-// own kernels they are transposed, as products x W^T take them, which costs what it takes to read and write
+// Products a b and a^T b, which sum over the rows of the right side. The library reads both sides as they
+// are stored; for our own kernels they are transposed to the form x W^T, at the cost of reading and writing
 // them once.
 #pragma once
 
@@ -23,20 +23,20 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// A gradient added to the one that is there, and rounded.
+/// Adds a gradient to the one that is stored, and rounds the sum.
 template <class To, bool Saturates>
 struct AddGradient {
   PRECAST_DEVICE To operator()(To there, f32 gradient) const {
     return round_to<To, Saturates>(planted<"gradient not added">(to_f32(there), 0.0f) + gradient);
   }
 };
-/// A gradient rounded to what it is stored as.
+/// Rounds a gradient to the dtype that it is stored in.
 template <class To, bool Saturates>
 struct StoreGradient {
   PRECAST_DEVICE To operator()(f32 gradient) const { return round_to<To, Saturates>(gradient); }
 };
 
-/// Stores gradients, or adds them to those that are there.
+/// Stores gradients, or adds them to those in `out`.
 template <bool Saturates, class To>
 void store_gradients(DeviceView<const f32> gradients, bool accumulate, DeviceView<To> out, Stream stream) {
   if (accumulate)
@@ -56,7 +56,7 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   if (multiply_as_they_lie<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, {}, out, stream)) return;
-  const StreamScope scope(stream);  // of the right side transposed
+  const StreamScope scope(stream);  // for the memory of `right`
   const auto right = transposed_over(b, stream);
   matmul_transposed<Row>(a, right.view(), Epilogue{}, out, stream);
 }
@@ -71,7 +71,7 @@ void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const Grad
   if (out.elements() == 0) return;
   if (multiply_as_they_lie<ExactTypes<AsTheyLie, A>>(a, LeftSide::transposed, b, options, out, stream))
     return;
-  const StreamScope scope(stream);  // of what is transposed, and of the product
+  const StreamScope scope(stream);  // for the memory of both sides and the sums
   Tensor<f32, Memory> sums(Shape{out.rows(), out.columns()});
   if (a.rows() == 0) {  // a sum of nothing
     sums = Tensor<f32, Memory>(sums.shape(), std::vector<f32>(static_cast<std::size_t>(sums.elements())));

@@ -1,5 +1,5 @@
-// ProductRequest: a product as a library of matrix products is asked for it, and the library that is asked.
-// On the device that is cuBLASLt; in the emulator tests put a product of the host in its place.
+// ProductRequest: the parameters of a product by a library, and the library that computes it. On the device
+// that is cuBLASLt; in the emulator, tests put a product of the host in its place.
 #pragma once
 
 #include <compare>
@@ -13,8 +13,8 @@
 
 namespace precast::gpu {
 
-/// How the rows of a matrix lie. The alignment, in bytes, is the largest power of two, 16 at most, on whose
-/// multiples all of them begin.
+/// The layout of a matrix's rows. The alignment, in bytes, is the largest power of two, 16 at most, on
+/// whose multiples all of them begin.
 struct RowLayout {
   std::int64_t stride = 0;
   std::uint32_t alignment = 1;
@@ -59,18 +59,18 @@ struct ProductRequest {
 
 /// A library of products: a value, cheap to copy. Without functions it has no code for anything.
 struct ProductLibrary {
-  /// Whether nothing is known against a product of these sizes, layouts and dtypes, whose pointers are not
-  /// set yet.
+  /// Whether the library may have code for a product of these sizes, layouts and dtypes. Pointers need not
+  /// be set yet.
   std::function<bool(const ProductRequest&)> has_code;
-  /// Starts the product on a stream; false, and nothing has happened, where it turns out to have no code for
-  /// it.
+  /// Starts the product on a stream. Returns false, and does nothing, where it turns out that the library
+  /// has no code for it.
   std::function<bool(const ProductRequest&, Stream)> multiply;
-  /// What it works in: memory of the stream, the same for each product.
+  /// The bytes of workspace, memory of the stream, that each product needs.
   std::size_t workspace_bytes = 0;
 
-  /// Whether it may be asked for a product, and has code for it. It takes rows where they lie: each begins
-  /// where the one before it has ended. Views from elsewhere may show one row many times; cuBLASLt refuses a
-  /// stride shorter than a row even of a single one.
+  /// Whether it may be asked for a product, and has code for it. It reads rows in place, which must not
+  /// overlap: views from elsewhere may show one row many times, and cuBLASLt refuses a stride shorter than
+  /// a row even for a single row.
   bool takes(const ProductRequest& p) const {
     return has_code && p.x.rows.stride >= (p.x_transposed ? p.rows : p.columns) &&
            p.weight.rows.stride >= (p.weight_transposed ? p.features : p.columns) &&

@@ -1,5 +1,5 @@
-// Rows of the op table as a product takes them: with the operand that is exact in less (ExactTypes), and of
-// them what a single product depends on (ProductTypes).
+// Rows of the op table as a product takes them: with the narrowest operand that is exact (ExactTypes), and
+// reduced to the dtypes that a single product depends on (ProductTypes).
 #pragma once
 
 #include <type_traits>
@@ -9,8 +9,8 @@
 
 namespace precast::gpu {
 
-/// The same row for a product with values of X: what multiplies these and the weight exactly is its operand,
-/// where sums are f32.
+/// The same row for a product with values of X: where sums are f32, its operand is the dtype that
+/// multiplies X and the weight exactly (ExactOperand).
 template <class Types, class X>
 using ExactTypes =
     OpDtypes<typename Types::storage,
@@ -19,8 +19,8 @@ using ExactTypes =
                                 typename Types::operand>,
              typename Types::accumulate, typename Types::inside, typename Types::result, Types::saturate>;
 
-/// The dtypes of a product. Nothing is kept inside of one, so that rows of the op table which differ in that
-/// alone share its kernels.
+/// The dtypes of a product. A product keeps no values inside, so rows of the op table that differ only in
+/// that dtype share its kernels.
 template <class Types, class Result = typename Types::result>
 using ProductTypes = with_storage<Types, typename Types::storage, Result>;
 

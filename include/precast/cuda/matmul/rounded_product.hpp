@@ -1,4 +1,4 @@
-// Products whose sums are kept in a format narrower than f32: every addition rounds to it. Right, and slow.
+// Products with sums in a format narrower than f32: every addition rounds to it. Correct, but slow.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rounded_product_threads, 1)
   using Operand = typename Types::operand;
   const auto& [x, weight, store] = product;
   const std::int64_t index = std::int64_t{block_index().x} * rounded_product_threads + thread_index();
-  const std::int64_t row_index = index / store.features;  // past the last: zeros, which nobody stores
+  const std::int64_t row_index = index / store.features;  // past the last row: zeros, which are not stored
   const int feature = static_cast<int>(index - row_index * store.features);
   const auto row = x.row(row_index);
   const auto weights = weight.row(feature);

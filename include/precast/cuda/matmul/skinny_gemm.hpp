@@ -1,5 +1,5 @@
-// Skinny GEMM: products of a few rows of x (modulation, embedders), memory-bound: as fast as the weights can
-// be read, each of them once. Those with a weight in blocks are in block_gemv.hpp.
+// Skinny GEMM: products of a few rows of x (modulation, embedders). Memory-bound: each weight is read once.
+// Products with a weight in blocks are in block_gemv.hpp.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct SkinnyGemm {
   ProductEpilogue<typename Types::result, Types::saturate> store;
 };
 
-/// Each warp has the features of its tile. A lane takes every 32nd vector of columns, in order, and the
-/// lanes' sums are added in a fixed tree. Memory moves columns * features weights, which is the least; rows
-/// are read from the cache once for each warp.
+/// Each warp computes the features of its tile. A lane takes every 32nd vector of columns, in order, and
+/// the lanes' sums are added in a fixed tree. columns * features weights are read from memory, which is the
+/// minimum; rows are read from the cache once for each warp.
 template <class Types, class X, int Rows>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_tile(Rows).warps, 1)
     skinny_gemm(PRECAST_GRID_CONSTANT const SkinnyGemm<Types, X> product) {
@@ -91,7 +91,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
       }
     }
   }
-  // What is left of the rows, or all where they do not lie on multiples of 16 bytes.
+  // The rest of the rows, or all of them where they are not aligned to 16 bytes.
   const int first_left = planted<"columns added twice">(in_vectors, 0);
   for (int column = first_left + lane_index(); column < weight.columns; column += threads_per_warp) {
     PRECAST_UNROLL

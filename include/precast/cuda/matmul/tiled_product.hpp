@@ -32,8 +32,8 @@ struct TiledProduct {
   int row_tiles, feature_tiles;
 };
 
-/// Which tile a block computes. Blocks go through eight tiles of rows before the next features, so that those
-/// that run at the same time share what they read in the L2 cache.
+/// The tile that a block computes. Blocks take eight tiles of rows before the next features, so that blocks
+/// that run at the same time share their reads in the L2 cache.
 struct TilePlace {
   int row_tile, feature_tile;
 };
@@ -46,15 +46,15 @@ PRECAST_DEVICE TilePlace tile_place(int block, int tiles_of_rows, int feature_ti
   return {first + within % group_size, within / group_size};
 }
 
-/// Blocks whose registers a multiprocessor is to have room for: of small tiles by FMA three, for which nvcc
-/// would take a few registers too many.
+/// The blocks per multiprocessor that registers must allow: three for small tiles by FMA, for which nvcc
+/// would otherwise use a few registers too many.
 template <class Types>
 PRECAST_HOST_DEVICE_CONSTEXPR int blocks_at_once(MatmulTile tile) {
   return std::is_same_v<MultipliedDtype<typename Types::operand>, f32> && tile.threads() <= 128 ? 3 : 1;
 }
 
-/// A block computes a tile of rows x features sums. While one stage is multiplied the following ones arrive;
-/// each is read from memory once by each block, and swizzled so that no two lanes wait for a bank.
+/// A block computes a tile of rows x features sums. While one stage is multiplied, the following ones
+/// arrive; each is read from memory once by each block, and swizzled to be free of bank conflicts.
 template <class Types, class Source, class Selector>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).threads(),
                                           blocks_at_once<Types>(Selector::tile(compiled_architecture)))
@@ -95,7 +95,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   };
 
   const int k_tiles = ceil_divide(product.weight.columns, columns_per_stage);
-  // Warpgroups are still at one stage when they start with the next.
+  // Warpgroups still read one stage when they start on the next.
   constexpr int ahead = tile.stages - (by_warpgroups ? 2 : 1);
   PRECAST_KEEP_LOOP
   for (int k_tile = 0; k_tile < ahead; ++k_tile) {
@@ -116,7 +116,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     if constexpr (copies) cp_async_wait<ahead - 1>();
     if constexpr (by_warpgroups) fence_async_proxy();
-    // This k_tile's stage has arrived for all, and all are done with the one that is filled next.
+    // The stage of k_tile has arrived for all threads, and none still reads the one that is filled next.
     sync_block();
     const int next = k_tile + planted<"stage in use">(ahead, ahead + 1);
     if constexpr (by_warpgroups)
@@ -133,7 +133,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Selector::tile(compiled_architecture).
     f32 biases[8];
     PRECAST_UNROLL
     for (int i = 0; i < 8; ++i) biases[i] = product.store.bias_of(feature + i);
-    // Rows one after another: what finishes a sum is much code, and each would have its own.
+    // One row at a time: the code that finishes a sum is large, and unrolling would repeat it for each row.
     PRECAST_KEEP_LOOP
     for (int i = 0; i < of_warp.rows_per_lane; ++i)
       product.store.store(first_row + warp_row + lane_index() / 4 + 8 * i, feature, of_warp.take_row(),

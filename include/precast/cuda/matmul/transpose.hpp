@@ -1,4 +1,4 @@
-// Rows to columns on the device.
+// Transposes matrices on the device.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// Scalars as they are.
+/// A source of scalars, unchanged.
 template <class T>
 struct GivenValues {
   using value_type = T;
@@ -29,7 +29,7 @@ struct GivenValues {
   std::int64_t stride;
   PRECAST_DEVICE T at(std::int64_t row, std::int64_t column) const { return from[row * stride + column]; }
 };
-/// Values of blocks, rounded to To: one at a time, which is slow, and happens once a weight.
+/// A source of values decoded from blocks and rounded to To: one at a time, which is slow, once per weight.
 template <class T, class To, bool Saturates>
 struct DecodedValues {
   using value_type = To;
@@ -39,7 +39,7 @@ struct DecodedValues {
   }
 };
 
-/// The rows of `source` from `first_row` on, and where their columns go.
+/// The rows of `source` from `first_row` on, and the matrix that they become the columns of.
 template <class Source>
 struct Transposed {
   Source source;
@@ -49,9 +49,9 @@ struct Transposed {
 
 inline constexpr int transposed_side = 32, transposed_threads = 256;
 
-/// A block transposes a square in padded shared memory, so that both sides are read and written by rows: the
-/// bytes moved are the least. The square's rows lie one value farther apart, for its columns to be in banks
-/// of their own.
+/// A block transposes a square in padded shared memory, so that both sides are read and written by rows:
+/// the fewest bytes are moved. The stride of the square's rows is one value more than its side, which puts
+/// the values of a column in different banks.
 template <class Source>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(transposed_threads, 1) transpose_kernel(Transposed<Source> matrix) {
   using T = typename Source::value_type;
@@ -76,7 +76,7 @@ void transpose(const char* name, const Source& source, std::int64_t all_rows, st
   constexpr std::int64_t side = transposed_side, most_blocks = 65535;
   const std::int64_t row_blocks = ceil_divide(all_rows, side);
   const std::int64_t column_blocks = ceil_divide(columns, side);
-  // The grid's second dimension ends early: tall matrices are transposed band by band.
+  // The grid's y dimension is limited to 65535: taller matrices are transposed band by band.
   for (std::int64_t first = 0; first < row_blocks; first += most_blocks) {
     const std::int64_t blocks = row_blocks - first < most_blocks ? row_blocks - first : most_blocks;
     const std::int64_t left = all_rows - first * side, rows = left < blocks * side ? left : blocks * side;
@@ -97,14 +97,14 @@ void transpose(DeviceView<const T> from, DeviceView<T> to, Stream stream) {
   detail::transpose("transpose", detail::GivenValues<T>{pointer_to(from), from.row_stride()}, from.rows(),
                     from.columns(), to, stream);
 }
-/// The same, with a result of its own.
+/// The same, into a new tensor.
 template <ScalarDtype T>
 Tensor<T, Memory> transposed_over(DeviceView<const T> from, Stream stream) {
   Tensor<T, Memory> to(Shape{from.columns(), from.rows()});
   transpose(from, to.view(), stream);
   return to;
 }
-/// The same of a matrix in blocks, whose values are decoded and rounded.
+/// The same for a matrix in blocks, whose values are decoded and rounded.
 template <bool Saturates, BlockDtype T, ScalarDtype To>
 void transpose_decoded(BlockViewIn<const T, DeviceSpace> from, DeviceView<To> to, Stream stream) {
   detail::transpose("transpose_decoded", detail::DecodedValues<T, To, Saturates>{stored_rows(from)},

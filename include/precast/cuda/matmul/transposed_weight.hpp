@@ -8,15 +8,15 @@
 
 namespace precast::gpu {
 
-/// to [columns, rows] = from [rows, columns]^T; of blocks, values decoded and rounded. Where units hold
-/// kernels, transpose.hpp defines them.
+/// to [columns, rows] = from [rows, columns]^T; values of blocks are decoded and rounded. Defined in
+/// transpose.hpp, for units that hold kernels.
 template <ScalarDtype T>
 void transpose(DeviceView<const T> from, DeviceView<T> to, Stream stream);
 template <bool Saturates, BlockDtype T, ScalarDtype To>
 void transpose_decoded(BlockViewIn<const T, DeviceSpace> from, DeviceView<To> to, Stream stream);
 
-/// A weight transposed on the device, [columns, features], for products with `Types`, whose storage may be
-/// another than the weight's: values of blocks are decoded, and rounded to it.
+/// A weight transposed on the device, [columns, features], for products with `Types`, whose storage may
+/// differ from the weight's: values of blocks are decoded, and rounded to it.
 template <class Types, Dtype Storage>
 PackedWeight<typename Types::storage> transposed(const PackedWeight<Storage>& weight) {
   using To = typename Types::storage;

@@ -1,5 +1,5 @@
-// WarpProduct: what one warp multiplies and sums of a tile, by tensor cores or, for strict f32, by fused
-// multiply-add.
+// WarpProduct: the products and sums of one warp's part of a tile, by tensor cores or, for strict f32, by
+// fused multiply-add.
 #pragma once
 
 #include <precast/cuda/device/side.hpp>
@@ -10,35 +10,35 @@
 
 namespace precast::gpu {
 
-/// Eight sums of a row, of features that follow each other.
+/// Eight sums of a row, of adjacent features.
 struct EightAccumulators {
   f32 values[8] = {};
 };
 
 /// Sums of Rows x 32 products. A lane has eight features, from 8 (lane % 4) on, of every eighth row, from
-/// lane / 4 on: in registers while tensor cores sum the layout is their own, and `take_row` turns it into
-/// this one.
+/// lane / 4 on. During the sums, registers have the layout of tensor cores; `take_row` converts it to this
+/// one.
 template <ScalarDtype Operand, int Rows>
 class WarpProduct {
  public:
   static constexpr int rows_per_lane = Rows / 8;
 
   WarpProduct() = default;
-  /// Of what others have summed: 16 rows.
+  /// Takes over sums of 16 rows.
   explicit PRECAST_DEVICE WarpProduct(const AccumulatorFragment (&sums)[MatmulTile::features_per_warp / 8]) {
     static_assert(Rows == 16, "WarpProduct: one row of fragments.");
     PRECAST_UNROLL
     for (int j = 0; j < MatmulTile::features_per_warp / 8; ++j) sums_.tiles[0][j] = sums[j];
   }
 
-  /// Adds the products of a stage: of rows of one tile and of the other, from the places given on.
+  /// Adds the products of a stage: of the rows of both tiles, from first_row and first_feature on.
   template <class RowTile, class FeatureTile>
   PRECAST_DEVICE void add(RowTile rows, int first_row, FeatureTile features, int first_feature) {
     add_product_transposed<Operand>(sums_, LeftRows(rows, first_row), features, first_feature);
   }
 
-  /// The lane's sums of row lane / 4, and of the eighth row after it at each further call. All lanes must
-  /// call.
+  /// The lane's sums of row lane / 4; each further call gives those of the row eight further on. All lanes
+  /// must call.
   PRECAST_DEVICE EightAccumulators take_row() {
     // A lane has two sums of each of four blocks of eight features. In two steps the four lanes of a row
     // exchange them, so that each has all eight of one block.
@@ -46,7 +46,7 @@ class WarpProduct {
     PRECAST_UNROLL
     for (int block = 0; block < 4; ++block) {
       pairs[block] = {sums_.tiles[0][block].values[0], sums_.tiles[0][block].values[1]};
-      // Rows move up, because registers have no addresses.
+      // Rows move up by one, because registers cannot be indexed at run time.
       PRECAST_UNROLL
       for (int i = 0; i < row_blocks; ++i) {
         f32(&sums)[4] = sums_.tiles[i][block].values;
@@ -92,7 +92,7 @@ class WarpProduct {
   TensorCoreAccumulator<Rows, MatmulTile::features_per_warp> sums_{};
 };
 
-/// Strict f32: no tensor core multiplies it. Products are added one by one in the order of the columns.
+/// Strict f32, which no tensor core multiplies. Products are added one by one in the order of the columns.
 template <int Rows>
 class WarpProduct<f32, Rows> {
  public:

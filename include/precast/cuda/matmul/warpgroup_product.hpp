@@ -1,5 +1,5 @@
-// WarpgroupProduct: what a warpgroup multiplies and sums of a tile, by Hopper's wgmma, which reads both sides
-// from shared memory as they are swizzled there.
+// WarpgroupProduct: the products and sums of one warpgroup's part of a tile, by Hopper's wgmma, which reads
+// both sides from swizzled shared memory.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ class WarpgroupProduct {
 
  public:
   static constexpr int rows_per_warp = warpgroup_rows / warps_per_warpgroup;
-  /// How often `take_features` is to be called.
+  /// The number of calls of `take_features`.
   static constexpr int groups = Features / MatmulTile::features_per_warp;
 
-  /// Starts to add the products of a stage, the warpgroup's 64 rows from first_row on and all features, which
-  /// all threads have written before fence_async_proxy() and a barrier.
+  /// Starts to add the products of a stage: the warpgroup's 64 rows from first_row on, and all features.
+  /// All threads must have written them before fence_async_proxy() and a barrier.
   template <class RowTile, class FeatureTile>
   PRECAST_DEVICE void start(RowTile rows, int first_row, FeatureTile features) {
     wgmma_fence(sums_.tiles[0]);
@@ -42,21 +42,21 @@ class WarpgroupProduct {
                                rows_as_depth(features, 0, planted<"depth of a wgmma">(k, 0)), true);
     wgmma_commit();
   }
-  /// Waits for all but the last stage that has started: the others may be written again after a barrier.
+  /// Waits for all stages but the last one started: the others may be overwritten after a barrier.
   PRECAST_DEVICE void finish_stage_before() {
     if (planted<"stage before still read">(false, true)) return;
     wgmma_wait<1>(sums_.tiles[0]);
   }
-  /// Waits for all, before sums are taken.
+  /// Waits for all stages; call it before sums are taken.
   PRECAST_DEVICE void finish() { wgmma_wait<0>(sums_.tiles[0]); }
 
-  /// The warp's sums of the first 32 features, and of the following ones at each further call.
+  /// The warp's sums of the first 32 features; each further call gives those of the next 32.
   PRECAST_DEVICE WarpProduct<Multiplied, rows_per_warp> take_features() {
     constexpr int taken = MatmulTile::features_per_warp / 8, all = Features / 8;
     AccumulatorFragment first[taken];
     PRECAST_UNROLL
     for (int j = 0; j < taken; ++j) first[j] = sums_.tiles[0][j];
-    // The rest moves up, because registers have no addresses.
+    // The rest moves up, because registers cannot be indexed at run time.
     PRECAST_UNROLL
     for (int j = 0; j + taken < all; ++j) sums_.tiles[0][j] = sums_.tiles[0][j + taken];
     return WarpProduct<Multiplied, rows_per_warp>(first);
@@ -65,7 +65,7 @@ class WarpgroupProduct {
  private:
   static constexpr int depth = 16;
 
-  /// Rows of a tile from first_row on, and 16 of their columns as depth.
+  /// The descriptor of a tile's rows from first_row on, with 16 of their columns as depth.
   template <class Tile>
   static PRECAST_DEVICE SmemDescriptor rows_as_depth(Tile tile, int first_row, int step) {
     static_assert(Tile::chunks_per_row == 8 && !Tile::spreads_eighths,

@@ -32,7 +32,7 @@ struct GroupPlan {
 
   static constexpr int threads = 128;
   static constexpr int runs_of_lane = 32;
-  static constexpr int values_at_once = 32;  ///< of a lane: what one merging of moments is shared by
+  static constexpr int values_at_once = 32;  ///< of a lane: merged into its moments at once
 
   static constexpr GroupPlan of(std::int64_t batch, std::int64_t pixels, std::int64_t groups,
                                 std::int64_t width, int values_of_run) {
@@ -63,7 +63,7 @@ PRECAST_DEVICE Moments load_moments(GlobalPointer<const f32> from, std::int64_t 
   return {values[0], values[1], values[2], values[3]};
 }
 
-/// What a group was found to be: GroupMoments. Views of it are a program's own, and may lie anywhere.
+/// The results of groups: GroupMoments. Views of them are a program's own, of any stride and alignment.
 template <class T>
 struct GroupResults {
   static constexpr int columns = GroupMoments::columns;
@@ -83,7 +83,7 @@ GroupResults<T> group_results(const DeviceView<T>& view) {
   return {pointer_to(view), view.row_stride(), rows_are_aligned<GroupMoments::columns>(view)};
 }
 
-/// A lane's way through its group's runs in a chunk, `lanes` further at a time: no index is divided.
+/// Iterates over a lane's runs of its group in a chunk, in steps of `lanes`, without dividing an index.
 template <int Count>
 class ChunkRuns {
  public:
@@ -95,9 +95,9 @@ class ChunkRuns {
         step_(plan.lanes / plan.runs * stride + run_step_ * Count),
         to_next_pixel_(stride - static_cast<std::int64_t>(plan.runs) * Count) {}
 
-  /// Of the run's first value, from the chunk's first.
+  /// The offset of the run's first value from the chunk's first.
   PRECAST_DEVICE std::int64_t offset() const { return offset_; }
-  /// Of the group's channels: the run's first.
+  /// The run's first channel within the group.
   PRECAST_DEVICE int channel() const { return run_ * Count; }
   PRECAST_DEVICE void advance() {
     run_ += run_step_;
@@ -133,7 +133,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GroupPlan::threads, 1)
 
   constexpr int at_once = GroupPlan::values_at_once / Count;
   ChunkRuns<Count> place(plan, stride, member);
-  // The moments of the next runs, all of which are there and Whole, or the first of them.
+  // The moments of the next runs: Whole, if all of them exist in full; else of the values that exist.
   const auto moments_of_next = [&]<bool Whole>(int first) {
     Run<From, Count> loads[at_once];
     int present[at_once];
@@ -161,7 +161,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(GroupPlan::threads, 1)
 }
 
 // Bytes moved: 16 read for each chunk of a group and 16 written for the group, the minimum.
-// A block to a group of an image.
+// One block per group of an image.
 template <int Threads>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Threads, 1)
     group_moments_kernel(GlobalPointer<const f32> partial, std::int64_t chunks, f32 eps,

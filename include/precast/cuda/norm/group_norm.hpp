@@ -57,8 +57,8 @@ struct GroupNormInput {
   bool aligned;  ///< all other arrays are
 };
 
-/// What makes a normalised value of each of a thread's channels: (x - mean) * factor + shift, where the shift
-/// has what is left of the mean.
+/// The factors that normalise each of a thread's channels: (x - mean) * factor + shift, where the shift
+/// includes the rest of the mean.
 template <int Count>
 struct ChannelFactors {
   Run<f32, Count> mean{}, factor{}, shift{};
@@ -162,8 +162,8 @@ void group_norm_with(DeviceView<const From> x, DeviceView<const f32> results, De
   });
 }
 
-/// Calls `f` with how many values of a group lanes take at once, so that a group is whole runs: groups of 10
-/// channels are what the largest images of UNets have, groups of 4 those of a VAE.
+/// Calls `f` with the number of values of a group that a lane reads at once, so that a group is whole runs:
+/// groups of 10 channels are what the largest images of UNets have, groups of 4 those of a VAE.
 template <class From, class F>
 void visit_group_width(std::int64_t width, F&& f) {
   constexpr int most = values_at_once<From>;

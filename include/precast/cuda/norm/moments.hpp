@@ -1,5 +1,5 @@
-// Moments: mean and squared deviations of values, such that those of parts can be put together and nothing
-// cancels, however many values there are and however far from zero.
+// Moments: mean and squared deviations of values, such that the moments of parts can be merged without
+// cancellation, however many values there are and however far from zero.
 #pragma once
 
 #include <precast/cuda/device/access.hpp>
@@ -44,7 +44,7 @@ PRECAST_DEVICE Moments moments_of(const Run<f32, Count> (&x)[Runs], const int (&
     }
   }
   const f32 rest = deviations / n;
-  // Not rounded between: of squares beyond f32, a product that is would make no number.
+  // Fused: rounded in between, the product of squares beyond f32 would give NaN.
   return {mean, rest, multiply_then_add(-deviations, rest, squares), n};
 }
 
@@ -71,7 +71,7 @@ PRECAST_DEVICE Moments shuffle_down(const Moments& m, int distance) {
           shuffle_down(m.count, distance)};
 }
 
-/// In the first of `lanes` neighbouring lanes: the moments of all of them. All 32 of the warp must call.
+/// Returns the moments of `lanes` neighbouring lanes in the first of them. All 32 of the warp must call.
 PRECAST_DEVICE Moments merged_lanes(Moments moments, int lanes) {
   for (int distance = lanes / 2; distance > 0; distance /= 2)
     moments = merged(moments, shuffle_down(moments, distance));

@@ -1,6 +1,6 @@
-// Norms with sums and intermediates narrower than f32 (problem/narrow_steps.hpp says what is rounded where).
-// A block to a set of values, in one order of additions; read again for each pass. Slow, as no model wants
-// them.
+// Norms with sums and intermediates narrower than f32 (problem/narrow_steps.hpp says what is rounded
+// where). One block per set of values, in one order of additions; values are read again for each pass.
+// Slow, as no model uses them.
 #pragma once
 
 #include <cstdint>

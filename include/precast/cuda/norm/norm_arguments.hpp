@@ -1,4 +1,4 @@
-// NormArguments: what every norm's kernel is given of its input, its result and its parameters.
+// NormArguments: the input, the result and the parameters of every norm's kernel.
 #pragma once
 
 #include <cstdint>

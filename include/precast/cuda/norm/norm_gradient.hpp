@@ -21,7 +21,7 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// What a run of values is normalised with: (x - mean - rest) inverse.
+/// The normalisation of a run of values: (x - mean - rest) inverse.
 struct Normaliser {
   f32 mean, rest, inverse;
   template <class Types, bool Centred>
@@ -47,7 +47,7 @@ struct NormGradientArguments {
   bool has_weight;
 };
 
-/// The mean, around which deviations are, and the inverse of their size.
+/// The mean of a run, 0 unless Centred, and the inverse of the root mean square around it.
 template <class Types, bool Centred, class Value>
 PRECAST_DEVICE Normaliser normaliser_of(std::int64_t count, f32 eps, Value&& value) {
   const auto n = static_cast<f32>(count);
@@ -79,8 +79,8 @@ PRECAST_DEVICE Normaliser normaliser_of(std::int64_t count, f32 eps, Value&& val
   return by;
 }
 
-// Bytes moved: x and dy read once from memory, and three to five times from a cache; dx written once, and 12
-// for a run. A block has a run, however short it is.
+// Bytes moved: x and dy read once from memory, and three to five times from a cache; dx written once, and
+// 12 for a run. One block per run, however short it is.
 template <class Types, bool Centred, class DY, class X, class W>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
     norm_gradient_kernel(NormGradientArguments<DY, X, W, typename Types::result> a) {
@@ -118,7 +118,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
   }
 }
 
-/// What row r adds to the gradient of a weight, and behind them to that of a bias.
+/// The term of a run in the gradient of a weight's column, and in the columns behind these, of a bias.
 template <class Types, bool Centred, class DY, class X>
 struct ParameterTerm {
   DeviceRows<const DY> dy;
@@ -174,8 +174,8 @@ void norm_gradient(const char* name, DeviceView<const DY> dy, DeviceView<const X
 
 }  // namespace detail
 
-/// dx of layer normalisation from dy; and the sums of dy normalised, and of dy, over all rows. Without
-/// weight, dweight and dbias where they have no data.
+/// dx of layer normalisation from dy; and dweight and dbias, the sums over all rows of dy times the
+/// normalised x, and of dy. Without weight, dweight and dbias where they have no data.
 template <class Types, class DY, class X, class W, class G>
 void layer_norm_gradient(DeviceView<const DY> dy, DeviceView<const X> x, DeviceView<const W> weight, f32 eps,
                          const GradientOptions& options, DeviceView<typename Types::result> dx,
@@ -184,7 +184,7 @@ void layer_norm_gradient(DeviceView<const DY> dy, DeviceView<const X> x, DeviceV
                                              dx, dweight, dbias, stream);
 }
 
-/// The same of RMS normalisation of each run of `weight.columns()` values of a row.
+/// The same for RMS normalisation of each run of `weight.columns()` values of a row.
 template <class Types, class DY, class X, class W, class G>
 void rms_norm_gradient(DeviceView<const DY> dy, DeviceView<const X> x, DeviceView<const W> weight, f32 eps,
                        const GradientOptions& options, DeviceView<typename Types::result> dx,

@@ -1,4 +1,4 @@
-// AdamW on the device: all parameters that travel with a launch, each value read and written once.
+// AdamW on the device: many parameters per launch, each value read and written once.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(optimiser_threads, 1)
 
 }  // namespace detail
 
-/// AdamW's step on all parameters, whose masters are rounded to what ops read of them.
+/// AdamW's step on all parameters; masters are rounded to the copies that ops read.
 template <ScalarDtype T, ScalarDtype Stored>
 void adamw(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWStep<T>& step, Stream stream) {
   using Pointers = detail::AdamWPointers<T, Stored>;

@@ -1,5 +1,5 @@
-// What the gradients of a step are: unscaled, the values that are inf or NaN counted, and their squares
-// summed, in one pass.
+// The sums over a step's gradients, in one pass: they are unscaled, values that are inf or NaN are counted,
+// and squares are summed.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ template <class Use>
 struct SquaresOf;
 template <class Use>
 struct CountsOf;
-/// The sums of the threads of a block in thread 0, zeros in the others: a tree, so that their order is one.
+/// The sums of the threads of a block in thread 0, zeros in the others: by a tree, in a fixed order.
 template <class Use>
 PRECAST_DEVICE GradientSums sum_of_block(const GradientSums& mine, Site site = Site::here()) {
   const auto squares = static_shared<double, optimiser_threads, SquaresOf<Use>>();
@@ -97,9 +97,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Threads, 1)
 
 }  // namespace detail
 
-/// Multiplies gradients by `inverse`, and says what they were and are: their squares are summed in f64, in an
-/// order that shapes alone decide. 16 bytes come to the host, which waits for them: how a step goes on, and
-/// by which scale the next loss is multiplied, is the host's arithmetic, as PyTorch's GradScaler has it.
+/// Multiplies gradients by `inverse`, and returns their sums; squares are summed in f64, in an order that
+/// shapes alone decide. 16 bytes are copied to the host, which waits for them: it decides how the step goes
+/// on, and the scale of the next loss, as PyTorch's GradScaler does.
 template <ScalarDtype T>
 GradientSums unscale_gradients(std::span<const DeviceView<T>> gradients, f32 inverse, Stream stream) {
   using Arrays = detail::GradientArray<T>;

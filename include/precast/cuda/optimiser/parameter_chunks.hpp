@@ -1,5 +1,5 @@
-// Launches over the values of many parameters: as many as travel with one, each cut into chunks that a block
-// takes.
+// Launches over the values of many parameters: as many as fit a launch's arguments, each cut into chunks of
+// one block.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ inline constexpr int optimiser_threads = 256;
 /// enough that a model of a million values has a block for each multiprocessor.
 inline constexpr std::int64_t values_of_block = std::int64_t{optimiser_threads} * 64;
 
-/// What a launch takes along: the arrays of parameters (Arrays has `count`, its values), and the first block
-/// of each. Parameters of kernels are 4 KB at most.
+/// The arguments of a launch: the arrays of parameters (Arrays has `count`, its values), and the first
+/// block of each. Parameters of kernels are 4 KB at most.
 template <class Arrays>
 struct ParameterChunks {
   static constexpr int most = static_cast<int>(3800 / (sizeof(Arrays) + sizeof(int)));
@@ -32,7 +32,7 @@ struct ParameterChunks {
   int blocks = 0;
 };
 
-/// The chunk of a block: the arrays that it is of, and its values there.
+/// The chunk of a block: the index of its parameter, and its values there.
 struct Chunk {
   int parameter;
   std::int64_t first, end;
@@ -53,7 +53,7 @@ PRECAST_DEVICE Chunk chunk_of_block(const ParameterChunks<Arrays>& all) {
   return {low, first, min_of(first + values_of_block, all.arrays[low].count)};
 }
 
-/// Calls `body(first value, how many)` for the runs of Count values that are a thread's in a chunk.
+/// Calls `body(first value, how many)` for each of a thread's runs of Count values in a chunk.
 template <int Count, class Body>
 PRECAST_DEVICE void for_each_run(const Chunk& chunk, Body&& body) {
   PRECAST_KEEP_LOOP
@@ -64,8 +64,8 @@ PRECAST_DEVICE void for_each_run(const Chunk& chunk, Body&& body) {
   }
 }
 
-/// Calls `start(chunks)` for as many parameters at a time as a launch takes along. `arrays_of(i)` are those
-/// of parameter i of `count`; those of no values are left out.
+/// Calls `start(chunks)` for as many parameters at a time as fit a launch. `arrays_of(i)` are the arrays of
+/// parameter i of `count`; parameters without values are left out.
 template <class Arrays, class ArraysOf, class Start>
 void for_parameters_of_launches(std::size_t count, ArraysOf&& arrays_of, Start&& start) {
   using Chunks = ParameterChunks<Arrays>;
@@ -93,7 +93,7 @@ void require_contiguous(const DeviceView<T>& view) {
                      " with gaps between its rows");
 }
 
-/// Where the runs of an array begin on multiples of Count values; all parts of a chunk do then.
+/// Whether an array's runs begin on multiples of Count values, as then do all parts of a chunk.
 template <int Count, class T>
 bool is_aligned(const DeviceView<T>& view) {
   return reinterpret_cast<std::uintptr_t>(view.data()) % (Count * sizeof(T)) == 0;

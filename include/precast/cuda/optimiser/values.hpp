@@ -1,4 +1,4 @@
-// Gradients multiplied by a factor, rounded where they lie, and cleared.
+// Gradients multiplied by a factor, rounded in place, and cleared.
 #pragma once
 
 #include <cstdint>
@@ -80,14 +80,14 @@ void scale_gradients(std::span<const DeviceView<T>> gradients, f32 factor, Strea
   detail::change_values("scale_gradients", gradients, detail::Times<T>{factor}, stream);
 }
 
-/// Rounds values to another dtype, and keeps them in their own.
+/// Rounds values to another dtype, but stores them in their own.
 template <ScalarDtype Rounded, ScalarDtype T>
 void round_in_place(DeviceView<T> values, Stream stream) {
   detail::change_values("round_in_place", std::span<const DeviceView<T>>(&values, 1),
                         detail::RoundedAs<T, Rounded>{}, stream);
 }
 
-/// Zeros.
+/// Sets all values to zero.
 template <ScalarDtype T>
 void clear_values(DeviceView<T> values, Stream stream) {
   detail::change_values("clear_values", std::span<const DeviceView<T>>(&values, 1), detail::Nothing<T>{},

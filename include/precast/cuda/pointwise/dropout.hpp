@@ -31,7 +31,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
     for (int i = 0; i < Count; ++i) {
       const int word = static_cast<int>((first + i) % 4);
       if (i > 0 && planted<"words of the first four">(word == 0, false)) words = mask.words((first + i) / 4);
-      // Not by an index, for which registers have no address.
+      // Not indexed, since registers cannot be indexed at run time.
       const std::uint32_t bits = word < 2 ? (word == 0 ? words.words[0] : words.words[1])
                                           : (word == 2 ? words.words[2] : words.words[3]);
       results.set(i, round_to<To, Saturates>(to_f32(loads.runs[run][i]) * mask.factor_of(bits)));

@@ -1,4 +1,4 @@
-// The kernel of every op that makes each value of the values in the same place of other arrays.
+// The kernel of every op that computes each value from the values in the same place of other arrays.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace precast::gpu::detail {
 
-/// An array that has the result's rows.
+/// An input with the result's rows.
 template <class T>
 struct MapInput {
   using value_type = T;
@@ -22,7 +22,7 @@ struct MapInput {
   std::int64_t row_stride;
   PRECAST_DEVICE std::int64_t row_offset(std::int64_t row) const { return row * row_stride; }
 };
-/// Rows that stand for several of the result's.
+/// An input each of whose rows is broadcast to several of the result's.
 template <class T>
 struct MapBroadcast {
   using value_type = T;
@@ -44,7 +44,7 @@ struct MapOutput {
   Divisor blocks_per_row{plan.blocks_per_row};
 };
 
-/// Where a thread's runs are: all in one row, `lanes` apart.
+/// The place of a thread's runs: all in one row, `lanes` apart.
 template <int Count>
 struct MapPlace {
   std::int64_t row, first;

@@ -13,7 +13,7 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// What `function` makes of f32 values, rounded once.
+/// Calls `function` with f32 values, and rounds its result once.
 template <class To, bool Saturates, class F>
 struct InF32 {
   F function;
@@ -23,7 +23,7 @@ struct InF32 {
   }
 };
 
-/// The same where each value between two steps of the function is rounded to Types::inside.
+/// The same, with each value between two steps of the function rounded to Types::inside.
 template <class Types, class F>
 struct InSteps {
   F function;
@@ -36,7 +36,7 @@ struct InSteps {
   }
 };
 
-/// What map_values' kernel calls with values in the inputs' own dtypes.
+/// The function that map_values' kernel calls with values in the inputs' own dtypes.
 template <class Types, class F>
 auto map_function(const F& function) {
   if constexpr (std::is_same_v<typename Types::inside, f32>)

@@ -52,7 +52,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
 
 }  // namespace detail
 
-/// Turns pairs: x [B, S, H * D], cos and sin [S, D], D even.
+/// Rotates pairs: x [B, S, H * D], cos and sin [S, D], D even.
 template <class Types, class From>
 void rotary(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<const f32> sin,
             DeviceView<typename Types::result> out, Stream stream) {

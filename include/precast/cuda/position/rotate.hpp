@@ -1,4 +1,4 @@
-// The rotation of pairs that rotary embeddings are made of.
+// The rotation of pairs in rotary embeddings.
 #pragma once
 
 #include <precast/cuda/device/access.hpp>
@@ -7,7 +7,7 @@
 
 namespace precast::gpu {
 
-/// Each pair of neighbouring values turned by its angle, whose cosine and sine stand twice.
+/// Rotates each pair of neighbouring values by its angle, whose cosine and sine are given twice.
 template <int Count>
 PRECAST_DEVICE Run<f32, Count> rotated(const Run<f32, Count>& x, const Run<f32, Count>& cos,
                                        const Run<f32, Count>& sin) {

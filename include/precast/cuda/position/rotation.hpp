@@ -1,4 +1,4 @@
-// Rotary embeddings of either layout, and turned back.
+// Rotary embeddings of either layout, and their inverse.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct RotationArguments {
 
 inline constexpr int rotation_threads = 256;
 
-// Bytes moved: each value read once and written once, the minimum; neighbours of halves by neighbouring
-// lanes. A token's cosines and sines come from the nearest cache for all heads but its first.
+// Bytes moved: each value read once and written once, the minimum; neighbouring lanes read neighbours in
+// each half. A token's cosines and sines come from the nearest cache for all heads but its first.
 template <bool Saturates, class From, class To>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rotation_threads, 1) rotate_kernel(RotationArguments<From, To> a) {
   const std::int64_t index = std::int64_t{block_index().x} * rotation_threads + thread_index();
@@ -53,7 +53,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(rotation_threads, 1) rotate_kernel(Rot
 
 }  // namespace detail
 
-/// Turns pairs: x [B, S, H * D], cos and sin [S, D].
+/// Rotates pairs: x [B, S, H * D], cos and sin [S, D].
 template <class Types, class From>
 void rotate(DeviceView<const From> x, DeviceView<const f32> cos, DeviceView<const f32> sin,
             const Rotation& rotation, DeviceView<typename Types::result> out, Stream stream) {

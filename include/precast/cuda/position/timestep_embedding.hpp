@@ -17,8 +17,8 @@ namespace precast::gpu {
 
 namespace detail {
 
-// A block to a time. Few values, in float64 where the reference feels every rounding of an angle. Bytes
-// moved: a time read once, by all threads together, and each value written once, the minimum.
+// One block per time. Few values, in float64 where the reference is sensitive to every rounding of an
+// angle. Bytes moved: a time read once, by all threads together, and each value written once, the minimum.
 template <bool Saturates, class To>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(128, 1)
     timestep_embedding_kernel(DeviceRows<const f32> times, std::int64_t times_of_row, DeviceRows<To> out,
@@ -42,7 +42,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(128, 1)
 
 }  // namespace detail
 
-/// Cosines and sines of each time by falling frequencies. The times lie in device memory, so that a graph
+/// Cosines and sines of each time by falling frequencies. The times are in device memory, so that a graph
 /// can be replayed with others.
 template <class Types>
 void timestep_embedding(DeviceView<const f32> times, const TimestepWaves& waves,

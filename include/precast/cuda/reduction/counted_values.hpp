@@ -1,4 +1,4 @@
-// The values of an array by number, whatever its rows.
+// The values of an array by their index, whatever its rows.
 #pragma once
 
 #include <cstdint>

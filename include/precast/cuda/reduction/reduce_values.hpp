@@ -1,4 +1,4 @@
-// Sums and means of values: in f32, or as the row of the op table has it.
+// Sums and means of values: in f32, or in the dtypes of the op table's row.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
 }  // namespace detail
 
 /// The sum, or the mean, of every `length` values of x, counted row by row: as many results as `out` has
-/// places. Of no values they are 0 and NaN. Values that do not lie side by side are reduced row by row, or
-/// all to one.
+/// elements. Without values, sums are 0 and means NaN. Values that are not contiguous are reduced row by
+/// row, or all to one.
 template <class Types, class From>
 void reduce_values(DeviceView<const From> x, std::int64_t length, Reduce reduce,
                    DeviceView<typename Types::result> out, Stream stream) {

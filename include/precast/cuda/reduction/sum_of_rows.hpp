@@ -1,4 +1,4 @@
-// The gradient of what is added to every row.
+// The gradient of an array that is added to every row.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// The value of each repetition that belongs to a place of what is repeated.
+/// The value of each repetition at a place of the repeated array.
 template <class DY>
 struct RepeatedValue {
   DeviceRows<const DY> dy;
@@ -25,7 +25,7 @@ struct RepeatedValue {
 
 }  // namespace detail
 
-/// out [..., C] = the sum of the rows of dy that follow each other in steps of out's rows; or added to it.
+/// out [..., C] = the sum of dy's blocks of as many consecutive rows as out has; or added to `out`.
 template <class Types, class DY>
 void sum_of_rows(DeviceView<const DY> dy, const GradientOptions& options,
                  DeviceView<typename Types::result> out, Stream stream) {

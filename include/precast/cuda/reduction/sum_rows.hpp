@@ -1,5 +1,5 @@
-// Sums of rows in f32: rows of any length in pieces, whose sums are summed in the same way. An order that the
-// shapes alone decide.
+// Sums of rows in f32: rows of any length in pieces, whose sums are summed in the same way. The shapes
+// alone decide the order.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct RowPieces {
   std::int64_t count() const { return rows * pieces; }
 };
 
-/// The piece that a thread's row of the grid is.
+/// The piece of a row that a thread's row of the grid covers.
 struct PiecePlace {
   bool exists;
   std::int64_t row, first, columns;
@@ -59,7 +59,7 @@ void for_tile_of_pieces(const RowPieces& cut, int run, Start&& start) {
   });
 }
 
-/// Where the sums of pieces go, and what they are divided by.
+/// The destination of the sums of pieces, and their divisor.
 template <class To>
 struct SumOutput {
   GlobalPointer<To> data;
@@ -86,8 +86,8 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(row_tiles[Tile].threads, 1)
         with_planted_dtype<"result ignored">(planted<"sum not divided">(sum / out.divisor, sum)));
 }
 
-/// The sums of `rows` rows of so many columns over `divisor`, to the places of `out` in their order. The rows
-/// are counted, because a view of no columns has none.
+/// The sums of `rows` rows of x, each divided by `divisor`, to the elements of `out` in order. `rows` is
+/// given because a view without columns has no rows.
 template <bool Saturates, class From, class To>
 void sum_rows(DeviceView<const From> x, std::int64_t rows, f32 divisor, DeviceView<To> out, Stream stream) {
   constexpr int count = values_at_once<From>;

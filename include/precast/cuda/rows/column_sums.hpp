@@ -19,8 +19,8 @@
 
 namespace precast::gpu::detail {
 
-/// The sum of `term(i)` for i in [0, count) in each thread of a block of narrow_partial_sums, as the row has
-/// it. A block comes to a `Use` once.
+/// The sum of `term(i)` for i in [0, count) in each thread of a block of narrow_partial_sums, in the dtypes
+/// of Types. A block calls each `Use` once.
 template <class Types, class Use, class Term>
 PRECAST_DEVICE f32 sum_in_block(std::int64_t count, Term&& term, Site site = Site::here()) {
   if constexpr (is_narrow<Types>) {
@@ -54,7 +54,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(column_threads, 1)
   sums[block_index().y * width + column] = total;
 }
 
-/// Where totals go: to the first array's values, row by row, and then to another one's.
+/// The destination of totals: the first array's values, row by row, and then another array's.
 template <class T>
 struct TotalsOutput {
   GlobalPointer<T> to, then;

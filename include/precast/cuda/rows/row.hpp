@@ -1,6 +1,6 @@
-// A row of a norm or a softmax: how many threads work on it, and whether they keep it in registers (RowTile);
-// and its values as they see them (Row): each has every lanes-th run, in registers or read again for each
-// pass.
+// A row of a norm or a softmax: how many threads work on it, and whether they keep it in registers
+// (RowTile); and its values as a thread sees them (Row): every lanes-th run, in registers or read again for
+// each pass.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +58,7 @@ void visit_row_tile(std::int64_t columns, int run, F&& function) {
   (std::make_index_sequence<std::size(row_tiles)>{});
 }
 
-/// Which row of a grid's rows a thread works on, and its number among the row's threads.
+/// The row of a grid's rows that a thread works on, and its number among the row's threads.
 struct RowPlace {
   std::int64_t row;
   int lane;
@@ -77,7 +77,7 @@ inline GridIndex blocks_of_rows(const RowTile& tile, std::int64_t rows) {
   return {grid_blocks(ceil_divide(rows, tile.rows())), 1, 1};
 }
 
-/// The threads of a row must all make one, of the same row; where there is no such row, of 0 columns.
+/// The threads of a row must all construct one, of the same row; past the last row, of 0 columns.
 template <RowTile Tile, int Count, class T>
 class Row {
  public:
@@ -110,7 +110,7 @@ class Row {
   PRECAST_DEVICE f32 partial_sum(Term&& term) const {
     f32 sum = 0, block = 0;
     for_each_run([&](std::int64_t first, int present, const Run<f32, Count>& x) {
-      if (present == Count) {  // rather than to ask for each value
+      if (present == Count) {  // instead of a test for each value
         PRECAST_UNROLL
         for (int i = 0; i < Count; ++i) block += term(x[i]);
       } else {

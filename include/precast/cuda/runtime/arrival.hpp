@@ -1,4 +1,4 @@
-// RecordedArrival: when values that the host sent are there, for streams other than the one that brings them.
+// RecordedArrival: lets other streams wait for the values that one stream uploads.
 #pragma once
 
 #include <algorithm>
@@ -15,21 +15,21 @@
 
 namespace precast::gpu {
 
-/// A point in the work of a stream that other streams wait for, each of them once. Any thread may ask.
+/// A point in the work of a stream that other streams wait for, each of them once. Any thread may call.
 class RecordedArrival final : public Arrival {
  public:
   explicit RecordedArrival(Stream stream) : by_{stream, records_graph(stream) ? 0 : number_of(stream)} {
     event_.record(stream);
   }
 
-  /// What the stream is given from now on comes after the arrival. It costs the first time of each stream,
-  /// and nothing once it is known to be over, which streams in number ask. Throws Error where that is while
-  /// the stream records a graph, to which nothing outside of it is ordered.
+  /// Orders later work of `stream` after the arrival. Only the first call of each stream costs anything,
+  /// and none once many streams have called and the event is over. Throws Error where the first call comes
+  /// while the stream records a graph, which cannot wait for work outside of it.
   void order_before(Stream stream) override {
     if (is_over_) return;
     const std::lock_guard lock(mutex_);
     if (records_graph(stream)) {
-      // CUDA does not say a stream's number then, and has ended no stream that is in use.
+      // CUDA gives no stream id during capture: compare handles, as a stream in use has not been destroyed.
       if (stream != by_.stream && std::none_of(waited_.begin(), waited_.end(),
                                                [&](const Waited& one) { return one.stream == stream; }))
         throw Error(
@@ -50,7 +50,7 @@ class RecordedArrival final : public Arrival {
   }
 
  private:
-  /// Streams that one remembers: a program that makes a stream for each request would be told of each.
+  /// Streams that are remembered: a program that makes a stream for each request would add each of them.
   static constexpr std::size_t many = 32;
 
   struct Waited {
@@ -58,8 +58,8 @@ class RecordedArrival final : public Arrival {
     std::uint64_t number;
   };
 
-  /// A handle may come again for a later stream, and default streams of two devices share one; a number is
-  /// one stream's alone.
+  /// The unique id of a stream. A handle may be reused by a later stream, and the default streams of two
+  /// devices share one.
   static std::uint64_t number_of(Stream stream) {
 #if PRECAST_CUDA_IS_EMULATED
     return static_cast<std::uint64_t>(stream.number);
@@ -70,7 +70,7 @@ class RecordedArrival final : public Arrival {
 #endif
   }
 
-  const Waited by_;  ///< who brings the values; 0 while a graph of its is recorded
+  const Waited by_;  ///< the uploading stream; number 0 if it was recording a graph
   Event event_;
   std::atomic<bool> is_over_ = false;
   std::mutex mutex_;

@@ -10,7 +10,7 @@
 
 namespace precast::gpu {
 
-/// Throws what a CUDA status stands for. `doing` completes "CUDA could not ...".
+/// Throws Error or OutOfMemory for any status but cudaSuccess. `doing` completes "CUDA could not ...".
 inline void check(cudaError_t status, std::string_view doing) {
   if (status == cudaSuccess) return;
   (void)cudaGetLastError();  // an error that is not sticky must not surface in a later call

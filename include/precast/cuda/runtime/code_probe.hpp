@@ -6,11 +6,11 @@
 
 namespace precast::gpu {
 
-/// Stands for the kernels that are compiled in one go, with the same architectures.
+/// Tag of the library's own kernels, which are compiled together for the same architectures.
 struct LibraryKernels;
 
-/// cudaSuccess where the current device runs kernels that are compiled as `Kernels` are, or what is against
-/// it. Defined where nvcc compiles; the library's own is instantiated in kernels/cuda/code_probe.cu.
+/// cudaSuccess where the current device runs kernels that are compiled as `Kernels` are, else CUDA's error.
+/// Defined where nvcc compiles; the instance for LibraryKernels is in kernels/cuda/code_probe.cu.
 template <class Kernels>
 cudaError_t probe_code();
 

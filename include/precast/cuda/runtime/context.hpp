@@ -15,8 +15,8 @@
 
 namespace precast::gpu {
 
-/// Gives memory of the device in the order of streams. A program with an allocator of its own derives from
-/// this, and names it in a Context; it must outlive the memory that was taken from it. Any thread may call.
+/// Allocates device memory in stream order. A program with an allocator of its own derives from this, and
+/// names it in a Context; it must outlive the memory taken from it. Any thread may call.
 class MemoryResource {
  public:
   MemoryResource() = default;
@@ -24,12 +24,12 @@ class MemoryResource {
   MemoryResource& operator=(const MemoryResource&) = delete;
   virtual ~MemoryResource() = default;
 
-  /// Memory on a multiple of 256 bytes, for what the stream is given from now on. Throws OutOfMemory.
+  /// Memory aligned to 256 bytes, for later work of the stream. Throws OutOfMemory.
   virtual void* allocate(std::size_t bytes, Stream stream) = 0;
-  /// Takes it back: the stream may still be at work on it, and nobody else. `bytes` are those asked for.
+  /// Frees a block, which only work of `stream` may still be using. `bytes` is the size that was allocated.
   virtual void deallocate(void* block, std::size_t bytes, Stream stream) noexcept = 0;
-  /// Whether what it gives while the stream records a graph is the graph's, as cudaMallocAsync's is: then
-  /// what a Replay records takes memory from it too, and else from the device's pool.
+  /// Whether memory allocated while the stream records a graph belongs to the graph, as cudaMallocAsync's
+  /// does. If so, a body that a Replay records allocates from it too, otherwise from the device's pool.
   virtual bool gives_memory_of_graphs() const noexcept { return false; }
 };
 
@@ -65,19 +65,19 @@ inline MemoryResource*& memory_of_recording() {
 
 }  // namespace detail
 
-/// The stream-ordered pool of the device that a thread works on: what is freed on a stream is there again for
-/// what the stream does next, without waiting for anything.
+/// The stream-ordered pool of the thread's current device: memory freed on a stream can be reused by later
+/// work of the stream, without waiting for anything.
 inline MemoryResource& device_pool() {
   static auto* const pool = new detail::DevicePool;  // at exit others may still give memory back
   return *pool;
 }
 
-/// Where ops run. `Context{stream}` takes memory from the device's pool, `Context{stream, &resource}` from a
-/// program's allocator. Any op takes one as its last argument; without one, ops run in the thread's current
-/// one. Results remember it: their memory goes back to the resource in the order of the stream, whoever lets
-/// go of them, and to_host waits for the stream. Ops of another stream wait for uploads alone, and
-/// what they read must be there until they are done. Both must outlive the results, unless the context has
-/// the stream from an OwnStream.
+/// Where ops run. `Context{stream}` takes memory from the device's pool, `Context{stream, &resource}` from
+/// a program's allocator. Any op takes one as its last argument; without one, it runs in the thread's
+/// current context. Results remember theirs: memory is freed to its resource in the order of its stream,
+/// whichever thread frees it, and to_host waits for the stream. Ops on another stream wait for uploads
+/// only; their inputs must live until they are done. Stream and resource must outlive the results, unless
+/// the context is an OwnStream's.
 struct Context {
   Stream stream{};
   MemoryResource* memory = &device_pool();
@@ -91,19 +91,19 @@ inline Context& context_of_thread() {
 }
 }  // namespace detail
 
-/// What ops of this thread run in: the device's default stream and its pool until a scope says otherwise. The
-/// reference follows the thread's scopes: copy it to keep it.
+/// The context that ops of this thread run in: the device's default stream and its pool outside of any
+/// ContextScope. The reference follows the thread's scopes: copy it to keep it.
 inline const Context& current_context() { return detail::context_of_thread(); }
-/// Its stream.
+/// The stream of current_context().
 inline Stream current_stream() { return current_context().stream; }
 
-/// Ops of this thread run in another context for as long as it lives. Throws InputError for one without a
-/// MemoryResource, and for the stream cudaStreamPerThread, which is another one in each thread: memory and
-/// uploads know theirs by its handle.
+/// While it lives, ops of this thread run in another context. Throws InputError for a context without a
+/// MemoryResource, and for the stream cudaStreamPerThread, whose handle means another stream in each
+/// thread: memory and uploads identify their stream by its handle.
 class ContextScope {
  public:
   explicit ContextScope(const Context& context) : changes_(&context != &current_context()) {
-    if (!changes_) return;  // an op that was given none
+    if (!changes_) return;  // an op without a Context argument
     if (!context.memory)
       throw InputError("a Context without a MemoryResource: leave it out, and memory is the device's pool's");
 #if !PRECAST_CUDA_IS_EMULATED
@@ -123,7 +123,7 @@ class ContextScope {
   Context before_;
 };
 
-/// What `ops()` gives, with all that it does in this context: launches, memory, libraries.
+/// Returns `ops()`, run in this context: launches, memory and libraries.
 template <class Ops>
 decltype(auto) with_context(const Context& context, Ops&& ops) {
   const ContextScope scope(context);

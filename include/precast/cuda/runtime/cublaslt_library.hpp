@@ -31,16 +31,16 @@ struct CublasLtFunctions {
 /// The library, or why there is none.
 class CublasLtLibrary {
  public:
-  /// Looked for once in a process, in the system's search path (LD_LIBRARY_PATH): the version whose header
-  /// this is, which every driver runs that runs this program, as those for CUDA 12 do not version 13; then
-  /// the other one.
+  /// Loaded once in a process, from the system's search path (LD_LIBRARY_PATH). The version of the header
+  /// comes first: every driver that runs this program runs it, while drivers for CUDA 12 do not run version
+  /// 13. Then comes the other version.
   static const CublasLtLibrary& instance() {
     static const auto* const library = new CublasLtLibrary;  // not destroyed: ops may still run at exit
     return *library;
   }
 
   bool found() const { return found_; }
-  /// One line: the name it was found by, or why it was not.
+  /// One line: the name it was found by, or why it was not found.
   std::string described() const { return found_ ? library_.name() : library_.problem(); }
   /// Throws Error where the library was not found.
   const CublasLtFunctions& functions() const {
@@ -51,7 +51,7 @@ class CublasLtLibrary {
     return functions_;
   }
 
-  /// Throws what a status stands for. `doing` completes "cuBLASLt could not ...".
+  /// Throws Error or OutOfMemory where a status is no success. `doing` completes "cuBLASLt could not ...".
   void check(cublasStatus_t status, const std::string& doing) const {
     if (status == CUBLAS_STATUS_SUCCESS) return;
     const std::string reason = functions_.status_string(status);

@@ -1,6 +1,6 @@
-// libcudnn, loaded when it is first asked for: its functions, and the one place where its status codes become
-// exceptions. What we call is declared here, so that programs build without its headers; tests compare the
-// declarations with the headers where they are.
+// libcudnn, loaded when it is first asked for: its functions, and the one place where its status codes
+// become exceptions. The functions that we call are declared here, so that programs build without cuDNN's
+// headers; tests compare the declarations with the headers where these are installed.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct CudnnFunctions {
                      const void* of_addend, Descriptor addend, const void*, Descriptor bias, const void*,
                      Descriptor activation, Descriptor out, void*);
 
-  /// Calls `visit(the name in the library, the pointer)` for each, until one returns false; whether none did.
+  /// Calls `visit(symbol, pointer)` for each function until a call returns false; returns whether none did.
   template <class Functions, class Visit>
   static bool each(Functions& f, Visit&& visit) {
     return visit("cudnnCreate", f.create) && visit("cudnnSetStream", f.set_stream) &&
@@ -81,19 +81,19 @@ struct CudnnFunctions {
 /// The library, or why there is none.
 class CudnnLibrary {
  public:
-  /// Looked for once in a process: version 9, in the system's search path (LD_LIBRARY_PATH).
+  /// Loaded once in a process: version 9, from the system's search path (LD_LIBRARY_PATH).
   static const CudnnLibrary& instance() {
     static const auto* const library = new CudnnLibrary;  // not destroyed: ops may still run at exit
     return *library;
   }
 
   bool found() const { return found_; }
-  /// One line: the name it was found by, or why it was not.
+  /// One line: the name it was found by, or why it was not found.
   std::string described() const { return found_ ? library_.name() : library_.problem(); }
-  /// What it has, where it was found.
+  /// The library's functions. Only where found().
   const CudnnFunctions& functions() const { return functions_; }
 
-  /// Throws what a status stands for. `doing` completes "cuDNN could not ...".
+  /// Throws Error for any other status than success. `doing` completes "cuDNN could not ...".
   void check(cudnn::Status status, const std::string& doing) const {
     if (status != cudnn::success)
       throw Error("cuDNN could not " + doing + " (" + functions_.error_string(status) +

@@ -22,14 +22,14 @@ struct Device {
   std::int64_t memory = 0, free_memory = 0;  ///< bytes
 };
 
-/// What was found: a device, or one line that says why there is none.
+/// The result of find_device: a device, or one line that says why there is none.
 struct FoundDevice {
   std::optional<Device> device;
   std::string reason;
 };
 
-/// Asks whether this program's kernels run on the current device: cudaSuccess, or what is against it
-/// (probe_code of code_probe.hpp).
+/// Asks whether this program's kernels run on the current device: cudaSuccess, or the error (probe_code of
+/// code_probe.hpp).
 using CodeProbe = cudaError_t (*)();
 
 /// The least compute capability that the kernels are written for.
@@ -37,7 +37,7 @@ inline constexpr int least_capability = 80;
 
 namespace detail {
 
-/// Bytes that a pool keeps and nobody uses.
+/// Bytes that the default pool of a device has reserved and that no allocation uses; 0 on an error.
 inline std::uint64_t kept_by_pool(int number) {
   cudaMemPool_t pool{};
   std::uint64_t reserved = 0, used = 0;
@@ -48,21 +48,21 @@ inline std::uint64_t kept_by_pool(int number) {
   return reserved - used;
 }
 
-/// What CUDA says of a thread's current device only.
+/// Properties that CUDA reports for a thread's current device only.
 struct AnswersOfDevice {
-  cudaError_t start = cudaSuccess;  ///< what is against working on it at all
-  cudaError_t code = cudaSuccess;   ///< what is against running this program's kernels there
-  std::uint64_t free_memory = 0;    ///< bytes that this process can have, 0 where the device does not answer
+  cudaError_t start = cudaSuccess;  ///< of making it the current device
+  cudaError_t code = cudaSuccess;   ///< of running this program's kernels there
+  std::uint64_t free_memory = 0;    ///< bytes that this process can allocate; 0 if the query fails
 };
 
-/// Asked by a thread of its own, which leaves the caller's device as it is.
+/// Asks in a thread of its own, which leaves the caller's current device as it is.
 inline AnswersOfDevice ask_device(int number, CodeProbe probe) {
   AnswersOfDevice answers;
   std::thread([&] {
     answers.start = cudaSetDevice(number);
     if (answers.start != cudaSuccess) return;
     if (probe) answers.code = probe();
-    (void)cudaDeviceGraphMemTrim(number);  // what graphs keep and none of them uses is the system's again
+    (void)cudaDeviceGraphMemTrim(number);  // returns unused memory of graphs to the system
     std::size_t free_bytes = 0, all_bytes = 0;
     if (cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess)
       answers.free_memory = free_bytes + kept_by_pool(number);
@@ -73,7 +73,7 @@ inline AnswersOfDevice ask_device(int number, CodeProbe probe) {
 
 }  // namespace detail
 
-/// How many devices CUDA counts, those among them that kernels cannot run on; 0 where there is no driver.
+/// The number of devices that CUDA counts, including those that kernels cannot run on; 0 without a driver.
 inline int count_devices() {
   int count = 0;
   if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
@@ -81,15 +81,15 @@ inline int count_devices() {
   return 0;
 }
 
-/// Looks for a device, without one being needed: no driver, no device, a number that no device has, a device
-/// that is too old, has no memory of the kind that tensors take, or does not start, as one that is another
-/// process's alone, and one that this program was not compiled for, as `probe` says, are reasons, not errors.
+/// Looks for device `number`. Returns a reason instead of throwing where there is no driver or no such
+/// device, or where the device is too old, has no memory pools, does not start (as one in another process's
+/// exclusive use), or is one that this program was not compiled for, as `probe` says.
 inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {
   int count = 0;
-  // Where there is no driver, the count is left at anything: only the status can be trusted.
+  // Without a driver the count is undefined: only the status can be trusted.
   if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess) {
     (void)cudaGetLastError();
-    // Where no driver is, CUDA says that it is too old; its version is 0 then.
+    // Without a driver, CUDA reports one that is too old; its version is 0 then.
     int driver = 0;
     if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0)
       return {std::nullopt, "this machine has no NVIDIA driver"};
@@ -126,8 +126,8 @@ inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {
   return {device, {}};
 }
 
-/// Makes a device the one that this thread works on, and has its pool keep memory that is given back for the
-/// next who asks: by default the system gets all of it whenever a stream is waited for. Throws Error.
+/// Makes `device` the current one of this thread, and has its pool keep freed memory for later allocations:
+/// by default all of it returns to the system whenever a stream is synchronised. Throws Error.
 inline void use_device(const Device& device) {
   check(cudaSetDevice(device.number), "use device " + std::to_string(device.number));
   cudaMemPool_t pool{};

@@ -1,4 +1,4 @@
-// Copies of a device's memory, and the arrival of what the host sent.
+// Copies to, from and within device memory, and the arrival of uploads.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@ inline void DeviceMemory::note_written(Origin& origin) {
   if (!MemoryCounter::active()) origin.arrival = Held<Arrival>(new RecordedArrival(current_stream()));
 }
 
-/// What the current stream is given from now on comes after all that the stream of a block's context was.
+/// Orders later work of the current stream after all work so far of the stream that a block was taken on.
 inline void DeviceMemory::wait_for_context(const Origin& origin) {
   if (MemoryCounter::active() ||
       (origin.context.stream == current_stream() && origin.device == detail::current_device()))
     return;
   std::optional<Event> given;
   {
-    const detail::DeviceScope device(origin.device);  // whose stream it is
+    const detail::DeviceScope device(origin.device);  // of the block's stream
     given.emplace();
     given->record(origin.context.stream);
   }
@@ -55,7 +55,7 @@ inline void DeviceMemory::copy(void* to, const void* from, std::size_t bytes) {
 inline void DeviceMemory::copy_from_host(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0 || MemoryCounter::active()) return;
   const Stream stream = current_stream();
-  // A graph would copy later what a buffer of the staging holds then.
+  // A graph would copy, when it is replayed, what the staging buffer holds by then.
   if (records_graph(stream))
     throw Error("values of the host cannot be uploaded as part of a CUDA graph: upload them before");
   resource_of<Staging>(stream)->upload(to, from, bytes);

@@ -27,7 +27,7 @@ struct DeviceUse {
 
 }  // namespace detail
 
-/// What device tensors hold now and held at most since the start or the last reset.
+/// Bytes that device tensors hold now, and the most that they held since the start or the last reset.
 inline MemoryUse memory_use() {
   const auto& use = detail::DeviceUse::instance();
   // Scratch is counted as tensors are, and the pool is the driver's.
@@ -39,10 +39,10 @@ inline void reset_peak_memory() {
   use.peak.set(use.in_use.value());
 }
 
-/// When values are there, for other streams than the one that brings them (arrival.hpp).
+/// The arrival of uploaded values, for streams other than the one that uploads them (arrival.hpp).
 class Arrival : public Holdable {
  public:
-  /// What the stream is given from now on comes after the arrival. Any thread may ask.
+  /// Orders later work of the stream after the arrival. Any thread may call.
   virtual void order_before(Stream stream) = 0;
 };
 
@@ -83,16 +83,16 @@ struct DeviceMemory {
     detail::DeviceUse::instance().add(-static_cast<std::int64_t>(bytes));
   }
   static int device_of(const Origin& origin) { return origin.device; }
-  /// What was sent to a block: whoever waits for it, waits in the order of the current stream.
+  /// The upload to a block. Waiting for it orders the current stream, and does not block the host.
   using Upload = Held<Arrival>;
   static const Upload& upload_of(const Origin& origin) { return origin.arrival; }
   static void wait_for_upload(const Upload& upload) {
     if (upload) upload->order_before(current_stream());
   }
 
-  /// Defined in device_copies.hpp, which who copies includes. The host's values have been read when
-  /// copy_from_host returns; it waits only where the stream's staging is full. copy_to_host waits until the
-  /// values are there.
+  /// Defined in device_copies.hpp, which code that copies includes. copy_from_host returns when the host's
+  /// values have been read, and waits only where the stream's staging is full. copy_to_host waits until the
+  /// values have arrived.
   static inline void note_written(Origin& origin);
   static inline void wait_for_context(const Origin& origin);
   static inline void copy(void* to, const void* from, std::size_t bytes);
@@ -100,7 +100,7 @@ struct DeviceMemory {
   static inline void copy_to_host(void* to, const void* from, std::size_t bytes);
 
  private:
-  /// A resource may be a program's own: what it does not keep of MemoryResource, kernels would stop at.
+  /// Checks what a program's own MemoryResource returns: null or misaligned memory would make kernels fail.
   static void* block_of(const Context& context, std::size_t bytes) {
     void* const block = context.memory->allocate(bytes, context.stream);
     if (!block)

@@ -21,7 +21,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  /// The point is behind all that the stream has been given so far.
+  /// Sets the point after all work that the stream has been given so far.
   void record(Stream stream) {
 #if PRECAST_CUDA_IS_EMULATED
     event_ = simt::record_event(stream);
@@ -30,7 +30,7 @@ class Event {
 #endif
     recorded_ = true;
   }
-  /// Returns when the device has come to the point; at once where none was recorded.
+  /// Waits until the device has reached the point; returns at once where none was recorded.
   void wait() const {
     if (!recorded_) return;
 #if PRECAST_CUDA_IS_EMULATED
@@ -39,7 +39,7 @@ class Event {
     check(cudaEventSynchronize(event_), "finish its work");
 #endif
   }
-  /// Whether the host knows that the device has come to the point. Other threads may be recording graphs.
+  /// Whether the device has reached the point, as far as the host knows. Other threads may record graphs.
   bool is_over() const {
 #if PRECAST_CUDA_IS_EMULATED
     return false;  // the emulator orders work by what waits for what
@@ -48,11 +48,11 @@ class Event {
     check(cudaThreadExchangeStreamCaptureMode(&mode), "leave recordings of graphs alone");
     const cudaError_t status = recorded_ ? cudaEventQuery(event_) : cudaErrorNotReady;
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
-    if (status != cudaSuccess) (void)cudaGetLastError();  // not ready is no error to be told later
+    if (status != cudaSuccess) (void)cudaGetLastError();  // "not ready" must not surface in a later call
     return status == cudaSuccess;
 #endif
   }
-  /// What the stream is given from now on comes after the point. The host does not wait.
+  /// Orders later work of the stream after the point. The host does not wait.
   void order_before(Stream stream) const {
     if (!recorded_) return;
 #if PRECAST_CUDA_IS_EMULATED

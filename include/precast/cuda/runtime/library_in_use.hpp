@@ -14,13 +14,13 @@ Library& library_of_process() {
 }
 }  // namespace detail
 
-/// The library of a kind, from `default_library(std::type_identity<Library>)` beside the kind.
+/// The process's library of a kind; by default `default_library(std::type_identity<Library>)`.
 template <class Library>
 const Library& library_in_use() {
   return detail::library_of_process<Library>();
 }
 
-/// Another library for as long as it lives. Not to be made while other threads use one.
+/// Replaces the library in use while it lives. Not to be made while other threads use the library.
 template <class Library>
 class LibraryScope {
  public:

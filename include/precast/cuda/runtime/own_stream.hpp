@@ -1,4 +1,4 @@
-// OwnStream: a stream that ends, with all that belongs to it.
+// OwnStream: a stream with a lifetime, and the resources that end with it.
 #pragma once
 
 #include <precast/cuda/runtime/stream.hpp>
@@ -6,9 +6,9 @@
 
 namespace precast::gpu {
 
-/// A stream of its own, which graphs need: the current one of the thread for as long as this lives. Its end
-/// waits for its work and gives its resources back (resource_of). The stream itself is there until the last
-/// memory that it took has been given back to it, which may be later, and waits for what it was given since.
+/// Makes a stream, which graphs need, and makes it the thread's current one while this lives. The
+/// destructor waits for its work and releases its resources (resource_of). The stream itself lives until
+/// all memory taken on it has been freed, which may be later, and its end waits for work given since.
 class OwnStream {
  public:
   OwnStream() : OwnStream(Held<const Owned>(new Owned)) {}
@@ -16,8 +16,8 @@ class OwnStream {
   OwnStream& operator=(const OwnStream&) = delete;
   ~OwnStream() { finish(context_.stream); }
 
-  /// For ops that are given their context, in other threads too, whose current device is the one that the
-  /// stream was made on (use_device). It keeps the stream alive.
+  /// The context for ops that take one. Other threads may use it too, if their current device is the
+  /// stream's (use_device). It keeps the stream alive.
   const Context& context() const { return context_; }
 
  private:
@@ -32,7 +32,7 @@ class OwnStream {
 #endif
     }
   };
-  /// Its work reads pinned memory among its resources.
+  /// Waits before it releases the stream's resources: the work reads pinned memory among them.
   static void finish(Stream stream) noexcept {
 #if PRECAST_CUDA_IS_EMULATED
     simt::finish_stream(stream);

@@ -20,10 +20,10 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// The device's pool, for what this thread records; it counts what the body has not given back.
+/// Allocates from the device's pool while this thread records, and counts the blocks that are not freed.
 class GraphMemory final : public MemoryResource {
  public:
-  /// Not destroyed: what a body keeps comes back to it.
+  /// Not destroyed: blocks that a body keeps may be freed to it later.
   static GraphMemory& instance() {
     static auto* const memory = new GraphMemory;
     return *memory;
@@ -64,19 +64,19 @@ void record_body(Body&& body) {
 
 }  // namespace detail
 
-/// Runs a body again and again. The first time it runs as it is, so that what is made once (plans of
-/// products, workspaces) is made; the second time it is recorded; from then on the device replays it, which
-/// spares the host the launches. The body must use the same memory each time, give back what it takes,
-/// bring no values from the host and not wait for the device. On another stream or device all begins anew: a
-/// recording has the workspaces of its own; this keeps the stream of an OwnStream alive, and the workspaces
-/// that were recorded. The emulator runs the body every time.
-/// A graph has memory of its own: what the body takes while it is recorded comes from the device's pool,
-/// whose allocations CUDA makes the graph's, and not from the MemoryResource of a Context, which would give
-/// the same memory to others before the graph runs again, unless it says that its memory is the graph's. What
-/// the first run has left in the device's pool is given back to the system when the graph is made, and what
-/// graphs hold when this ends. Throws Error where the body keeps what it took while it was recorded: results
-/// go to memory from before. The host is two runs ahead of the device at most, so that whoever counts runs,
-/// or wants to stop, is near the truth, and the device never waits.
+/// Runs a body repeatedly. The first run executes the body directly, which makes what is made once (plans
+/// of products, workspaces); the second run records it as a graph; from then on the device replays the
+/// graph, which spares the host the launches. The body must use the same memory each time, free what it
+/// takes, upload no values from the host and not wait for the device. On another stream or device all
+/// begins anew, as a recording uses the workspaces of its stream. This keeps the stream of an OwnStream
+/// alive, and the workspaces that were recorded. The emulator runs the body every time.
+/// A graph has memory of its own. While the body is recorded, it allocates from the device's pool, whose
+/// allocations CUDA makes the graph's: the MemoryResource of a Context would give the same memory to others
+/// before the graph runs again, and is used only where it says that its memory is the graph's. Memory that
+/// the first run left in the device's pool returns to the system when the graph is made, and memory of
+/// graphs when this is destroyed. Throws Error where the body keeps memory taken while it was recorded:
+/// results go to memory from before. The host is at most two runs ahead of the device, so that a count of
+/// runs, or a stop, is near the truth, and the device never waits.
 class Replay {
  public:
   Replay() = default;
@@ -92,7 +92,7 @@ class Replay {
     if (run_before_last)
       run_before_last->wait();
     else
-      run_before_last.emplace();  // of the device that is current
+      run_before_last.emplace();  // on the current device
     run(body);
     run_before_last->record(current_stream());
   }
@@ -147,7 +147,7 @@ class Replay {
     try {
       detail::record_body(body);
     } catch (...) {
-      (void)cudaStreamEndCapture(stream, &recorded);  // the body's own error is the one to tell
+      (void)cudaStreamEndCapture(stream, &recorded);  // the body's own error is the one to report
       if (recorded) (void)cudaGraphDestroy(recorded);
       throw;
     }

@@ -1,4 +1,4 @@
-// A library that is looked for when the program runs, so that the program starts where it is not there.
+// A shared library that is loaded at run time, so that the program starts without it.
 #pragma once
 
 #include <initializer_list>
@@ -9,8 +9,8 @@
 
 namespace precast::gpu {
 
-/// A shared library by the first of several names that is found. Stays loaded until the process ends: what it
-/// made may be used until then.
+/// A shared library, loaded by the first of several names that is found. It stays loaded until the process
+/// ends, as objects that it made may be used until then.
 class SharedLibrary {
  public:
   explicit SharedLibrary(std::initializer_list<const char*> names) {
@@ -29,7 +29,7 @@ class SharedLibrary {
   explicit operator bool() const { return handle_ != nullptr; }
   /// The name that it was found by.
   const std::string& name() const { return name_; }
-  /// Why it is not there, or what it lacks; empty where nothing is wrong.
+  /// Why it was not found, or the symbol that it lacks; empty where nothing is wrong.
   const std::string& problem() const { return problem_; }
 
   /// Sets a pointer to a function of the library. Returns whether it has the function; `problem` names the

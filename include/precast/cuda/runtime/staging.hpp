@@ -1,4 +1,4 @@
-// Staging: how the host's values come to the device without either waiting for the other.
+// Staging: uploads through pinned buffers, so that neither host nor device waits for the other.
 #pragma once
 
 #include <algorithm>

@@ -31,7 +31,7 @@ class StreamResources {
     if (!resource) resource = std::make_shared<T>(stream);
     return std::static_pointer_cast<T>(resource);
   }
-  /// All that a stream has.
+  /// All resources of a stream.
   std::vector<std::shared_ptr<void>> all_of(Stream stream) {
     const std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<void>> all;
@@ -62,14 +62,14 @@ class StreamResources {
 
 }  // namespace detail
 
-/// Gives back what a program's own stream has beside tensors: 32 MiB in which libraries work, and 8 MiB of
-/// pinned memory for uploads. When its work is over, and before cudaStreamDestroy: without it they stay for a
-/// later stream of the same handle. The end of an OwnStream does so.
+/// Releases what a program's own stream holds besides tensors: 32 MiB of workspace for libraries, and 8 MiB
+/// of pinned memory for uploads. Call it when the stream's work is over, and before cudaStreamDestroy:
+/// otherwise they stay for a later stream of the same handle. The end of an OwnStream calls it.
 inline void release_resources_of(Stream stream) noexcept { detail::StreamResources::instance().end(stream); }
 
-/// The T of a stream of the current device: made as T(stream) when it is first asked for, and let go of when
-/// the stream's OwnStream ends, or by release_resources_of. The default stream's stay. Any thread may ask,
-/// and uses it for as long as it holds it.
+/// The T of a stream on the current device: made as T(stream) at the first call, and released when the
+/// stream's OwnStream ends, or by release_resources_of. Those of the default stream stay. Any thread may
+/// call, and may use the T for as long as it holds the pointer.
 template <class T>
 std::shared_ptr<T> resource_of(Stream stream) {
   return detail::StreamResources::instance().get<T>(stream);

@@ -17,8 +17,8 @@
 
 namespace precast::gpu {
 
-/// An order of work on the device: what is given to one stream runs one after another. What is given to two
-/// runs in any order, or at once, unless an Event or the host says otherwise.
+/// An order of work on the device. Work of one stream runs in sequence; work of two streams runs in any
+/// order, or at once, unless an Event or the host orders it.
 #if PRECAST_CUDA_IS_EMULATED
 using Stream = simt::Stream;
 #else
@@ -56,7 +56,7 @@ inline int current_device() {
   return device;
 }
 
-/// Another device is the thread's current one for as long as it lives.
+/// Makes another device the thread's current one while it lives.
 class DeviceScope {
  public:
 #if PRECAST_CUDA_IS_EMULATED

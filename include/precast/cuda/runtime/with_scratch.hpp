@@ -1,4 +1,4 @@
-// Memory that algorithms of CUB take while they run.
+// Temporary storage of CUB's algorithms.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace precast::gpu {
 
-/// Calls `algorithm(scratch, bytes)` twice, as CUB's want it: with no scratch, to be told how many bytes it
-/// takes, and with so many.
+/// Calls `algorithm(scratch, bytes)` twice, as CUB's interface requires: with a null pointer, which sets
+/// `bytes`, then with that many bytes of scratch.
 template <class Algorithm>
 void with_scratch(Algorithm&& algorithm) {
   std::size_t bytes = 0;

@@ -16,8 +16,8 @@
 
 namespace precast::gpu {
 
-/// What one piece of a stream's work after another may use (resource_of): taken when it is first asked for,
-/// kept until the stream ends, and counted with what tensors hold. Not from a pool.
+/// Memory that successive library calls of a stream share (resource_of): allocated at the first use, kept
+/// until the stream ends, and counted with what tensors hold. Not from a pool.
 class Workspace {
  public:
   explicit Workspace(Stream stream) : stream_(stream) {}
@@ -25,8 +25,8 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace() { release(); }
 
-  /// At least this much, or null for nothing. Throws OutOfMemory, and Error where it is not there yet and the
-  /// stream records a graph, which CUDA lets nobody take memory beside.
+  /// At least `bytes` bytes, or null for 0. Throws OutOfMemory, and Error where it is not large enough yet
+  /// while the stream records a graph, during which CUDA allows no cudaMalloc.
   void* of(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (bytes <= bytes_) return data_;

@@ -1,4 +1,4 @@
-// Softmax of rows: in f32, and with sums and intermediates narrower than it, a block to a row.
+// Softmax of rows: in f32, or, one block per row, with sums and intermediates narrower than f32.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace precast::gpu {
 enum class Architecture { sm_80 = 80, sm_86 = 86, sm_89 = 89, sm_90 = 90, sm_100 = 100, sm_120 = 120 };
 
 namespace detail {
-/// A list as a type, which code of a device can walk, as it cannot an array of the standard library's.
+/// A list as a type: device code can fold over it, but cannot iterate over a std::array.
 template <Architecture... All>
 struct ArchitectureList {
   static constexpr std::array<Architecture, sizeof...(All)> values{All...};
@@ -22,13 +22,13 @@ using AllArchitectures = ArchitectureList<Architecture::sm_80, Architecture::sm_
                                           Architecture::sm_90, Architecture::sm_100, Architecture::sm_120>;
 }  // namespace detail
 
-/// From the oldest on.
+/// All architectures, oldest first.
 inline constexpr auto all_architectures = detail::AllArchitectures::values;
 
-/// What a tile may take.
+/// The shared memory that tiles may take.
 struct ArchitectureLimits {
   int shared_per_block;           ///< bytes that one block may ask for
-  int shared_per_multiprocessor;  ///< bytes of all blocks, each with 1 KiB of the system's
+  int shared_per_multiprocessor;  ///< bytes of all blocks, each with 1 KiB reserved by the system
 };
 
 PRECAST_HOST_DEVICE_CONSTEXPR ArchitectureLimits limits_of(Architecture architecture) {
@@ -57,8 +57,8 @@ PRECAST_HOST_DEVICE_CONSTEXPR int shared_from_on(Architecture oldest, Architectu
 }
 }  // namespace detail
 
-/// The bytes that one block may ask for wherever an architecture's code runs: on it and, by the driver, on
-/// every newer one. Tiles of its code keep within them.
+/// The bytes of shared memory that one block may ask for on every device that runs an architecture's code:
+/// its own and, by the driver, every newer one. Tiles of its code keep within them.
 PRECAST_HOST_DEVICE_CONSTEXPR int shared_where_code_runs(Architecture architecture) {
   return detail::shared_from_on(architecture, detail::AllArchitectures{});
 }

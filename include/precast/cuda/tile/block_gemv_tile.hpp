@@ -7,8 +7,8 @@
 
 namespace precast::gpu {
 
-/// A slab of a row of blocks: about 512 values, whole blocks, brought in units of 16 bytes, of which the
-/// first and the last may hold bytes of its neighbours.
+/// A slab of a row of blocks: about 512 values, in whole blocks, copied in units of 16 bytes. The first and
+/// the last unit may hold bytes of the slab's neighbours.
 template <BlockDtype Format>
 struct BlockSlab {
   static constexpr int in_block = dtype_traits<Format>::values_per_block;
@@ -20,11 +20,11 @@ struct BlockSlab {
   static constexpr int shared_bytes = units * unit;
 };
 
-/// How a skinny GEMM with a weight in blocks is shared out: a warp computes `features_per_warp`
-/// results of each row. Of each of these features it has `stages` slabs of blocks in shared memory: one is
-/// decoded while the others arrive. Chosen by reasoning, other numbers were not tried: what is on its way to
-/// a multiprocessor should be some 32 KB, and x, which the warps read from the cache once for all of their
-/// features, should be no more than the weight.
+/// The tile of a skinny GEMM with a weight in blocks. A warp computes `features_per_warp` results of each
+/// row. For each of these features, it has `stages` slabs of blocks in shared memory: one is decoded while
+/// the others arrive. Chosen by reasoning; other numbers were not tried: some 32 KB should be in flight to
+/// a multiprocessor, and x, which the warps read from the cache once for all of their features, should be
+/// no more than the weight.
 struct BlockGemvTile {
   int rows;
   int features_per_warp;

@@ -13,8 +13,8 @@
 
 namespace precast::gpu {
 
-/// Rows of a matrix of blocks. What lies outside is zero. The interface is MatrixRows', of values in f32 that
-/// no memory holds: they are decoded as they are read.
+/// Rows of a matrix of blocks; values outside are zero. The interface is that of MatrixRows, with f32
+/// values that are decoded as they are read.
 template <BlockDtype T>
 struct BlockRows {
   using value_type = f32;
@@ -38,7 +38,7 @@ struct BlockRows {
     if (present > 0) decode_run<T>(data + first, column, present, values);
     for (int i = present; i < count; ++i) values[i] = 0;
   }
-  /// The same of a number of values that the compiler knows; `column` is a multiple of it.
+  /// The same for a number of values known at compile time; `column` is a multiple of it.
   template <int Count>
   PRECAST_DEVICE void decode_chunk(const Row& row, int column, f32 (&values)[Count]) const {
     constexpr int in_block = dtype_traits<T>::values_per_block;

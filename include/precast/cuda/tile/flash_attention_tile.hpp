@@ -9,11 +9,11 @@
 
 namespace precast::gpu {
 
-/// What a block of flash attention works on.
+/// The tile that a block of flash attention works on.
 struct FlashAttentionTile {
   int queries;  ///< rows of a block
-  int keys;     ///< keys, and then values, that are in shared memory as one tile
-  int stages;   ///< such tiles that are there or on their way: 2 or more
+  int keys;     ///< keys, or values, of one tile in shared memory
+  int stages;   ///< such tiles in shared memory or in flight: 2 or more
   int warps;    ///< each has queries / warps rows: 16, or on tensor cores 16 or 32
 
   PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return 32 * warps; }
@@ -38,10 +38,10 @@ PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architec
                                                                         bool biased) {
   constexpr int system_bytes = 1024, most_stages = 4;
   const int most = shared_where_code_runs(architecture);
-  // A key that a warp loads serves all of its rows: 32 rows are better where registers hold their results,
-  // and the biases that are on their way.
+  // A warp uses each key that it loads for all of its rows: 32 rows are better where registers have room
+  // for their results, and for the biases in flight.
   const bool many_rows = sizeof(HeldDtype<Operand>) == 2 && width <= 128 && !biased;
-  // Registers that hold 256 sums a row have no place for 32 scores and weights in parts, or biases.
+  // With 256 sums per row, registers have no room for 32 scores with weights in parts, or with biases.
   const bool few_keys = sizeof(HeldDtype<Operand>) == 2 && width > 160 && (biased || whole_weights);
   FlashAttentionTile tile{.queries = many_rows ? 128 : 64,
                           .keys = many_rows && width <= 64 ? 64
@@ -51,8 +51,8 @@ PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architec
                           .warps = 4};
   const int half = min_of(limits_of(architecture).shared_per_multiprocessor / 2 - system_bytes, most);
   while (flash_attention_bytes<Operand>(tile, width) > most) tile.keys /= 2;
-  // Where two stages are all that half of a multiprocessor has room for, weights in parts of such kernels
-  // with biases spill; three or four take it to themselves.
+  // Kernels with few keys and biases take a multiprocessor to themselves, for three or four stages: with
+  // the two stages that half of it has room for, weights in parts spill.
   const bool shares = flash_attention_bytes<Operand>(tile, width) <= half && !(few_keys && biased);
   const int budget = shares ? half : most;
   for (FlashAttentionTile more = tile; more.stages <= most_stages; ++more.stages)
@@ -60,7 +60,7 @@ PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile select_flash_attention(Architec
   return tile;
 }
 
-/// The same as kernels take it.
+/// select_flash_attention as a selector (selector.hpp).
 template <class Operand, bool WholeWeights, int Width, bool Biased>
 struct FlashAttentionSelector {
   static PRECAST_HOST_DEVICE_CONSTEXPR FlashAttentionTile tile(Architecture architecture) {

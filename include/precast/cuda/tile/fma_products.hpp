@@ -30,7 +30,7 @@ struct FmaAccumulator {
   }
 };
 
-/// One more term of a sum that is kept as Accumulate.
+/// Adds a term to a sum that is kept as Accumulate.
 template <class Accumulate>
 PRECAST_DEVICE void add_term(f32& sum, f32 a, f32 b) {
   const f32 wide = multiply_then_add(a, b, sum);
@@ -61,8 +61,8 @@ PRECAST_DEVICE void add_product_transposed(FmaAccumulator<Rows, Columns, Run, Ro
   }
 }
 
-/// sums += left right, where left's depth are the rows of `right`. `left(i, j, k)` is the value in the lane's
-/// row i and column 8 j + k.
+/// sums += left right, where the depth of `left` is the rows of `right`. `left(i, j, k)` is the value in
+/// the lane's row i and column 8 j + k.
 template <class Accumulate, int Rows, int Columns, class Left, class Tile>
 PRECAST_DEVICE void add_product(FmaAccumulator<Rows, Columns, 4, 8>& sums, const Left& left, Tile right) {
   using Accumulator = FmaAccumulator<Rows, Columns, 4, 8>;

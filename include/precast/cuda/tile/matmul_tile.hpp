@@ -17,7 +17,7 @@ struct MatmulTile {
   int features;
   int rows_per_warp;
   int stages;               ///< in shared memory at a time: one is multiplied while the others arrive
-  bool warpgroups = false;  ///< where code is for sm_90a, 64 rows and all features are a warpgroup's
+  bool warpgroups = false;  ///< in code for sm_90a: each computes 64 rows of all features
 
   static constexpr int features_per_warp = 32;
   static constexpr int bytes_per_row = 128;
@@ -28,22 +28,22 @@ struct MatmulTile {
   }
   PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return 32 * warps(); }
   PRECAST_HOST_DEVICE_CONSTEXPR int stage_bytes() const { return (rows + features) * bytes_per_row; }
-  /// With what warpgroups take to start on a multiple of 1024 bytes.
+  /// Including the padding that aligns the stages of warpgroups to 1024 bytes.
   PRECAST_HOST_DEVICE_CONSTEXPR int shared_bytes() const {
     return stages * stage_bytes() + (warpgroups ? 1024 : 0);
   }
   friend constexpr bool operator==(const MatmulTile&, const MatmulTile&) = default;
 };
 
-/// Which tile suits the sizes: large ones read their operands less often, small ones leave fewer
+/// The tile that suits the sizes: large tiles read their operands less often, small ones leave fewer
 /// multiprocessors idle.
 enum class MatmulTileSize : std::uint8_t { small, large };
 
-/// Three stages hide the way from memory; a fourth is taken where as many blocks still share a
+/// Three stages hide the latency of memory; a fourth is taken where it leaves as many blocks on a
 /// multiprocessor, which no architecture so far has room for. Registers leave one block of large tiles on a
-/// multiprocessor and two of small ones. Warpgroups have a fourth, because they start with a stage before
-/// they are through with the one before it; only code for sm_90a, which no newer architecture runs, has such
-/// tiles.
+/// multiprocessor and two of small ones. Warpgroups have a fourth stage, because they start on a stage
+/// before they have finished the one before it; only code for sm_90a, which no newer architecture runs, has
+/// such tiles.
 PRECAST_HOST_DEVICE_CONSTEXPR MatmulTile select_matmul_tile(Architecture architecture, MatmulTileSize size,
                                                             bool for_sm_90a = has_sm_90a_kernels) {
   const bool large = size == MatmulTileSize::large;
@@ -61,7 +61,7 @@ PRECAST_HOST_DEVICE_CONSTEXPR MatmulTile select_matmul_tile(Architecture archite
   return tile;
 }
 
-/// The same as kernels take it.
+/// select_matmul_tile as a selector (selector.hpp).
 template <MatmulTileSize Size>
 struct MatmulSelector {
   static PRECAST_HOST_DEVICE_CONSTEXPR MatmulTile tile(Architecture architecture) {
@@ -75,10 +75,10 @@ constexpr bool suits_large_tiles(std::int64_t rows, std::int64_t features, const
   return ceil_divide(rows, large.rows) * ceil_divide(features, large.features) >= enough_tiles;
 }
 
-/// How a skinny GEMM is shared out: a warp computes `features_per_warp` results of each row and has
-/// the vectors of `loads_in_flight` steps on their way. Chosen by reasoning, other numbers were not tried:
-/// rows are read from the cache once for all features of a warp, and 16 KiB on their way in each
-/// multiprocessor keep the memory busy.
+/// The tile of a skinny GEMM. A warp computes `features_per_warp` results of each row, and has the vectors
+/// of `loads_in_flight` steps in flight. Chosen by reasoning; other numbers were not tried: rows are read
+/// from the cache once for all features of a warp, and 16 KiB in flight in each multiprocessor keep the
+/// memory busy.
 struct SkinnyGemmTile {
   int rows;
   int features_per_warp;
@@ -86,7 +86,7 @@ struct SkinnyGemmTile {
   int warps;
 };
 
-/// The most rows that are few.
+/// The most rows of a skinny GEMM.
 inline constexpr int most_skinny_rows = 8;
 
 PRECAST_HOST_DEVICE_CONSTEXPR SkinnyGemmTile select_skinny_gemm_tile(int rows) {

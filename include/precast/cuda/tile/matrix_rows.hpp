@@ -15,12 +15,12 @@
 
 namespace precast::gpu {
 
-/// Rows of a matrix. What lies outside is zero. WholeChunks: where rows are `wide`, they are whole numbers of
-/// 16 bytes, so that no chunk is cut off at their end.
+/// Rows of a matrix; values outside are zero. WholeChunks: rows that are `wide` are whole numbers of 16
+/// bytes, so that no chunk is cut off at their end.
 template <ScalarDtype T, bool WholeChunks = false>
 struct MatrixRows {
   using value_type = T;
-  /// Whether values are decoded as they are read; else they lie in memory one after another.
+  /// Whether values are decoded as they are read; otherwise they are contiguous in memory.
   static constexpr bool decoded = false;
 
   /// Where a row begins.
@@ -28,7 +28,7 @@ struct MatrixRows {
     std::int64_t offset;
     bool there;
   };
-  /// Where values of a row lie next to each other, and how many there are.
+  /// The offset of adjacent values of a row, and how many there are.
   struct Extent {
     std::int64_t offset;
     int values;
@@ -64,9 +64,9 @@ bool rows_begin_on_16_bytes(const DeviceView<T>& view) {
   return rows_are_aligned<16 / static_cast<int>(sizeof(T))>(view);
 }
 
-/// How far past the end of the columns a kernel's last step may come.
+/// How far past the last column a kernel's last step may reach.
 inline constexpr int columns_past_the_end = 4096;
-/// Columns are counted in 32 bits, since their indices are divided by, with what comes after the last.
+/// Columns are counted in 32 bits, as kernels divide their indices, which reach past the last column.
 inline constexpr std::int64_t most_columns = std::numeric_limits<std::int32_t>::max() - columns_past_the_end;
 
 /// Throws ShapeError for more than most_columns.

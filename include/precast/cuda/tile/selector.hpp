@@ -12,14 +12,14 @@
 
 namespace precast::gpu {
 
-/// What a kernel is compiled for.
+/// The architecture that a kernel is compiled for.
 inline constexpr Architecture compiled_architecture = closest_architecture(compiled_capability);
 
-/// The architecture of the current device; in the emulator sm_80, unless it is told another.
+/// The architecture of the current device; in the emulator sm_80, unless another is set.
 inline Architecture current_architecture() { return closest_architecture(device_capability()); }
 
 /// The tile of a kernel that takes `Selector`, in the code that the current device runs. Throws Error where
-/// it runs none.
+/// the device runs none of the kernel's code.
 template <class Selector, class... Parameters>
 auto tile_in_code(void (*kernel)(Parameters...)) {
   return Selector::tile(closest_architecture(capability_of_code(reinterpret_cast<const void*>(kernel))));
@@ -44,8 +44,8 @@ void visit_architecture(Architecture architecture, F&& function) {
   (std::make_index_sequence<all_architectures.size()>{});
 }
 
-/// Calls `function` with the selectors that kernels are to take: these, or in the emulator those of the tiles
-/// that they select for `architecture`.
+/// Calls `function` with the selectors that kernels take: `Selectors`, or in the emulator FixedTile of the
+/// tiles that they select for `architecture`.
 template <class... Selectors, class F>
 void visit_selectors([[maybe_unused]] Architecture architecture, F&& function) {
 #if PRECAST_ON_DEVICE

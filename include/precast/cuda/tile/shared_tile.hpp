@@ -1,4 +1,4 @@
-// SharedTile: rows of operands in shared memory, and the one way in which they are swizzled there.
+// SharedTile: rows of operands in shared memory, and their swizzle.
 #pragma once
 
 #include <precast/cuda/device/memory.hpp>
@@ -6,10 +6,10 @@
 
 namespace precast::gpu {
 
-/// Rows x Columns elements in shared memory. Chunks of 16 bytes are permuted within their row, so that eight
-/// lanes that read the same chunk of eight rows, as ldmatrix does, find it in eight different groups of
-/// banks. SpreadsEighths: so do lanes that read the same chunk of rows which lie eight apart; it costs a
-/// TileReader its constants.
+/// Rows x Columns elements in shared memory. Chunks of 16 bytes are permuted within their row, so that
+/// eight lanes that read the same chunk of eight rows, as ldmatrix does, find it in eight different groups
+/// of banks. SpreadsEighths: so do lanes that read the same chunk of rows eight apart; such a tile has no
+/// TileReader.
 template <class Element, int Rows, int Columns, bool SpreadsEighths = false>
 struct SharedTile {
   using value_type = Element;
@@ -27,12 +27,12 @@ struct SharedTile {
   /// The bits of a chunk's number that change from row to row. Rows of an odd number of half cache lines
   /// change banks by themselves from one to the next.
   static constexpr int swizzled_bits = chunks_per_row % 8 == 0 ? 7 : 3;
-  /// What a row combines these bits with.
+  /// The value that a row XORs these bits with.
   static PRECAST_DEVICE int xor_of(int row) {
     if constexpr (SpreadsEighths) return (row ^ row >> 3) & swizzled_bits;
     return (swizzled_bits == 7 ? row : row >> 1) & swizzled_bits;
   }
-  /// Where chunk `index` lies from the start of its row.
+  /// The offset of chunk `index` from the start of its row, in elements.
   static PRECAST_DEVICE int xor_swizzle(int index, int xor_of_row) {
     return (index & ~swizzled_bits) * chunk + ((index & swizzled_bits) ^ xor_of_row) * chunk;
   }
@@ -45,8 +45,8 @@ struct SharedTile {
   }
 };
 
-/// Where one lane reads a tile again and again: chunk `index`, 0 or 1, of a row, and places that differ from
-/// it by constants, of which a compiler then keeps none in a register.
+/// The reads that one lane repeats in a tile: of chunk `index`, 0 or 1, of a row, and of places at constant
+/// offsets from it, none of which a compiler then keeps in a register.
 template <class Tile>
 struct TileReader {
   static_assert(!Tile::spreads_eighths, "TileReader: rows eight apart are swizzled alike.");

@@ -1,5 +1,5 @@
-// f32 factors of products on tensor cores: each as a sum of values of 16 bits, which are multiplied one after
-// the other. So a product of an f32 and a bf16 or f16 keeps all bits of both.
+// f32 factors of products on tensor cores: each as a sum of 16-bit values, which are multiplied one after
+// the other. A product of an f32 and a bf16 or f16 thus keeps all bits of both.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace precast::gpu {
 template <ScalarDtype T>
 inline constexpr int parts_of_f32 = std::is_same_v<T, bf16> ? 3 : 2;
 
-/// What values up to 1 are multiplied by for their parts to be normal numbers of T: f16 ends at 2^-24, and so
+/// The factor that makes the parts of values up to 1 normal numbers of T. f16 ends at 2^-24: unscaled, so
 /// would the second part of any value below 2^-3.
 template <ScalarDtype T>
 inline constexpr f32 scale_of_parts = std::is_same_v<T, bf16> ? 1.0f : 0x1p15f;
 
-/// What products of a left factor in parts of T, or of one that is rounded to T, are multiplied by in the
-/// end.
+/// The factor to multiply the final products by, where the left factor is in parts of T (InParts) or is
+/// rounded to T.
 template <ScalarDtype T, bool InParts>
 inline constexpr f32 factor_of_parts = InParts ? 1.0f / scale_of_parts<T> : 1.0f;
 
-/// Two values from 0 to 1, or in f16 not much more (below 1.99), times scale_of_parts, as words of a fragment
-/// for each part. What the parts do not have is at most 2^-24 of a value, or with f16 2^-40.
+/// Two values from 0 to 1, or in f16 not much more (below 1.99), times scale_of_parts, as words of a
+/// fragment for each part. The remainder is at most 2^-24 of a value, or with f16 2^-40.
 template <ScalarDtype T>
 PRECAST_DEVICE void split_pair(f32 low, f32 high, std::uint32_t (&parts)[parts_of_f32<T>]) {
   static_assert(std::is_same_v<T, bf16> || std::is_same_v<T, f16>, "split_pair: into bf16 or f16.");

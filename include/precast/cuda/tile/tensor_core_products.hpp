@@ -130,7 +130,7 @@ PRECAST_DEVICE void add_product_transposed(TensorCoreAccumulator<Rows, Columns>&
                                    [&](int s, int pair) { return ldmatrix<4>(reader.at(16 * pair, 2 * s)); });
 }
 
-/// sums += left right, where left's depth are the rows of `right`.
+/// sums += left right, where the depth of `left` is the rows of `right`.
 template <class Operand, int Rows, int Columns, class Left, class Tile>
 PRECAST_DEVICE void add_product(TensorCoreAccumulator<Rows, Columns>& sums, const Left& left, Tile right) {
   static_assert(Tile::columns == Columns, "add_product: sums have the columns of the right factor.");

@@ -1,7 +1,7 @@
-// Brings rows of a source (MatrixRows, BlockRows, ImplicitIm2col) to tiles in shared memory, as operands:
-// scalars that lie in memory as they are multiplied are copied while the threads go on (TileLoader also f32
-// that is rounded to tf32, once it has landed), others pass through registers, where they are decoded and
-// rounded.
+// Loads rows of a source (MatrixRows, BlockRows, ImplicitIm2col) into tiles in shared memory, as
+// operands. Scalars that are stored as they are multiplied are copied asynchronously (by TileLoader also
+// f32 that is rounded to tf32 once it has landed); others pass through registers, where they are decoded
+// and rounded.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace precast::gpu {
 
-/// What a thread reads at once on the way to a chunk of Held: a chunk's values, or 16 bytes of them.
+/// The values that a thread reads at once for a chunk of Held: a chunk's values, or 16 bytes of them.
 template <class Held, class From>
 using PieceOf = Vector<From, min_of(widest_vector<Held>, widest_vector<From>)>;
 
-/// Starts to copy a chunk; `to` is there after cp_async_wait.
+/// Starts the copy of a chunk, which is complete after cp_async_wait.
 template <class Source, class Held>
 PRECAST_DEVICE void copy_chunk(const Source& source, const typename Source::Row& row, int column,
                                SharedPointer<Held> to) {
@@ -46,8 +46,8 @@ PRECAST_DEVICE auto load_piece(const Source& source, const typename Source::Row&
   return values;
 }
 
-/// Loads tiles from anywhere in a source, by the Threads threads of a block. Each thread loads chunks of its
-/// own, and keeps nothing of them in registers: what sums leave few of.
+/// Loads tiles from anywhere in a source, by the Threads threads of a block. Each thread loads chunks of
+/// its own, and keeps none of them in registers, of which sums leave few.
 template <ScalarDtype Operand, bool Saturates, class Tile, int Threads, class Source>
 class TileLoader {
  public:
@@ -70,7 +70,7 @@ class TileLoader {
     });
   }
 
-  /// Rounds what this thread copied, where a copy alone does not.
+  /// Rounds the values that this thread copied, where the operand's dtype is not the one copied.
   PRECAST_DEVICE void landed(Tile tile) const {
     if constexpr (copies && !std::is_same_v<Operand, Element>)
       for_each_chunk([&](int r, int c) {
@@ -86,8 +86,8 @@ class TileLoader {
   using From = typename Source::value_type;
   static constexpr bool copies = !Source::decoded && std::is_same_v<From, Element>;
 
-  /// Calls `function(row, chunk)` for the chunks of this thread. A loop, so that what is on its way takes few
-  /// of the registers that sums are in.
+  /// Calls `function(row, chunk)` for the chunks of this thread. Not unrolled, so that loads in flight take
+  /// few of the registers that sums are in.
   template <class F>
   static PRECAST_DEVICE void for_each_chunk(const F& function) {
     PRECAST_KEEP_LOOP
@@ -112,12 +112,12 @@ class TileLoader {
 };
 
 /// Loads one band of a source's rows, tile by tile along its columns, by the Threads threads of a block. A
-/// thread finds its rows once, and what is converted waits in its registers while the block multiplies.
+/// thread computes its rows once; values to convert wait in its registers while the block multiplies.
 template <ScalarDtype Operand, bool Saturates, class Tile, int Threads, class Source>
 class BandLoader {
  public:
   using Element = typename Tile::value_type;
-  /// Whether values are operands as they lie in memory, so that they may be copied while the threads go on.
+  /// Whether values are operands as stored, so that they may be copied asynchronously.
   static constexpr bool in_place = !Source::decoded && are_operands<Operand, typename Source::value_type>;
 
   PRECAST_DEVICE BandLoader(const Source& source, std::int64_t first_row) : source_(source) {
@@ -130,7 +130,7 @@ class BandLoader {
     const int column = first_column + chunk_of_thread() * Tile::chunk;
     if constexpr (in_place) {
       if (source_.wide) {
-        // All stages but the last: a few instructions a copy, for which products of warpgroups wait.
+        // All stages but the last: few instructions per copy, as products of warpgroups wait for them.
         if constexpr (requires { source_.have(column, Tile::chunk); })
           if (source_.have(column, Tile::chunk)) {
             const auto from = source_.data + ((rows_[0].there ? rows_[0].offset : 0) + column);
@@ -159,7 +159,7 @@ class BandLoader {
     }
   }
 
-  /// Rounds and stores what waits in registers.
+  /// Rounds and stores the values that wait in registers.
   PRECAST_DEVICE void convert_and_store(Tile to) {
     if constexpr (in_place)
       if (source_.wide) return;
@@ -179,7 +179,7 @@ class BandLoader {
 
  private:
   using From = typename Source::value_type;
-  /// What waits in registers: values as they lie in memory; those of blocks decoded and rounded, which takes
+  /// The values that wait in registers: as they are stored, or for blocks decoded and rounded, which takes
   /// half the registers where operands have 16 bits.
   using Piece = std::conditional_t<Source::decoded, Vector<Element, Tile::chunk>, PieceOf<Element, From>>;
   static constexpr int chunks_per_thread = Tile::rows * Tile::chunks_per_row / Threads;
@@ -200,7 +200,7 @@ class BandLoader {
   }
   static constexpr int rows_apart = Threads / Tile::chunks_per_row;  ///< a thread's, one from the next
   PRECAST_DEVICE static int row_of(int i) { return thread_index() / Tile::chunks_per_row + i * rows_apart; }
-  /// Where its chunk `i` goes.
+  /// The place of this thread's chunk `i`.
   PRECAST_DEVICE static auto place(Tile to, int i) {
     if constexpr (!Tile::spreads_eighths && rows_apart % 8 == 0)  // swizzled alike
       return to.at_chunk(row_of(0), chunk_of_thread()) + i * rows_apart * Tile::columns;

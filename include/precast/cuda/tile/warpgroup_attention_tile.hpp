@@ -9,18 +9,18 @@
 
 namespace precast::gpu {
 
-/// What a block works on: 64 rows of queries for each of its consumer warpgroups. One more is the producer.
+/// The work of a block: 64 rows of queries for each of its consumer warpgroups. One more is the producer.
 struct WarpgroupAttentionTile {
   int warpgroups;
-  int keys;                ///< keys, and then values, that are in shared memory as one tile
-  int stages;              ///< such tiles that are there or on their way
+  int keys;                ///< keys, or values, of one tile in shared memory
+  int stages;              ///< such tiles in shared memory or in flight
   int producer_registers;  ///< of each thread of the producer
   int consumer_registers;  ///< of each thread of the consumers
 
   PRECAST_HOST_DEVICE_CONSTEXPR int queries() const { return 64 * warpgroups; }
   PRECAST_HOST_DEVICE_CONSTEXPR int consumer_warps() const { return 4 * warpgroups; }
   PRECAST_HOST_DEVICE_CONSTEXPR int threads() const { return 128 * (warpgroups + 1); }
-  /// With what it takes to start on a multiple of 1024 bytes.
+  /// Including the padding that aligns the tiles to 1024 bytes.
   PRECAST_HOST_DEVICE_CONSTEXPR int shared_bytes(int width) const {
     return 1024 + (queries() + stages * keys) * width * 2;
   }
@@ -36,8 +36,8 @@ static_assert(warpgroup_attention_tile.producer_registers +
                   168 * (warpgroup_attention_tile.warpgroups + 1),
               "WarpgroupAttentionTile: no more registers than there are.");
 
-/// Whether flash attention takes warpgroups on sm_90: for operands that lie in memory as they are multiplied,
-/// bf16 or f16, and heads that fill rows of 128 bytes.
+/// Whether flash attention uses warpgroups on sm_90: for operands that are stored as they are multiplied,
+/// in bf16 or f16, and heads that fill rows of 128 bytes.
 template <class Operand, class Q, class K, class V>
 constexpr bool takes_warpgroups(int width) {
   constexpr bool has_16_bits = std::is_same_v<Operand, bf16> || std::is_same_v<Operand, f16>;
