@@ -82,7 +82,7 @@ class PlacedSource : public nn::ParameterSource {
   /// Places all tensors by a table of the file's names and diffusers'.
   void place_all(std::span<const io::NameLine> table);
   void add_unread(std::string stored) { unread_.push_back(std::move(stored)); }
-  /// One more than the highest number that follows `stem` in names: the number of blocks, if none is absent.
+  /// One more than the highest number after `stem` in names: the number of blocks, if none is missing.
   std::int64_t end_of_blocks(std::string_view stem) const;
   /// Whether any parameter's name begins with `start`.
   bool has_names_beginning(std::string_view start) const;
