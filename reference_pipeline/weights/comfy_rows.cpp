@@ -15,7 +15,7 @@ namespace precast::weights {
 
 namespace {
 
-/// More columns do not fit the counts of a dtype.
+/// Rows of so many columns or more do not fit the counts of a DtypeInfo.
 constexpr std::int64_t longest_held_row = std::int64_t{1} << 29;
 
 /// Writes the factors of rows from `first` on.
