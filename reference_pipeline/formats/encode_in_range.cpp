@@ -1,4 +1,4 @@
-// Tells what a format holds by its largest number, and by decoding.
+// Determines what a format holds from its largest number, and by decoding.
 #include <algorithm>
 #include <cmath>
 #include <vector>

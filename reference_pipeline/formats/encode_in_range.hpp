@@ -1,4 +1,4 @@
-// Encoding of values that a format may not hold.
+// encode_in_range: encodes values, and detects those out of the format's range.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace precast::formats {
 
-/// The largest magnitude that nvfp4 has without a scale for the whole matrix: its largest code under its
-/// largest scale. Beyond it the encoder gives this one, and far beyond 0.
+/// The largest magnitude of nvfp4 without a scale for the whole matrix: its largest code times its largest
+/// scale. The encoder saturates larger magnitudes to this one, and much larger ones to 0.
 inline constexpr f32 largest_nvfp4 = 6.0f * 448.0f;
 
 /// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned.

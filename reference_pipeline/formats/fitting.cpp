@@ -1,4 +1,4 @@
-// The rule, and the formats that take another one's place.
+// The rule of fitting_type, and the formats that it falls back to.
 #include <array>
 #include <string_view>
 #include <type_traits>

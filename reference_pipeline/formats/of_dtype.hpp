@@ -24,7 +24,7 @@ inline constexpr std::int64_t values_at_once = 8192;
 
 namespace detail {
 
-/// Calls work(first, count) for pieces of so many values, on all threads.
+/// Calls work(first, count) for pieces of at most values_at_once values, on all threads.
 void for_pieces(std::size_t values, const std::function<void(std::size_t first, std::size_t count)>& work);
 
 template <Dtype T>
@@ -63,8 +63,8 @@ constexpr std::string_view file_name_of() {
 
 }  // namespace detail
 
-/// Whether weights can be stored in T: it is a Dtype, which decodes, and a block dtype encodes. The compiler
-/// says in one sentence what is missing.
+/// Whether weights can be stored in T: it is a Dtype, which decodes, and a block dtype encodes. The
+/// compiler says in one sentence what is missing.
 template <class T>
 consteval bool storable() {
   constexpr bool named = requires { std::string_view(dtype_traits<T>::name); };
@@ -109,8 +109,8 @@ StoredFormat facts_of() {
   return format;
 }
 
-/// The facts and conversions of a dtype. A scalar needs its dtype_traits; a block dtype `decode` in them too,
-/// and `encode_block(const f32* values, T& block)` in its own namespace.
+/// The facts and conversions of a dtype. A scalar needs its dtype_traits; a block dtype `decode` in them
+/// too, and `encode_block(const f32* values, T& block)` in its own namespace.
 template <class T>
 StoredFormat of_dtype() {
   if constexpr (storable<T>()) {

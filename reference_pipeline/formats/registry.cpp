@@ -1,4 +1,4 @@
-// Precast's own lists and what was added, as one.
+// One list of Precast's own formats and added ones.
 #include <algorithm>
 #include <string>
 #include <type_traits>
@@ -30,7 +30,7 @@ void detail::for_pieces(std::size_t values,
 
 namespace {
 
-/// Keeps the order: by falling bits, and where they are equal in the order in which they came.
+/// Inserts in order of falling bits, and of insertion where bits are equal.
 void insert(std::vector<StoredFormat>& formats, StoredFormat&& format) {
   const auto place =
       std::ranges::find_if(formats, [&](const StoredFormat& f) { return f.bits < format.bits; });
@@ -42,7 +42,7 @@ void insert(std::vector<StoredFormat>& formats, StoredFormat&& format) {
 template <BlockDtype Format>
 StoredFormat of_listed() {
   StoredFormat format = facts_of<Format>();
-  format.holds_f16_range = true;  // each has scales for that
+  format.holds_f16_range = true;  // by its scales
   format.decode = [](std::span<const std::byte> bytes, std::span<f32> values) {
     quant::decode(dtype_traits<Format>::name, bytes, values);
   };
@@ -52,8 +52,8 @@ StoredFormat of_listed() {
   return format;
 }
 
-/// Rows under scales: how many columns they have follows from the bytes, of which each row has row_head_bytes
-/// before its codes.
+/// Rows under scales: how many columns they have follows from the bytes, of which each row has
+/// row_head_bytes before its codes.
 template <ScaledRowDtype Format>
 std::size_t columns_in(std::size_t values, std::size_t bytes) {
   const std::size_t rows = (bytes - values) / static_cast<std::size_t>(row_head_bytes);
@@ -112,7 +112,7 @@ struct Lists {
   }
 };
 
-/// Made when it is first asked for, which may be by a registration before main.
+/// Made at the first call, which may be by a registration before main.
 Lists& lists() {
   static Lists all;
   return all;

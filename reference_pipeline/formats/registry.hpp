@@ -17,11 +17,11 @@ namespace precast::formats {
 /// then what was added.
 const std::vector<StoredFormat>& all_formats();
 
-/// The format of that name, or nullptr. It is valid until a format is added or taken away.
+/// The format of that name, or nullptr. It is valid until a format is added or removed.
 const StoredFormat* format_named(std::string_view name);
-/// The same in either case ("Q4_K").
+/// The format of that name in either letter case ("Q4_K"), or nullptr.
 const StoredFormat* format_in_either_case(std::string_view name);
-/// Its block alone, by its name in either case; nothing where there is none.
+/// The block of the format of that name, in either letter case; nothing where there is none.
 std::optional<DtypeInfo> find_type(std::string_view name);
 /// "q4_k, q4_0": the names of all formats, for messages.
 std::string format_list();

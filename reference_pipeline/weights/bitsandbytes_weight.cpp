@@ -13,7 +13,7 @@ namespace precast::weights {
 
 namespace {
 
-/// Far above what bitsandbytes has (4096), and far from where sizes overflow.
+/// Far above bitsandbytes' largest block (4096), and far below sizes that overflow.
 constexpr std::int64_t most_in_block = std::int64_t{1} << 30;
 
 /// A weight's quant_state.
@@ -34,8 +34,8 @@ QuantState state_of(const Companions& companions, const io::TensorEntry& entry) 
   return state;
 }
 
-/// Rows of int8 times a factor each, 1/127 of what stands there: a product with f32's 1/127, as bitsandbytes
-/// has it.
+/// Rows of int8 times a factor each, 1/127 of what stands there: a product with f32's 1/127, as
+/// bitsandbytes has it.
 WeightTensor int8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored,
                          const io::TensorEntry& factors) {
   companions.take(layer + ".weight_format");

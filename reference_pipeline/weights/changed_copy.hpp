@@ -1,4 +1,4 @@
-// Parameters whose bytes are not their file's: what is read in another order or as other values.
+// Parameters with bytes of their own: values of a file in another order or another dtype.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ namespace precast::weights {
 
 namespace {
 
-/// A matrix in blocks along its rows, each with a scale of a byte that lies swizzled.
+/// A matrix in blocks along its rows, each with a one-byte scale in swizzled order.
 struct SwizzledBlocks {
   const io::TensorEntry* stored;
   const io::TensorEntry* scales;
@@ -60,7 +60,7 @@ f32 from_e2m1(unsigned code) {
   return code & 8 ? -magnitudes[code & 7] : magnitudes[code & 7];
 }
 
-/// The rows of a matrix without those that it was padded with: those that its bias has.
+/// The rows of a matrix without padding: as many as its bias has.
 std::int64_t rows_of_layer(const Companions& companions, const std::string& layer, std::int64_t stored,
                            std::int64_t padded_to) {
   const auto bias = companions.tensors.find(layer + ".bias");
@@ -71,7 +71,7 @@ std::int64_t rows_of_layer(const Companions& companions, const std::string& laye
 
 }  // namespace
 
-/// No file says which of the columns are padding: a module that asks for fewer leaves them out.
+/// No file says which columns are padding: a module that asks for fewer columns drops the others.
 WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, const io::TensorEntry& stored) {
   const io::TensorEntry* scales = take_scale(companions, layer);
   if (!scales)
@@ -127,8 +127,8 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               2 * stored.shape[1], 16};
   blocks.check(companions, layer);
-  // AWQ's factors, by which ComfyUI multiplies the layer's input: the columns of the matrix may be multiplied
-  // instead.
+  // AWQ's factors, by which ComfyUI multiplies the layer's input: the columns of the matrix may be
+  // multiplied instead.
   const io::TensorEntry* const of_columns = companions.take(layer + ".pre_quant_scale");
   if (of_columns && (!holds_numbers(*of_columns) || of_columns->shape.rank() != 1 ||
                      (of_columns->shape[0] != blocks.columns &&

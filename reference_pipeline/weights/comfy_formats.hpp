@@ -11,7 +11,7 @@
 
 namespace precast::weights {
 
-/// The dtype of int8 codes in files, which is none of the library's.
+/// The dtype of int8 codes in files, which is not a dtype of the library.
 inline constexpr DtypeInfo int8_info{"i8", 1, 1};
 /// The dtype of codes in files.
 template <class Code>
@@ -36,10 +36,10 @@ inline constexpr std::array<ComfyFormat, 4> comfy_row_formats{{
     {"float8_e5m2", dtype_info<fp8_e5m2>},
     {"int8_tensorwise", int8_info},
 }};
-/// Codes in blocks, whose scales lie as SwizzledScales says.
+/// Codes in blocks, with scales in the layout of SwizzledScales.
 inline constexpr ComfyFormat comfy_mxfp8{"mxfp8", dtype_info<fp8_e4m3>}, comfy_nvfp4{"nvfp4", {"u8", 1, 1}};
 
-/// The format of rows that is announced so, or the one that ComfyUI has for such codes, or nullptr.
+/// The row format with that announcement, or nullptr.
 inline const ComfyFormat* comfy_row_format(std::string_view announced) {
   const auto* const found = std::ranges::find(comfy_row_formats, announced, &ComfyFormat::announced);
   return found == comfy_row_formats.end() ? nullptr : found;

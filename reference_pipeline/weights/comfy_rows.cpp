@@ -15,7 +15,7 @@ namespace precast::weights {
 
 namespace {
 
-/// Columns that fit what a dtype counts with.
+/// Rows of so many columns or more do not fit the counts of a DtypeInfo.
 constexpr std::int64_t longest_held_row = std::int64_t{1} << 29;
 
 /// Writes the factors of rows from `first` on.
@@ -25,7 +25,7 @@ using RowFactors = std::function<void(std::int64_t first, std::span<f32> factors
 RowFactors row_factors(const Companions& companions, const io::TensorEntry& scale, const std::string& layer,
                        std::int64_t rows) {
   const std::int64_t count = scale.shape.elements();
-  // As many numbers in another shape are scales of columns or of tiles.
+  // The same number of scales in another shape is of columns or of tiles.
   const bool of_rows = count == rows && scale.shape.rank() > 0 && scale.shape[0] == rows;
   if (!holds_numbers(scale))
     throw companions.error(layer + ".weight",
@@ -112,8 +112,8 @@ void hold_rows(WeightTensor& weight, const Companions& companions, const io::Ten
   });
 }
 
-/// Takes the rotation of groups of columns back: each group times a Kronecker power of one 4 by 4 matrix,
-/// which is its own inverse.
+/// Inverts the rotation of groups of columns: multiplies each group by a Kronecker power of one 4 by 4
+/// matrix, which is its own inverse.
 void turn_back(std::span<f32> row, std::int64_t group) {
   for (std::size_t begin = 0; begin < row.size(); begin += static_cast<std::size_t>(group)) {
     const auto part = row.subspan(begin, static_cast<std::size_t>(group));

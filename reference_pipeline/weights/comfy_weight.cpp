@@ -1,4 +1,4 @@
-// Weights that ComfyUI stores with scales beside them: how they are announced.
+// Weights that ComfyUI stores with scales beside them: reads the announcement of their format.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -11,19 +11,19 @@ namespace precast::weights {
 
 namespace {
 
-/// The format that a layer is announced in, by a tensor of its own or in the file's header.
+/// The announced format of a layer, from a tensor of its own or from the file's header.
 struct Announced {
   std::string format;
   std::optional<nlohmann::json> rotated_by;  ///< columns in a group that a rotation was applied to
 };
 
-/// Whether a layer is stored as ComfyUI-INT8-Fast stores it, which does not say the format.
+/// Whether a layer is stored as by ComfyUI-INT8-Fast, which does not announce the format.
 bool is_int8_with_scale(const Companions& companions, const std::string& layer) {
   return companions.tensors.at(layer + ".weight")->dtype.info == int8_info &&
          companions.tensors.contains(layer + ".weight_scale");
 }
 
-/// A layer's format by an object. Throws InputError where it is said in a way that is not read.
+/// A layer's format from a JSON object. Throws InputError for an announcement that is not understood.
 Announced announced_in(const Companions& companions, const std::string& layer, const nlohmann::json& object) {
   const std::string name = layer + ".weight";
   Announced announced;
@@ -34,7 +34,7 @@ Announced announced_in(const Companions& companions, const std::string& layer, c
     announced.format = "int8_tensorwise";
   if (announced.format.empty())
     throw companions.error(name, "is announced without the name of its format: get the file anew");
-  // A key stands beside the format or under `params`; where it stands in both, ComfyUI goes by the first.
+  // A key is beside the format or under `params`; where it is in both, ComfyUI reads the first.
   const auto said = [&](const char* key) -> const nlohmann::json* {
     if (const auto own = object.find(key); own != object.end()) return &*own;
     const auto params = object.find("params");
@@ -52,7 +52,7 @@ Announced announced_in(const Companions& companions, const std::string& layer, c
   return announced;
 }
 
-/// "not rotated", or by how many columns.
+/// "not rotated", or "rotated in groups of N".
 std::string rotation_in_words(const Announced& announced) {
   return announced.rotated_by ? "rotated in groups of " + io::json_in_words(*announced.rotated_by)
                               : "not rotated";
@@ -75,7 +75,7 @@ Announced in_header(Companions& companions, const std::string& layer, const io::
 }
 
 /// The scale of a weight that NVIDIA's ModelOpt stored in fp8, by which its codes are multiplied; nullptr
-/// where it stored none. The largest magnitudes that it measured, of activations too, are no part of the
+/// where it stored none. Its measured largest magnitudes, of weights and activations, do not affect the
 /// values.
 const io::TensorEntry* take_modelopt_scale(Companions& companions, const std::string& layer,
                                            const io::TensorEntry& stored) {
@@ -94,7 +94,7 @@ const io::TensorEntry* take_modelopt_scale(Companions& companions, const std::st
 
 bool is_fp8(const io::TensorEntry& entry) { return entry.dtype.info.name.starts_with("fp8"); }
 
-/// How many columns a rotation was applied to at a time.
+/// The number of columns in each group that a rotation was applied to.
 std::int64_t rotated_columns(const Companions& companions, const std::string& name,
                              const nlohmann::json& given, std::int64_t columns) {
   const std::int64_t group = given.is_number_integer() ? given.get<std::int64_t>() : 0;

@@ -1,5 +1,5 @@
-// The config of a component: which file says it, else what its tensors tell, and whether both are of one
-// model.
+// Reads the config of a component from its file, or else derives it from its tensors, and checks that both
+// are of one model.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@
 
 namespace precast::weights {
 
-/// Where a config lies that weights are compared with: `beside` them, in one folder, or with another model.
+/// Where a config that weights are compared with is: `beside` them, in one folder, or `elsewhere`.
 enum class ConfigPlace : std::uint8_t { beside, elsewhere };
 
-/// "FILE is not read, ..." where the config.json beside a file of weights says otherwise than the config that
-/// is used, of what no tensor tells. One that is of other tensors, of which `check_agreement(config, file)`
-/// throws InputError, says nothing of these.
+/// "FILE is not read, ..." where the config.json beside a file of weights differs from the used config in
+/// keys that no tensor shows. Nothing where that config.json is of other tensors, for which
+/// `check_agreement(config, file)` throws InputError.
 template <class Config, class CheckAgreement>
 std::optional<std::string> note_of_config_beside(const std::filesystem::path& weights, const Config& used,
                                                  CheckAgreement&& check_agreement) {
@@ -42,10 +42,10 @@ std::optional<std::string> note_of_config_beside(const std::filesystem::path& we
          "the config that is used: give " + io::shown(folder) + " for the component with its config";
 }
 
-/// The config of a component of `model`, a family's ModelFolder, to which it adds notes: what the component's
-/// folder says; of one that lies elsewhere that folder, else the model's, else its tensors. What the family
-/// knows: `open(path)` opens the weights, `of_tensors(weights)` is the config that they tell,
-/// `unread(weights, config)` names tensors, and `check(weights, config, config_file, place)` throws
+/// The config of a component of `model`, a family's ModelFolder, to which it adds notes: what the
+/// component's folder says; of one that lies elsewhere that folder, else the model's, else its tensors.
+/// What the family knows: `open(path)` opens the weights, `of_tensors(weights)` is the config that they
+/// tell, `unread(weights, config)` names tensors, and `check(weights, config, config_file, place)` throws
 /// InputError where they are not of one model.
 template <class Config, class Model, class Open, class OfTensors, class Unread, class Check>
 Config config_of(Model& model, const std::string& name, Open&& open, OfTensors&& of_tensors, Unread&& unread,

@@ -1,4 +1,4 @@
-// Numbers in the names of tensors, names that nobody reads, and sizes.
+// Numbers in tensor names, notes of unread tensors, and shape checks.
 #include <charconv>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// What is read off a component's tensors, whatever its family: numbers in names, sizes in shapes, whether a
-// config says the same.
+// Facts from a component's tensors, for every family: numbers in names, sizes in shapes, and agreement with
+// a config.
 #pragma once
 
 #include <algorithm>
@@ -19,17 +19,17 @@ namespace precast::weights {
 /// The number that follows `stem` in a name and ends at a dot; or -1, also for one beyond what a model has.
 std::int64_t number_after(std::string_view name, std::string_view stem);
 
-/// "FILE: 2 tensors are not read: 'a', 'b'", of many the first three. There is at least one.
+/// "FILE: 2 tensors are not read: 'a', 'b'", with at most three names. `names` must not be empty.
 std::string unread_note(const std::filesystem::path& file, std::span<const std::string> names);
 
 /// Whether sizes of one may be missing at a shape's end: convolutions of one pixel are stored as matrices.
 enum class LastOnes : bool { stand, may_be_missing };
 
-/// A weight's shape, of so many sizes. Throws InputError where it is not there, or has others.
+/// A weight's shape of `rank` sizes. Throws InputError where the weight is missing or has another rank.
 Shape required_shape(const PlacedSource& weights, const std::string& name, std::size_t rank,
                      LastOnes ones = LastOnes::stand);
 
-/// Compares what a file and a config say of one thing.
+/// Compares numbers of a file and of a config.
 class Agreement {
  public:
   /// `cure`: what to do where they differ, "give a file and a folder that are".

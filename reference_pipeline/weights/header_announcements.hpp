@@ -1,4 +1,4 @@
-// HeaderAnnouncements: what the headers of files say of the formats of layers.
+// HeaderAnnouncements: the formats of layers that the headers of files announce.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ class HeaderAnnouncements {
     const auto found = by_plain_name_.find(plain);
     return found == by_plain_name_.end() ? nullptr : found->second;
   }
-  /// A layer that is said to have a format and has no weight in the file under any prefix, or "".
+  /// A layer with an announced format but no weight in the file under any prefix, or "".
   const std::string& without_weight() const { return without_weight_; }
 
  private:

@@ -1,4 +1,4 @@
-// Knows files of weights by the names and shapes of their tensors.
+// Identifies files of weights by the names and shapes of their tensors.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -10,7 +10,7 @@ namespace precast::weights {
 
 namespace {
 
-/// How names begin, behind a prefix, in which only one part of a model has them.
+/// A start of names, behind a prefix, that only one part of a model has.
 struct Signature {
   Part part;
   Naming naming;
@@ -59,7 +59,7 @@ std::span<const std::string_view> prefixes_of(Part part) {
   }
 }
 
-/// Models that are not Flux's, by how a name begins behind any prefix of a transformer. The first that fits.
+/// Models other than Flux, by the start of a name behind any prefix of a transformer. The first match wins.
 struct Stranger {
   std::string_view start, what;
   OtherModel::Kind kind = OtherModel::Kind::unread;
@@ -134,7 +134,7 @@ bool has_any(const io::ComponentSource& file, std::string_view prefix,
   });
 }
 
-/// Whether something enters transformer blocks with this prefix, and no pooled text.
+/// Whether a transformer with this prefix has entry layers, but none for pooled text.
 bool lacks_pooled_text(const io::ComponentSource& file, std::string_view prefix) {
   const bool has_blocks = std::ranges::any_of(signatures, [&](const Signature& signature) {
     return signature.part == Part::transformer &&
@@ -143,7 +143,7 @@ bool lacks_pooled_text(const io::ComponentSource& file, std::string_view prefix)
   return has_blocks && has_any(file, prefix, entries) && !has_any(file, prefix, pooled_text);
 }
 
-/// What a file is by a name that no Flux transformer has, though others may be its; "" where it has none.
+/// The other model that a file's names show, by one that no Flux transformer has; nullptr if none does.
 const Stranger* named_stranger_in(const io::ComponentSource& file) {
   for (const Stranger& stranger : strangers)
     for (const std::string_view prefix : prefixes_of(Part::transformer))
@@ -167,8 +167,8 @@ std::string kind_by_channels(const io::ComponentSource& file, const FoundCompone
          std::to_string(made);
 }
 
-/// What a header says of a model whose tensors are plain Flux's. Stability's specification of metadata names
-/// the architecture: "Flux.1-kontext-dev".
+/// What a header says of a model whose tensors are plain Flux's. Stability's specification of metadata
+/// names the architecture: "Flux.1-kontext-dev".
 std::string kind_by_header(const io::ComponentSource& file) {
   const io::SafetensorsFile* const first = file.files().front().safetensors();
   if (!first || !first->metadata().contains("modelspec.architecture")) return {};

@@ -38,37 +38,37 @@ struct FoundComponent {
   std::string prefix;  ///< before the names of its tensors
 };
 
-/// What a GGUF file says of itself that holds the importance of a model's matrices.
+/// The metadata key and value of a GGUF file that holds the importance of a model's matrices.
 inline constexpr std::string_view type_key = "general.type", importance_type = "imatrix";
-/// Whether a file holds that, and no weights.
+/// Whether a file holds importance, and no weights.
 bool is_importance(const io::TensorFile& file);
 
 /// The parts of a Flux model that a file or folder holds, at most one of a kind. Throws InputError where a
 /// kind is there under two prefixes, and for a file of importance.
 std::vector<FoundComponent> parts_of(const io::ComponentSource& file);
-/// The one of that kind, or nothing.
+/// The component of that part, or nothing.
 std::optional<FoundComponent> find_part(const std::vector<FoundComponent>& parts, Part part);
 
 /// A name without what files of several parts put in front of a part's tensors: "model.diffusion_model.",
-/// "text_encoders.t5xxl.transformer." and their kin.
+/// "text_encoders.t5xxl.transformer." and the like.
 std::string_view without_prefix(std::string_view name);
-/// The same of one part's prefixes.
+/// A name without one part's prefixes.
 std::string_view without_prefix(std::string_view name, Part part);
-/// Whether files put either in front of one part's tensors.
+/// Whether both are prefixes that files use for the same part's tensors.
 bool are_prefixes_of_one_part(std::string_view prefix, std::string_view other);
 
-/// Whether a file has a name that no Flux transformer has, though others may be its, or takes no pooled text
-/// where Flux.1 does. Not where it is some blocks alone, which may be Flux.1's.
+/// Whether a file has a name that no Flux transformer has, though others may be its, or takes no pooled
+/// text where Flux.1 does. Not where it is some blocks alone, which may be Flux.1's.
 bool is_of_strangers(const io::ComponentSource& file);
 
-/// A model that plain Flux is not.
+/// A model that is not plain Flux.
 struct OtherModel {
   /// A UNet of Stable Diffusion in diffusers' names is read, but no file of it can stand for a whole model.
   enum class Kind : std::uint8_t { unread, lone_unet };
   Kind kind = Kind::unread;
   std::string in_words;  ///< "a FLUX.2 model"
 };
-/// What a file is that holds no Flux model's weights, or such a model's. Nothing where nothing says so.
+/// The other model whose weights a file holds; nothing where nothing in the file shows one.
 std::optional<OtherModel> other_model(const io::ComponentSource& file,
                                       const std::vector<FoundComponent>& parts);
 

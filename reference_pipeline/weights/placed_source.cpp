@@ -1,4 +1,4 @@
-// Finds parameters where they lie, and cuts rows out of stored matrices.
+// Finds parameters in stored tensors, and cuts rows out of stored matrices.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -15,7 +15,7 @@ namespace precast::weights {
 
 namespace {
 
-/// How BFL's names of a norm's scale end, and how some programs have them.
+/// The ending of a norm's scale in BFL's names, and that of some programs.
 constexpr std::string_view norm_scale = "scale", norm_weight = "weight";
 
 InputError broken(const nn::ParameterSource& source, const std::string& name, const std::string& problem) {
@@ -45,7 +45,7 @@ nn::Parameter part_of(const nn::ParameterSource& source, const io::NamedRows& pl
   return whole;
 }
 
-/// A copy whose halves of rows have changed places.
+/// A copy with the two halves of its rows swapped.
 nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::string& name,
                                   nn::Parameter whole) {
   const auto half = whole.bytes.size() / 2;
@@ -58,7 +58,7 @@ nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::
   });
 }
 
-/// A copy of a matrix with rows and columns exchanged; of one in blocks, which are of rows, its values.
+/// A transposed copy of a matrix; one in blocks, which are along rows, is decoded first.
 nn::Parameter with_rows_and_columns_exchanged(const nn::ParameterSource& source, const std::string& name,
                                               nn::Parameter matrix) {
   if (matrix.dtype.values_per_block != 1) matrix = decoded(std::move(matrix));

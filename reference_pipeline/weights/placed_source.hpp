@@ -1,5 +1,5 @@
-// PlacedSource: a component's parameters under our names, out of a folder or a file that may have others,
-// some of them several in one tensor.
+// PlacedSource: a component's parameters under diffusers' names, from a folder or a file that may use other
+// names and hold several parameters in one tensor.
 #pragma once
 
 #include <cstddef>
@@ -30,19 +30,19 @@ namespace precast::weights {
 std::vector<io::NamedRows> our_rows_in(std::span<const io::NameLine> table, std::string_view name,
                                        std::int64_t levels = 0);
 
-/// The values of a parameter of blocks as f32, for what changes their order.
+/// The values of a parameter in blocks as f32, for operations that change their order.
 nn::Parameter decoded(nn::Parameter blocks);
 
-/// Opened weights. A family says where its components lie in a file, and which of its parameters each tensor
-/// holds. Opening reads heads, no values. Neither moved nor copied.
+/// Opened weights. A family says where its components are in a file, and which of its parameters each
+/// tensor holds. Opening reads headers, no values. Neither movable nor copyable.
 class PlacedSource : public nn::ParameterSource {
  public:
   PlacedSource(const PlacedSource&) = delete;
   PlacedSource& operator=(const PlacedSource&) = delete;
 
   bool contains(std::string_view name) const override { return places_.contains(name); }
-  /// Of a tensor that is several of ours, its rows, as they are stored. Throws InputError for one that is
-  /// missing, by the name that the file has for it, or whose rows are not what its place says.
+  /// A parameter as stored; its rows only, from a tensor that holds several. Throws InputError for a
+  /// parameter that is missing, by its name in the file, or whose rows are not as its place says.
   nn::Parameter find(std::string_view name) const override;
   std::string description() const override { return tensors_.description(); }
   void taken(std::size_t bytes) const override { tensors_.taken(bytes); }
@@ -51,21 +51,21 @@ class PlacedSource : public nn::ParameterSource {
   const std::string& component() const { return found_.component; }
   Naming naming() const { return found_.naming; }
   const std::filesystem::path& path() const { return path_; }
-  /// What progress counts to.
+  /// The total of progress.
   std::size_t bytes_to_take() const { return tensors_.bytes_to_take(); }
-  /// The names of all that `find` gives.
+  /// The names of all parameters that `find` returns.
   std::vector<std::string> names() const;
-  /// What a parameter is called in the file, or would be if it were there.
+  /// The name of a parameter in the file, or the name that it would have there.
   std::string stored_name(std::string_view name) const;
-  /// Tensors of the component that hold no parameter of ours, as they are stored.
+  /// Stored names of the component's tensors that hold no parameter of Precast's modules.
   const std::vector<std::string>& unread() const { return unread_; }
-  /// The shape of a parameter, nothing where it is not there.
+  /// The shape of a parameter; nothing where it is missing.
   std::optional<Shape> shape(std::string_view name) const;
   /// "FILE: problem".
   InputError error(const std::string& problem) const { return io::file_error(path_, problem); }
 
  protected:
-  /// `locate` says where the component lies in the file. Throws InputError, as it does.
+  /// `locate` finds the component in the file. Throws InputError, as `locate` does.
   PlacedSource(const std::filesystem::path& path, io::TakenCallback on_taken,
                const std::function<FoundComponent(const io::ComponentSource&)>& locate)
       : path_(path),
@@ -74,19 +74,19 @@ class PlacedSource : public nn::ParameterSource {
         tensors_(source_, found_.prefix) {}
 
   const io::ComponentSource& source() const { return source_; }
-  /// What stands before the names of its tensors in the file.
+  /// The prefix of the names of its tensors in the file.
   const std::string& prefix() const { return found_.prefix; }
   const WeightTensors& tensors() const { return tensors_; }
-  /// That the tensor `stored` holds these parameters of ours.
+  /// Records that the tensor `stored` holds these parameters.
   void place(const std::string& stored, std::vector<io::NamedRows> ours);
-  /// The same of all tensors, by a table of the file's names and ours.
+  /// Places all tensors by a table of the file's names and diffusers'.
   void place_all(std::span<const io::NameLine> table);
   void add_unread(std::string stored) { unread_.push_back(std::move(stored)); }
-  /// One more than the highest number that follows `stem` in names: how many blocks there are, if none lacks.
+  /// One more than the highest number after `stem` in names: the number of blocks, if none is missing.
   std::int64_t end_of_blocks(std::string_view stem) const;
-  /// Whether a parameter's name begins so.
+  /// Whether any parameter's name begins with `start`.
   bool has_names_beginning(std::string_view start) const;
-  /// What a parameter that is not there would be called behind the component's prefix.
+  /// The name, behind the component's prefix, that a missing parameter would have.
   virtual std::string absent_name(std::string_view name) const;
 
  private:
@@ -95,7 +95,7 @@ class PlacedSource : public nn::ParameterSource {
   FoundComponent found_;
   WeightTensors tensors_;
   std::span<const io::NameLine> table_;
-  std::int64_t levels_ = 0;                                   ///< what the table's '~' count to
+  std::int64_t levels_ = 0;                                   ///< the number that the table's '~' count to
   std::map<std::string, io::NamedRows, std::less<>> places_;  ///< by our names
   std::vector<std::string> unread_;
 };

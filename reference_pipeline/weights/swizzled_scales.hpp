@@ -1,4 +1,4 @@
-// How scales of blocks lie as tensor cores want them: in tiles of 128 rows by 4 blocks, whole ones.
+// SwizzledScales: the order of block scales for tensor cores, in whole tiles of 128 rows by 4 blocks.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ class SwizzledScales {
   SwizzledScales(std::int64_t rows, std::int64_t blocks)
       : padded_rows_(rounded_up(rows, 128)), tiles_in_row_(rounded_up(blocks, 4) / 4) {}
 
-  /// [rows, blocks], with those that pad them.
+  /// [rows, blocks], padding included.
   Shape shape() const { return {padded_rows_, 4 * tiles_in_row_}; }
-  /// The place of that block's scale among its bytes.
+  /// The byte offset of that block's scale.
   std::size_t place(std::int64_t row, std::int64_t block) const {
     return static_cast<std::size_t>((row / 128 * tiles_in_row_ + block / 4) * 512 + row % 32 * 16 +
                                     row % 128 / 32 * 4 + block % 4);

@@ -16,7 +16,7 @@ namespace precast::weights {
 
 namespace {
 
-/// Layouts of other programs that are told by a tensor's ending, and what to do about them.
+/// Layouts of other programs, recognised by the ending of a tensor's name, and what to do about them.
 struct Refused {
   std::string_view ending, what;
 };
@@ -44,7 +44,7 @@ bool is_quantised(const io::TensorEntry& weight) {
 void refuse_unread_companions(const Companions& companions) {
   for (const auto& [name, entry] : companions.tensors) {
     if (companions.used.contains(name) || name.ends_with(".comfy_attention.config")) continue;
-    // Beside LAYER.weight stand LAYER.scales and the like, LAYER.weight.scale and LAYER.quantizer.scale.
+    // Companions of LAYER.weight: LAYER.scales and the like, LAYER.weight.scale and LAYER.quantizer.scale.
     for (std::size_t dot = name.find('.'); dot != name.npos; dot = name.find('.', dot + 1)) {
       const std::string layer = name.substr(0, dot);
       const auto weight = companions.tensors.find(layer + ".weight");
@@ -82,7 +82,7 @@ void find_marks(Companions& companions) {
   }
 }
 
-/// How a tensor in a format that this program added becomes f32; nothing for others, which ops read.
+/// The decoding of a tensor in a format that this program added; nothing for others, which ops read.
 std::optional<Decoding> added_decoding(const io::TensorEntry& entry) {
   for (const formats::StoredFormat& format : formats::added_formats())
     if (format.info == entry.dtype.info) {

@@ -1,5 +1,5 @@
-// WeightTensors: the weights of one component in a file. Weights that a program stored with scales beside
-// them are put together.
+// WeightTensors: the weights of one component in a file. Weights that a program stored with separate scales
+// are combined with them.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,23 @@
 
 namespace precast::weights {
 
-/// The codes of a matrix with their scales beside them, as they lie in a file: for those who write the same
-/// format, and move them.
+/// The codes of a matrix and their scales, as stored in a file, for writers of the same format, which copy
+/// them.
 struct StoredCodes {
   std::string_view announced;                  ///< ComfyUI's name of the format
   const io::TensorEntry* scales = nullptr;     ///< one, one a row, or one for each block of a row, swizzled
-  const io::TensorEntry* of_scales = nullptr;  ///< nvfp4: the one by which all of these are multiplied
+  const io::TensorEntry* of_scales = nullptr;  ///< nvfp4: the scale that multiplies all of these
 };
 
-/// How a weight becomes f32 that ops do not read as it lies in the file.
+/// How a weight that ops cannot read as stored is decoded to f32.
 struct Decoding {
   /// Writes values [first, first + values.size()) of the weight, each computed in f32: whole runs of it.
   /// Several threads may call it.
   std::function<void(std::int64_t first, std::span<f32> values)> decode;
-  std::int64_t run = 0;         ///< how many values it writes at a time, which divides a row; 0: whole rows
+  std::int64_t run = 0;         ///< values that it writes at a time, a divisor of a row; 0: whole rows
   std::int64_t padded_to = 1;   ///< rows and columns may have been padded to multiples of this
-  bool of_added_dtype = false;  ///< whether the weight lies in a dtype that a program added, without scales
-  std::optional<StoredCodes> codes{};  ///< of matrices that ComfyUI stores, those left out that were rotated
+  bool of_added_dtype = false;  ///< whether the weight is in a dtype that a program added, without scales
+  std::optional<StoredCodes> codes{};  ///< of ComfyUI's matrices, except rotated ones
 };
 
 /// A weight's values in a block format of this build.
@@ -47,20 +47,20 @@ struct HeldBlocks {
   std::function<void(std::span<std::byte>)> arrange;  ///< writes the blocks
 };
 
-/// A weight, and what it lies as.
+/// A weight, and how it is stored.
 struct WeightTensor {
   const io::TensorEntry* stored = nullptr;
   Shape shape;                         ///< of the weight, which packed values hide
   std::string format;                  ///< "bf16", "fp8_e4m3 with a scale", "nf4"
   std::int64_t bytes = 0;              ///< with its scales
-  std::optional<Decoding> decoding{};  ///< nothing where ops read the bytes as they lie
+  std::optional<Decoding> decoding{};  ///< nothing where ops read the bytes as stored
   std::optional<HeldBlocks> held{};    ///< where a block format holds the decoded values
 
   /// Values in a row.
   std::int64_t row_values() const;
-  /// Values in a run, of which a weight's `decode` writes whole ones.
+  /// Values in a run; `decode` writes whole runs.
   std::int64_t run_values() const { return decoding->run > 0 ? decoding->run : row_values(); }
-  /// Bytes that WeightTensors::find gives for it.
+  /// Bytes that WeightTensors::find returns for it.
   std::int64_t given_bytes() const;
 };
 
@@ -80,18 +80,18 @@ class WeightTensors final : public nn::ParameterSource {
   }
 
   bool contains(std::string_view name) const override { return lookup(name); }
-  /// Whether a weight's name begins so.
+  /// Whether any weight's name begins with `start`.
   bool has_names_beginning(std::string_view start) const {
     const auto at = weights_.lower_bound(start);
     return at != weights_.end() && at->first.starts_with(start);
   }
-  /// A matrix that has scales is given in blocks where a block format of this build holds the same values, so
-  /// that a linear layer keeps it as it is; else it is decoded to f32. The last one stays, for those who take
-  /// it in parts.
+  /// Returns a matrix with scales in blocks where a block format of this build holds the same values, so
+  /// that a linear layer keeps it encoded; else decoded to f32. The last result is cached for callers that
+  /// read it in parts.
   nn::Parameter find(std::string_view name) const override;
   std::string description() const override { return file_.description(); }
   void taken(std::size_t bytes) const override { file_.taken(bytes); }
-  /// Bytes of all that `find` gives: what progress counts to.
+  /// Bytes of all that `find` returns: the total of progress.
   std::size_t bytes_to_take() const;
 
  private:
@@ -114,7 +114,7 @@ struct Companions {
   /// Prefixes of names under which a tensor `scaled_fp8` says that weights of fp8 have scales.
   std::vector<std::string> scaled_under{};
 
-  /// The tensor of that name, which is from now on no weight; nullptr where there is none.
+  /// The tensor of that name, which is marked as no weight; nullptr where there is none.
   const io::TensorEntry* take(const std::string& name);
   /// "FILE: tensor 'x': problem".
   InputError error(std::string_view name, const std::string& problem) const;
@@ -128,10 +128,10 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
 
 /// Whether a tensor is of scalars that read_values and values_of read.
 bool holds_numbers(const io::TensorEntry& entry);
-/// The values of a tensor as f32. Throws Error where holds_numbers says no, which callers, who know the file,
-/// refuse first.
+/// The values of a tensor as f32. Throws Error where holds_numbers says no, which callers, who know the
+/// file, refuse first.
 std::vector<f32> values_of(const io::TensorEntry& entry);
-/// Values [first, first + to.size()) of it.
+/// Values [first, first + to.size()) of a tensor as f32.
 void read_values(const io::TensorEntry& entry, std::int64_t first, std::span<f32> to);
 /// Calls body(first_row, rows) for groups of a matrix's rows, on all threads.
 void for_rows(std::int64_t rows, std::int64_t columns,

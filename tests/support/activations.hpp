@@ -1,4 +1,4 @@
-// Activation functions in float64, and how far from them the f32 ones may be.
+// Activation functions in float64, and error bounds of the f32 ones.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ inline double activated(ActivationFunction activate, double x) {
   return x;
 }
 
-/// The error of an f32 activation function of an exact x: a few ulp, and the rounding of the inner function's
-/// argument times its condition number, which is at most |x|^2 + |x| where the result is not 0.
+/// The error of an f32 activation function of an exact x: a few ulp, and the rounding of the inner
+/// function's argument times its condition number, which is at most |x|^2 + |x| where the result is not 0.
 inline double activation_error(double x, double result) {
   return unit<f32> * std::abs(result) * (8 + 4 * std::min(x * x + std::abs(x), 200.0)) + 1e-36;
 }

@@ -70,9 +70,9 @@ template <class T, class Memory>
   requires(!Memory::on_host)
 std::vector<double> wide(const Tensor<T, Memory>& tensor) { return wide(to_host(tensor)); }
 
-/// The result furthest outside of its bound, in words; empty where all lie within. `bound(i)` is the largest
-/// error that result i may have before it is stored; storing adds one rounding. Where NaN or an infinity is
-/// expected, nothing else will do.
+/// The result furthest outside of its bound, in words; empty where all are within. `bound(i)` is the
+/// largest error that result i may have before it is stored; storing adds one rounding. Where NaN or an
+/// infinity is expected, nothing else will do.
 template <ScalarArray A>
 std::string outside(const A& result, const std::vector<double>& expected,
                     const std::function<double(std::size_t)>& bound) {
@@ -109,7 +109,7 @@ bool same_bits(const Tensor<T, Memory>& a, const Tensor<T, Memory>& b) {
             std::memcmp(a.data(), b.data(), sizeof(T) * static_cast<std::size_t>(a.elements())) == 0);
 }
 
-/// Another number of threads, for as long as it lives.
+/// Sets another number of threads for as long as it lives.
 class Threads {
  public:
   explicit Threads(int count) : before_(host::threads()) { host::set_threads(count); }

@@ -14,7 +14,7 @@
 
 namespace precast::testing {
 
-/// How heads lie in memory.
+/// The memory layout of heads.
 enum class Layout {
   joined,         ///< [B, S, H * D], which knows nothing of heads
   rows_of_heads,  ///< [B, S, H, D]
@@ -22,7 +22,7 @@ enum class Layout {
   apart,          ///< [B, S, H, D] with a gap after each head, row and picture
 };
 
-/// The sizes of an attention, and what its scores go through.
+/// The sizes of an attention, and the options of its scores.
 struct AttentionCase {
   std::int64_t batch, heads, queries, keys, width;
   bool causal = false, biased = false;
@@ -79,7 +79,7 @@ struct HeadsInLayout {
           for (std::int64_t d = 0; d < shape[3]; ++d, ++place)
             function(b * strides.batch + s * strides.row + h * strides.head + d, place);
   }
-  /// The values of [B, S, H * D] where this layout has them, and 7 between them.
+  /// The values of [B, S, H * D] in this layout, with 7 in the gaps.
   template <class T>
   HostTensor<T> spread(const HostTensor<T>& joined) const {
     HostTensor<T> result(Shape{length});
@@ -89,7 +89,7 @@ struct HeadsInLayout {
   }
 };
 
-/// What an attention is computed from.
+/// The inputs of an attention.
 template <class T>
 struct AttentionInputs {
   HostTensor<T> q, k, v;
@@ -110,7 +110,7 @@ struct AttentionInputs {
 /// = 6.
 inline double growth(std::int64_t n) { return 6 * std::sqrt(static_cast<double>(n) + 1); }
 
-/// What attention should give, and how far off the policy's roundings may bring it.
+/// Attention's expected results, and error bounds from the policy's roundings.
 template <class Types>
 struct AttentionReference {
   std::vector<double> values, bounds;

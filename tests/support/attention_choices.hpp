@@ -1,4 +1,4 @@
-// Attentions that a program chose among, on either backend: the same bits as those of all, or one sentence.
+// Chosen subsets of the attentions, on either backend: the bits of the full set, or one sentence.
 #pragma once
 
 #include <cmath>

@@ -7,7 +7,7 @@
 
 namespace precast::testing {
 
-/// What autocast does with an operator: of that overload, "prod.dim_int", or of all that are registered,
+/// The autocast list of an operator: of one overload, "prod.dim_int", or of all that are registered,
 /// "prod".
 constexpr AutocastList autocast_list_of(std::string_view name, AutocastDevice device) {
   const bool of_overload = name.find('.') != std::string_view::npos;

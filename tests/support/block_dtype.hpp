@@ -1,5 +1,5 @@
-// A block dtype of the tests' own, which the library does not have: 32 values of 8 bits and their scale, as a
-// header of a user's would define it.
+// A block dtype of the tests, which the library does not have: 32 values of 8 bits and their scale, defined
+// as in a user's header.
 #pragma once
 
 #include <cstdint>

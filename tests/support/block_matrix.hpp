@@ -1,4 +1,4 @@
-// Random matrices in the tests' block dtype, and what their values are.
+// Random matrices in the tests' block dtype, and their values.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace precast::testing {
 
 /// A matrix whose blocks have scales of their own, up to 64 times apart. What follows the last column of a
-/// row is no number that belongs to it.
+/// row in its block is not part of the row.
 inline BlockMatrix<Blocks32, HostMemory> random_blocks(const Shape& shape, std::uint32_t seed,
                                                        double scale = 1) {
   BlockMatrix<Blocks32, HostMemory> matrix(shape);
@@ -29,7 +29,7 @@ inline BlockMatrix<Blocks32, HostMemory> random_blocks(const Shape& shape, std::
   return matrix;
 }
 
-/// The same of small integers and scales of 1, 2 and 4: products of them with integers are exact.
+/// A matrix of small integers and scales of 1, 2 and 4, whose products with integers are exact.
 inline BlockMatrix<Blocks32, HostMemory> random_integer_blocks(const Shape& shape, std::uint32_t seed) {
   BlockMatrix<Blocks32, HostMemory> matrix(shape);
   std::mt19937 engine(seed);
@@ -54,7 +54,7 @@ inline HostTensor<f32> values_of(const BlockMatrix<Blocks32, HostMemory>& matrix
   return values;
 }
 
-/// The same matrix, in which each block has taken the scale of the one before it: what tests must notice.
+/// The matrix with each block's scale replaced by that of the block before it: tests must detect that.
 inline BlockMatrix<Blocks32, HostMemory> with_scales_of_others(
     const BlockMatrix<Blocks32, HostMemory>& matrix) {
   BlockMatrix<Blocks32, HostMemory> wrong(matrix.view());

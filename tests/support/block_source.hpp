@@ -1,5 +1,5 @@
-// BlockSource: the parameters of another source, with matrices in blocks of a format that a test chooses, or
-// the values of these blocks in f32.
+// BlockSource: the parameters of another source, with matrices in blocks of a format that a test chooses,
+// or the values of these blocks in f32.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ inline std::vector<std::byte> encoded(std::string_view format, std::span<const f
   return bytes;
 }
 
-/// What whole blocks stand for, by decode_run.
+/// The values of whole blocks, by decode_run.
 inline std::vector<f32> decoded(std::string_view format, std::span<const std::byte> bytes) {
   std::vector<f32> values;
   visit_block_format(format, [&]<class Format>(std::type_identity<Format>) {

@@ -1,4 +1,4 @@
-// Holds the estimate of a component's memory against what it takes.
+// Compares the estimate of a component's memory with the memory that it takes.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace precast::testing {
 
-/// What a component takes: its weights, and the most that is held while it is loaded and runs.
+/// The bytes of a component: of its weights, and the peak while it is loaded and runs.
 struct Taken {
   std::int64_t weights = 0, peak = 0;
 };
 
-/// Measures it: `load` loads a component, `run` runs it. On one thread that holds no scratch yet: how many
-/// of several take part is chance.
+/// Measures a component, which `load` loads and `run` runs, on one thread that holds no scratch yet: how
+/// many of several threads take part would be random.
 template <class Load, class Run>
 Taken measured(Load&& load, Run&& run) {
   Taken taken;
@@ -33,7 +33,7 @@ Taken measured(Load&& load, Run&& run) {
   }).join();
   return taken;
 }
-/// Estimates it.
+/// Estimates the same by a dry run.
 template <class Load, class Run>
 Taken estimated(Load&& load, Run&& run) {
   DryRun dry;
@@ -43,7 +43,7 @@ Taken estimated(Load&& load, Run&& run) {
   return {weights, dry.peak()};
 }
 
-/// Holds if the estimate of the weights is exact, and that of the peak is a tenth off at most.
+/// Checks that the estimate of the weights is exact, and that of the peak within a tenth.
 template <class Load, class Run>
 void check_estimate(const char* component, Load&& load, Run&& run) {
   const int threads = host::threads();

@@ -1,4 +1,4 @@
-// DamagedFolder: a copy of a model folder of which a test breaks one thing.
+// DamagedFolder: a copy of a model folder in which a test damages one thing.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace precast::testing {
 
-/// A tensor as it lies in a safetensors file.
+/// A tensor as stored in a safetensors file.
 struct RawTensor {
   std::string dtype;  ///< "F32"
   std::vector<std::int64_t> shape;
@@ -24,7 +24,7 @@ struct RawTensor {
 };
 using RawTensors = std::map<std::string, RawTensor>;
 
-/// Reads a well-formed file with code of its own, which the code under test can be held against.
+/// Reads a well-formed file with independent code, to check the code under test against.
 inline RawTensors read_raw(const std::filesystem::path& file) {
   const std::string text = read_text(file);
   std::uint64_t length = 0;

@@ -1,4 +1,4 @@
-// drawn_latents: what a model draws, for tests that hold two ways to have a model against each other.
+// drawn_latents: a model's latents, for tests that compare two ways of loading the same model.
 #pragma once
 
 #include <vector>

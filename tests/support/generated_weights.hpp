@@ -1,4 +1,4 @@
-// Weights that nobody keeps: both tests/golden/make_unets.py and this make them from the tensors' names.
+// Weights that are not stored: tests/golden/make_unets.py and this header generate them from tensor names.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Golden data (tests/golden/README.md): what diffusers made of each model folder, and how far a result is
-// from it.
+// Golden data (tests/golden/README.md): diffusers' results for each model folder, and the error of a result
+// against them.
 #pragma once
 
 #include <algorithm>
@@ -27,16 +27,16 @@ namespace precast::testing {
 inline constexpr std::array golden_folders{"dev_f32",        "schnell_bf16", "dev_f16",
                                            "static_sharded", "dev_fp8",      "one_level"};
 
-/// In f32, how far results may be from diffusers': what the contract asks of the whole pipeline's latents; a
-/// part gets no more.
+/// The largest relative error of f32 results against diffusers': the contract's for the whole pipeline's
+/// latents, and no larger for a part.
 inline constexpr double largest_error = 1e-5;
 
 inline std::filesystem::path golden_model(std::string_view folder) {
   return std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/models" / folder;
 }
 
-/// Length of the difference over length of the reference, in f64. Infinite where the sizes differ or a value
-/// is not finite, so that it passes no bound.
+/// Length of the difference over length of the reference, in f64. Infinite where the sizes differ or a
+/// value is not finite, so that it passes no bound.
 inline double relative_error(std::span<const double> value, std::span<const double> reference) {
   if (value.size() != reference.size() || value.empty()) return HUGE_VAL;
   double difference = 0, length = 0;

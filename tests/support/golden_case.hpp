@@ -13,7 +13,7 @@
 
 namespace precast::testing {
 
-/// In a dtype. Its tensors are the host's; what runs it knows the backend.
+/// A case in a dtype. Its tensors are on the host; derived classes run it on a backend.
 template <class T>
 class GoldenCase {
  public:
@@ -22,7 +22,7 @@ class GoldenCase {
       : golden_(golden), name_(std::move(name)), options_(options) {}
 
  protected:
-  /// Of results, relative to what float64 makes of the same inputs: the case's tensor of that name.
+  /// The relative error of results against the case's tensor of that name, computed in float64.
   double error_of(const std::vector<double>& results, const std::string& name) const {
     const std::string exact = name_ + "." + std::string(dtype_traits<T>::name) + "." + name;
     return relative_error(results,

@@ -1,4 +1,4 @@
-// What the golden files were made with, as requests to FluxPipeline.
+// The settings of the golden files, as requests to FluxPipeline.
 #pragma once
 
 #include <cstdint>

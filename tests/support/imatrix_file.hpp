@@ -14,7 +14,7 @@
 
 namespace precast::testing {
 
-/// Of one matrix, whose columns' inputs have these mean squares.
+/// Writes a file of one matrix, whose columns' inputs have these mean squares.
 inline void write_imatrix(const std::filesystem::path& file, const std::string& name,
                           const std::vector<f32>& squares) {
   io::GgufWriter writer(file);

@@ -1,4 +1,4 @@
-// Numbers of rows in the memory of this translation unit's backend.
+// Row indices in the memory of this translation unit's backend.
 #pragma once
 
 #include <cstdint>

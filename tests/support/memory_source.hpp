@@ -1,4 +1,4 @@
-// MemorySource: parameters that a test writes down, in any file dtype.
+// MemorySource: parameters that a test defines, in any file dtype.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace precast::testing {
 
 class MemorySource final : public nn::ParameterSource {
  public:
-  /// Adds a tensor of these values, each rounded to T. The bytes lie one off any alignment, as a file's may.
+  /// Adds a tensor of these values, each rounded to T. The bytes are misaligned by one, as a file's may be.
   template <ScalarDtype T>
   void add(const std::string& name, const Shape& shape, std::span<const f32> values) {
     Entry entry{dtype_info<T>, shape, std::vector<std::byte>(values.size() * sizeof(T) + 1)};
@@ -29,7 +29,7 @@ class MemorySource final : public nn::ParameterSource {
     }
     entries_[name] = std::move(entry);
   }
-  /// Adds a parameter in blocks, whose rows are the matrix's.
+  /// Adds a matrix in blocks along its rows.
   template <BlockDtype T>
   void add(const std::string& name, const Shape& shape, HostStoredView<const T> blocks) {
     Entry entry{dtype_info<T>, shape, std::vector<std::byte>(static_cast<std::size_t>(blocks.bytes()) + 1)};

@@ -21,7 +21,7 @@ double kept_in(double x) {
   return to_double(from_double<T>(x));
 }
 
-/// What remains of a step's value in Inside: f32 arithmetic, then the store. (float64 has more than twice the
+/// A step's value rounded as f32 arithmetic and then a store in Inside do. (float64 has more than twice the
 /// bits of f32, so that rounding twice is rounding once for one +, -, *, / or sqrt.)
 template <class Inside>
 double step(double value) {
@@ -39,7 +39,7 @@ double narrow_sum_of(const std::vector<double>& terms) {
   return total;
 }
 
-/// Values that are normalised together; before scale and shift.
+/// The results for values that are normalised together, before scale and shift.
 template <class Types>
 std::vector<double> narrow_normalised(const std::vector<double>& x, Around around, double eps) {
   using Sum = typename Types::accumulate;

@@ -1,4 +1,4 @@
-// Norms in float64, and how far from them a kernel's results may be.
+// Norms in float64, and error bounds of a kernel's results.
 #pragma once
 
 #include <cmath>
@@ -52,7 +52,7 @@ struct ExpectedNorm {
   }
 };
 
-/// Layer norm of rows of so many columns. `scale` and `shift` hold a row for each `rows_each` rows, or one
+/// Layer norm of rows of `columns` values. `scale` and `shift` hold a row for each `rows_each` rows, or one
 /// for all where that is 0; empty, they are 1 and 0.
 inline ExpectedNorm expected_layer_norm(const std::vector<double>& x, std::int64_t columns,
                                         std::int64_t rows_each, const std::vector<double>& scale,
@@ -86,7 +86,7 @@ inline ExpectedNorm expected_rms_norm(const std::vector<double>& x, const std::v
   return expected;
 }
 
-/// Group norm of [batch, pixels, channels] with an affine end.
+/// Group norm of [batch, pixels, channels] with a weight and bias for each channel.
 inline ExpectedNorm expected_group_norm(const std::vector<double>& x, std::int64_t batch,
                                         std::int64_t channels, std::int64_t groups,
                                         const std::vector<double>& weight, const std::vector<double>& bias,

@@ -1,5 +1,5 @@
-// on_device: arrays of the host as a kernel in the emulator is given them. There a kernel reads any memory,
-// and tests of kernels look at theirs between launches; programs bring theirs to the device.
+// on_device: passes host arrays to kernels in the emulator, where a kernel reads any memory, so that tests
+// can look at their arrays between launches; programs copy theirs to the device.
 #pragma once
 
 #include <precast/tensor/tensor.hpp>

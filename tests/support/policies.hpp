@@ -5,8 +5,8 @@
 
 namespace precast::testing {
 
-// Named by what multiplies, then what that is rounded from (Of), what results are (In), and the other
-// options.
+// Names give the operand dtype, then the dtype that operands are rounded from (Of), that of results (In),
+// and the other options.
 using F32 = Policy<Storage<f32>>;
 using Bf16 = Policy<Storage<bf16>>;
 using F16 = Policy<Storage<f16>>;

@@ -24,15 +24,15 @@ std::vector<double> operands(const A& array) {
   return values;
 }
 
-/// Whether fp8 is multiplied by Hopper's tensor cores, which cut what they add of 32 products at a time to 13
-/// bits below the largest.
+/// Whether fp8 is multiplied by Hopper's tensor cores, which truncate the addends of 32 products at a time
+/// to 13 bits below the largest.
 #if defined(PRECAST_USE_CUDA) && !defined(PRECAST_EMULATE_CUDA)
 inline constexpr bool on_fp8_tensor_cores = true;
 #else
 inline constexpr bool on_fp8_tensor_cores = false;
 #endif
 
-/// Sums of products as the kernels should give them, and how far off their f32 (or narrower) sums may be.
+/// Expected sums of products, and error bounds of the kernels' f32 (or narrower) sums.
 template <class Types>
 class ExpectedSums {
  public:
@@ -62,7 +62,7 @@ class ExpectedSums {
 
   const std::vector<double>& values() const { return values_; }
 
-  /// What lies outside of its bound after an activation; empty where nothing does.
+  /// The result outside of its bound after an activation, in words; empty where none is.
   template <ScalarArray A>
   std::string outside(const A& result, ActivationFunction activate = ActivationFunction::none) const {
     std::vector<double> expected;
@@ -131,7 +131,7 @@ struct ConvCase {
   Shape weight() const { return {features, channels, kernel_height, kernel_width}; }
 };
 
-/// The sums of a convolution, with the weight as files have it: [features, channels, kernel_height,
+/// The sums of a convolution, with the weight in files' layout: [features, channels, kernel_height,
 /// kernel_width].
 template <class Types, ScalarArray X, ScalarArray W, ScalarArray B>
 ExpectedSums<Types> expected_conv(const ConvCase& c, const X& x, const W& weight, const B& bias) {

@@ -1,4 +1,4 @@
-// random_bytes: blocks of any format, whatever they say.
+// random_bytes: blocks of any format with arbitrary contents.
 #pragma once
 
 #include <cstddef>

@@ -193,8 +193,8 @@ std::vector<T> random_values(std::size_t count) {
   return values;
 }
 
-/// A source of tensors that all start in the same random numbers: weights of any depth in the memory of the
-/// largest.
+/// A source of tensors that all view the same random numbers, so that weights of any depth take the memory
+/// of the largest.
 template <ScalarDtype T>
 class RandomSource final : public nn::ParameterSource {
  public:

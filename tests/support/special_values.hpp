@@ -1,4 +1,4 @@
-// What is not finite, in every dtype that holds it.
+// Values that are not finite, in every dtype that has them.
 #pragma once
 
 #include <limits>

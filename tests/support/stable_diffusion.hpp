@@ -1,4 +1,4 @@
-// The tiny Stable Diffusion models and what diffusers drew with them (tests/golden/README.md).
+// The tiny Stable Diffusion models and the results of diffusers with them (tests/golden/README.md).
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ inline std::filesystem::path stable_diffusion_model(std::string_view folder) {
   return std::filesystem::path(PRECAST_SOURCE_DIR) / "tests/golden/stable_diffusion" / folder;
 }
 
-/// The weights of a folder once more, in one file with the authors' names.
+/// A copy of a folder's weights in one file, with the authors' names.
 inline std::filesystem::path stable_diffusion_file(const std::string& folder) {
   return stable_diffusion_model(folder + ".safetensors");
 }

@@ -31,7 +31,7 @@ inline stable_diffusion::StableDiffusionPipeline open_stable_diffusion(const std
   return {stable_diffusion_model(folder), families::ComponentChoices::all(choice)};
 }
 
-/// A picture of the golden file; of a mask, which has one channel, the same value in all three.
+/// A picture of the golden file; for a mask, its one channel in all three.
 inline image::Image golden_picture(const Golden& golden, const std::string& name) {
   const Shape& shape = golden.shape(name);
   const std::vector<std::uint8_t> bytes = golden.bytes(name);

@@ -1,4 +1,4 @@
-// TemporaryFolder: a place for a test's files that goes away with it.
+// TemporaryFolder: a folder for a test's files, removed with the object.
 #pragma once
 
 #include <filesystem>

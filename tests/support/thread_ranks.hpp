@@ -16,7 +16,7 @@
 
 namespace ranks {
 
-/// What ranks in one process share: a sum is done when all of them have asked for it, in the order of ranks.
+/// Shared by ranks in one process: makes a sum, in the order of ranks, once all of them have asked for it.
 class Meeting {
  public:
   explicit Meeting(int size) : size_(size) {}
