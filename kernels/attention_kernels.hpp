@@ -1,4 +1,4 @@
-// A pointer to an attention kernel of results of ops.
+// Attends: the pointer to an attention kernel whose inputs are results of ops.
 #pragma once
 
 #include <stamp.hpp>

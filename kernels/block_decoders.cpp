@@ -1,5 +1,5 @@
-// What decodes rows of each block format to the unit's dtype, and multiplies them in skinny GEMMs: once for a
-// program, whatever its policies.
+// Decoders of rows of each block format to the unit's dtype, and their products in skinny GEMMs: compiled
+// once for a program, whatever its policies.
 #include <precast/host/blocks/block_decoding.hpp>
 #include <precast/host/blocks/block_dots.hpp>
 #include <precast/policy/choice.hpp>

@@ -1,5 +1,5 @@
-// Products on the device with weights in blocks of files, of operands of the unit's precision: once for a
-// program, whatever its policies.
+// Products on the device with weights in blocks of files, for operands of the unit's precision: compiled
+// once for a program, whatever its policies.
 #include <precast/cuda/matmul/block_product_kernels.hpp>
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/policy/choice.hpp>
@@ -7,7 +7,7 @@
 namespace precast::gpu {
 namespace {
 
-// On a line of its own, since nvcc 12.0 crashes where it is read at once.
+// A variable of its own, since nvcc 12.0 crashes on both steps in one expression.
 constexpr auto precision = precision_named(PRECAST_STAMPED_PRECISION);
 using Operand = precision_type<*precision>;
 

@@ -1,5 +1,5 @@
-// The products that linear layers call, for one dtype of x; those of single pixels of a convolution among
-// them.
+// The products that linear layers call, for one dtype of x, and those that convolutions of single pixels
+// call.
 #pragma once
 
 #include <string_view>

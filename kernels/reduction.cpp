@@ -1,4 +1,4 @@
-// What the watch hook reads of a result. One unit for all precisions: CUB takes nvcc longer than the kernels.
+// The watch hook's probes of results. One unit for all precisions: CUB takes nvcc longer than the kernels.
 #include <stamp.hpp>
 
 #include <precast/backend/extremes.hpp>

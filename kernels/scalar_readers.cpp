@@ -1,5 +1,5 @@
-// What reads scalars of files, for each dtype that parameters are stored in: loops, while models are compiled
-// to be small.
+// Readers of files' scalars, for each dtype that parameters are stored in: loops, which are compiled apart
+// from models, as these are compiled to be small.
 #include <stamp.hpp>
 
 #include <precast/host/rows/scalar_reading.hpp>

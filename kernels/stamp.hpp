@@ -1,8 +1,8 @@
-// Which instances of a kernel a unit stamps: one for each distinct row of the op table that the compiled
+// The instances of a kernel that a unit stamps: one for each distinct row of the op table that the compiled
 // paths have for its op class, and the same in f32 for the watch hook. Dtypes come from precisions<P, Op>
-// alone; the macro PRECAST_STAMPED_PRECISION, "bf16", limits a unit to the paths that store parameters in
-// this precision, and to the policies of training that leave it between ops, so that units take the compilers
-// equally long and no two stamp one kernel.
+// alone. The macro PRECAST_STAMPED_PRECISION, "bf16", limits a unit to the paths that store parameters in
+// this precision, and to the training policies that have it between ops: units take about equally long to
+// compile, and no two stamp one kernel.
 #pragma once
 
 #include <string_view>
@@ -24,7 +24,7 @@
 
 namespace precast::kernels {
 
-/// Which policies a family is for.
+/// The policies that a family of kernels is stamped for.
 struct EveryPolicy {
   template <PolicyType P>
   static constexpr bool holds = true;
@@ -37,7 +37,7 @@ struct WithoutFlash {
   template <PolicyType P>
   static constexpr bool holds = !P::flash;
 };
-/// What the watch hook alone calls.
+/// For kernels that only the watch hook calls.
 struct WhereWatched {
   template <PolicyType P>
   static constexpr bool holds = watch::compiled;

@@ -1,5 +1,5 @@
-// The policies that precast bench attention measures attention under: plain and flash, in the precisions of
-// these three that a build compiles.
+// The policies under which precast bench attention measures attention: plain and flash, in those of these
+// three precisions that a build compiles.
 #pragma once
 
 #include <boost/hana/concat.hpp>

@@ -14,7 +14,7 @@ namespace {
 
 using Choice = chosen_attention<WithoutBias>;
 
-/// A gradient is of scores that are made of what the op itself multiplied.
+/// A gradient recomputes scores from operands in the dtype that the op itself multiplied.
 template <class P>
 using ForwardOperand = typename precisions<P, Attention>::operand;
 

@@ -1,5 +1,5 @@
-// What a step of training does with parameters and their gradients besides ops. One unit for all precisions:
-// on a device tables' gradients and counts of powers are CUB's, which takes nvcc longer than the kernels.
+// Kernels of a training step for parameters and their gradients, besides ops. One unit for all precisions:
+// on a device, gradients of tables and counts of powers use CUB, which takes nvcc longer than the kernels.
 #include <training.hpp>
 
 #include <precast/backend/convert.hpp>
@@ -13,7 +13,7 @@ namespace {
 template <class From, class To>
 constexpr auto conversion = &backend::convert_values<To, false, View<const From>>;
 
-/// What messages between ranks are made of, where kernels make them.
+/// The conversions of gradients to and from messages between ranks; null on the host.
 template <class Gradient, class... Message>
 constexpr auto messages() {
   if constexpr (backend::Memory::on_host)

@@ -1,4 +1,4 @@
-// Products of language models in training: with weights as they lie, and those of gradients.
+// Products of language models in training: with weights as they are stored, and of gradients.
 #include <matmul_kernels.hpp>
 #include <training.hpp>
 

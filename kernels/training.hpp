@@ -1,4 +1,4 @@
-// Which instances of a kernel language models in training call: those in the rows of each policy that this
+// The kernel instances that language models in training call: those in the rows of each policy that this
 // build trains under (CMake's PRECAST_TRAINING), and for the watch hook the same in f32. A policy belongs
 // to the units of the precision that it leaves between ops.
 #pragma once
@@ -21,16 +21,16 @@ namespace precast::kernels::trained {
 
 // The dtypes that models in training hand to kernels.
 
-/// Of results, and of their gradients.
+/// The dtype of results and of their gradients.
 template <PolicyType P>
 using In = typename P::activation;
-/// Of parameters, as ops read them.
+/// The dtype of parameters, as ops read them.
 template <PolicyType P>
 using Stored = vector_storage_for<typename P::storage>;
-/// Of parameters' gradients.
+/// The dtype of parameters' gradients.
 template <PolicyType P>
 using ParameterGradient = typename training<P>::parameter_gradient;
-/// Of parameters, as the optimiser changes them.
+/// The dtype of parameters, as the optimiser changes them.
 template <PolicyType P>
 using Master = typename training<P>::master;
 

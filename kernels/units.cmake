@@ -11,7 +11,7 @@ foreach(name IN LISTS kernel_units)
   set(precisions_of_${name} ${precast_precisions})
 endforeach()
 set(kernel_families_in_one_unit reduction sampler)
-# What language models in training call.
+# The kernels that language models in training call.
 if(precast_training_policies)
   list(APPEND families_of_products trained_products)
   list(APPEND families_of_attention trained_attention)

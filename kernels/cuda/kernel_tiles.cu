@@ -1,6 +1,6 @@
-// Prints what tiles the selectors give: for each selector, as kernels' names spell it, and architecture a
-// line "selector;capability;what a block works on;bytes of dynamic shared memory;stages". resources.py reads
-// it, because kernels' names say which selector they take, and not which tile that gives.
+// Prints the tiles that the selectors give: for each selector, as kernels' names spell it, and architecture
+// a line "selector;capability;what a block works on;bytes of dynamic shared memory;stages". resources.py
+// reads it, because kernels' names say which selector they take, and not which tile that gives.
 #include <cstdio>
 #include <utility>
 
@@ -29,7 +29,7 @@ void print_attention(const char* operand, Architecture architecture) {
               flash_attention_bytes<Operand>(tile, Width), tile.stages);
 }
 
-/// Its gradients, of two matrices, and the rests of the logarithms of sums: the same on every architecture.
+/// The tiles of attention's gradients (2 matrices) and of tiled_rests (1): the same on every architecture.
 template <class Operand>
 void print_gradients(const char* operand, Architecture architecture) {
   constexpr int value_bytes = sizeof(HeldDtype<Operand>);
@@ -61,7 +61,7 @@ void print_attention_of_each(Architecture architecture, List<Operands...>) {
   (print_attention_of<Operands>(dtype_traits<Operands>::name.data(), architecture), ...);
 }
 
-/// Few rows by blocks: the same on every architecture.
+/// Skinny GEMMs with a weight in blocks: the same on every architecture.
 template <class... Entries>
 void print_block_gemv(Architecture architecture, BlockFormatList<Entries...>) {
   for (const int rows : {1, most_skinny_rows}) {

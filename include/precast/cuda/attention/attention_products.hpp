@@ -33,7 +33,7 @@ struct AttentionProducts {
     else
       add_scores<f32>(to, own, first_row, other);
   }
-  /// to += weights other, where weights are rounded to Operand; or, whole, scale_of_parts times that.
+  /// to += weights other, weights rounded to Operand; or scale_of_parts times that, for WholeWeights.
   template <class Other>
   static PRECAST_DEVICE void results(Results& to, const Scores& weights, Other other) {
     if constexpr (on_tensor_cores)

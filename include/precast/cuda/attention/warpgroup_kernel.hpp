@@ -193,9 +193,9 @@ PRECAST_DEVICE void attend_by_warpgroups(const WarpgroupArguments<Result>& given
 
 }  // namespace detail
 
-/// One block a tile of queries; blocks are numbered by tile, then head, then sample. Tiles of keys and of
-/// values take turns in a ring. Roundings are those of flash_attention_kernel. Bytes moved: q and out once, k
-/// and v once for every tile of queries.
+/// One block per tile of queries; blocks are numbered by tile, then head, then sample. Tiles of keys and of
+/// values take turns in a ring. Roundings are those of flash_attention_kernel. Bytes moved: q and out once,
+/// k and v once for every tile of queries.
 template <class Operand, bool WholeWeights, int Width, bool Biased, bool Saturates, class Result>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(warpgroup_attention_tile.threads(), 1)
     warpgroup_attention_kernel(PRECAST_GRID_CONSTANT const detail::WarpgroupArguments<Result> given) {

@@ -40,9 +40,9 @@
 namespace precast::gpu {
 
 #if PRECAST_ON_DEVICE
-/// Where in a kernel's source a barrier is called: nothing on the device. A function that calls barriers for
-/// its caller takes `Site site = Site::here()` last and passes `site.part(1)`, `site.part(2)` to them, so
-/// that the emulator knows each of them by its caller.
+/// The place of a barrier's call in a kernel's source: nothing on the device. A function that calls
+/// barriers for its caller takes `Site site = Site::here()` last and passes `site.part(1)`, `site.part(2)`
+/// to them, so that the emulator identifies each of them by its caller.
 struct Site {
   PRECAST_HOST_DEVICE static constexpr Site here() { return {}; }
   PRECAST_HOST_DEVICE constexpr Site part(int) const { return {}; }

@@ -28,7 +28,7 @@ struct BoxedTensor {
 
 namespace detail {
 
-/// What the TMA asks of a tensor of 16-bit values (CUDA Driver API, cuTensorMapEncodeTiled).
+/// Checks the TMA's requirements on a tensor of 16-bit values (CUDA Driver API, cuTensorMapEncodeTiled).
 inline void check_boxes(const void* data, const BoxedTensor& of) {
   if (MemoryCounter::made(data)) throw Error("make_tensor_map: a dry run has no memory to make a map of");
   bool fits = reinterpret_cast<std::uintptr_t>(data) % 16 == 0;

@@ -78,7 +78,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   const std::int64_t rows_left = weight.rows - first_feature;
   const int there = rows_left < features ? static_cast<int>(rows_left) : features;
 
-  // Where a feature's slab begins, and how many of the bytes loaded for it come before that.
+  // The byte at which a feature's slab begins, and how many of the bytes loaded for it come before that.
   const auto slab_begin = [&](int feature, int slab) {
     return first_feature * std::int64_t{weight.bytes_per_row} + std::int64_t{slab} * Slab::bytes +
            planted<"blocks of another row">(feature, 0) * std::int64_t{weight.bytes_per_row};

@@ -56,8 +56,8 @@ class DevicePool final : public MemoryResource {
   }
 };
 
-/// Where a thread that records a graph (Replay) takes memory from, unless its context's resource gives memory
-/// of graphs.
+/// The resource that a thread takes memory from while it records a graph (Replay), unless its context's
+/// resource gives memory of graphs.
 inline MemoryResource*& memory_of_recording() {
   thread_local MemoryResource* memory = nullptr;
   return memory;

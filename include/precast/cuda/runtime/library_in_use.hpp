@@ -1,4 +1,4 @@
-// Which library of a kind this process uses: the one that was found, or one that a test puts in its place.
+// The library of each kind that this process uses: the one that was found, or a test's replacement.
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,4 @@
-// What belongs to a stream and ends with it: workspaces and staging, made when they are first asked for.
+// Resources that belong to a stream and end with it: workspaces and staging, made at their first use.
 #pragma once
 
 #include <iterator>

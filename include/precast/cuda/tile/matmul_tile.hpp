@@ -10,7 +10,7 @@
 
 namespace precast::gpu {
 
-/// What a block of threads computes: `rows` x `features` sums, from stages of 128 bytes of each row and
+/// The tile of a block of threads: `rows` x `features` sums, from stages of 128 bytes of each row and
 /// feature. Each warp computes rows_per_warp x 32 of them.
 struct MatmulTile {
   int rows;

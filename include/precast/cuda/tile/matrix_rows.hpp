@@ -23,7 +23,7 @@ struct MatrixRows {
   /// Whether values are decoded as they are read; otherwise they are contiguous in memory.
   static constexpr bool decoded = false;
 
-  /// Where a row begins.
+  /// The start of a row: its offset in values, and whether the row exists.
   struct Row {
     std::int64_t offset;
     bool there;
