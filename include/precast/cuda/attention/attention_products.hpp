@@ -33,7 +33,7 @@ struct AttentionProducts {
     else
       add_scores<f32>(to, own, first_row, other);
   }
-  /// to += weights other, weights rounded to Operand; or scale_of_parts times that, for WholeWeights.
+  /// to += weights other, weights rounded to Operand; with WholeWeights unrounded, times scale_of_parts.
   template <class Other>
   static PRECAST_DEVICE void results(Results& to, const Scores& weights, Other other) {
     if constexpr (on_tensor_cores)

@@ -14,8 +14,8 @@
 namespace precast::gpu {
 
 /// Whether f32 scores and weights are those of values that tensor cores multiply exactly. Storing them
-/// would round none: flash attention gives the same results without that memory, except for the order of
-/// sums, and where sums of values before the division overflow f32, six times as fast.
+/// would round none: flash attention gives the same results without that memory, six times as fast, except
+/// for the order of sums, and where sums of values before the division overflow f32.
 template <class Types, class Q, class K, class V>
 inline constexpr bool needs_no_stored_scores =
     detail::MultipliedHeads<typename Types::operand, Q, K, V>::whole_weights&&

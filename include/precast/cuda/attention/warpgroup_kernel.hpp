@@ -33,7 +33,7 @@ class TileRing {
  public:
   explicit PRECAST_DEVICE TileRing(std::size_t start) : start_(start) {}
 
-  /// To call by one thread, before a barrier of the block; `readers` warps empty a buffer.
+  /// To be called by one thread, before a barrier of the block; `readers` warps empty a buffer.
   PRECAST_DEVICE void init(int readers) const {
     for (int stage = 0; stage < Stages; ++stage) {
       init_mbarrier(full() + stage, 1);
@@ -51,7 +51,7 @@ class TileRing {
     wait_parity(full() + stage(step), parity(step), site);
     return tile(step);
   }
-  /// To call by each reading warp, once its products have read the buffer.
+  /// To be called by each reading warp, once its products have read the buffer.
   PRECAST_DEVICE void release(int step, Site site = Site::here()) const {
     if (lane_index() == 0) arrive(empty() + stage(step), site);
   }

@@ -18,7 +18,7 @@ namespace precast::gpu {
 
 /// A job whose values are on devices. Sums run on a stream of their own: after the current stream's work
 /// before `start_sum`, and before its work after `wait`; the host waits for neither. NCCL chooses the order
-/// of additions: all ranks get the same bits; other numbers of ranks or machines may get others.
+/// of additions: all ranks get the same bits; another number of ranks, or another machine, may give others.
 class NcclCommunicator final : public cluster::Communicator {
  public:
   /// Joins this thread's current device to those of the other ranks of `meeting`, over which ranks find
@@ -33,8 +33,8 @@ class NcclCommunicator final : public cluster::Communicator {
     library.check(nccl.join(&rank_, size_, id, number_),
                   "join rank " + std::to_string(number_) + " of " + std::to_string(size_));
   }
-  /// Waits for its sums, and for the ranks of this machine, as NCCL wants ranks to end together. After a
-  /// failure, also elsewhere in the program, other ranks might not come: it then ends alone.
+  /// Waits for its sums, and for the ranks of this machine, as NCCL wants these to end together. After a
+  /// failure, also elsewhere in the program, they would not come: it then ends alone.
   ~NcclCommunicator() override {
     const NcclFunctions& nccl = library_->functions();
     if (!has_failed_ && std::uncaught_exceptions() <= exceptions_before_) {

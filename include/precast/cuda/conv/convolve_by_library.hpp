@@ -37,7 +37,7 @@ constexpr bool padded_alike(const ConvSizes& s) {
 }
 
 /// Whether cuDNN can take rows in place: each must begin on a multiple of 16 bytes, since its descriptors
-/// state no smaller alignment.
+/// cannot state a smaller alignment.
 template <class T>
 bool lies_for_cudnn(const DeviceView<T>& view) {
   return rows_begin_on_16_bytes(view) && lies_for_library(view);

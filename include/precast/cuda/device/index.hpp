@@ -31,7 +31,7 @@ class Divisor {
  public:
   /// By 1.
   Divisor() = default;
-  /// A divisor of 1 or more. 0 may be stored, as value() says, but nothing may be divided by it.
+  /// A divisor of 1 or more. 0 is kept for value(), but nothing may be divided by it.
   constexpr Divisor(std::int64_t by) : by_(by) {
     if (by < 1 || by >> 31) {  // a shift by 31 alone gives quotient 0
       multiplier_ = 0;

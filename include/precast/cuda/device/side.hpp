@@ -13,7 +13,7 @@
 /// A function that a launch starts on every thread of a grid.
 #define PRECAST_KERNEL __global__
 /// Before a kernel's const parameter that threads read in constant memory: TMA descriptors must be there,
-/// and nvcc otherwise loads up to 128 bytes into registers at a kernel's start.
+/// and nvcc otherwise loads a parameter of up to 128 bytes into registers at a kernel's start.
 #define PRECAST_GRID_CONSTANT __grid_constant__
 /// A function that kernels call.
 #define PRECAST_DEVICE __device__ __forceinline__

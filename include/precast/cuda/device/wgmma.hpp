@@ -23,8 +23,8 @@ PRECAST_DEVICE void hold(AccumulatorFragment (&sums)[Tiles]) {
 }
 }  // namespace detail
 
-/// To call before the first product of a group: orders the warp's accesses to the registers of the sums,
-/// and of the factors, before the products.
+/// To be called before the first product of a group: orders the warp's accesses to the registers of the
+/// sums, and of the factors, before the products.
 template <int Tiles>
 PRECAST_DEVICE void wgmma_fence(AccumulatorFragment (&sums)[Tiles], Site = {}) {
   detail::hold(sums);

@@ -39,7 +39,7 @@ struct EmbeddingGradientArguments {
   DeviceRows<To> out;
   GlobalPointer<const std::uint64_t> keys;  ///< sorted
   std::int64_t count, columns;
-  std::int32_t no_row;  ///< the number of ids that are no row of the table
+  std::int32_t no_row;  ///< the number that stands for ids that are no row of the table
   bool accumulate;
 };
 

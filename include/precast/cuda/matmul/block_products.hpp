@@ -54,8 +54,8 @@ struct BlockProductsRegistration {
   }
 };
 
-/// Does nothing. A call makes the linker take the unit that defines this, and registers the products of
-/// these operands, out of a static library.
+/// Does nothing. A call makes the linker take, out of a static library, the unit that defines this function
+/// and registers the products of these operands.
 template <ScalarDtype Operand>
 void link_block_products();
 

@@ -28,7 +28,7 @@ namespace precast::gpu {
 /// multiplied.
 inline constexpr std::int64_t most_bytes_of_panel = std::int64_t{32} << 20;
 
-/// How many features of `columns` values are decoded at a time: a multiple of 128, the tile size of
+/// How many features of `columns` values are decoded at a time: a multiple of 128, which are whole tiles of
 /// products, or all of them.
 template <ScalarDtype Operand>
 std::int64_t features_in_panel(std::int64_t features, std::int64_t columns) {

@@ -52,8 +52,8 @@ struct PartOfValue {
   }
 };
 
-/// Starts the products and returns true, or returns false where another kernel computes the product.
-/// Activations follow in a pass of their own.
+/// Starts the products and returns true, or returns false where the product is left to the library or to
+/// another kernel. Activations follow in a pass of their own.
 template <class Types, class X>
 bool multiply_in_parts(const DeviceView<const X>& x, const PackedWeight<typename Types::storage>& weight,
                        const Epilogue& epilogue, const ProductAdditions<typename Types::result>& additions,

@@ -38,8 +38,8 @@ inline constexpr bool holds_scalars_of_files = false;
 
 namespace detail {
 
-/// Calls `fill(first_row, rows)` for successive groups of a matrix's rows in host memory, then
-/// `take(first_row, rows)` for each.
+/// For successive groups of a matrix's rows, calls `fill(first_row, rows)` with host memory for them, then
+/// `take(first_row, rows)` with the same.
 template <Dtype Storage, class Fill, class Take>
 void fill_by_groups(const Shape& shape, Fill&& fill, Take&& take) {
   HostStoredMatrix<Storage> rows(Shape{std::min(rows_per_upload, shape[0]), shape[1]});

@@ -19,8 +19,8 @@ using ExactTypes =
                                 typename Types::operand>,
              typename Types::accumulate, typename Types::inside, typename Types::result, Types::saturate>;
 
-/// The dtypes of a product. A product keeps no values inside, so rows of the op table that differ only in
-/// that dtype share its kernels.
+/// The dtypes of a product. A product keeps no intermediates in `inside`, so rows of the op table that
+/// differ only in that dtype share its kernels.
 template <class Types, class Result = typename Types::result>
 using ProductTypes = with_storage<Types, typename Types::storage, Result>;
 

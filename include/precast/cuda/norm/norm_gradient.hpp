@@ -47,7 +47,7 @@ struct NormGradientArguments {
   bool has_weight;
 };
 
-/// The mean of a run, 0 unless Centred, and the inverse of the root mean square around it.
+/// The mean of a run, 0 unless Centred, and the inverse of the root mean square around it, with eps.
 template <class Types, bool Centred, class Value>
 PRECAST_DEVICE Normaliser normaliser_of(std::int64_t count, f32 eps, Value&& value) {
   const auto n = static_cast<f32>(count);
@@ -118,7 +118,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(narrow_partial_sums, 1)
   }
 }
 
-/// The term of a run in the gradient of a weight's column, and in the columns behind these, of a bias.
+/// The term of a run in a column of the gradient of a weight, or from column `width` on, of a bias.
 template <class Types, bool Centred, class DY, class X>
 struct ParameterTerm {
   DeviceRows<const DY> dy;

@@ -97,9 +97,9 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(Threads, 1)
 
 }  // namespace detail
 
-/// Multiplies gradients by `inverse`, and returns their sums; squares are summed in f64, in an order that
-/// shapes alone decide. 16 bytes are copied to the host, which waits for them: it decides how the step goes
-/// on, and the scale of the next loss, as PyTorch's GradScaler does.
+/// Multiplies gradients by `inverse`. Returns how many were inf or NaN before, and the sum of all squares
+/// after, in f64, in an order that shapes alone decide. 16 bytes are copied to the host, which waits for
+/// them: it decides how the step goes on, and the scale of the next loss, as PyTorch's GradScaler does.
 template <ScalarDtype T>
 GradientSums unscale_gradients(std::span<const DeviceView<T>> gradients, f32 inverse, Stream stream) {
   using Arrays = detail::GradientArray<T>;

@@ -20,7 +20,7 @@
 namespace precast::gpu::detail {
 
 /// The sum of `term(i)` for i in [0, count) in each thread of a block of narrow_partial_sums, in the dtypes
-/// of Types. A block calls each `Use` once.
+/// of Types. A block calls this once per `Use`.
 template <class Types, class Use, class Term>
 PRECAST_DEVICE f32 sum_in_block(std::int64_t count, Term&& term, Site site = Site::here()) {
   if constexpr (is_narrow<Types>) {

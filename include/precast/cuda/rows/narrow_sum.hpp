@@ -11,7 +11,7 @@
 namespace precast::gpu::detail {
 
 /// The sum of `term(i)` for i in [0, count) in Types::accumulate, in each thread of a block of
-/// narrow_partial_sums. A block calls each `Use` once.
+/// narrow_partial_sums. A block calls this once per `Use`.
 template <class Types, class Use, class Term>
 PRECAST_DEVICE f32 narrow_block_sum(std::int64_t count, Term&& term, Site site = Site::here()) {
   const auto partial = static_shared<f32, narrow_partial_sums, Use>();

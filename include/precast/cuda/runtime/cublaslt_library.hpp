@@ -51,7 +51,7 @@ class CublasLtLibrary {
     return functions_;
   }
 
-  /// Throws Error or OutOfMemory where a status is no success. `doing` completes "cuBLASLt could not ...".
+  /// Throws Error or OutOfMemory for any status but success. `doing` completes "cuBLASLt could not ...".
   void check(cublasStatus_t status, const std::string& doing) const {
     if (status == CUBLAS_STATUS_SUCCESS) return;
     const std::string reason = functions_.status_string(status);

@@ -18,8 +18,8 @@ namespace precast::gpu {
 template <ScalarDtype T>
 inline constexpr int parts_of_f32 = std::is_same_v<T, bf16> ? 3 : 2;
 
-/// The factor that makes the parts of values up to 1 normal numbers of T. f16 ends at 2^-24: unscaled, so
-/// would the second part of any value below 2^-3.
+/// The factor that makes the parts of values up to 1 normal numbers of T. f16 ends at 2^-24, which unscaled
+/// would cut off the second part of any value below 2^-3.
 template <ScalarDtype T>
 inline constexpr f32 scale_of_parts = std::is_same_v<T, bf16> ? 1.0f : 0x1p15f;
 
