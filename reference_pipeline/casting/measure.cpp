@@ -119,7 +119,7 @@ class Measurement {
     const auto found = at->types.find(type);
     return found != at->types.end() && found->second.measured();
   }
-  /// How many targets and formats of a layer are still to be measured.
+  /// How many pairs of a layer's target and a format are still to be measured.
   std::int64_t missing(std::int64_t layer) const {
     if (settings_.only_estimates) return 0;
     std::int64_t cells = 0;

@@ -32,8 +32,8 @@ struct Part {
   std::int64_t index = 0, count = 1;
 };
 
-/// The rank in its Slurm array task (SLURM_ARRAY_TASK_ID), or the rank alone. Throws InputError for a
-/// process with neither, or where the array's task numbers are not evenly spaced.
+/// This process's part: one for each rank of each Slurm array task (SLURM_ARRAY_TASK_ID), or for each rank.
+/// Throws InputError for a process with neither, or where the array's task numbers are not evenly spaced.
 Part part_of_sweep();
 
 }  // namespace precast::cluster

@@ -31,7 +31,7 @@ double middle_seconds(Communicator& job, std::size_t count, int times) {
   return seconds[static_cast<std::size_t>(times / 2)];
 }
 
-/// A number that identifies this machine: a hash of its boot id, which is the same in all its containers.
+/// A number that identifies this machine: a hash of its boot id, one for all containers, or host name.
 double number_of_machine() {
   std::string name;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), name);

@@ -30,7 +30,7 @@ class ListingSource final : public nn::ForwardingSource {
   mutable std::vector<BlockParameter> found_;
 };
 
-/// Throws RequestError where a recording is of no steps.
+/// Throws RequestError where `recording.every` is below 1.
 void require_recording(const Recording& recording);
 
 /// Loads blocks and reports the progress of `stage`: `open` gets the callback for bytes taken and returns a

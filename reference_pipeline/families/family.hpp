@@ -46,7 +46,7 @@ class Family {
   virtual std::string_view name() const = 0;
   /// The pipeline classes whose folders it opens, as model_index.json names them.
   virtual std::span<const std::string_view> pipeline_classes() const = 0;
-  /// Related classes that it refuses, since their weights are for another task: longer prefixes first.
+  /// Related classes that it refuses: their weights were made for something else. Longer prefixes first.
   virtual std::span<const RelatedClasses> related_classes() const { return {}; }
   /// The parts of a model folder that hold weights, in the order in which they run.
   virtual std::span<const ComponentInfo> components() const = 0;

@@ -170,7 +170,7 @@ fs::path snapshot(const fs::path& model, const HubName& wanted) {
                                   how_to_fetch(wanted));
 }
 
-/// A model of the cache whose name ends in this one: "x/y" for "y".
+/// A model of the cache whose name ends in this one: "x/y" for "y"; "" where there is none.
 std::string one_that_ends_in(const fs::path& cache, const std::string& name) {
   std::error_code failed;
   for (fs::directory_iterator entry(cache, failed), end; !failed && entry != end; entry.increment(failed))

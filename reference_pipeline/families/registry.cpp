@@ -22,7 +22,7 @@ std::string names() {
   return text;
 }
 
-/// The class that an index names. Throws InputError for a list, which names code in the folder, too.
+/// The class that an index names. Throws InputError for a list, which has the folder's own code before it.
 std::string pipeline_class(const io::Config& index) {
   const auto found = index.json().find("_class_name");
   if (found != index.json().end() && found->is_array() && !found->empty() && found->back().is_string())

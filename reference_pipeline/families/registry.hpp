@@ -12,7 +12,7 @@
 
 namespace precast::families {
 
-/// Precast's own families, listed in own_families/families.cpp, a folder that may depend on all of them.
+/// Precast's own families, listed in own_families/families.cpp: that folder may depend on all of them.
 std::vector<const Family*> own_families();
 
 /// All families, in the order in which they are tried.

@@ -145,7 +145,7 @@ struct ComponentMemory {
 /// the largest determines the need.
 struct MemoryEstimate {
   std::vector<ComponentMemory> components;
-  std::int64_t held = 0;            ///< bytes that the process holds already: code, and files it has read
+  std::int64_t held = 0;            ///< bytes that the process holds already: code, and what it has read
   std::int64_t largest_so_far = 0;  ///< the process's largest size until now: reading a picture took more
   std::int64_t code = 0;            ///< added by running, beside tensors: loaded and generated code, stacks
 

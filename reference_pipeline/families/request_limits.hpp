@@ -23,7 +23,7 @@ void require_in(const Range& range, std::string_view what, double value);
 /// ranges.
 void check_counts(const ResolvedRequest& full, const std::optional<PreviewWish>& preview);
 
-/// Throws Error where the picture to start from is empty, or latents are given beside it.
+/// Throws Error where the picture to start from is no picture of its size, or latents are given beside it.
 void check_start(const Request& given);
 
 /// Throws ShapeError where latents that are given are not of the shape that the request needs.

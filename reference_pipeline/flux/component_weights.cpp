@@ -58,7 +58,7 @@ FoundComponent part_found(const io::ComponentSource& file, Part part, bool folde
                 ": give another file");
 }
 
-/// Whether a module reads a parameter of that diffusers name, or deliberately ignores it.
+/// Whether a module reads a parameter of that name (Naming::ours), or deliberately ignores it.
 bool is_known(Part part, std::string_view name) {
   if (part == Part::t5 &&
       (name == "encoder.embed_tokens.weight" || name.find(".DenseReluDense.wi.") != std::string_view::npos))

@@ -23,8 +23,8 @@ class ComponentWeights final : public weights::PlacedSource {
   /// Throws InputError where `path` does not hold that part, or holds another model's, naming it.
   ComponentWeights(const std::filesystem::path& path, weights::Part part, io::TakenCallback on_taken = {});
 
-  /// The number of blocks whose diffusers names begin with `stem` and a number. Throws InputError where one
-  /// of them is missing.
+  /// The number of blocks whose names (Naming::ours) begin with `stem` and a number. Throws InputError if
+  /// one of them is missing.
   std::int64_t blocks(std::string_view stem) const;
 };
 

@@ -7,7 +7,7 @@
 
 namespace precast::flux {
 
-/// A negative prompt as its encoders give it, and the guidance scale, of which 1 has no effect.
+/// A negative prompt as its encoders give it, and the guidance scale: 1 is without effect.
 struct NegativePrompt {
   HostView<const f32> prompt;  ///< T5's [text tokens, joint_attention_dim]
   HostView<const f32> pooled;  ///< CLIP's [1, pooled_projection_dim]

@@ -99,7 +99,7 @@ void FluxPipeline::Run::denoise(const BlockwiseTransformer& transformer, std::in
       TransformerInput now = input;
       now.latents = latents;
       now.timestep = run.front().timestep;
-      // This computation is extra to what the picture needs, so its layer inputs are not counted.
+      // Computed for the recording alone, not for the picture: its layer inputs are not counted.
       watch::InputSquares ignored;
       std::optional<watch::CountingInputSquares> elsewhere;
       if (watch::counted_input_squares()) elsewhere.emplace(ignored);

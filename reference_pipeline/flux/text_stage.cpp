@@ -46,7 +46,7 @@ std::vector<Prompt> FluxPipeline::Run::encoded_prompts() {
   std::vector<Tokens> tokens;
   for (const std::string& text : texts_of(full())) tokens.push_back(parts_.tokenized(text, full()));
   std::vector<Prompt> prompts(tokens.size());
-  if (DryRun::active())  // which encodes only the first, for all
+  if (DryRun::active())  // a dry run encodes only the first text, for all
     std::ranges::swap(tokens.front(),
                       *std::ranges::max_element(tokens, {}, [](const Tokens& ids) { return ids.t5.size(); }));
   const auto encode_all = [&](std::string_view component, std::string_view load, std::string_view encode,

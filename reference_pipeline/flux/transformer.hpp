@@ -40,8 +40,8 @@ struct TransformerConfig {
   static TransformerConfig load(const std::filesystem::path& file);
 };
 
-/// The inputs of one prediction. All views are f32 in host memory, which hold the values of narrower dtypes
-/// exactly.
+/// The inputs of one prediction. All views are of f32 in host memory, and hold the values of narrower
+/// dtypes exactly.
 struct TransformerInput {
   HostView<const f32> latents;         ///< packed [tokens, in_channels], row by row
   HostView<const f32> prompt;          ///< T5's [text tokens, joint_attention_dim]

@@ -12,7 +12,7 @@
 namespace precast::formats {
 
 /// The largest magnitude of nvfp4 without a scale for the whole matrix: its largest code times its largest
-/// scale. The encoder saturates larger magnitudes to this one, and much larger ones to 0.
+/// scale. The encoder gives this magnitude for larger ones, and 0 for much larger ones.
 inline constexpr f32 largest_nvfp4 = 6.0f * 448.0f;
 
 /// Encodes finite values, which are whole blocks, to bytes at an address for which blocks are aligned.

@@ -17,7 +17,7 @@ namespace precast::families {
 
 inline namespace PRECAST_BACKEND {
 
-/// For a path with Upcast<Conv>, components without convolutions are those of the path without it.
+/// For a path with Upcast<Conv>, components without convolutions are of the path without it, also built.
 template <PolicyType P>
 std::span<const FamilyModels> compiled_models() {
   if constexpr (P::template upcasts<Conv>) {

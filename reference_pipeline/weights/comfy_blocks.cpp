@@ -60,7 +60,7 @@ f32 from_e2m1(unsigned code) {
   return code & 8 ? -magnitudes[code & 7] : magnitudes[code & 7];
 }
 
-/// The rows of a matrix without padding: as many as its bias has.
+/// The rows of a matrix without padding: as many as its bias has, where that fits; else `stored`.
 std::int64_t rows_of_layer(const Companions& companions, const std::string& layer, std::int64_t stored,
                            std::int64_t padded_to) {
   const auto bias = companions.tensors.find(layer + ".bias");

@@ -39,7 +39,7 @@ inline constexpr std::array<ComfyFormat, 4> comfy_row_formats{{
 /// Codes in blocks, with scales in the layout of SwizzledScales.
 inline constexpr ComfyFormat comfy_mxfp8{"mxfp8", dtype_info<fp8_e4m3>}, comfy_nvfp4{"nvfp4", {"u8", 1, 1}};
 
-/// The row format with that announcement, or nullptr.
+/// The row format that is announced so, or the one that ComfyUI has for such codes; nullptr for none.
 inline const ComfyFormat* comfy_row_format(std::string_view announced) {
   const auto* const found = std::ranges::find(comfy_row_formats, announced, &ComfyFormat::announced);
   return found == comfy_row_formats.end() ? nullptr : found;

@@ -68,7 +68,7 @@ struct OtherModel {
   Kind kind = Kind::unread;
   std::string in_words;  ///< "a FLUX.2 model"
 };
-/// The other model whose weights a file holds; nothing where nothing in the file shows one.
+/// What a file holds other than a plain Flux model's weights; nothing where nothing in the file shows it.
 std::optional<OtherModel> other_model(const io::ComponentSource& file,
                                       const std::vector<FoundComponent>& parts);
 

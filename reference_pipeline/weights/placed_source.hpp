@@ -1,5 +1,5 @@
-// PlacedSource: a component's parameters under diffusers' names, from a folder or a file that may use other
-// names and hold several parameters in one tensor.
+// PlacedSource: a component's parameters under diffusers' or transformers' names (Naming::ours), from a
+// folder or a file that may use other names and hold several parameters in one tensor.
 #pragma once
 
 #include <cstddef>
@@ -79,7 +79,7 @@ class PlacedSource : public nn::ParameterSource {
   const WeightTensors& tensors() const { return tensors_; }
   /// Records that the tensor `stored` holds these parameters.
   void place(const std::string& stored, std::vector<io::NamedRows> ours);
-  /// Places all tensors by a table of the file's names and diffusers'.
+  /// Places all tensors by a table of the file's names and Naming::ours.
   void place_all(std::span<const io::NameLine> table);
   void add_unread(std::string stored) { unread_.push_back(std::move(stored)); }
   /// One more than the highest number after `stem` in names: the number of blocks, if none is missing.

@@ -21,8 +21,8 @@ double kept_in(double x) {
   return to_double(from_double<T>(x));
 }
 
-/// A step's value rounded as f32 arithmetic and then a store in Inside do. (float64 has more than twice the
-/// bits of f32, so that rounding twice is rounding once for one +, -, *, / or sqrt.)
+/// A step's value, rounded by f32 arithmetic and then by a store in Inside. (float64 has more than twice
+/// the bits of f32, so that rounding twice is rounding once for one +, -, *, / or sqrt.)
 template <class Inside>
 double step(double value) {
   return kept_in<Inside>(kept_in<f32>(value));
