@@ -33,7 +33,7 @@ CLI::Option* add_shard_option(CLI::App& command, SweepPart& part, const std::str
             part.names_files = text == "auto";
             part.is_given = true;
           },
-          description + ". Of several ranks --device cuda is then a device for each, auto the CPU")
+          description + ". With several ranks, --device cuda gives each its own device, and auto is the CPU")
       ->type_name("I/N|auto");
 }
 

@@ -145,8 +145,8 @@ void add_run(CLI::App& command, TrainOptions& options) {
   add_integer(command, "--sample", options.sample, 0, 100'000,
               "Tokens of text to print at the end; default 200");
   add_device_option(command, options.device,
-                    "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device. Of several ranks "
-                    "(mpirun) cuda is a device for each, auto the CPU");
+                    "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device. With several ranks "
+                    "(mpirun), cuda gives each its own device, and auto is the CPU");
   add_threads_option(command, options.threads, "bits do not depend on them");
   command.add_flag("--json", options.json, "The result as JSON on stdout");
   add_quiet_option(command);
@@ -210,18 +210,17 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
 }
 
 void add_ranks(CLI::App& command, TrainOptions& options) {
-  add_name(
-      command, "--all-reduce-precision", {"f32", "bf16", "f16"},
-      "Of several ranks (mpirun): what gradients are rounded to and summed in on their way between them; "
-      "default: the dtype that the policy keeps them in",
-      [&options](const std::string& name) { options.all_reduce = cluster::sum_dtype_named(name); });
+  add_name(command, "--all-reduce-precision", {"f32", "bf16", "f16"},
+           "With several ranks (mpirun): the dtype in which gradients are exchanged and summed; "
+           "default: the dtype that the policy keeps them in",
+           [&options](const std::string& name) { options.all_reduce = cluster::sum_dtype_named(name); });
   command
       .add_option_function<std::string>(
           "--bucket-size",
           [&options](const std::string& text) {
             options.bucket_bytes = static_cast<std::size_t>(parse_bytes("--bucket-size", text));
           },
-          "Of several ranks: bytes of gradients that are summed at a time while the backward pass goes on; "
+          "With several ranks: bytes of gradients that are summed at a time while the backward pass runs; "
           "default 25MiB")
       ->type_name("SIZE");
 }
