@@ -107,9 +107,10 @@ struct CostFile {
 /// "samples": TEXT, "policy": TEXT, "weights": TEXT}, "estimates": TEXT, "missing": [TEXT], "order":
 /// [TEXT], "layers": [{"name": TEXT, "parameters": N, "types": {TYPE: {"bits": X, "cost": X, "loss": X,
 /// "relative_cost": X, "relative_loss": X, "estimate": X}}}]}. A key that is absent or null is unknown;
-/// only "layers" and each "name" are required. Keys of other names are ignored. Numbers that are not finite
-/// are the strings "inf" and "nan". Throws InputError, which names the file, the layer, the format and the
-/// key, for values of another type or out of range, and for duplicate names.
+/// only "layers" and each "name" are required. Keys of other names are ignored, and so are settings that are
+/// no object with granularity and biases. Numbers that are not finite are the strings "inf" and "nan". Throws
+/// InputError, which names the file, the layer, the format and the key, for values of another type or out of
+/// range, and for duplicate names.
 CostFile read_cost_file(const std::filesystem::path& path);
 
 /// Reads a cost file's text; `path` is for messages.

@@ -95,9 +95,7 @@ casting::CostFile results_so_far(const CostOptions& options, const std::string& 
     same = true;
   } else if (!has_measured(old) && old.settings && old.settings->without_weights() == cast) {
     old.samples = fresh.samples;
-    const std::optional<std::string> weights = old.settings->weights;
-    old.settings = fresh.settings;
-    old.settings->weights = weights;
+    old.settings = with_inputs(*old.settings, samples, options.policy);
     same = true;
   }
   if (old.model != fresh.model || old.samples != fresh.samples || !same)

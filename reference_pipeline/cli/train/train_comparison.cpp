@@ -6,7 +6,6 @@
 #include <cli/options/arguments.hpp>
 #include <cli/options/output_files.hpp>
 #include <cli/options/run_options.hpp>
-#include <cli/options/training_policies.hpp>
 #include <cli/terminal/notes.hpp>
 #include <cli/terminal/output.hpp>
 #include <cli/train/train_log.hpp>
@@ -28,8 +27,7 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
       throw UsageError(std::string(name) +
                        " does not go with --compare, which writes a table, --report and --log: "
                        "leave it out, or train under one --policy");
-  const std::vector<std::string> names =
-      training_policies_named("--compare", parse_list("--compare", options.compare));
+  const std::vector<std::string> names = options.policies();
   const TrainInputs inputs = open_inputs(options, job, device, data_parallel(options, job));
   TrainSettings settings = settings_of(options, inputs, job.size());
   if (!options.model.empty()) require_settings_of_model(command, settings);

@@ -2,10 +2,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include <cli/options/arguments.hpp>
-#include <cli/options/training_policies.hpp>
 #include <cli/train/train_memory.hpp>
 #include <language_model/batches.hpp>
 #include <language_model/needed_memory.hpp>
@@ -37,10 +34,7 @@ void require_memory(const TrainOptions& options, const language_model::LanguageM
   const auto [batch, context] = windows_of_step(options, config, ranks);
   language_model::TrainingOptions training = options.training;
   std::int64_t bytes = 0;
-  for (const std::string& policy :
-       options.compare.empty()
-           ? std::vector<std::string>{training.policy}
-           : training_policies_named("--compare", parse_list("--compare", options.compare))) {
+  for (const std::string& policy : options.policies()) {
     training.policy = policy;
     bytes =
         std::max(bytes, language_model::needed_memory(config, training, batch, context, device, parallel));

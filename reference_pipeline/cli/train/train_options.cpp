@@ -4,6 +4,7 @@
 #include <cli/options/arguments.hpp>
 #include <cli/options/real_option.hpp>
 #include <cli/options/run_options.hpp>
+#include <cli/options/training_policies.hpp>
 #include <cli/running/run_report.hpp>
 #include <cli/train/train_options.hpp>
 #include <language_model/batches.hpp>
@@ -226,6 +227,11 @@ void add_ranks(CLI::App& command, TrainOptions& options) {
 }
 
 }  // namespace
+
+std::vector<std::string> TrainOptions::policies() const {
+  return compare.empty() ? std::vector{training.policy}
+                         : training_policies_named("--compare", parse_list("--compare", compare));
+}
 
 language_model::LanguageModelConfig TrainOptions::new_model(std::int64_t vocabulary) const {
   language_model::LanguageModelConfig config;

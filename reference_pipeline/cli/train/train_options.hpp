@@ -28,6 +28,8 @@ struct TrainOptions {
   std::string architecture = "gpt2", tokenizer = "characters", device = "auto";
   bool resume = false, overwrite = false, json = false;
 
+  /// The policies to train under: those of --compare, or else the one of --policy. Throws UsageError.
+  std::vector<std::string> policies() const;
   std::int64_t batch_size() const { return batch.value_or(16); }
   int checkpoint_interval() const { return checkpoint_every.value_or(50); }
   std::int64_t context_length() const { return context.value_or(64); }
