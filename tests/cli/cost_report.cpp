@@ -10,6 +10,7 @@
 #include <catch2/catch.hpp>
 #include <cli/casting/cost_report.hpp>
 #include <cli/terminal/interrupt.hpp>
+#include <support/skip.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,7 +224,7 @@ TEST_CASE("report: files, formats, and what is refused") {
 }
 
 TEST_CASE("report: a page of Flux.1-dev's costs, in a browser") {
-  if (!program::has_browser()) return;
+  if (!program::has_browser()) return precast::testing::skip(program::no_browser);
   const program::Scratch scratch;
   std::string page = cost_page(of_flux(true));
   page.insert(

@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 #include <image/picture_file.hpp>
+#include <support/skip.hpp>
 
 #include <precast/policy/paths.hpp>
 
@@ -144,7 +145,7 @@ TEST_CASE("the estimate counts what reading and writing pictures takes", "[many_
 }
 
 TEST_CASE("under any limit on its memory the program makes the picture or says in one line that it cannot") {
-  if (sanitized) return;  // needs terabytes of addresses
+  if (sanitized) return precast::testing::skip("a sanitizer needs terabytes of addresses");
   const program::Scratch scratch;
   const std::vector<std::string> generate{"generate",
                                           "--prompt",

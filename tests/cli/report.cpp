@@ -11,6 +11,7 @@
 #include <cli/pages/line_plot.hpp>
 #include <cli/pages/svg.hpp>
 #include <image/metrics.hpp>
+#include <support/skip.hpp>
 
 #include "browser.hpp"
 #include "program.hpp"
@@ -222,7 +223,7 @@ TEST_CASE("compare: a report of real runs", "[watch]") {
 }
 
 TEST_CASE("compare: a report of real runs, in a browser", "[watch]") {
-  if (!program::has_browser()) return;
+  if (!program::has_browser()) return precast::testing::skip(program::no_browser);
   const program::Scratch scratch;
   const std::string page = report_of_real_runs(scratch), text = program::content(page);
   const std::string dom = program::rendered(page, "--dump-dom");

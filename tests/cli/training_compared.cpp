@@ -5,6 +5,7 @@
 #include <string>
 
 #include <catch2/catch.hpp>
+#include <support/skip.hpp>
 
 #include "browser.hpp"
 #include "given.hpp"
@@ -78,7 +79,7 @@ TEST_CASE("the page of train --compare shows gradients as they were before --cli
 }
 
 TEST_CASE("the page of train --compare, in a browser", "[train]") {
-  if (!program::has_browser()) return;
+  if (!program::has_browser()) return precast::testing::skip(program::no_browser);
   const Scratch scratch;
   const std::string page = (scratch.path() / "page.html").string();
   REQUIRE(compared_regimes(page).code == 0);

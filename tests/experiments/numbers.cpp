@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <experiments/experiment.hpp>
 #include <nlohmann/json.hpp>
+#include <support/skip.hpp>
 
 #include <precast/dtype/scalar.hpp>
 #include <precast/error.hpp>
@@ -95,7 +96,7 @@ TEST_CASE("a stated number agrees to half a unit of its last digit") {
 }
 
 TEST_CASE("accumulation gives PyTorch's sums, bit for bit") {
-  if (!compiled) return;
+  if (!compiled) return testing::skip("the experiments need a build with f32, bf16 and f16");
   const Experiment experiment = run("accumulation");
   const nlohmann::json& expected = golden()["accumulation"];
   CHECK(number(experiment, {"f32"}, "total") == expected[0].get<double>());
@@ -105,7 +106,7 @@ TEST_CASE("accumulation gives PyTorch's sums, bit for bit") {
 }
 
 TEST_CASE("stagnation gives PyTorch's weights, bit for bit") {
-  if (!compiled) return;
+  if (!compiled) return testing::skip("the experiments need a build with f32, bf16 and f16");
   const Experiment experiment = run("stagnation");
   for (const char* dtype : {"f16", "bf16", "f32"}) {
     INFO(dtype);
@@ -123,7 +124,7 @@ TEST_CASE("stagnation gives PyTorch's weights, bit for bit") {
 }
 
 TEST_CASE("softmax overflows in the formats in which PyTorch's does") {
-  if (!compiled) return;
+  if (!compiled) return testing::skip("the experiments need a build with f32, bf16 and f16");
   const Experiment experiment = run("softmax");
   for (const char* dtype : {"f16", "bf16", "f32"}) {
     INFO(dtype);
@@ -137,7 +138,7 @@ TEST_CASE("softmax overflows in the formats in which PyTorch's does") {
 }
 
 TEST_CASE("softplus overflows where PyTorch's does") {
-  if (!compiled) return;
+  if (!compiled) return testing::skip("the experiments need a build with f32, bf16 and f16");
   const Experiment experiment = run("softplus");
   for (const char* dtype : {"f16", "bf16", "f32"}) {
     INFO(dtype);
@@ -152,7 +153,7 @@ TEST_CASE("softplus overflows where PyTorch's does") {
 }
 
 TEST_CASE("overflow begins where PyTorch's does") {
-  if (!compiled) return;
+  if (!compiled) return testing::skip("the experiments need a build with f32, bf16 and f16");
   const Experiment experiment = run("overflow");
   for (const char* dtype : {"f16", "bf16", "f32"}) {
     INFO(dtype);
@@ -178,7 +179,7 @@ TEST_CASE("overflow begins where PyTorch's does") {
 }
 
 TEST_CASE("underflow flushes the gradients that PyTorch flushes") {
-  if (!compiled) return;
+  if (!compiled) return testing::skip("the experiments need a build with f32, bf16 and f16");
   const Experiment experiment = run("underflow");
   constexpr double count = 200'000;
   for (const char* setting : {"unscaled", "scaled by 8192"})
@@ -191,7 +192,7 @@ TEST_CASE("underflow flushes the gradients that PyTorch flushes") {
 }
 
 TEST_CASE("loss scaling loses the gradients that PyTorch loses, and f32 brings them back") {
-  if (!compiled) return;
+  if (!compiled) return testing::skip("the experiments need a build with f32, bf16 and f16");
   const Experiment experiment = run("loss-scaling");
   // PyTorch may round a product of a layer and its bias apart: results differ in f16's last digit, and with
   // it the few gradients that lie that near to the least f16.

@@ -127,12 +127,3 @@ TEST_CASE("a request at the edge of what is allowed is met") {
   request.prompts = {std::string("bytes that are not UTF-8: \xff\xfe\x80 and a NUL:") + '\0' + " ."};
   CHECK(pipeline.generate(request).images.size() == 1);
 }
-
-TEST_CASE("a path that is not compiled in is refused when the pipeline is opened") {
-  for (const Precision precision : all_precisions) {
-    const PolicyChoice choice{.precision = precision};
-    if (path_compiled(choice)) continue;
-    CHECK_THROWS_AS(open_golden("dev_f32", choice), PathNotCompiled);
-  }
-  SUCCEED();
-}

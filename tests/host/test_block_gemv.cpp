@@ -12,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 #include <support/random_bytes.hpp>
+#include <support/skip.hpp>
 
 #include <precast/dtype/blocks/block_formats.hpp>
 #include <precast/host/blocks/block_dots.hpp>
@@ -241,7 +242,7 @@ TEST_CASE("few rows take every code of 8 bits", "[blocks]") {
 }
 
 TEST_CASE("a scale that is no number makes no number", "[blocks]") {
-  if (!block_format_compiled("q4_0")) return;
+  if (!block_format_compiled("q4_0")) return testing::skip("this build leaves out q4_0");
   auto blocks = random_blocks<q4_0>(4, 3);
   blocks[2].scale = 0x7e00;
   const auto gemv = host::block_gemv_for<f32>("q4_0");

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <support/arrays.hpp>
+#include <support/skip.hpp>
 
 #include <precast/host/matmul/tiled_operands.hpp>
 #include <precast/host/simd/tile_registers.hpp>
@@ -15,10 +16,7 @@ using namespace precast;
 using namespace precast::testing;
 
 TEST_CASE("tile registers: products of any number of rows are within their bound", "[host]") {
-  if (!host::tile_registers_usable()) {
-    WARN("this CPU, or this build, has no tile registers: nothing to test");
-    return;
-  }
+  if (!host::tile_registers_usable()) return skip("this CPU, or this build, has no tile registers");
   if constexpr (host::has_tile_registers) {
     constexpr std::int64_t gap = 3;
     for (const std::int64_t depth : {32, 96})
