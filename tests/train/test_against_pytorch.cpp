@@ -108,17 +108,16 @@ TEST_CASE("AdamW in f16 adds an eps that is rounded to f16, as PyTorch's does", 
 TEST_CASE("AdamW refuses arrays of a parameter that it cannot step, and changes none", "[adamw]") {
   const auto all_of = [](f32 value) { return filled(Shape{4, 6}, value); };
   HostTensor<f32> master = all_of(1), gradient = all_of(1), mean = all_of(0), square = all_of(0);
-  HostTensor<bf16> stored(Shape{4, 6});
+  HostTensor<f32> other_master = all_of(1), other_mean = all_of(0), other_square = all_of(0);
+  HostTensor<bf16> stored(Shape{4, 6}), other_stored(Shape{4, 6});
+  const HostTensor<f32> other_gradient = all_of(1);
   const auto step = [&]<class Stored>(View<const f32> of_gradient, View<Stored> read) {
-    // The second is as it should be, and so is its turn.
-    const AdamWArrays<f32, Stored> wrong{master.view(), of_gradient, mean.view(), square.view(), read};
-    AdamWArrays<f32, Stored> right = wrong;
-    right.gradient = std::as_const(gradient).view();
-    if constexpr (std::is_same_v<Stored, bf16>)
-      right.stored = stored.view();
-    else
-      right.stored = {};
-    const std::vector<AdamWArrays<f32, Stored>> both{right, wrong};
+    // The first is as it should be, and is stepped first.
+    AdamWArrays<f32, Stored> right{
+        other_master.view(), other_gradient.view(), other_mean.view(), other_square.view(), {}};
+    if constexpr (std::is_same_v<Stored, bf16>) right.stored = other_stored.view();
+    const std::vector<AdamWArrays<f32, Stored>> both{
+        right, {master.view(), of_gradient, mean.view(), square.view(), read}};
     adamw_step<f32, Stored>(std::span<const AdamWArrays<f32, Stored>>(both), {}, 1);
   };
   const HostView<const f32> given = std::as_const(gradient).view();
@@ -128,7 +127,11 @@ TEST_CASE("AdamW refuses arrays of a parameter that it cannot step, and changes 
   CHECK_THROWS_WITH(step(given, View<bf16>()), Catch::Contains("stored values, which ops read"));
   HostTensor<f32> copy = all_of(1);
   CHECK_THROWS_WITH(step(given, copy.view()), Catch::Contains("leave them out"));
+  CHECK_THROWS_WITH(step(given, other_stored.view()),
+                    Catch::Contains("the stored copy [4, 6] and the stored copy [4, 6] overlap"));
+  CHECK_THROWS_WITH(step(std::as_const(mean).view(), stored.view()), Catch::Contains("overlap"));
   CHECK(std::ranges::count(master.values(), 1.0f) == master.elements());
+  CHECK(std::ranges::count(other_master.values(), 1.0f) == master.elements());
   CHECK_NOTHROW(step(given, stored.view()));
   CHECK(std::ranges::count(master.values(), 1.0f) == 0);
 }
@@ -140,6 +143,18 @@ TEST_CASE("gradients of which one has gaps are refused, and none is changed", "[
   CHECK_THROWS_AS(unscale<f32>(std::span<const View<f32>>(gradients), GradScaler({.init_scale = 1024})),
                   ShapeError);
   CHECK_THROWS_AS(scale_gradients<f32>(std::span<const View<f32>>(gradients), 0.5f), ShapeError);
+  CHECK(std::ranges::count(whole.values(), 1.0f) == whole.elements());
+}
+
+TEST_CASE("a gradient that is listed twice is refused, and not scaled twice", "[optimiser]") {
+  HostTensor<f32> whole(Shape{4, 6});
+  std::ranges::fill(whole.values(), 1.0f);
+  const std::vector<View<f32>> gradients{whole.view().rows_between(2, 2), View<f32>(), whole.view()};
+  const std::string sentence = "the gradient [4, 6] and the gradient [2, 6] overlap";
+  CHECK_THROWS_WITH(unscale<f32>(std::span<const View<f32>>(gradients), GradScaler({.init_scale = 1024})),
+                    Catch::Contains("unscale: " + sentence));
+  CHECK_THROWS_WITH(scale_gradients<f32>(std::span<const View<f32>>(gradients), 0.5f),
+                    Catch::Contains("scale_gradients: " + sentence));
   CHECK(std::ranges::count(whole.values(), 1.0f) == whole.elements());
 }
 
