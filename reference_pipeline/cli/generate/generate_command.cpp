@@ -90,9 +90,9 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
 
 /// Makes previews optional: if one cannot be written, the run goes on with a warning and without further
 /// previews.
-std::optional<families::PreviewWish> dispensable(std::optional<families::PreviewWish> wish) {
-  if (!wish) return wish;
-  wish->show = [show = wish->show, lost = false](const families::Preview& preview) mutable {
+std::optional<families::PreviewRequest> best_effort(std::optional<families::PreviewRequest> request) {
+  if (!request) return request;
+  request->show = [show = request->show, lost = false](const families::Preview& preview) mutable {
     if (lost) return;
     try {
       show(preview);
@@ -101,7 +101,7 @@ std::optional<families::PreviewWish> dispensable(std::optional<families::Preview
       tell_warnings({std::string(failed.what()) + "; the run goes on without previews"});
     }
   };
-  return wish;
+  return request;
 }
 
 /// The request of the options; only files of prompts are read here.
@@ -109,7 +109,8 @@ families::Request asked_for(const GenerateOptions& options) {
   families::Request request = options.run.request();
   options.start.apply(request);
   check_picture_name(options.output, recorded_texts(request));
-  request.preview = dispensable(options.preview.wish(options.output, options.quality, options.old_files()));
+  request.preview =
+      best_effort(options.preview.request(options.output, options.quality, options.old_files()));
   request.written_as = image::Encoding{image::format_of_name(options.output), options.quality};
   return request;
 }

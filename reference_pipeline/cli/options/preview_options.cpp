@@ -16,8 +16,8 @@ std::optional<std::filesystem::path> PreviewOptions::file(const std::filesystem:
   return pictures.parent_path() / name;
 }
 
-std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem::path& pictures, int quality,
-                                                          io::OldFile old) const {
+std::optional<families::PreviewRequest> PreviewOptions::request(const std::filesystem::path& pictures,
+                                                                int quality, io::OldFile old) const {
   const auto target = file(pictures);
   if (!target) return std::nullopt;
   try {
@@ -30,7 +30,7 @@ std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem:
                  old);
     old = io::OldFile::replaced;  // later previews overwrite the first
   };
-  return families::PreviewWish{*every, vae, write};
+  return families::PreviewRequest{*every, vae, write};
 }
 
 void add_preview_options(CLI::App& command, PreviewOptions& options) {
