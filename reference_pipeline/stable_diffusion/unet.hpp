@@ -71,7 +71,7 @@ struct UNetConfig {
   std::optional<std::int64_t> sample_size;  ///< latents along a side in training
 
   /// The values that tensors do not determine and pictures depend on.
-  auto untold() const {
+  auto not_in_tensors() const {
     std::vector<std::int64_t> heads;
     for (const UNetLevel& level : levels) heads.push_back(level.heads);
     return std::tuple(heads, norm_groups, norm_epsilon, cosines_first, frequency_shift, upcast_attention,

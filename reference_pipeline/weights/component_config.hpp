@@ -34,7 +34,7 @@ std::optional<std::string> note_of_config_beside(const std::filesystem::path& we
   try {
     const Config beside = Config::load(config_file);
     check_agreement(beside, config_file);
-    if (beside.untold() == used.untold()) return std::nullopt;
+    if (beside.not_in_tensors() == used.not_in_tensors()) return std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;
   }
