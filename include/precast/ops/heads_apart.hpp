@@ -115,7 +115,7 @@ void require_heads_apart_from(std::string_view op, const Call& call, const Out& 
   if (MemoryCounter::active()) return;  // a dry run has no real addresses
   const HeadsBytes written(out);
   const auto require = [&](const auto& operand) {
-    if (written.meet(HeadsBytes(operand))) lies_in_operand(op, out.shape(), operand.shape());
+    if (written.meet(HeadsBytes(operand))) throw_overlap(op, out.shape(), operand.shape());
   };
   require(call.q);
   require(call.k);

@@ -110,7 +110,7 @@ struct RowBytes {
   }
 };
 
-[[noreturn]] inline void lies_in_operand(std::string_view op, const Shape& out, const Shape& in) {
+[[noreturn]] inline void throw_overlap(std::string_view op, const Shape& out, const Shape& in) {
   throw ShapeError(std::string(op) + ": the result " + to_string(out) +
                    " lies in the memory of the operand " + to_string(in) +
                    ", which is read while it is written: give it memory of its own");
@@ -123,7 +123,7 @@ void require_apart(std::string_view op, View<Out> out, const In&... in) {
   if (MemoryCounter::active()) return;  // a dry run has no real addresses
   const RowBytes written(out);
   const auto require = [&](const auto& operand) {
-    if (written.meet(RowBytes(operand))) lies_in_operand(op, out.shape(), operand.shape());
+    if (written.meet(RowBytes(operand))) throw_overlap(op, out.shape(), operand.shape());
   };
   (require(in), ...);
 }

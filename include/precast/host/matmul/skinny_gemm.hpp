@@ -109,7 +109,7 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
   constexpr std::int64_t decoded_at_once = 4 * detail::skinny_chunk;
   constexpr bool in_place = are_operands<Operand, Multiplied, Storage>;
   const bool in_blocks = BlockDtype<Storage> || weight.decoder();
-  const bool as_it_lies = in_place && weight.in_storage();
+  const bool needs_no_conversion = in_place && weight.in_storage();
   alignas(64) Multiplied widened[decoded_at_once * widest_panel];
   const std::int64_t width = weight.panel_width();
   detail::skinny_sums(x, width, sums, [&](std::int64_t first, std::int64_t) -> const Multiplied* {
@@ -120,7 +120,7 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
       return widened + first % decoded_at_once * width;
     }
     if constexpr (in_place)
-      if (as_it_lies) return weight.panel(panel) + first * width;
+      if (needs_no_conversion) return weight.panel(panel) + first * width;
     if constexpr (ScalarDtype<Storage>)
       operand_columns<Operand, Saturates>(weight, panel, first, std::min(detail::skinny_chunk, left),
                                           widened);
