@@ -68,7 +68,7 @@ TEST_CASE("rows at any distance overlap where a value is both's", "[ops]") {
         overlap = overlap || in_a[static_cast<std::size_t>(&value - memory.data())];
     CAPTURE(to_string(a.shape()), to_string(b.shape()), a.data() - memory.data(), a.row_stride(),
             b.data() - memory.data(), b.row_stride());
-    REQUIRE(detail::RowBytes(a).meet(detail::RowBytes(b)) == overlap);
+    REQUIRE(detail::RowBytes(a).overlaps(detail::RowBytes(b)) == overlap);
     overlaps += overlap;
   }
   CHECK(overlaps > 1000);
@@ -106,7 +106,7 @@ TEST_CASE("heads by any strides overlap where a value is both's", "[ops]") {
     CAPTURE(to_string(a.shape()), a.strides().batch, a.strides().row, a.strides().head,
             a.data() - memory.data(), to_string(b.shape()), b.strides().batch, b.strides().row,
             b.strides().head, b.data() - memory.data());
-    REQUIRE(detail::HeadsBytes(a).meet(detail::HeadsBytes(b)) == overlap);
+    REQUIRE(detail::HeadsBytes(a).overlaps(detail::HeadsBytes(b)) == overlap);
     overlaps += overlap;
   }
   CHECK(overlaps > 1000);
