@@ -51,12 +51,12 @@ decltype(&precast_join_mpi) join_function() {
 
 }  // namespace
 
-Communicator& join_job(std::function<bool()> is_told_to_stop) {
+Communicator& join_job(std::function<bool()> stop_requested) {
   static Alone alone;
   if (current()) return *current();
   const Launch launch = launched();
   if (launch.size == 1) return alone;
-  join_function()(&current(), &is_told_to_stop, patience_with_others());
+  join_function()(&current(), &stop_requested, patience_with_others());
   const int size = current()->size();
   if (size == launch.size) {
     last_word().emplace(*current());

@@ -240,15 +240,15 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
     cluster::sum(job, 0);
   }
   if (shares) {
-    const double all = cluster::sum(job, cluster::middle_step(together).seconds);
+    const double all = cluster::sum(job, cluster::median_step(together).seconds);
     if (job.rank() == 0)
-      scaling.machine.slowdown = cluster::measured_slowdown(cluster::middle_step(alone).seconds,
+      scaling.machine.slowdown = cluster::measured_slowdown(cluster::median_step(alone).seconds,
                                                             all / static_cast<double>(job.size()),
                                                             scaling.ranks_measured, scaling.machine);
   }
   if (job.rank() != 0) return scaling;
   scaling.tokens = timed.tokens();
-  scaling.parts = cluster::middle_step(alone);
+  scaling.parts = cluster::median_step(alone);
   for (const std::int64_t ranks : options.ranks)
     scaling.steps.push_back(predicted_step(scaling.parts, ranks, scaling.link, scaling.machine));
   return scaling;

@@ -70,8 +70,8 @@ struct Types {
 
 class Job final : public MpiJob {
  public:
-  Job(std::function<bool()> is_told_to_stop, std::chrono::milliseconds patience)
-      : is_told_to_stop_(std::move(is_told_to_stop)), patience_(patience) {
+  Job(std::function<bool()> stop_requested, std::chrono::milliseconds patience)
+      : stop_requested_(std::move(stop_requested)), patience_(patience) {
     thread_ = std::thread([this] { run(); });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return has_joined_ || failure_; });
@@ -104,7 +104,7 @@ class Job final : public MpiJob {
     constexpr std::chrono::milliseconds pause(50);
     std::optional<Clock::time_point> told;
     while (!changed_.wait_for(lock, pause, is_done)) {
-      if (!is_told_to_stop_ || !is_told_to_stop_()) continue;
+      if (!stop_requested_ || !stop_requested_()) continue;
       if (!told) told = Clock::now();
       if (Clock::now() - *told < patience_) continue;
       // The caller may free the memory of its sums after this, so MPI must no longer use it.
@@ -122,7 +122,7 @@ class Job final : public MpiJob {
     wait(ask({.values = bytes.data(), .count = static_cast<std::int64_t>(bytes.size()), .from = from}));
   }
   void abort(int code) override {
-    if (is_told_to_stop_ && is_told_to_stop_()) std::_Exit(code);  // the job is being ended
+    if (stop_requested_ && stop_requested_()) std::_Exit(code);  // the job is being ended
     {
       const std::lock_guard lock(mutex_);
       abort_code_ = code;
@@ -257,7 +257,7 @@ class Job final : public MpiJob {
           "rank ended: start the job anew with --resume");
   }
 
-  std::function<bool()> is_told_to_stop_;
+  std::function<bool()> stop_requested_;
   std::chrono::milliseconds patience_;
   MPI_Comm ranks_ = MPI_COMM_NULL;
   Types types_;
@@ -280,7 +280,7 @@ class Job final : public MpiJob {
 }  // namespace precast::cluster
 
 extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
-                                 const std::function<bool()>* is_told_to_stop,
+                                 const std::function<bool()>* stop_requested,
                                  std::chrono::milliseconds patience) {
-  *job = std::make_unique<precast::cluster::Job>(*is_told_to_stop, patience);
+  *job = std::make_unique<precast::cluster::Job>(*stop_requested, patience);
 }
