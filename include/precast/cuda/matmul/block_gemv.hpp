@@ -153,7 +153,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   store_sums_of_lanes(sums, first_feature, store);
 }
 
-/// Starts the product of at most `most_skinny_rows` rows with a weight in blocks.
+/// Starts the product of at most `max_skinny_rows` rows with a weight in blocks.
 template <class Types, class X>
 void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::storage>& weight,
                        const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream) {
@@ -179,7 +179,7 @@ void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::s
   if (store.rows == 1)
     start(std::integral_constant<int, 1>{});
   else
-    start(std::integral_constant<int, most_skinny_rows>{});
+    start(std::integral_constant<int, max_skinny_rows>{});
 }
 
 }  // namespace precast::gpu
