@@ -16,10 +16,9 @@ namespace {
 
 using families::ComponentInfo, families::Role;
 
-constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder},
-                                ComponentInfo{"text_encoder_2", Role::second_text_encoder},
-                                ComponentInfo{"transformer", Role::denoiser},
-                                ComponentInfo{"vae", Role::vae}};
+constexpr std::array components{
+    ComponentInfo{"text_encoder", Role::text_encoder}, ComponentInfo{"text_encoder_2", Role::t5_encoder},
+    ComponentInfo{"transformer", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
 /// Pipelines of the plain models, which differ in their requests but not in their weights.
 constexpr std::array<std::string_view, 3> pipeline_classes{"FluxPipeline", "FluxImg2ImgPipeline",
                                                            "FluxInpaintPipeline"};

@@ -80,7 +80,7 @@ std::vector<Prompt> FluxPipeline::Run::encoded_prompts() {
       "text_encoder_2", "load T5", "encode with T5",
       [&](const auto& source) {
         refuse_two_tables(source);
-        return models_of(parts_.backend, parts_.choices.of(families::Role::second_text_encoder))
+        return models_of(parts_.backend, parts_.choices.of(families::Role::t5_encoder))
             .t5(parts_.model.t5, source);
       },
       [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {

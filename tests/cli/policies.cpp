@@ -91,14 +91,14 @@ TEST_CASE("each text encoder can have a precision of its own") {
   options.t5 = precision_of<bf16>;
   families::ComponentChoices choices = resolved_components(options, {});
   CHECK(choices.of(families::Role::text_encoder).precision == precision_of<f32>);
-  CHECK(choices.of(families::Role::second_text_encoder).precision == precision_of<bf16>);
+  CHECK(choices.of(families::Role::t5_encoder).precision == precision_of<bf16>);
   CHECK(policy_text(choices) == "transformer quality, clip quality, t5 bf16, vae quality");
   options.text = precision_of<f16>;
   options.clip = precision_of<f32>;
   options.t5.reset();
   choices = resolved_components(options, {});
   CHECK(choices.of(families::Role::text_encoder).precision == precision_of<f32>);
-  CHECK(choices.of(families::Role::second_text_encoder).precision == precision_of<f16>);
+  CHECK(choices.of(families::Role::t5_encoder).precision == precision_of<f16>);
   options.clip.reset();
   options.t5 = precision_of<f16>;  // which --text-precision says too
   CHECK(policy_text(resolved_components(options, {})) == "transformer quality, text f16, vae quality");

@@ -188,13 +188,13 @@ families::ComponentChoices resolved_components(const PolicyOptions& options,
                                      component(options.clip ? options.clip : options.text),
                                      component(options.vae)};
   const PolicyChoice t5 = component(options.t5 ? options.t5 : options.text);
-  if (t5 != choices.text_encoder) choices.second_text_encoder = t5;
+  if (t5 != choices.text_encoder) choices.t5_encoder = t5;
   return choices;
 }
 
 void require_used(const PolicyOptions& options, const families::Family& family) {
   const auto is_second = [](const families::ComponentInfo& component) {
-    return component.role == families::Role::second_text_encoder;
+    return component.role == families::Role::t5_encoder;
   };
   if (options.t5 && std::ranges::none_of(family.components(), is_second))
     throw UsageError("--t5-precision is for models with a T5, and this is a model of the family " +
@@ -297,8 +297,7 @@ std::string policy_text(const families::ComponentChoices& choices) {
   if (choices == families::ComponentChoices::all(choices.denoiser)) return policy_text(choices.denoiser);
   const std::string text = policy_text(choices.text_encoder);
   return "transformer " + policy_text(choices.denoiser) + ", " +
-         (choices.second_text_encoder ? "clip " + text + ", t5 " + policy_text(*choices.second_text_encoder)
-                                      : "text " + text) +
+         (choices.t5_encoder ? "clip " + text + ", t5 " + policy_text(*choices.t5_encoder) : "text " + text) +
          ", vae " + policy_text(choices.vae);
 }
 
