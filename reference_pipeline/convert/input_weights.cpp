@@ -49,7 +49,7 @@ InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
       metadata_.insert(safetensors->metadata().begin(), safetensors->metadata().end());
   refuse_packed();
   if (tensors_.empty()) throw io::file_error(path_, "holds no weights: get the file anew");
-  has_strangers_ = weights::is_of_strangers(source_);
+  differs_from_flux_ = weights::differs_from_flux(source_);
   metadata_.erase("_quantization_metadata");  // which says what lies in this file
   release_pages();                            // where zeros were looked for
 }

@@ -25,7 +25,7 @@ Table table_of(WeightsKind kind) {
 
 /// No table for a relative of Flux: some of its names are in none, and it would have half of either naming.
 Table table_of(const InputWeights& input, WeightsKind kind) {
-  return input.has_strangers() ? Table{} : table_of(kind);
+  return input.differs_from_flux() ? Table{} : table_of(kind);
 }
 
 std::int64_t rows_of(const Shape& shape) { return shape.rank() ? shape[0] : 1; }
