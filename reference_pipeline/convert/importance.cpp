@@ -125,7 +125,7 @@ void Importance::add(std::string name, std::vector<f32> squares) {
   if (std::ranges::all_of(squares, [](f32 square) { return square == 0; })) return;
   name.erase(0, name.size() - without_prefix(name).size());
   if (!entries_.emplace(name, std::move(squares)).second)
-    throw io::tensor_error(path_, name, "stands there twice: make the file anew");
+    throw io::tensor_error(path_, name, "appears twice: make the file anew");
 }
 
 std::uint64_t Importance::fingerprint() const {

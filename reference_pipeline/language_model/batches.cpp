@@ -115,7 +115,7 @@ std::vector<std::int32_t> first_steps(const io::TensorEntry& entry, const std::f
     if (token < 0 || token >= vocabulary)
       throw io::tensor_error(file, "tokens",
                              "holds " + std::to_string(token) + " at place " + std::to_string(i) +
-                                 ", which is none of the model's " + std::to_string(vocabulary) +
+                                 ", which is not one of the model's " + std::to_string(vocabulary) +
                                  " tokens: use the model's tokenizer");
     tokens[i] = static_cast<std::int32_t>(token);
   }

@@ -170,7 +170,7 @@ T5Vocabulary T5Vocabulary::of_json(const io::Config& json) {
       throw model.wrong(place, "must be a piece and its score", item);
     const auto text = item[0].get<std::string>();
     if (!seen.insert(text).second)
-      throw model.error(place, "'" + io::printable(text) + "' stands there twice: get the file anew");
+      throw model.error(place, "'" + io::printable(text) + "' appears twice: get the file anew");
     return ScoredPiece{text, item[1].get<double>()};
   });
   result.check();

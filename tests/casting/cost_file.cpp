@@ -110,11 +110,11 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
       [](const std::string& text, const char* path) { return parse_cost_file(text, path); },
       {
           {"", {"not valid JSON, but empty: get"}},
-          {"{", {"not valid JSON, because it breaks off after byte 1: get"}},
+          {"{", {"not valid JSON, because it is cut off after byte 1: get"}},
           {"{]", {"not valid JSON, at byte 2 of 2: get"}},
           {"[]", {"must hold a JSON object", "a list"}},
           {"3", {"must hold a JSON object", "3"}},
-          {"layer,q8_0\n", {"is no JSON: give a cost file (precast cost)"}},
+          {"layer,q8_0\n", {"is not JSON: give a cost file (precast cost)"}},
           {"\n [nonsense", {"not valid JSON"}},
           {"{}", {"'layers'", "is missing"}},
           {R"({"layers": null})", {"'layers'", "is null"}},
@@ -266,7 +266,7 @@ TEST_CASE("malformed plans are refused in one line that names file, layer and ke
   check_refusals([](const std::string& text, const char* path) { return parse_plan(text, path); },
                  {
                      {"", {"not valid JSON"}},
-                     {"nonsense", {"is no JSON: give a plan (precast plan)"}},
+                     {"nonsense", {"is not JSON: give a plan (precast plan)"}},
                      {"[1]", {"must hold a JSON object"}},
                      {"{}", {"'types'", "is missing"}},
                      {R"({"types": null})", {"'types'", "is null"}},

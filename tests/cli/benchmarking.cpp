@@ -146,7 +146,7 @@ TEST_CASE("bench lm: shards have every case once, and merge to one table", "[ben
   CHECK_THAT(copied.err, Catch::Contains("both have case 0"));
   const auto table = run({"bench", "lm", "--merge", scratch.file("table.csv", "case,seconds\n0,1\n")});
   CHECK(table.code == 1);
-  CHECK_THAT(table.err, Catch::Contains("table.csv: is no JSON: give what precast bench wrote with --json"));
+  CHECK_THAT(table.err, Catch::Contains("table.csv: is not JSON: give what precast bench wrote with --json"));
   const auto measuring = run({"bench", "lm", "--merge", first, second, "--shard", "1/2"});
   CHECK(measuring.code == 2);
   CHECK_THAT(measuring.err, Catch::Contains("--shard is of measuring"));

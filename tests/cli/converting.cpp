@@ -531,7 +531,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{truncated, gguf}, 1, "truncated.safetensors"},
       {{header, gguf}, 1, "header.safetensors"},
       {{empty, safetensors}, 1, "empty.gguf"},
-      {{no_gguf, safetensors}, 1, "is a text that begins 'this is no GGUF file"},
+      {{no_gguf, safetensors}, 1, "is text that begins with 'this is no GGUF file"},
       {{scaled, gguf}, 1, "scaled fp8, and to no layer that convert reads"},
       {{unread, safetensors}, 1, "of type iq2_xxs"},
       {{part, safetensors},

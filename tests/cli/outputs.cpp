@@ -220,7 +220,8 @@ TEST_CASE("a read-only output is kept, and a replaced one keeps its permissions"
     INFO(refused.err);
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
-    CHECK_THAT(refused.err, Catch::Contains(file + ": is there and read-only: make it writable (chmod u+w)"));
+    CHECK_THAT(refused.err,
+               Catch::Contains(file + ": exists and is read-only: make it writable (chmod u+w)"));
     CHECK(program::content(file) == "an old picture");
   }
   REQUIRE(::chmod(file.c_str(), 0640) == 0);

@@ -1,4 +1,4 @@
-// expect: cluster::sum: this job adds up values on devices, and the number is the host's
+// expect: cluster::sum: this communicator sums values on devices, and the number is on the host
 #define PRECAST_EMULATE_CUDA 1
 #include <precast/cuda/cluster/nccl_communicator.hpp>
 

@@ -43,7 +43,7 @@ class SharedMemory {
   Tensor<f32> values_;
 };
 
-const auto refused_overlap = Catch::Contains("lies in the memory of the operand");
+const auto refused_overlap = Catch::Contains("overlaps the memory of the operand");
 
 }  // namespace
 
@@ -189,7 +189,7 @@ TEST_CASE("results in parameters, in shared rows or in what is summed are refuse
   CHECK_THROWS_WITH(embedding_gradient_into<P>(rows_out, ids, {}, memory.at(140, {2, 8})), refused_overlap);
   CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, out, {}, out), refused_overlap);
   CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, x, weight, {}, out, in_weight, memory.at(600, {8})),
-                    Catch::Contains("layer_norm_gradient: result 1 and result 2 lie in the same memory"));
+                    Catch::Contains("layer_norm_gradient: result 1 and result 2 overlap in memory"));
   CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, x, in_weight, {}, memory.at(300, {2, 3, 8}), in_weight,
                                                 memory.at(600, {8})),
                     refused_overlap);

@@ -301,7 +301,7 @@ TEST_CASE("files that are no scheduler's are refused in one line") {
     CHECK_THAT(refusal(R"({"_class_name": ")" + name + "\"}", SamplerKind::euler),
                Contains("'_class_name'") && Contains(name) && Contains("use another model"));
   CHECK_THAT(refusal(R"({"_class_name": "DDIMScheduler", "beta_end": 0.01, "beta_end": 0.02})", kind),
-             Contains("stands there twice"));
+             Contains("appears twice"));
   CHECK_THROWS_AS(SchedulerConfig::load("/nowhere/scheduler_config.json"), InputError);
 }
 

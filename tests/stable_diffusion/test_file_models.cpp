@@ -237,9 +237,9 @@ TEST_CASE("a folder that is given for a component brings its own config") {
              "is a UNet of the XL kind, and"));
   CHECK(says(problem({xl, {{"transformer", stable_diffusion_model("sd15") / "unet"}}}),
              "must equal the hidden_size of text_encoder/config.json"));
-  CHECK(
-      says(problem({xl, {{"vae", xl / "unet"}}}),
-           "unet/config.json: key '_class_name': is 'UNet2DConditionModel', where AutoencoderKL is wanted"));
+  CHECK(says(
+      problem({xl, {{"vae", xl / "unet"}}}),
+      "unet/config.json: key '_class_name': is 'UNet2DConditionModel', where AutoencoderKL is expected"));
 }
 
 TEST_CASE(

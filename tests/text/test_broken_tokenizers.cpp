@@ -79,7 +79,7 @@ TEST_CASE("broken tokenizers: CLIP's vocabulary and merges") {
   check_refusal("dev_f32", vocab, R"({"a":"0"})", "key 'a': must be an integer from 0");
   check_refusal("dev_f32", vocab, R"({"a":4294967296})", "key 'a': must be an integer from 0");
   check_refusal("dev_f32", vocab, R"({"a":0,"b":0})", "key 'b': has id 0, as another piece has");
-  check_refusal("dev_f32", vocab, R"({"a":0,"a":1})", "key 'a' stands there twice");
+  check_refusal("dev_f32", vocab, R"({"a":0,"a":1})", "key 'a' appears twice");
   check_refusal("dev_f32", vocab, R"({"a":0})", "is not in the vocabulary", merges);
   check_refusal("dev_f32", merges, "#version: 0.2\nt h e\n", "merge 2: 't h e' must be two pieces");
   check_refusal("dev_f32", merges, "th\n", "merge 1: 'th' must be two pieces");
@@ -139,8 +139,7 @@ TEST_CASE("broken tokenizers: T5's vocabulary") {
   check_edit(
       "dev_fp8", json, [](Json& j) { j["model"]["vocab"][3] = 1; }, "key 'model.vocab[3]': must be a piece");
   check_edit(
-      "dev_fp8", json, [](Json& j) { j["model"]["vocab"][4] = j["model"]["vocab"][3]; },
-      "stands there twice");
+      "dev_fp8", json, [](Json& j) { j["model"]["vocab"][4] = j["model"]["vocab"][3]; }, "appears twice");
   check_edit(
       "dev_fp8", json, [](Json& j) { j["normalizer"]["precompiled_charsmap"] = "%%%%"; }, "is not base64");
   check_edit(

@@ -46,7 +46,7 @@ inline constexpr bool is_inaccessible_from = [] {
 template <class M, class Space>
 consteval void require_reached() {
   static_assert(!is_inaccessible_from<M, Space>,
-                "mdspan: this one is of the other memory: a host_mdspan is viewed in HostSpace, a "
+                "mdspan: this one is in the other memory space: view a host_mdspan in HostSpace, a "
                 "device_mdspan in DeviceSpace.");
 }
 }  // namespace detail

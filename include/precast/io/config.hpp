@@ -41,7 +41,7 @@ class Config {
       constexpr std::string_view before_json = " \t\r\n\xEF\xBB\xBF";  // spaces, and a mark of UTF-8
       const std::size_t first = text.find_first_not_of(before_json);
       if (first == text.npos || text[first] == '{' || text[first] == '[') throw;
-      throw file_error(path, "is no JSON: give " + wanted);
+      throw file_error(path, "is not JSON: give " + wanted);
     }
     return Config(File{path, "", "check that this is " + wanted, std::move(json)});
   }
@@ -74,8 +74,8 @@ class Config {
     for (const char* key : keys)
       if (is_null(key))
         throw error(key,
-                    "is null, where a value is needed: write the model's own, or take the key away, which "
-                    "stands for its default");
+                    "is null, where a value is needed: write the model's value, or remove the key to get the "
+                    "default");
   }
 
   /// The value of a key, of any type.
@@ -137,7 +137,7 @@ class Config {
       if (given == word) return value;
     throw error(key, "is '" + printable(given, 40) + "', where " +
                          joined(words, " or ", [](const auto& word) { return word.first; }) +
-                         " is wanted: " + advice);
+                         " is expected: " + advice);
   }
   /// Throws InputError where the config names another class of diffusers than `known`. A model's index says
   /// which class counts; the folder of something else may have been given for a component.

@@ -97,14 +97,14 @@ class GgufFile {
     const auto magic = cursor.left() < 4 ? std::span<const std::byte>{} : cursor.bytes(4, "the magic");
     if (std::string_view(reinterpret_cast<const char*>(magic.data()), magic.size()) != "GGUF")
       throw file_error(path(),
-                       "does not start with GGUF: this is not a GGUF file, or the download broke off");
+                       "does not start with GGUF: this is not a GGUF file, or the download was cut off");
     version_ = cursor.number<std::uint32_t>("the version");
     if (version_ == 2 || version_ == 3) return;
     if (version_ != 0 && (version_ & 0xffff) == 0)
       throw file_error(path(),
                        "is big endian: convert it to little endian with gguf-py's gguf_convert_endian");
     throw file_error(path(), "is of GGUF version " + std::to_string(version_) +
-                                 ", of which 2 and 3 are read: convert it with ggml's own tools");
+                                 ", and only 2 and 3 are supported: convert it with ggml's own tools");
   }
 
   void read_value(detail::GgufCursor& cursor, std::uint64_t index) {
@@ -125,7 +125,7 @@ class GgufFile {
     alignment_ = static_cast<std::uint32_t>(given->integer());
     if (!std::has_single_bit(alignment_))
       throw file_error(path(), "key 'general.alignment' is " + std::to_string(alignment_) +
-                                   ", no power of two: get the file anew");
+                                   ", which is not a power of two: get the file anew");
   }
 
   Place read_tensor(detail::GgufCursor& cursor, std::uint64_t index) {
@@ -164,7 +164,7 @@ class GgufFile {
       if (removed.number == number)
         throw tensor_error(path(), name,
                            "type " + std::string(removed.name) + " (" + std::to_string(number) +
-                               "), which ggml has given up: get a newer file of this model");
+                               "), which ggml has removed: get a newer file of this model");
     throw tensor_error(path(), name,
                        "unknown type " + std::to_string(number) +
                            ": the file is broken, or newer than this program: get another type of it");
@@ -183,13 +183,13 @@ class GgufFile {
       if (place.offset % alignment_ != 0)
         throw tensor_error(path(), tensors_[i].name,
                            "begins at byte " + std::to_string(place.offset) +
-                               " of the data, no multiple of the alignment, " + std::to_string(alignment_) +
-                               ": get the file anew");
+                               " of the data, which is not a multiple of the alignment, " +
+                               std::to_string(alignment_) + ": get the file anew");
       if (place.offset > data.size() || place.bytes > data.size() - place.offset)
         throw tensor_error(path(), tensors_[i].name,
                            counted(static_cast<std::int64_t>(place.bytes), "byte") + " from byte " +
                                std::to_string(place.offset) + " of the data leave its " +
-                               counted(std::ssize(data), "byte") + ": the download broke off, get it anew");
+                               counted(std::ssize(data), "byte") + ": the download was cut off, get it anew");
       tensors_[i].bytes =
           data.subspan(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.bytes));
     }
@@ -207,7 +207,7 @@ class GgufFile {
     const auto duplicate = std::ranges::adjacent_find(items, {}, name);
     if (duplicate != items.end())
       throw file_error(path(), std::string(what) + " '" + printable(name(*duplicate)) +
-                                   "' stands there twice: get the file anew");
+                                   "' appears twice: get the file anew");
   }
 
   MappedFile file_;

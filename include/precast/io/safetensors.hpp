@@ -72,8 +72,9 @@ class SafetensorsFile {
   std::string_view header_text() const {
     const std::string_view text = file_.text();
     if (text.size() < length_bytes)
-      throw file_error(path(), "only " + counted(std::ssize(text), "byte") +
-                                   ", too short for a safetensors file: the download broke off, get it anew");
+      throw file_error(path(),
+                       "only " + counted(std::ssize(text), "byte") +
+                           ", too short for a safetensors file: the download was cut off, get it anew");
     if (text.starts_with("GGUF"))
       throw file_error(path(), "is a GGUF file where a safetensors file is expected: give one of those");
     std::uint64_t length = 0;
@@ -81,11 +82,11 @@ class SafetensorsFile {
     if (length > longest_header)
       throw file_error(
           path(), "header: " + std::to_string(length) +
-                      " bytes is not a believable length: this is not a safetensors file, or it is broken");
+                      " bytes is not a plausible length: this is not a safetensors file, or it is broken");
     if (length > text.size() - length_bytes)
-      throw file_error(path(), "header: said to have " + counted(static_cast<std::int64_t>(length), "byte") +
-                                   " in a file of " + std::to_string(text.size()) +
-                                   ": the download broke off, get it anew");
+      throw file_error(path(), "header: claims to have " +
+                                   counted(static_cast<std::int64_t>(length), "byte") + " in a file of " +
+                                   std::to_string(text.size()) + ": the download was cut off, get it anew");
     const std::string_view header = text.substr(length_bytes, length);
     if (!header.starts_with('{'))
       throw file_error(path(), "header: does not start with '{' at byte 8: this is not a safetensors file");

@@ -44,7 +44,7 @@ void require_heads_apart(const HeadsView<T>& out) {
     if (stride < spanned)
       throw ShapeError("attention: the heads of the result " + to_string(out.shape()) + " with strides of " +
                        std::to_string(by.batch) + ", " + std::to_string(by.row) + " and " +
-                       std::to_string(by.head) + " overlap: only what an op reads may do so");
+                       std::to_string(by.head) + " overlap: only operands may do so");
     spanned += (size - 1) * stride;
   }
 }

@@ -45,7 +45,7 @@ struct NoProbe {
 
 [[noreturn]] inline void rows_overlap(std::string_view op, const Shape& shape, std::int64_t stride) {
   throw ShapeError(std::string(op) + ": the rows of the result " + to_string(shape) + " lie " +
-                   std::to_string(stride) + " values apart and overlap: only what an op reads may do so");
+                   std::to_string(stride) + " values apart and overlap: only operands may do so");
 }
 
 /// Throws ShapeError where rows of an op's result overlap each other. Rows of operands may: a stride of 0
@@ -112,7 +112,7 @@ struct RowBytes {
 
 [[noreturn]] inline void throw_overlap(std::string_view op, const Shape& out, const Shape& in) {
   throw ShapeError(std::string(op) + ": the result " + to_string(out) +
-                   " lies in the memory of the operand " + to_string(in) +
+                   " overlaps the memory of the operand " + to_string(in) +
                    ", which is read while it is written: give it memory of its own");
 }
 

@@ -82,7 +82,7 @@ consteval bool known_once() {
   constexpr bool known = ((option_kind<Options> != OptionKind::unknown) && ...);
   static_assert(
       known,
-      "Policy: an option is none of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>, Upcast<Op...>, "
+      "Policy: an option is not one of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>, Upcast<Op...>, "
       "Downcast<Op...>, Flash or Overflow<Saturate>.");
   if constexpr (known) {
     constexpr int storages = times_given<OptionKind::storage, Options...>;

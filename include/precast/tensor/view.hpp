@@ -78,10 +78,10 @@ class ViewIn {
   /// An array in another memory space is a static_assert error.
   template <detail::RowsInOtherMemory<T, space> Other>
   ViewIn(const Other&) {  // NOLINT(google-explicit-constructor)
-    static_assert(!detail::RowsInOtherMemory<Other, T, space>,
-                  "Precast: this op works in the other memory: what it writes, and every view that it takes, "
-                  "is of its own backend (arrived() brings a HostTensor to a device, to_host() brings a "
-                  "tensor back).");
+    static_assert(
+        !detail::RowsInOtherMemory<Other, T, space>,
+        "Precast: this op runs in the other memory space: what it writes, and every view that it takes, "
+        "is of its own backend (arrived() copies a HostTensor to a device, to_host() copies a tensor back).");
   }
   /// Rows of another dtype are a static_assert error as well.
   template <detail::RowsOfAnotherDtype<T, space> Other>

@@ -28,7 +28,7 @@ class NcclCommunicator final : public cluster::Communicator {
       : library_(&library), number_(meeting.rank()), size_(meeting.size()) {
     const NcclFunctions& nccl = library.functions();
     NcclId id{};
-    if (number_ == 0) library.check(nccl.get_id(&id), "make a meeting place");
+    if (number_ == 0) library.check(nccl.get_id(&id), "create a unique id");
     meeting.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
     library.check(nccl.join(&rank_, size_, id, number_),
                   "join rank " + std::to_string(number_) + " of " + std::to_string(size_));
@@ -63,7 +63,7 @@ class NcclCommunicator final : public cluster::Communicator {
   }
   void wait(Ticket ticket) override {
     NcclResult state = 0;
-    check(library_->functions().state(rank_, &state), "say how it is");
+    check(library_->functions().state(rank_, &state), "get the state of a communicator");
     constexpr NcclResult goes_on = 7;
     if (state != goes_on) check(state, "go on");
     const auto sum = sums_.find(ticket);

@@ -161,7 +161,7 @@ void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::s
   const std::int64_t bytes_per_row = weight.row_stride * std::int64_t{sizeof(Format)};
   if (bytes_per_row >> 31)
     throw ShapeError("linear: a row of the weight takes " + std::to_string(bytes_per_row) +
-                     " bytes, of 2^31 at most");
+                     " bytes, and at most 2^31 are supported");
   const auto data = bytes_of(weight.data, weight.rows * weight.row_stride);
   const BlockBytes bytes{.data = data,
                          .bytes = weight.rows * bytes_per_row,
