@@ -39,7 +39,7 @@ HostView<const f32> checked(const io::SafetensorsFile& file, std::size_t sample,
     throw wrong("has dtype " + std::string(entry.dtype.file_name) + ", and samples are F32");
   if (entry.shape.rank() != rank || entry.shape.back() < 1 || (columns && entry.shape.back() != columns))
     throw wrong("has shape " + to_string(entry.shape) + " where rows of " +
-                (columns ? std::to_string(columns) + " values" : std::string("one value or more")) +
+                (columns ? std::to_string(columns) + " values" : std::string("one or more values")) +
                 (rank == 2 ? "" : " in " + std::to_string(rank) + " dimensions") + " are wanted");
   if (reinterpret_cast<std::uintptr_t>(entry.bytes.data()) % alignof(f32) != 0)
     throw wrong("begins at an odd byte of the file");
@@ -101,7 +101,7 @@ families::RecordedState read_sample(const io::SafetensorsFile& file, std::size_t
   const Shape& vec = recorded.state.vec.shape();
   const bool of_each = of_unet && vec[0] == recorded.state.hidden.shape()[0];
   if (vec[0] != 1 && !of_each)
-    throw wrong_part(file, sample, "vec", "has shape " + to_string(vec) + ", and one row is wanted");
+    throw wrong_part(file, sample, "vec", "has shape " + to_string(vec) + ", and one row is expected");
   const HostView<const f32> step = checked(file, sample, "step", 3);
   constexpr f32 most = 1 << 24;
   if (step.rows() != 1 ||
@@ -156,7 +156,7 @@ Samples read_samples(const std::filesystem::path& path) {
   samples.facts = file.metadata();
   const auto format = samples.facts.find(std::string(format_key));
   if (format == samples.facts.end() || format->second != format_name)
-    throw io::file_error(path, "is no sample file: give one that `precast record` wrote");
+    throw io::file_error(path, "is not a sample file: give one that `precast record` wrote");
   samples.facts.erase(format);
   const io::TensorEntry* const first = file.lookup(tensor_name(0, "img"));
   const bool of_unet = first && first->shape.rank() == 4;

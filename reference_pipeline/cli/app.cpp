@@ -46,7 +46,7 @@ struct OptionalCommand {
   std::string_view reason;   ///< why a build lacks the command
   std::string_view options;  ///< CMake options that add the command
 };
-constexpr std::string_view no_training = "has no policy of training",
+constexpr std::string_view no_training = "has no training policy",
                            training_options = "-DPRECAST_PRESET=all and -DPRECAST_TRAINING=default";
 constexpr std::array optional_commands{
     OptionalCommand{"train", has_training, no_training, training_options},
@@ -238,7 +238,7 @@ int run(const std::vector<std::string>& arguments) {
     const bool all_said = problem == 0;
     if (all_said) cluster::end_job(exit_code::ok);
     if (all_said && interrupting_signal())
-      return fail("interrupted when all was done", exit_code::after_signal + interrupting_signal());
+      return fail("interrupted after everything was done", exit_code::after_signal + interrupting_signal());
     if (all_said) return exit_code::ok;
     if (problem == EPIPE) return exit_code::error;  // the reader has closed the pipe, as `head` does
     throw Error(std::string("could not write to standard output: ") + std::strerror(problem));
@@ -257,7 +257,7 @@ int run(const std::vector<std::string>& arguments) {
   } catch (
       const std::filesystem::filesystem_error& problem) {  // where a path is relative to a removed folder
     return fail(io::shown(problem.path1()) + ": " + problem.code().message() +
-                    ": check the path, and that the folder that this command was called in is still there",
+                    ": check the path, and that the current folder still exists",
                 exit_code::error);
   } catch (const std::exception& problem) {
     return fail(problem.what(), exit_code::error);

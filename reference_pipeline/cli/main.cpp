@@ -34,8 +34,8 @@ rlim_t addresses_taken() {
 void require_addresses_to_start() {
   constexpr rlim_t margin = rlim_t{1} << 20;
   constexpr char message[] =
-      "precast: error: out of memory: the program does not start under this limit on its addresses: raise it "
-      "(ulimit -v)\n";
+      "precast: error: out of memory: the program cannot start under this limit on its address space: raise "
+      "it (ulimit -v)\n";
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   if (addresses_taken() + margin <= limit.rlim_cur) return;

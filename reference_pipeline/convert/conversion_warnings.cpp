@@ -158,7 +158,7 @@ void ModelConversion::warn_of_tensors() {
       "them as they are");
   const std::string bytes = std::to_string(ggml_name_bytes) + " bytes or more";
   warn_of_several(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
-                  "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, "
+                  "which programs that use unmodified ggml refuse: stable-diffusion.cpp reads up to 127, "
                   "ComfyUI any");
   warn_of_several(scaled_anew, "matrix", "matrices",
                   "under several scales in IN, get one scale and are quantised again: both errors add up");
@@ -178,7 +178,7 @@ void ModelConversion::warn_of_importance() {
   const std::string file = "--importance " + io::shown(settings_.importance->path());
   if (matrices == 0)
     throw families::RequestError(
-        file + ": no matrix gets blocks, whose errors it would weigh: choose a type of blocks");
+        file + ": no matrix gets blocks, whose errors it would weight: choose a type of blocks");
   if (static_cast<std::int64_t>(without.size()) == matrices)
     throw families::RequestError(file + " has none of the " + std::to_string(matrices) +
                                  " matrices that get blocks, such as " + io::printable(without.front()) +
@@ -186,7 +186,7 @@ void ModelConversion::warn_of_importance() {
   if (!without.empty())
     warnings_.push_back(file + " lacks " + std::to_string(without.size()) + " of the " +
                         std::to_string(matrices) + " matrices that get blocks, " +
-                        io::printable(without.front()) + " among them: their columns count alike");
+                        io::printable(without.front()) + " among them: their columns have equal weights");
 }
 
 }  // namespace precast::conversion

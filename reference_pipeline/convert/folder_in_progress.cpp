@@ -63,10 +63,10 @@ FolderInProgress::FolderInProgress(const fs::path& target) : target_(target), pl
   std::error_code failed;
   const bool is_there = io::is_there(place_);
   if (is_there && (!fs::is_directory(place_, failed) || !fs::is_empty(place_, failed) || failed))
-    throw io::file_error(target_, "is there already, and is no empty folder: name another OUT, or remove it");
+    throw io::file_error(target_,
+                         "already exists, and is not an empty folder: name another OUT, or remove it");
   if (is_there && fs::equivalent(place_, ".", failed))
-    throw io::file_error(
-        target_, "is the folder that this runs in, which cannot be replaced: name a new folder in it");
+    throw io::file_error(target_, "is the current folder, which cannot be replaced: name a new folder in it");
   const fs::path parent = place_.has_parent_path() ? place_.parent_path() : ".";
   sweep_left_over_folders(parent);
   path_ = parent / io::temporary_name();
@@ -75,9 +75,8 @@ FolderInProgress::FolderInProgress(const fs::path& target) : target_(target), pl
   if (!made || !claim_.valid() || !io::claim(claim_)) {
     const int error_number = failed ? failed.value() : errno;
     throw io::system_error(target_, "cannot be written", error_number,
-                           error_number == ENOENT
-                               ? "create the folder that it is to lie in, or choose another place"
-                               : "choose another place");
+                           error_number == ENOENT ? "create its parent folder, or choose another place"
+                                                  : "choose another place");
   }
   if (is_there) check_replaceable();
 }

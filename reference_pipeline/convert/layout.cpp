@@ -81,7 +81,7 @@ class Arrangement {
         if (part.rows.first != reached || rows_of(part.tensor->shape) != unit * part.rows.count ||
             columns_of(part.tensor->shape) != columns_of(first.shape))
           throw io::tensor_error(input_.path(), part.tensor->name,
-                                 "does not lie beside the other parts of '" + name +
+                                 "is not next to the other parts of '" + name +
                                      "': the file is incomplete, or of another model");
         reached += part.rows.count;
         rows += rows_of(part.tensor->shape);
@@ -111,7 +111,7 @@ class Arrangement {
     std::ranges::sort(tensors_, {}, &OutputTensor::name);
     const auto twin = std::ranges::adjacent_find(tensors_, {}, &OutputTensor::name);
     if (twin != tensors_.end())
-      throw io::tensor_error(input_.path(), twin->name, "is there under two names: get the file anew");
+      throw io::tensor_error(input_.path(), twin->name, "appears under two names: get the file anew");
     return std::move(tensors_);
   }
 

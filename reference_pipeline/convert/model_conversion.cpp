@@ -125,10 +125,9 @@ void refuse_name_of_file(const fs::path& out) {
   const bool letters =
       suffix.size() > 1 && std::ranges::all_of(suffix.substr(1), [](char c) { return c >= 'a' && c <= 'z'; });
   if (letters && !is_folder(out))
-    throw families::RequestError(
-        "OUT, " + io::shown(out) +
-        ", has a name of a file, and ends neither in .safetensors nor in .gguf: give "
-        "it one of these suffixes, or a slash at its end for a folder");
+    throw families::RequestError("OUT, " + io::shown(out) +
+                                 ", looks like the name of a file, and ends neither in .safetensors nor in "
+                                 ".gguf: give it one of these suffixes, or a slash at its end for a folder");
 }
 
 void refuse_same(const fs::path& in, const fs::path& out) {
@@ -138,7 +137,7 @@ void refuse_same(const fs::path& in, const fs::path& out) {
     throw families::RequestError("IN and OUT are one and the same, " + io::shown(out) + ": name another OUT");
   const auto [end, rest] = std::ranges::mismatch(from, to);
   if (end == from.end() && is_folder(in) && !names_gguf(out) && !names_safetensors(out))
-    throw families::RequestError("OUT, " + io::shown(out) + ", lies inside IN: name a folder outside of it");
+    throw families::RequestError("OUT, " + io::shown(out) + ", is inside IN: name a folder outside of it");
 }
 
 /// A file may lie in a model's folder, and take the place of none of its components' weights.

@@ -155,10 +155,10 @@ ChosenType type_for(const Wish& wish, const TensorFacts& facts, Container contai
     const bool divides = type->name == wish.type->name;
     const auto undivided = divides ? std::nullopt : std::optional(facts.values_in_run);
     if (is_scaled(*type, container) && !can_be_scaled(*type, facts.name(), facts.shape))
-      return {kept, "no matrix of a layer", wish.type, undivided};
+      return {kept, "not a matrix of a layer", wish.type, undivided};
     return {*type, {}, divides ? std::nullopt : wish.type, undivided};
   }
-  if (formats::divides(*wish.type, facts.values_in_run)) return {kept, "no matrix of a layer", wish.type};
+  if (formats::divides(*wish.type, facts.values_in_run)) return {kept, "not a matrix of a layer", wish.type};
   return {kept, "no block divides its rows", wish.type, facts.values_in_run};
 }
 
@@ -194,7 +194,7 @@ TypeRule parse_rule(const std::string& text) {
   try {
     rule.expression = std::regex(expression, in_bounded_time);
   } catch (const std::regex_error& wrong) {
-    throw refuse("is no regular expression: " + what_is_wrong(expression, wrong));
+    throw refuse("is not a regular expression: " + what_is_wrong(expression, wrong));
   }
   rule.names_tensors = !found_in(rule, any_text);
   return rule;

@@ -69,11 +69,11 @@ TransformerConfig transformer_config(const ComponentWeights& weights) {
   if (config.attention_head_dim != 128)
     throw weights.error(
         "has heads of " + std::to_string(config.attention_head_dim) +
-        " values, where Flux's have 128, so that nothing says how they are rotated: give --model "
+        " values, where Flux's have 128, so it is not known how they are rotated: give --model "
         "the model's folder, whose transformer/config.json does, and this file to --transformer");
   if (config.in_channels % 4 != 0)
     throw weights.error("takes " + std::to_string(config.in_channels) +
-                        " channels in, no multiple of 4: it is no Flux transformer");
+                        " channels in, which is not a multiple of 4: it is not a Flux transformer");
   return config;
 }
 

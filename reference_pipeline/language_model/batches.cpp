@@ -91,7 +91,7 @@ io::SafetensorsFile open_batches(const std::filesystem::path& file) {
   const io::MappedFile mapped(file);
   if (mapped.text().size() <= header || mapped.text()[header] != '{')
     throw io::file_error(
-        file, "is no safetensors file: give one that has 'tokens', I64 [steps, batch, context + 1]");
+        file, "is not a safetensors file: give one that has 'tokens', I64 [steps, batch, context + 1]");
   return io::SafetensorsFile(file);
 }
 

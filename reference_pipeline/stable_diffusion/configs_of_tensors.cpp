@@ -102,7 +102,7 @@ UNetConfig unet_config(const ComponentWeights& weights) {
         (by_number && first != narrowest_v1))
       throw weights.error("has levels of " + std::to_string(level.channels) +
                           " channels, which no published " + in_words(*weights.file()) +
-                          " has, so that nothing says how many heads look at them: give --model the model's "
+                          " has, so it is not known how many heads look at them: give --model the model's "
                           "folder, whose unet/config.json does");
     level.heads = by_number ? heads_of_v1 : level.channels / published_head;
   }
@@ -127,7 +127,7 @@ vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights, Kind 
   });
   if (config.block_out_channels.empty() || !divided)
     throw weights.error(
-        "has a VAE whose channels 32 groups do not divide, so that nothing says how they are normed: give "
+        "has a VAE whose channels 32 groups do not divide, so it is not known how they are normed: give "
         "--model the model's folder, whose vae/config.json does");
   config.force_upcast = kind == Kind::xl || kind == Kind::xl_refiner;
   config.scaling_factor = config.force_upcast ? 0.13025 : 0.18215;
@@ -147,7 +147,7 @@ text::ClipConfig clip_config(const ComponentWeights& weights, Kind kind) {
   if (config.hidden_size % published_head != 0 || config.vocab_size != published_tokens)
     throw weights.error("has a text encoder of width " + std::to_string(config.hidden_size) + " and " +
                         std::to_string(config.vocab_size) +
-                        " tokens, which is no published CLIP, so that nothing says how many heads it has: "
+                        " tokens, which is not a published CLIP, so it is not known how many heads it has: "
                         "give --model the model's folder, whose text_encoder/config.json does");
   config.num_attention_heads = config.hidden_size / published_head;
   config.eos_token_id = 2;  // the first end token, which has the largest id

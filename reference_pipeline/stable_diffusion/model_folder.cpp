@@ -32,7 +32,7 @@ void check_class(const io::Config& index, std::string_view component, std::strin
   if (named && !families::is_class(*named, known))
     throw index.error(component,
                       "has class '" + io::printable(*named, 40) +
-                          "', which is not known here: a Stable Diffusion model needs one of class " +
+                          "', which is not supported: a Stable Diffusion model needs one of class " +
                           std::string(known));
 }
 
@@ -54,7 +54,7 @@ std::vector<std::string> notes_of(const io::Config& index) {
                        std::ranges::any_of(component_classes, is_named);
     if (known) continue;
     if (name == "safety_checker")
-      notes.push_back(where + "its safety_checker is not run: pictures are not looked at");
+      notes.push_back(where + "its safety_checker is not run: pictures are not checked");
     else if (name != "feature_extractor")  // which only the safety checker uses
       notes.push_back(where + "its " + io::printable(name) + " is not used");
   }
@@ -70,7 +70,7 @@ void check_attention_mask(const ModelFolder& model) {
   const io::Config json = io::Config::load(config);
   if (json.boolean_or("use_attention_mask", false))
     throw json.error("use_attention_mask",
-                     "is true, which hides padding from the text encoder and is not known here: use a model "
+                     "is true, which hides padding from the text encoder and is not supported: use a model "
                      "of Stable Diffusion 1.x, 2.x or XL");
 }
 
@@ -109,11 +109,10 @@ void ModelFolder::check_fit() const {
                            std::to_string(width) + ", not " + std::to_string(model.unet.context_width));
   if (model.is_xl() != model.text_encoder_2.has_value())
     throw model.misfit("unet", "addition_embed_type",
-                       model.is_xl()
-                           ? "must not be there: the model has no text_encoder_2, whose pooled text "
-                             "the UNet would take"
-                           : "must be text_time: the model has a text_encoder_2, whose pooled text "
-                             "the UNet does not take");
+                       model.is_xl() ? "must be absent: the model has no text_encoder_2, whose pooled text "
+                                       "the UNet would take"
+                                     : "must be text_time: the model has a text_encoder_2, whose pooled text "
+                                       "the UNet does not take");
   if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines do not read it
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;

@@ -36,7 +36,7 @@ void require_known(const io::Config& json, const FixedKey& fixed) {
   std::string known;
   for (const nlohmann::json& one : fixed.known)
     known += (known.empty() ? "" : " or ") + (one.is_null() ? "null" : io::json_in_words(one));
-  throw json.error(fixed.key, io::json_in_words(value) + " is not known here, only " + known + ": " +
+  throw json.error(fixed.key, io::json_in_words(value) + " is not supported, only " + known + ": " +
                                   std::string(what_is_known));
 }
 
@@ -97,14 +97,14 @@ void require_known_model(const io::Config& json) {
   if (json.has("num_attention_heads"))
     throw json.error("num_attention_heads",
                      io::json_in_words(json.value("num_attention_heads")) +
-                         " is not known here, only null: diffusers reads the number of heads from "
-                         "attention_head_dim, so take this key away");
+                         " is not supported, only null: diffusers reads the number of heads from "
+                         "attention_head_dim, so remove this key");
   if (json.has("only_cross_attention")) {
     const nlohmann::json& value = json.value("only_cross_attention");
     const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
     for (const nlohmann::json& one : list)
       if (one != nlohmann::json(false))
-        throw json.error("only_cross_attention", io::json_in_words(one) + " is not known here, only false: " +
+        throw json.error("only_cross_attention", io::json_in_words(one) + " is not supported, only false: " +
                                                      std::string(what_is_known));
   }
 }
@@ -119,7 +119,7 @@ std::vector<bool> blocks(const io::Config& json, const char* key, std::span<cons
     constexpr std::string_view of_first_configs = "UNetRes";
     if (name.starts_with(of_first_configs)) name.erase(0, of_first_configs.size());
     if (name != attending && name != plain)
-      throw json.error(key, "'" + io::printable(name, 40) + "' is not known here, only " +
+      throw json.error(key, "'" + io::printable(name, 40) + "' is not supported, only " +
                                 std::string(attending) + " and " + std::string(plain) + ": " +
                                 std::string(what_is_known));
     attend.push_back(name == attending);
@@ -277,7 +277,7 @@ bool is_before_0_9(const io::Config& json) {
   const auto [point, failed] = std::from_chars(version.data(), end, major);
   if (failed != std::errc{})
     throw json.error(key,
-                     "'" + io::printable(version, 40) + "' is no version: correct it, or take the key away");
+                     "'" + io::printable(version, 40) + "' is not a version: correct it, or remove the key");
   if (point != end && *point == '.') std::from_chars(point + 1, end, minor);
   return major == 0 && minor < 9;
 }

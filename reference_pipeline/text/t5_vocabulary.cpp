@@ -126,7 +126,7 @@ void T5Vocabulary::check() const {
     throw io::file_error(path, "holds " + std::to_string(pieces.size()) +
                                    " pieces, where T5 has <pad>, </s>, <unk> and more: get the file anew");
   if (pieces.size() > static_cast<std::size_t>(largest_token_id))
-    throw io::file_error(path, "holds too many pieces to believe: get the file anew");
+    throw io::file_error(path, "holds implausibly many pieces: get the file anew");
   for (const ScoredPiece& piece : pieces)
     if (!std::isfinite(piece.score))
       throw io::file_error(path, "piece '" + io::printable(piece.text) + "' has no score: get the file anew");
@@ -210,7 +210,7 @@ T5Vocabulary T5Vocabulary::of_gguf(const io::GgufFile& file, std::int64_t extra_
     if (!id) return;
     if (id->integer() < 0 || id->integer() >= static_cast<std::int64_t>(result.pieces.size()))
       throw io::file_error(file.path(), "key '" + std::string(key) + "' is " + std::to_string(id->integer()) +
-                                            ", which is no piece's id: get the file anew");
+                                            ", which is not the id of a piece: get the file anew");
     piece = result.pieces[static_cast<std::size_t>(id->integer())].text;
   };
   piece_of("tokenizer.ggml.eos_token_id", result.end_piece);

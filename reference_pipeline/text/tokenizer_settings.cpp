@@ -65,7 +65,7 @@ void require_right(const io::Config& config, const char* key, const char* right)
   const std::string side = config.string_or(key, right);
   if (side != right)
     throw config.error(key, "is '" + io::printable(side) +
-                                "', and texts are filled up and cut at their right alone: write " + right +
+                                "', and texts are padded and truncated on the right only: write " + right +
                                 " there, or use the tokenizer that the model was trained with");
 }
 
@@ -76,7 +76,7 @@ void TokenizerSettings::read_config(const io::Config& config) {
   for (const char* side : {"padding_side", "truncation_side"}) require_right(config, side, "right");
   if (config.boolean_or("split_special_tokens", false))
     throw config.error("split_special_tokens",
-                       "is true, and special tokens in texts are never cut up here: set it to false");
+                       "is true, and special tokens in texts are never split here: set it to false");
   if (config.has("added_tokens_decoder")) {
     const io::Config list = config.object("added_tokens_decoder");
     for (const auto& [id, value] : list.json().items())

@@ -79,7 +79,7 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
                            "is announced as mxfp8 and has no weight_scale: get the file anew");
   if (stored.dtype.info != comfy_mxfp8.codes || stored.shape.rank() != 2)
     throw companions.error(layer + ".weight",
-                           "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
+                           "is announced as mxfp8 and is not an F8_E4M3 matrix: get the file anew");
   constexpr std::int64_t padded_to = 32;
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               stored.shape[1], 32};
@@ -121,8 +121,9 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
                             "is announced as nvfp4 and " + problem + ": get the file anew");
   };
   if (!scales || !whole) throw wrong(std::string("has no ") + (scales ? "weight_scale_2" : "weight_scale"));
-  if (stored.dtype.info != comfy_nvfp4.codes || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
-  if (whole->shape.elements() != 1 || !holds_numbers(*whole)) throw wrong("its weight_scale_2 is no number");
+  if (stored.dtype.info != comfy_nvfp4.codes || stored.shape.rank() != 2) throw wrong("is not a U8 matrix");
+  if (whole->shape.elements() != 1 || !holds_numbers(*whole))
+    throw wrong("its weight_scale_2 is not a number");
   constexpr std::int64_t padded_to = 16;
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               2 * stored.shape[1], 16};

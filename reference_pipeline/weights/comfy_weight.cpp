@@ -101,9 +101,9 @@ std::int64_t rotated_columns(const Companions& companions, const std::string& na
   bool power_of_four = group > 0;
   for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
   if (power_of_four && columns != 0 && columns % group == 0) return group;
-  throw companions.error(name, "was rotated in groups of " + io::json_in_words(given) + " of its " +
-                                   std::to_string(columns) +
-                                   " columns, which is no power of 4 that divides them: get the file anew");
+  throw companions.error(
+      name, "was rotated in groups of " + io::json_in_words(given) + " of its " + std::to_string(columns) +
+                " columns, which is not a power of 4 that divides them: get the file anew");
 }
 
 }  // namespace
@@ -161,13 +161,14 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
     throw companions.error(name, std::string("has no scale, ") +
                                      (format   ? "which its format announces"
                                       : marked ? "which the file's tensor scaled_fp8 announces"
-                                               : "without which whole numbers are no weights") +
+                                               : "without which integers are not weights") +
                                      ": get the file anew");
   if (!scale && is_fp8(stored) && !companions.announced->without_weight().empty())
-    throw companions.error(name, "has no scale, and the file's header announces the format of '" +
-                                     io::printable(companions.announced->without_weight(), 80) +
-                                     "', which is no layer of the file: it may be this one's. Get the file "
-                                     "anew");
+    throw companions.error(name,
+                           "has no scale, and the file's header announces the format of '" +
+                               io::printable(companions.announced->without_weight(), 80) +
+                               "', which is not a layer of the file: it may be this one's. Get the file "
+                               "anew");
   if (!scale) return std::nullopt;
   if (stored.dtype.info.values_per_block != 1)
     throw companions.error(name, "has a scale beside blocks that have their own: get the file anew");

@@ -38,7 +38,7 @@ std::optional<std::string> note_of_config_beside(const std::filesystem::path& we
   } catch (const InputError&) {
     return std::nullopt;
   }
-  return io::shown(config_file) + " is not read, as a file was given, and it says otherwise than " +
+  return io::shown(config_file) + " is not read, as a file was given, and it differs from " +
          "the config that is used: give " + io::shown(folder) + " for the component with its config";
 }
 

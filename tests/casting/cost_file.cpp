@@ -188,8 +188,9 @@ TEST_CASE("two runs that write one cost file take nothing from each other") {
   later.write(measured({"a.0"}, "bf16"));
   CHECK(read_cost_file(path) == measured({"a.0"}, "bf16"));
   // Another measurement's numbers stay.
-  CHECK_THROWS_WITH(two.write(all), Catch::StartsWith(path.string() + ": another run writes it as well") &&
-                                        Catch::Contains("\"settings\"") && Catch::Contains("--output"));
+  CHECK_THROWS_WITH(two.write(all),
+                    Catch::StartsWith(path.string() + ": another run is writing it as well") &&
+                        Catch::Contains("\"settings\"") && Catch::Contains("--output"));
   CHECK(read_cost_file(path) == measured({"a.0"}, "bf16"));
 }
 
@@ -259,7 +260,7 @@ TEST_CASE("cost files and plans name formats in either case, as options do") {
   CHECK(file.layers[0].types.contains("OWN"));  // which this build does not know
   CHECK(parse_plan(R"({"types": {"a": "Q4_K"}})", "x").types.at("a") == "q4_k");
   CHECK_THROWS_WITH(parse_cost_file(R"({"layers": [{"name": "a", "types": {"Q4_K": {}, "q4_k": {}}}]})", "x"),
-                    Catch::Contains("'layers[0].types.q4_k': is there in capital and in small"));
+                    Catch::Contains("'layers[0].types.q4_k': is there in upper and in lower case"));
 }
 
 TEST_CASE("malformed plans are refused in one line that names file, layer and key") {

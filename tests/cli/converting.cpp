@@ -382,7 +382,7 @@ TEST_CASE("convert: an empty folder is taken by whatever name, but for the one t
   const auto inside = run({"convert", small_flux, ".", "--type", "bf16"}, "cd " + real.string() + ";");
   CHECK(inside.code == 1);
   CHECK(inside.one_line_error());
-  CHECK_THAT(inside.err, Catch::Contains("is the folder that this runs in"));
+  CHECK_THAT(inside.err, Catch::Contains("is the current folder"));
   CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
   // A name like a file's takes the slash that says folder.
   const fs::path named = scratch.path() / "model.new";
@@ -500,9 +500,11 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, gguf, "--rule", "img"}, 2, "has no '='"},
       {{transformer, gguf, "--rule", "=q8_0"}, 2, "no expression"},
       {{transformer, gguf, "--rule", "img="}, 2, "no type after"},
-      {{transformer, gguf, "--rule", "(=q8_0"}, 2, "is no regular expression"},
+      {{transformer, gguf, "--rule", "(=q8_0"}, 2, "is not a regular expression"},
       {{transformer, gguf, "--rule", "img=q7_k"}, 2, "there is no type 'q7_k'"},
-      {{transformer, gguf, "--rule", "a=q8_0", "--rule", "a=q4_0"}, 2, "has the expression of another one"},
+      {{transformer, gguf, "--rule", "a=q8_0", "--rule", "a=q4_0"},
+       2,
+       "has the expression of an earlier --rule"},
       {{transformer, gguf, "--layout", "comfy"}, 2, "--layout"},
       {{transformer, gguf, "--encoder", "best"}, 2, "--encoder"},
       {{transformer, gguf, "--plan", here + "/no.json"}, 1, "no.json"},
@@ -515,7 +517,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, transformer}, 2, "one and the same"},
       {{shapes_model, shapes_model}, 2, "one and the same"},
       {{shapes_model, shapes_model + "/transformer/../"}, 2, "one and the same"},
-      {{shapes_model, shapes_model + "/inside"}, 2, "lies inside IN"},
+      {{shapes_model, shapes_model + "/inside"}, 2, "is inside IN"},
       {{shapes_model, transformer, "--type", "f16"}, 2, "holds weights of a component of IN"},
       {{shapes_model + "/transformer", transformer}, 2, "is a file that IN is read from"},
       {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
@@ -543,10 +545,10 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{shapes_model, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{transformer, readonly}, 1, "read-only"},
-      {{shapes_model, here + "/out.txt"}, 2, "has a name of a file"},
+      {{shapes_model, here + "/out.txt"}, 2, "looks like the name of a file"},
       {{small_flux + "/transformer", here + "/out.safetensor"}, 2, "or a slash at its end for a folder"},
-      {{shapes_model, full, "--type", "f32"}, 1, "is there already, and is no empty folder"},
-      {{shapes_model, here + "/missing/model", "--type", "f32"}, 1, "create the folder"},
+      {{shapes_model, full, "--type", "f32"}, 1, "already exists, and is not an empty folder"},
+      {{shapes_model, here + "/missing/model", "--type", "f32"}, 1, "create its parent folder"},
   };
   CHECK(cases.size() >= 40);
   const auto before = names_in(here);

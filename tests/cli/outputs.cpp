@@ -370,7 +370,7 @@ TEST_CASE("a signal that comes before the program is ready is heard") {
   REQUIRE(std::system(("cc -shared -fPIC -o " + library + " " + source).c_str()) == 0);
   const auto result = run({"formats", "1"}, "LD_PRELOAD=" + library);
   CHECK(result.code == 143);
-  CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted when all was done"));
+  CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted after everything was done"));
   CHECK_THAT(result.out, Catch::Contains("bf16"));
 }
 #endif

@@ -155,7 +155,7 @@ TEST_CASE("auto takes what fits") {
   const AutoChoice choice = choose_preset({30 * gib, false}, all);
   CHECK(choice.preset.name == "memory");
   CHECK(choice.reason ==
-        "this CPU has no bf16 of its own; balanced and fast would not fit; it takes 24.0 GiB more, 30.0 GiB "
+        "this CPU has no native bf16; balanced and fast would not fit; it takes 24.0 GiB more, 30.0 GiB "
         "are free");
   const AutoChoice least = choose_preset({gib, true}, all);
   CHECK(least.preset.name == "memory");

@@ -70,7 +70,7 @@ TEST_CASE("a process is the rank that mpirun or srun says") {
   for (const char* size : {"2147483648", "9223372036854775807", "99999999999999999999"})
     CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "1"}, {"PMI_SIZE", size}}),
                       Catch::Contains(std::string("PMI_SIZE is '") + size) &&
-                          Catch::Contains("no whole number from 1 to 2147483647"));
+                          Catch::Contains("not a whole number from 1 to 2147483647"));
 }
 
 TEST_CASE("of several ranks each takes the device of its place on its machine") {

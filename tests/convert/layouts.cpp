@@ -357,11 +357,11 @@ TEST_CASE("what cannot be put together or divided is refused by name") {
                                      Catch::Contains("has parts that are missing"));
   PlainTensors lacks_the_second = small_flux();
   lacks_the_second.erase("transformer_blocks.0.attn.to_k.weight");
-  CHECK_THAT(refusal(lacks_the_second), Catch::Contains("does not lie beside the other parts"));
+  CHECK_THAT(refusal(lacks_the_second), Catch::Contains("is not next to the other parts"));
   PlainTensors other_width = small_flux();
   other_width["transformer_blocks.0.attn.to_k.weight"] = normal_tensor({64, 32}, 3);
-  CHECK_THAT(refusal(other_width), Catch::Contains("'transformer_blocks.0.attn.to_k.weight'") &&
-                                       Catch::Contains("does not lie beside"));
+  CHECK_THAT(refusal(other_width),
+             Catch::Contains("'transformer_blocks.0.attn.to_k.weight'") && Catch::Contains("is not next to"));
   PlainTensors undivided{{"double_blocks.0.img_attn.qkv.weight", normal_tensor({64, 32}, 1)},
                          {"double_blocks.0.img_attn.proj.weight", normal_tensor({64, 32}, 1)}};
   write_tensors<io::SafetensorsWriter>(source, undivided, "f32");

@@ -170,7 +170,7 @@ TEST_CASE("a plan's layer covers the matrices and convolutions under it, after r
       CHECK(in_safetensors(scaled, shape).instead_of);
     }
   }
-  CHECK(in_safetensors("b.conv.weight", convolution).kept_because == "no matrix of a layer");
+  CHECK(in_safetensors("b.conv.weight", convolution).kept_because == "not a matrix of a layer");
   CHECK_FALSE(in_safetensors("b.conv.weight", convolution).undivided);
   CHECK(in_safetensors("b.conv.weight", convolution).met.layers == std::set<std::string>{"b"});
 }
@@ -232,10 +232,10 @@ TEST_CASE("rules that are none are refused in one line") {
            {"img=", "no type after"},
            {"img=q4", "there is no type 'q4'"},
            {"img=q8_1", "there is no type 'q8_1'"},
-           {"(=q4_k", "is no regular expression"},
-           {"[z-a]=q4_k", "is no regular expression"},
-           {"*=q4_k", "is no regular expression: nothing stands before '*'"},
-           {"a{2,1}=q4_k", "is no regular expression"},
+           {"(=q4_k", "is not a regular expression"},
+           {"[z-a]=q4_k", "is not a regular expression"},
+           {"*=q4_k", "is not a regular expression: nothing stands before '*'"},
+           {"a{2,1}=q4_k", "is not a regular expression"},
            {std::string(1001, '(') + "=q4_k", "more than 1000 characters"},
            {"a\nb(=q4_k", "a?b("}}) {
     const std::string said = refusal_of([&rule = text] { parse_rule(rule); });
@@ -266,7 +266,8 @@ TEST_CASE("rules of expressions that are none, and of types that are none, are r
     CHECK_THAT(said, Catch::StartsWith("--rule '" + rule + "'") && Catch::Contains(words));
     CHECK(said.find('\n') == std::string::npos);
   };
-  for (const std::string& expression : expressions) refused(expression + "=q8_0", "is no regular expression");
+  for (const std::string& expression : expressions)
+    refused(expression + "=q8_0", "is not a regular expression");
   for (const std::string& type : types) refused("attn.*weight=" + type, "there is no type '" + type + "'");
   CHECK(expressions.size() + types.size() > 80);
 }
@@ -281,7 +282,7 @@ TEST_CASE("rules whose expressions have many ways to match are matched in time t
   }
   CHECK(chosen(wishes("q4_k", {"(.*)*weight$=q8_0"}), name, {256, 256}).type.name == "q8_0");
   CHECK_THAT(refusal_of([] { parse_rule("(.)\\1=q8_0"); }),
-             Catch::Contains("is no regular expression") && Catch::Contains("back-reference"));
+             Catch::Contains("is not a regular expression") && Catch::Contains("back-reference"));
 }
 
 TEST_CASE("the largest magnitude of values is told wherever it stands, and what is no number") {

@@ -193,7 +193,7 @@ TEST_CASE("a format is not added under a name that Precast has, of files, of pol
     formats::StoredFormat format = formats::of_dtype<e3m4>();
     format.name = name;
     CHECK_THROWS_WITH(formats::AddedFormat(std::move(format)),
-                      Catch::Contains(name) && Catch::Contains("is there already"));
+                      Catch::Contains(name) && Catch::Contains("already exists"));
   }
   CHECK(formats::added_formats().empty());
 }

@@ -224,14 +224,14 @@ TEST_CASE("atomic file: one that is there is kept where that is asked for, also 
   const auto target = folder.path() / "a.txt";
   io::write_file(target, "first", io::OldFile::kept);
   CHECK(read_text(target) == "first");
-  CHECK(refusal(target, [&] { io::AtomicFile(target, io::OldFile::kept); }).find("is there already") !=
+  CHECK(refusal(target, [&] { io::AtomicFile(target, io::OldFile::kept); }).find("already exists") !=
         std::string::npos);
   const auto late = folder.path() / "late.txt";
   {
     io::AtomicFile file(late, io::OldFile::kept);
     file.write("new");
     write_text(late, "mine");
-    CHECK(refusal(late, [&] { file.commit(); }).find("is there already") != std::string::npos);
+    CHECK(refusal(late, [&] { file.commit(); }).find("already exists") != std::string::npos);
   }
   CHECK(read_text(late) == "mine");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);  // and no temporary file

@@ -196,7 +196,8 @@ TEST_CASE("files: what is lacking, unread or of another model is said in one lin
   REQUIRE(pipeline->notes().size() == 1);
   CHECK(pipeline->notes()[0] == file.string() + ": 1 tensor is not read: 'control.weight'");
 
-  CHECK(says(refused(file, file), "holds no tokenizers, and none lie beside it: give --model a folder"));
+  CHECK(
+      says(refused(file, file), "holds no tokenizers, and there are none beside it: give --model a folder"));
   CHECK(says(refused({shapes_model(), {{"vae", file}}}, file),
              "does not hold the VAE of a Flux model but the transformer"));
   const auto empty = folder.path() / "empty";
@@ -216,7 +217,7 @@ TEST_CASE("files: what is lacking, unread or of another model is said in one lin
   write_tensors(file, {{"some.thing", tensors.begin()->second}});
   CHECK(says(
       refused(file, file),
-      "holds no model that is known here: give a model of Flux.1 dev or schnell, or of Stable Diffusion"));
+      "holds no model that is supported: give a model of Flux.1 dev or schnell, or of Stable Diffusion"));
 }
 
 TEST_CASE("files: a config beside a given file that says otherwise than the config that is used is named") {

@@ -60,7 +60,7 @@ void BenchOptions::check_merge(const CLI::App& command) const {
 timing::AttentionGrid BenchOptions::attention_grid() const {
   for (const auto& [value, option] :
        {std::pair(&sizes, "--sizes"), {&variants, "--variant"}, {&parts, "--parts"}})
-    if (*value) throw UsageError(std::string(option) + " is of bench lm: leave it out");
+    if (*value) throw UsageError(std::string(option) + " applies to bench lm only: leave it out");
   timing::AttentionGrid grid;
   if (head_widths) grid.head_widths = parse_integers("--head-widths", *head_widths, 1, most_head_width);
   if (contexts) grid.contexts = parse_integers("--contexts", *contexts, 1, most_context);
@@ -74,7 +74,7 @@ timing::AttentionGrid BenchOptions::attention_grid() const {
 
 timing::ModelGrid BenchOptions::model_grid() const {
   for (const auto& [value, option] : {std::pair(&head_widths, "--head-widths"), {&kinds, "--attention"}})
-    if (*value) throw UsageError(std::string(option) + " is of bench attention: leave it out");
+    if (*value) throw UsageError(std::string(option) + " applies to bench attention only: leave it out");
   timing::ModelGrid grid;
   if (sizes) grid.sizes = parse_names("--sizes", *sizes, names_of_sizes());
   if (contexts) grid.contexts = parse_integers("--contexts", *contexts, 1, most_context);

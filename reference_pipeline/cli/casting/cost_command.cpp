@@ -47,7 +47,7 @@ void check_usual_output(const CostOptions& options) {
   for (const std::string& name : options.merge->results())
     if (std::filesystem::equivalent(name, options.output, ignored)) return;
   throw UsageError(options.output +
-                   " is there already, and is not one of the files to merge: say where to with --output");
+                   " already exists, and is not one of the files to merge: name another file with --output");
 }
 
 void merge(const CostOptions& options) {

@@ -222,7 +222,8 @@ casting::CostFile measured_costs(const CostOptions& options) {
         "--measure estimate shows what --importance FILE gives: add it, or leave out --measure estimate");
   const families::ChosenDevice device = families::choose_device(options.part.device(options.device));
   if (options.jobs.value_or(1) > 1 && device.is_cuda)
-    throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");
+    throw UsageError("--jobs shares the CPU's threads, and the device is " + device.name +
+                     ": add --device cpu");
 
   const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
   const std::unique_ptr<nn::ParameterSource> patch =

@@ -105,7 +105,8 @@ std::vector<std::int64_t> parse_layers(const std::string& text, std::int64_t cou
     const std::int64_t last =
         dash == std::string::npos ? first : parse_integer("--layers", part.substr(dash + 1), 0, count - 1);
     if (last < first)
-      throw UsageError("--layers: " + part + " runs backwards: the first layer of a range is the smaller");
+      throw UsageError("--layers: " + part +
+                       " is reversed: the first layer of a range must be the smaller one");
     for (std::int64_t layer = first; layer <= last; ++layer) layers.insert(layer);
   }
   return {layers.begin(), layers.end()};

@@ -248,7 +248,7 @@ void compare_part(CompareOptions& options) {
     ComparisonPart before = read_comparison_part(options.output);
     if (!same_comparison(before, part))
       throw UsageError("--output: " + io::shown(options.output) +
-                       " is there already, a part of another comparison: name another file");
+                       " already exists, a part of another comparison: name another file");
     for (Compared& row : before.rows) {
       if (options.layers && row.layers.empty()) continue;  // incomplete
       if (std::erase(all.policies, row.choice) > 0) part.rows.push_back(std::move(row));

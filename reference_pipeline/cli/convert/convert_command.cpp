@@ -46,8 +46,9 @@ conversion::TypeWishes wishes_of(const ConvertOptions& options) {
   for (const std::string& text : options.rules) {
     wishes.rules.push_back(conversion::parse_rule(text));
     if (!expressions.insert(text.substr(0, text.rfind('='))).second)
-      throw UsageError("--rule '" + io::printable(text) +
-                       "' has the expression of another one, and the first counts: leave one of them out");
+      throw UsageError(
+          "--rule '" + io::printable(text) +
+          "' has the expression of an earlier --rule, which takes precedence: remove one of them");
   }
   if (!options.plan.empty()) wishes.plan = casting::read_plan(options.plan);
   return wishes;
@@ -187,7 +188,7 @@ void add_convert_command(CLI::App& app) {
   add_quiet_option(*command);
   command->footer(
       "Reads and writes some MiB at a time, whatever the size; OUT appears when it is whole. Where rows are "
-      "no whole blocks of a type, they get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, "
+      "not whole blocks of a type, they get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, "
       "and a line at the end says so.\n"
       "\n"
       "Examples:\n"

@@ -87,7 +87,7 @@ void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vec
   for (std::size_t i = 0; i < policies.size(); ++i) {
     Examined& policy = policies[i];
     if (!policy.candidate || verdict_of(*policy.found, reference) != Verdict::overflows) continue;
-    notes() << policy.name << " overflows: again with what cures it\n";
+    notes() << policy.name << " overflows: running again with what cures it\n";
     policy.treatment = examiner.treat(families::ComponentChoices::all(choices[i]));
     policy.treated = &examiner.examine(policy.treatment->choices);
   }

@@ -206,7 +206,7 @@ std::string doctor_text(const DoctorReport& report) {
   if (!report.recommendation) return text;
   const Recommendation& recommended = *report.recommendation;
   return text + "\nrecommended: " + policy_text(recommended.choices) + " (" + recommended.reason + ")" +
-         (recommended.verdict == Verdict::close ? ", though it is close to its end" : "") + "\n  " +
+         (recommended.verdict == Verdict::close ? ", though it is close to its limit" : "") + "\n  " +
          shell_line(report.command) + "\n";
 }
 

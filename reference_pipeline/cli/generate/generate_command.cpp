@@ -79,12 +79,12 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   const auto preview = options.preview.file(options.output);
   for (const auto& file : files)
     if (options.no_overwrite && !is_standard_output(file) && io::is_there(file))
-      throw InputError(io::shown(file) + " is there already, and --no-overwrite keeps it: give another name");
+      throw InputError(io::shown(file) + " already exists, and --no-overwrite keeps it: give another name");
   check_names_file("--save-latents", options.save_latents, "the latents");
   check_names_file("--trace", options.trace, "the trace");
   check_names_file("--preview-output", options.preview.output, "the previews");
   if (is_standard_output(options.output) && (pictures.size() > 1 || options.json))
-    throw UsageError("standard output holds one picture, and nothing beside it: name a file");
+    throw UsageError("standard output holds one picture, and nothing else: name a file");
   check_output_files(files);
 }
 

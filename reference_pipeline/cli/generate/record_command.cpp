@@ -87,11 +87,13 @@ std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
 void require_something_to_record(const RecordOptions& options, const families::Pipeline& pipeline,
                                  const families::ChosenDevice& device) {
   if (!options.importance.empty() && device.is_cuda)
-    throw UsageError("--importance is counted on the CPU, and this is " + device.name + ": add --device cpu");
+    throw UsageError("--importance is collected on the CPU, and the device is " + device.name +
+                     ": add --device cpu");
   if (pipeline.has_blocks()) return;
   if (!options.importance.empty() && options.output_option->count() == 0) {
     if (options.every)
-      throw UsageError("--every is of samples, and this model has none: its importance is that of all steps");
+      throw UsageError(
+          "--every applies to samples, and this model has none: its importance is that of all steps");
     return;
   }
   throw UsageError(

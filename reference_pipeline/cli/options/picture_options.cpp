@@ -71,8 +71,9 @@ void check_picture_name(const std::string& output, std::span<const std::string> 
 void check_picture_size(const std::string& option, const std::filesystem::path& file, int width, int height) {
   if (image::format_of_name(file) != image::Format::webp) return;
   if (width > image::longest_side_of_webp || height > image::longest_side_of_webp)
-    throw UsageError(option + " is WebP, whose sides end at " + std::to_string(image::longest_side_of_webp) +
-                     " pixels, and this picture has " + std::to_string(width) + "x" + std::to_string(height) +
+    throw UsageError(option + " is WebP, whose sides have at most " +
+                     std::to_string(image::longest_side_of_webp) + " pixels, and this picture has " +
+                     std::to_string(width) + "x" + std::to_string(height) +
                      ": write it as .png or .jpg, or make it smaller");
 }
 

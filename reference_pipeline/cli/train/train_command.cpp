@@ -34,7 +34,7 @@ namespace {
 std::string bound_to_few_cores() {
   const int cores = host::available_cores(), threads = host::threads();
   if (threads <= cores || cores >= sysconf(_SC_NPROCESSORS_ONLN)) return "";
-  return io::counted(threads, "thread") + " of a rank take turns on " + io::counted(cores, "core") +
+  return io::counted(threads, "thread") + " of a rank share " + io::counted(cores, "core") +
          ", all that it may run on: give mpirun --bind-to none (or --bind-to socket), Slurm a larger "
          "--cpus-per-task, or fewer --threads";
 }
@@ -56,9 +56,10 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
     for (const char* name : {"--compare", "--resume", "--log", "--output", "--overwrite",
                              "--checkpoint-every", "--sample", "--validation", "--validate-every"})
       if (command.get_option(name)->count() > 0)
-        throw UsageError(std::string(name) +
-                         " does not go with --predict-ranks, which times steps and writes no model: leave it "
-                         "out");
+        throw UsageError(
+            std::string(name) +
+            " cannot be combined with --predict-ranks, which times steps and writes no model: leave it "
+            "out");
   check_inputs_of_training(options);
   check_page_name("--report", options.report);
   cluster::Communicator& job = cluster::join_job(stop_requested);

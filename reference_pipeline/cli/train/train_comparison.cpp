@@ -25,7 +25,7 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
   for (const char* name : {"--output", "--sample"})
     if (command.get_option(name)->count() > 0)
       throw UsageError(std::string(name) +
-                       " does not go with --compare, which writes a table, --report and --log: "
+                       " cannot be combined with --compare, which writes a table, --report and --log: "
                        "leave it out, or train under one --policy");
   const std::vector<std::string> names = options.policies();
   const TrainInputs inputs = open_inputs(options, job, device, data_parallel(options, job));

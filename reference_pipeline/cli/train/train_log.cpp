@@ -21,7 +21,7 @@ bool begins_a_line(std::string_view text) { return begins_with(text, R"({"step")
 bool begins_a_line_of_comparison(std::string_view text) { return begins_with(text, R"({"policy")"); }
 
 [[noreturn]] void refuse_log(const std::string& file) {
-  throw io::file_error(file, "is no log of precast train: give --log another name");
+  throw io::file_error(file, "is not a log of precast train: give --log another name");
 }
 
 /// The kinds of log that are accepted; a comparison's lines have the policy.

@@ -244,14 +244,14 @@ language_model::LanguageModelConfig TrainOptions::new_model(std::int64_t vocabul
   config.heads = heads.value_or(4);
   config.heads_kv = llama ? heads_kv.value_or(static_cast<int>(config.heads)) : config.heads;
   if (!llama && heads_kv)
-    throw UsageError("--heads-kv is of a llama: add --architecture llama, or leave it out");
+    throw UsageError("--heads-kv applies to llama models: add --architecture llama, or leave it out");
   if (config.width % config.heads != 0)
     throw UsageError("--width is " + std::to_string(config.width) + ": it must be a multiple of --heads, " +
                      std::to_string(config.heads));
   config.head_width = config.width / config.heads;
   if (llama && config.head_width % 2 != 0)
     throw UsageError("--width over --heads is " + std::to_string(config.head_width) +
-                     ": rotary positions turn pairs, and need an even number");
+                     ": rotary embeddings rotate pairs, and need an even number");
   if (config.heads % config.heads_kv != 0)
     throw UsageError("--heads-kv is " + std::to_string(config.heads_kv) + ": it must divide --heads, " +
                      std::to_string(config.heads));
@@ -289,7 +289,7 @@ void tell_unused(const GivenOptions& given, std::span<const std::string> policie
                        (policies.size() == 1 ? policies.front() : "any of these policies"));
   if (ranks == 1)
     for (const std::string& option : given.of_ranks)
-      unused.push_back(option + " does nothing: there is one rank, and no gradients travel");
+      unused.push_back(option + " does nothing: there is one rank, and no gradients are exchanged");
   tell_warnings(unused);
 }
 
@@ -301,7 +301,7 @@ void settle_training(TrainOptions& options, const CLI::App& command) {
     throw UsageError("--warmup is " + std::to_string(training.warmup) + ", and --steps " +
                      std::to_string(training.steps) + ": give a warm-up that ends with the run or before");
   if (options.validate_every && options.validation.empty())
-    throw UsageError("--validate-every goes with --validation: add it, or leave this out");
+    throw UsageError("--validate-every needs --validation: add it, or leave this out");
   training.check();
 }
 

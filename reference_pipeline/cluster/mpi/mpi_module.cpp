@@ -172,7 +172,8 @@ class Job final : public MpiJob {
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "to join the job");
     if (level < MPI_THREAD_FUNNELED)
       throw CommunicationError(
-          "MPI does not allow threads beside the one that calls it: install one that was built with threads");
+          "MPI does not allow other threads beside the one that calls it: install an MPI built with thread "
+          "support");
     require(MPI_Comm_dup(MPI_COMM_WORLD, &ranks_), "to join the job");
     MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
     require(MPI_Comm_rank(ranks_, &rank_), "the rank");
@@ -227,7 +228,7 @@ class Job final : public MpiJob {
   /// sleep, which leaves the core to threads that compute; then they send and poll without sleep.
   void meet() {
     MPI_Request all_here = MPI_REQUEST_NULL;
-    require(MPI_Ibarrier(ranks_, &all_here), "to meet the other ranks");
+    require(MPI_Ibarrier(ranks_, &all_here), "the barrier of all ranks");
     constexpr int eager = 100;
     constexpr std::chrono::microseconds pause(20);
     for (int calls = 0; !is_done(all_here); ++calls)
