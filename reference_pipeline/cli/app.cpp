@@ -168,9 +168,9 @@ std::vector<std::string> command_names(const CLI::App& app) {
 void build_app(CLI::App& app) {
   app.name("precast");
   app.description(
-      std::string("Precast makes pictures from words with Flux and Stable Diffusion models") +
+      std::string("Precast makes pictures from text with Flux and Stable Diffusion models") +
       (has_training ? " and trains small language models" : "") +
-      ", under a precision policy that was fixed when it was compiled, and shows what every number format "
+      ", under a precision policy that is fixed at compile time, and shows what every number format "
       "does on the way.");
   app.formatter(help_formatter());
   app.set_version_flag("-V,--version", version_text, "Version, commit, and what this build holds");

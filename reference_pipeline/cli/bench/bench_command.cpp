@@ -243,11 +243,8 @@ void add_bench_command(CLI::App& app) {
   add_bench_options(*command, *options);
   command->footer(
       "The table goes to standard output, in Markdown: means and standard deviations in seconds. \"back\" is "
-      "the\n"
-      "difference of the two that are measured. What a case needs is known before it is taken, by a dry run; "
-      "one that\n"
-      "does not fit is a row that says so. Ctrl-C leaves what was measured.\n"
-      "\n"
+      "the\ndifference of the two that are measured. A dry run computes the memory of each case before it is "
+      "measured; one\nthat does not fit is a row that says so. Ctrl-C keeps what was measured.\n\n"
       "Examples:\n"
       "  precast bench lm --sizes tiny --contexts 32                   # a second\n"
       "  precast bench lm --sizes S,M --contexts 256 --output lm.html\n"

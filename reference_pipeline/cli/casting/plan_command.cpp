@@ -143,7 +143,7 @@ void plan(PlanOptions options) {
 void add_plan_command(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
-      "plan", "The format of each layer that loses least at a size, from what casting costs");
+      "plan", "The format of each layer that loses least within a size, from the measured costs of casting");
   add_plan_options(*command, *options);
   command->callback([options] { plan(*options); });
 }

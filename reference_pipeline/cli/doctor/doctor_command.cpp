@@ -253,7 +253,7 @@ void add_doctor_command(CLI::App& app) {
       command
           ->add_option(
               "--policies",
-              "Policies to run, with commas between: presets and precisions, with\n"
+              "Policies to run, comma-separated: presets and precisions, with\n"
               "+upcast-attention, +upcast-matmul, +upcast-conv, +flash, +no-flash. Default: every path\n"
               "of this build, of which the presets may be recommended")
           ->type_name(policy_names() + ",...")
@@ -273,7 +273,7 @@ void add_doctor_command(CLI::App& app) {
       "its\n"
       "trace names, until it is finite. One prompt is seen, not all: below 2 x headroom a "
       "policy is\n"
-      "called close. Ends with 1 where no policy is finite.\n"
+      "called close. Exits with 1 where no policy is finite.\n"
       "\n"
       "Examples:\n"
       "  precast doctor\n"

@@ -203,8 +203,8 @@ void record(const RecordOptions& options) {
 
 void add_record_command(CLI::App& app) {
   const auto options = std::make_shared<RecordOptions>();
-  CLI::App* command =
-      app.add_subcommand("record", "Saves what a model's blocks start from while pictures form, for cost");
+  CLI::App* command = app.add_subcommand(
+      "record", "Saves the inputs of a model's blocks while it makes pictures, for precast cost");
   add_run_options(*command, options->run);
   add_count_options(*command, options->run, options->start);
   add_image_options(*command, options->start);
@@ -233,8 +233,8 @@ void add_record_command(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--json", options->json, "What was recorded, as JSON on stdout");
   command->footer(
-      "Pictures are denoised as generate does it, and not decoded but where importance is all that is "
-      "written. With\n"
+      "Pictures are denoised as generate does it, and decoded only where importance is all that is written. "
+      "With\n"
       "a CFG scale above 1 a Flux model's samples are of the prompt's predictions, and a UNet's of both, the "
       "negative's first. Samples at different times of different prompts tell more than many of one.\n"
       "\n"

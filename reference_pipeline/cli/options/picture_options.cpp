@@ -18,7 +18,7 @@ CLI::Option* add_quality_option(CLI::App& command, int& quality) {
           [&quality](const std::string& text) {
             quality = static_cast<int>(parse_integer("--quality", text, 1, 100));
           },
-          "Of JPEG and WebP, 1 to 100; WebP's 100 keeps every pixel; default " +
+          "Quality of JPEG and WebP, 1 to 100; WebP's 100 keeps every pixel; default " +
               std::to_string(image::usual_quality))
       ->type_name("N");
 }

@@ -35,16 +35,15 @@ std::optional<families::PreviewRequest> PreviewOptions::request(const std::files
 
 void add_preview_options(CLI::App& command, PreviewOptions& options) {
   const std::string group = "Preview";
-  CLI::Option* every =
-      add_integer(command, "--preview", options.every, 1, families::most_steps,
-                  "Writes the picture as it forms, every N steps, estimated from its latents");
+  CLI::Option* every = add_integer(command, "--preview", options.every, 1, families::most_steps,
+                                   "Writes the unfinished picture every N steps, estimated from its latents");
   every->group(group);
   command.add_flag("--preview-vae", options.vae, "Previews by the VAE: sharp, and it is loaded all the time")
       ->group(group)
       ->needs(every);
   command
       .add_option("--preview-output", options.output,
-                  "File of the preview, each time replaced as a whole; default: out-preview.png for out.png")
+                  "File of the preview, replaced each time; default: out-preview.png for out.png")
       ->type_name("FILE")
       ->group(group)
       ->needs(every);

@@ -49,7 +49,7 @@ void add_policy_command(CLI::App& app) {
   add_policy_options(*command, options->policy);
   command
       ->add_option("--training", options->training,
-                   "A policy of training by its name, as train --policy takes it: a regime (" +
+                   "A training policy by its name, as train --policy takes it: a regime (" +
                        training_regimes_in_words() +
                        ") or a preset, then any of +flash, +upcast-attention and +upcast-matmul")
       ->type_name("NAME");

@@ -101,8 +101,8 @@ void add_train_command(CLI::App& app) {
   add_scaling_options(*command, *scaling);
   command->footer(
       "--output gets config.json and model.safetensors, which transformers reads, and "
-      "checkpoint.safetensors, from\n"
-      "which --resume goes on. Each appears whole or not at all: a run that is killed loses the steps since "
+      "checkpoint.safetensors, from\nwhich --resume continues. Each appears whole or not at all: a run that "
+      "is killed loses the steps since "
       "its last\n"
       "checkpoint, and Ctrl-C writes one. Under naive-f16 parameters and AdamW's moments are f16 too, and "
       "the loss is soon not "
