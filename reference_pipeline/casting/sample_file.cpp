@@ -33,7 +33,7 @@ HostView<const f32> checked(const io::SafetensorsFile& file, std::size_t sample,
                             std::int64_t columns, std::size_t rank = 2) {
   const io::TensorEntry& entry = file.at(tensor_name(sample, part));
   const auto wrong = [&](const std::string& problem) {
-    return io::tensor_error(file.path(), entry.name, problem + ": record the samples anew");
+    return io::tensor_error(file.path(), entry.name, problem + ": record the samples again");
   };
   if (entry.dtype.info != dtype_info<f32>)
     throw wrong("has dtype " + std::string(entry.dtype.file_name) + ", and samples are F32");
@@ -52,7 +52,7 @@ HostView<const f32> checked(const io::SafetensorsFile& file, std::size_t sample,
 
 InputError wrong_part(const io::SafetensorsFile& file, std::size_t sample, std::string_view part,
                       const std::string& problem) {
-  return io::tensor_error(file.path(), tensor_name(sample, part), problem + ": record the samples anew");
+  return io::tensor_error(file.path(), tensor_name(sample, part), problem + ": record the samples again");
 }
 
 void append(HostTensor<f32>& to, std::int64_t row, HostView<const f32> rows) {
@@ -165,7 +165,7 @@ Samples read_samples(const std::filesystem::path& path) {
   if (count == 0 || file.tensors().size() % parts != 0)
     throw io::file_error(path, "holds " + std::to_string(file.tensors().size()) +
                                    " tensors, and each sample has " + std::to_string(parts) +
-                                   ": record the samples anew");
+                                   ": record the samples again");
   for (std::size_t i = 0; i < count; ++i) samples.recorded.push_back(read_sample(file, i, of_unet));
   return samples;
 }

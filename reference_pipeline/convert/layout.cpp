@@ -87,7 +87,7 @@ class Arrangement {
         rows += rows_of(part.tensor->shape);
       }
       if (reached != parts.front().rows.of)
-        throw io::tensor_error(input_.path(), name, "has parts that are missing: get the file anew");
+        throw io::tensor_error(input_.path(), name, "has parts that are missing: get the file again");
       OutputTensor& made = tensors_.emplace_back(OutputTensor{name, with_rows(first.shape, rows), {}, {}});
       for (const Part& part : parts)
         add_rows(made, *part.tensor, 0, rows_of(part.tensor->shape), part.rows.halves_swapped);
@@ -111,7 +111,7 @@ class Arrangement {
     std::ranges::sort(tensors_, {}, &OutputTensor::name);
     const auto twin = std::ranges::adjacent_find(tensors_, {}, &OutputTensor::name);
     if (twin != tensors_.end())
-      throw io::tensor_error(input_.path(), twin->name, "appears under two names: get the file anew");
+      throw io::tensor_error(input_.path(), twin->name, "appears under two names: get the file again");
     return std::move(tensors_);
   }
 
@@ -137,7 +137,7 @@ class Arrangement {
     if (copy.type == table.type && !are_same(copy.bytes, table.bytes))
       throw io::tensor_error(input_.path(), copy.name,
                              "differs from '" + table.name +
-                                 "', and they are one table of T5: get the file anew, or leave out the one "
+                                 "', and they are one table of T5: get the file again, or leave out the one "
                                  "that is wrong");
   }
 

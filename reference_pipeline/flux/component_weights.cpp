@@ -97,7 +97,7 @@ std::int64_t ComponentWeights::blocks(std::string_view stem) const {
   for (std::int64_t i = 0; i < count; ++i)
     if (const std::string block = std::string(stem) + std::to_string(i); !has_names_beginning(block + "."))
       throw error("lacks " + block + ", of " + std::to_string(count) +
-                  " such blocks: the file is incomplete, get it anew");
+                  " such blocks: the file is incomplete, get it again");
   return count;
 }
 

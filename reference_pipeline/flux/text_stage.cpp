@@ -27,7 +27,7 @@ void refuse_two_tables(const nn::ParameterSource& t5) {
   const nn::Parameter table = t5.find(name), second = t5.find(other);
   if (table.dtype == second.dtype && !std::ranges::equal(table.bytes, second.bytes))
     throw io::file_error(t5.description(), "tensors '" + std::string(name) + "' and '" + std::string(other) +
-                                               "' differ, and are one table of T5: get the file anew, or "
+                                               "' differ, and are one table of T5: get the file again, or "
                                                "leave out the one that is wrong");
 }
 

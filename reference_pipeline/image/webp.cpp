@@ -79,7 +79,7 @@ std::vector<std::byte> with_exif(std::span<const std::byte> webp, std::span<cons
 Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path& name) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(data.data());
   const auto broken = [&](VP8StatusCode status) {
-    return io::file_error(name, "broken WebP picture (" + std::string(in_words(status)) + "): get it anew");
+    return io::file_error(name, "broken WebP picture (" + std::string(in_words(status)) + "): get it again");
   };
   WebPBitstreamFeatures features;
   if (const VP8StatusCode status = WebPGetFeatures(bytes, data.size(), &features); status != VP8_STATUS_OK)

@@ -101,7 +101,7 @@ const io::TensorEntry& tokens_of(const io::SafetensorsFile& opened, const std::f
   if (entry.dtype.file_name != "I64" || shape.rank() != 3 || shape.elements() == 0 || shape[2] < 2)
     throw io::tensor_error(file, "tokens",
                            "is " + std::string(entry.dtype.file_name) + " " + to_string(shape) +
-                               " where I64 [steps, batch, context + 1] is expected: write it anew");
+                               " where I64 [steps, batch, context + 1] is expected: write it again");
   return entry;
 }
 

@@ -87,7 +87,7 @@ bool is_checkpoint(const io::SafetensorsFile& file) {
 void require_checkpoint(const io::SafetensorsFile& file) {
   if (!is_checkpoint(file))
     throw io::file_error(file.path(),
-                         "is not a checkpoint that precast train wrote: name one, or train anew");
+                         "is not a checkpoint that precast train wrote: name one, or train again");
 }
 
 std::string fact_of(const io::SafetensorsFile& file, const std::string& key) {

@@ -213,7 +213,7 @@ SamplerKind sampler_named(std::string_view name) {
 SchedulerConfig::SchedulerConfig(io::Config config, ClassNamedBy by)
     : config_(std::move(config)), class_name_(config_.string("_class_name")), class_named_by_(by) {
   if (!class_name_.ends_with("Scheduler"))
-    throw wrong_class("not a scheduler of diffusers: get the file anew");
+    throw wrong_class("not a scheduler of diffusers: get the file again");
   if (scales_by_noise(class_name_))
     throw wrong_class(
         "of a model whose inputs and results are scaled by its level of noise, which no sampler "

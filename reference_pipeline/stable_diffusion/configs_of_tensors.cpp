@@ -19,7 +19,7 @@ constexpr std::string_view layers_of_text = "text_model.encoder.layers.";
 Shape required(const ComponentWeights& weights, const std::string& name, std::size_t rank) {
   if (!weights.contains(name))
     throw weights.error("lacks " + io::printable(weights.stored_name(name)) +
-                        ": the file is incomplete, get it anew");
+                        ": the file is incomplete, get it again");
   return weights::required_shape(weights, name, rank, weights::LastOnes::may_be_missing);
 }
 
@@ -40,7 +40,7 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
     config.text_time_width = required(weights, "add_embedding.linear_1.weight", 2)[1];
   }
   const std::int64_t levels = weights.blocks("down_blocks.");
-  if (levels == 0) throw weights.error("lacks the blocks of a UNet: the file is incomplete, get it anew");
+  if (levels == 0) throw weights.error("lacks the blocks of a UNet: the file is incomplete, get it again");
   config.middle = has(weights, "mid_block.attentions.0.norm.weight") ? UNetConfig::Middle::attention
                                                                      : UNetConfig::Middle::residual;
   for (std::int64_t i = 0; i < levels; ++i) {

@@ -39,7 +39,7 @@ void check_class(const io::Config& index, std::string_view component, std::strin
 void require(const io::Config& index, std::string_view component, std::string_view why) {
   if (families::listed_class(index, component)) return;
   throw index.error(component, (index.has(component) ? "is null, for the model was saved without it: "
-                                                     : "is missing: get the file anew, for ") +
+                                                     : "is missing: get the file again, for ") +
                                    std::string(why));
 }
 
@@ -93,7 +93,7 @@ void ModelFolder::check_fit() const {
   if (model.is_lcm && model.unet.guidance_channels == 0)
     throw model.misfit(
         "unet", "time_cond_proj_dim",
-        "is missing, and a latent consistency model takes its guidance by it: get the file anew");
+        "is missing, and a latent consistency model takes its guidance by it: get the file again");
   std::int64_t width = 0;
   std::string encoders;
   for (const auto& [name, config] :

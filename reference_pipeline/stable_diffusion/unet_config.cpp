@@ -178,8 +178,9 @@ std::vector<std::vector<std::int64_t>> depths_up(const io::Config& json, std::ve
     if (json.has_list(down))
       for (const nlohmann::json& item : json.value(down))
         if (item.is_array())
-          throw json.error(up, "is missing, where " + std::string(down) +
-                                   " has a list for a level: it says what the way up has, get the file anew");
+          throw json.error(up,
+                           "is missing, where " + std::string(down) +
+                               " has a list for a level: it says what the way up has, get the file again");
     return depths(json, down, layers);
   }
   if (!json.has_list(up)) throw json.wrong(up, "must be a list with an item for each level", json.value(up));

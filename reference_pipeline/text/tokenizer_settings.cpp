@@ -38,7 +38,7 @@ std::vector<AddedToken> read_tokens(const io::Config& config, const char* key) {
 std::int64_t read_id(const io::Config& config, std::string_view key, const std::string& text) {
   const auto id = io::number_in<std::int64_t>(text);
   if (!id || *id < 0 || *id > largest_token_id)
-    throw config.error(key, "'" + io::printable(text) + "' is not a token id: get the file anew");
+    throw config.error(key, "'" + io::printable(text) + "' is not a token id: get the file again");
   return *id;
 }
 
@@ -183,7 +183,7 @@ std::int32_t TokenizerSettings::id_of(const std::string& role, const std::vector
                                       const std::filesystem::path& folder) const {
   const auto found = std::ranges::find(added, roles_.at(role).content, &AddedToken::content);
   if (found == added.end() || found->id < 0)
-    throw io::file_error(folder, role + " is empty: get the tokenizer's files anew");
+    throw io::file_error(folder, role + " is empty: get the tokenizer's files again");
   return found->id;
 }
 

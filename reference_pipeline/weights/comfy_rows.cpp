@@ -30,12 +30,12 @@ RowFactors row_factors(const Companions& companions, const io::TensorEntry& scal
   if (!holds_numbers(scale))
     throw companions.error(layer + ".weight",
                            "its scale is " + std::string(scale.dtype.file_name) +
-                               " where F32, BF16, F16 or fp8 is expected: get the file anew");
+                               " where F32, BF16, F16 or fp8 is expected: get the file again");
   if (count != 1 && !of_rows)
     throw companions.error(layer + ".weight",
                            "its scale is " + std::string(scale.dtype.file_name) + " " +
                                to_string(scale.shape) + " where one number, or one for each of " +
-                               std::to_string(rows) + " rows, is expected: get the file anew");
+                               std::to_string(rows) + " rows, is expected: get the file again");
   return [&scale, count](std::int64_t first, std::span<f32> factors) {
     if (count == 1)
       std::ranges::fill(factors, values_of(scale).front());

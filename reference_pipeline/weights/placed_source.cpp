@@ -20,7 +20,7 @@ constexpr std::string_view norm_scale = "scale", norm_weight = "weight";
 
 InputError broken(const nn::ParameterSource& source, const std::string& name, const std::string& problem) {
   return InputError(source.description() + ": tensor '" + io::printable(name) + "': " + problem +
-                    ": get the file anew");
+                    ": get the file again");
 }
 
 /// Rows [first, first + count) of `of` equal parts of a parameter.

@@ -495,7 +495,7 @@ TEST_CASE("T5 whose two tables differ is not converted to names that have one of
   CHECK_THROWS_WITH(convert_file(source, out, to_type("q8_0")),
                     source.string() +
                         ": tensor 'encoder.embed_tokens.weight': differs from 'shared.weight', "
-                        "and they are one table of T5: get the file anew, or leave out the one "
+                        "and they are one table of T5: get the file again, or leave out the one "
                         "that is wrong");
   convert_file(source, folder.path() / "same_names.safetensors", to_type("f32"));
 }

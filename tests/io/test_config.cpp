@@ -57,7 +57,7 @@ TEST_CASE("config: the numbers of Python's json that JSON does not have are name
         "/model/config.json: not valid JSON, which does not allow the number Infinity at byte 11" + end);
   CHECK(said(R"({"a": -Infinity})") ==
         "/model/config.json: not valid JSON, which does not allow the number Infinity at byte 8" + end);
-  CHECK(said(R"({"a": None})") == "/model/config.json: not valid JSON, at byte 7 of 11: get the file anew");
+  CHECK(said(R"({"a": None})") == "/model/config.json: not valid JSON, at byte 7 of 11: get the file again");
 }
 
 TEST_CASE("config: values of every type, and null as absent") {
@@ -100,9 +100,9 @@ TEST_CASE("config: values of every type, and null as absent") {
 
 TEST_CASE("config: what does not fit is refused with file and key") {
   const auto integer = [](const io::Config& c) { c.integer("x", 1, 64); };
-  check_refusal("key 'x': is missing: get the file anew, or check that it belongs to this kind of model",
+  check_refusal("key 'x': is missing: get the file again, or check that it belongs to this kind of model",
                 "{}", integer);
-  check_refusal("key 'x': is null: get the file anew, or check that it belongs to this kind of model",
+  check_refusal("key 'x': is null: get the file again, or check that it belongs to this kind of model",
                 R"({"x":null})", integer);
   for (const std::string value :
        {"0", "65", "-1", "\"3\"", "true", "2.0", "1e3", "9223372036854775808", "18446744073709551615"})
@@ -145,10 +145,10 @@ TEST_CASE("config: what does not fit is refused with file and key") {
                 [](const io::Config& c) { c.object("x"); });
   check_refusal("key 'x.y': must be a string, not an object: correct it", R"({"x":{"y":{}}})",
                 [](const io::Config& c) { c.object("x").string("y"); });
-  const std::string anew = ": get the file anew, or check that it belongs to this kind of model";
+  const std::string anew = ": get the file again, or check that it belongs to this kind of model";
   check_refusal("must hold a JSON object, not a list" + anew, "[]", [](const io::Config&) {});
   CHECK(refusal(file, [] { io::Config::of_part("{}", file, "header").value("x"); }) ==
-        "/model/config.json: header: key 'x': is missing: get the file anew");
+        "/model/config.json: header: key 'x': is missing: get the file again");
 }
 
 TEST_CASE("config: of a file of Precast's own, messages say which is wanted") {
@@ -158,7 +158,7 @@ TEST_CASE("config: of a file of Precast's own, messages say which is wanted") {
   const std::string path = "/model/config.json: ", advice = ": check that this is a plan (precast plan)";
   CHECK(said("layer,type\n") == path + "is not JSON: give a plan (precast plan)");
   CHECK(said("\xEF\xBB\xBF [1") ==
-        path + "not valid JSON, because it is cut off after byte 6: get the file anew");
+        path + "not valid JSON, because it is cut off after byte 6: get the file again");
   CHECK(said("[1]") == path + "must hold a JSON object, not a list" + advice);
   CHECK(said("{}") == path + "key 'x': is missing" + advice);
 }

@@ -136,7 +136,7 @@ TEST_CASE("safetensors: a header that is not JSON of the right form is refused")
   mentions(refusal_of_header(R"({"a":{"dtype":"F32","dtype":"F32","shape":[4],"data_offsets":[0,16]}})"),
            "key 'dtype' appears twice");
   mentions(refusal_of_header(R"({"__metadata__":[]})"),
-           "header: key '__metadata__': must be an object, not a list: get the file anew");
+           "header: key '__metadata__': must be an object, not a list: get the file again");
   mentions(refusal_of_header(R"({"__metadata__":{"a":1}})"),
            "header: key '__metadata__.a': must be a string");
   mentions(refusal_of_header(R"({"a\nb":4})"), "header: key 'a?b': must be an object");

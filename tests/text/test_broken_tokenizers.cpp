@@ -206,7 +206,7 @@ TEST_CASE("broken tokenizers: the small files") {
     Json settings = Json::parse(read_text(golden_model("dev_f32") / path));
     settings[role] = "";
     check_refusal("dev_f32", path, settings.dump(),
-                  std::string(role) + " is empty: get the tokenizer's files anew", folder);
+                  std::string(role) + " is empty: get the tokenizer's files again", folder);
   }
   for (const char* part : {"padding", "truncation"})  // counts where the config has no side
     check_edit(

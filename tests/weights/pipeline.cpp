@@ -130,11 +130,10 @@ TEST_CASE("files: T5's table of embeddings may be there twice, and not as two ta
   CHECK(latents(files) == latents(shapes_model()));
   t5["encoder.embed_tokens.weight"].bytes.back() ^= 1;
   write_tensors(file, t5);
-  CHECK(
-      refusal(file, [&] { latents(files); }) ==
-      file.string() +
-          ": tensors 'shared.weight' and 'encoder.embed_tokens.weight' differ, and are one table of T5: get "
-          "the file anew, or leave out the one that is wrong");
+  CHECK(refusal(file, [&] { latents(files); }) ==
+        file.string() +
+            ": tensors 'shared.weight' and 'encoder.embed_tokens.weight' differ, and are one table of T5: "
+            "get the file again, or leave out the one that is wrong");
 }
 
 TEST_CASE("files: a GGUF file draws what the values of its blocks draw") {

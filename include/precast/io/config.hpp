@@ -48,12 +48,12 @@ class Config {
 
   /// The text of a part of a file that is no JSON itself; `part` is its name in messages: "header".
   static Config of_part(std::string_view text, const std::filesystem::path& path, const std::string& part) {
-    return Config(File{path, part + ": ", "get the file anew", parse_json(text, path, part)});
+    return Config(File{path, part + ": ", "get the file again", parse_json(text, path, part)});
   }
 
   /// A config that is already parsed; `path` is for messages.
   Config(std::filesystem::path path, nlohmann::json object)
-      : Config(File{std::move(path), "", "get the file anew, or check that it belongs to this kind of model",
+      : Config(File{std::move(path), "", "get the file again, or check that it belongs to this kind of model",
                     std::move(object)}) {}
 
   const std::filesystem::path& path() const { return file_->path; }
@@ -219,7 +219,7 @@ class Config {
   InputError wrong(std::string_view key, const std::string& wanted, const nlohmann::json& found) const {
     const bool is_text = file_->part.empty();  // which an editor opens
     return error(
-        key, wanted + ", not " + json_in_words(found) + (is_text ? ": correct it" : ": get the file anew"));
+        key, wanted + ", not " + json_in_words(found) + (is_text ? ": correct it" : ": get the file again"));
   }
 
  private:

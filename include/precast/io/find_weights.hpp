@@ -112,7 +112,7 @@ inline std::optional<std::filesystem::path> find_weights(const std::filesystem::
 /// finds. Throws InputError where there is none.
 inline std::filesystem::path weights_file(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!is_there(path)) throw file_error(path, "does not exist: check the path, or get the model anew");
+  if (!is_there(path)) throw file_error(path, "does not exist: check the path, or get the model again");
   if (!std::filesystem::is_directory(path, ignored)) return path;
   if (const auto file = find_weights(path)) return *file;
   if (const auto name = find_checkpoint(path))

@@ -26,7 +26,7 @@ inline GgufPart gguf_part(const GgufFile& file) {
   if (part.count == 0) part.count = 1;  // of a model that was not divided in the end
   if (part.count < 1 || part.count > most || part.index < 0 || part.index >= part.count)
     throw file_error(file.path(), "claims to be part " + std::to_string(part.index + 1) + " of " +
-                                      std::to_string(part.count) + ": get the file anew");
+                                      std::to_string(part.count) + ": get the file again");
   return part;
 }
 
@@ -69,7 +69,7 @@ inline void check_gguf_part(const GgufFile& file, const GgufPart& expected) {
     throw file_error(file.path(), "is part " + std::to_string(part.index + 1) + " of " +
                                       std::to_string(part.count) + " where part " +
                                       std::to_string(expected.index + 1) + " of " +
-                                      std::to_string(expected.count) + " is expected: get the parts anew");
+                                      std::to_string(expected.count) + " is expected: get the parts again");
 }
 
 }  // namespace precast::io

@@ -53,7 +53,7 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
                                ? ", at byte " + std::to_string(byte) + " of " + std::to_string(bytes)
                            : bytes == 0 ? ", but empty"
                                         : ", because it is cut off after byte " + std::to_string(bytes);
-    return file_error(path_, where_ + "not valid JSON" + at + ": get the file anew");
+    return file_error(path_, where_ + "not valid JSON" + at + ": get the file again");
   }
 
   bool null() override { return add(nullptr); }
@@ -71,14 +71,14 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
     auto& members = open_.back()->get_ref<nlohmann::json::object_t&>();
     const auto [member, is_new] = members.try_emplace(key);
     if (!is_new)
-      throw file_error(path_, where_ + "key '" + printable(key) + "' appears twice: get the file anew");
+      throw file_error(path_, where_ + "key '" + printable(key) + "' appears twice: get the file again");
     member_ = &member->second;
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
     // What is thrown is told by its number, for projects without run-time types: 1xx are errors of syntax.
     if (error.id < 200) throw invalid(static_cast<const nlohmann::json::parse_error&>(error).byte);
-    throw file_error(path_, where_ + "JSON with a number that is out of range: get the file anew");
+    throw file_error(path_, where_ + "JSON with a number that is out of range: get the file again");
   }
 
  private:

@@ -78,7 +78,7 @@ class TensorFile {
     };
     if (text.size() < 16 || text.size() > longest || !std::ranges::all_of(text, is_text)) return;
     throw file_error(path, "is text that begins with '" + printable(text, shown_bytes) +
-                               "', not a file of tensors: get the file anew, under its right name, and "
+                               "', not a file of tensors: get the file again, under its right name, and "
                                "logged in where its model requires that");
   }
 

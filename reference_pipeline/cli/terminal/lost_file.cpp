@@ -75,7 +75,7 @@ void on_bus_error(int, siginfo_t* facts, void*) {
     say("precast: error: ");
     say(line.substr(path));
     say(": could not be read to its end: it became shorter while it was read, or its disk failed: get it "
-        "anew\n");
+        "again\n");
     ::_exit(1);
   }
   std::signal(SIGBUS, SIG_DFL);  // not a mapped file: restore the default action

@@ -137,7 +137,7 @@ TrainSettings settings_of_checkpoint(const io::SafetensorsFile& checkpoint) {
       found == checkpoint.metadata().end() ? TrainSettings() : settings_from(found->second);
   if (kept.empty())
     throw io::file_error(checkpoint.path(),
-                         "is not a checkpoint that precast train wrote: name one, or train anew");
+                         "is not a checkpoint that precast train wrote: name one, or train again");
   return kept;
 }
 

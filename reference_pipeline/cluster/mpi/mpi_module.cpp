@@ -32,7 +32,7 @@ void require(int code, const char* what) {
   int length = 0;
   MPI_Error_string(code, text, &length);
   throw CommunicationError(std::string("MPI: ") + what + " failed: " + text +
-                           ": start the job anew with --resume");
+                           ": start the job again with --resume");
 }
 
 /// MPI has neither f16 nor bf16: their sums are computed here in f32, each rounded once.
@@ -255,7 +255,7 @@ class Job final : public MpiJob {
     if (gave_up)
       throw CommunicationError(
           "the job was stopped while this rank waited for the others; where nobody stopped it, another "
-          "rank ended: start the job anew with --resume");
+          "rank ended: start the job again with --resume");
   }
 
   std::function<bool()> stop_requested_;
