@@ -56,6 +56,6 @@ void require_addresses_to_start() {
 
 int main(int count, char** arguments) {
   precast::cli::set_commit(PRECAST_COMMIT);
-  precast::cli::tell_lost_files();
+  precast::cli::handle_lost_files();
   return precast::cli::run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
 }

@@ -307,10 +307,11 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
   }
   // Corrections of defaults apply only to the file's own sampler; keys in the file are always corrected.
   const bool is_own = named(kind).class_name == class_name_ && kind == default_kind();
-  const auto is_told = [&](const char* key) { return is_own || config_.json().contains(key); };
-  if (correction != SchedulerCorrection::none && is_told("steps_offset")) settings.steps_offset = 1;
-  if (correction == SchedulerCorrection::of_drawing && is_told("clip_sample")) settings.clip_sample = false;
-  if (correction == SchedulerCorrection::of_painting && is_told("skip_prk_steps"))
+  const auto is_correctable = [&](const char* key) { return is_own || config_.json().contains(key); };
+  if (correction != SchedulerCorrection::none && is_correctable("steps_offset")) settings.steps_offset = 1;
+  if (correction == SchedulerCorrection::of_drawing && is_correctable("clip_sample"))
+    settings.clip_sample = false;
+  if (correction == SchedulerCorrection::of_painting && is_correctable("skip_prk_steps"))
     settings.skip_prk_steps = true;
   return settings;
 }

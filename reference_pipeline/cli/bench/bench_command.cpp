@@ -210,8 +210,9 @@ void merge(const BenchOptions& options) {
   const Results merged = timing::merge_results(all);
   finish(options, merged);
   if (const std::vector<std::int64_t> missing = timing::missing_cases(merged); !missing.empty())
-    tell_warnings({"--merge: no file has " + cases_in_words(missing) + " of " + std::to_string(merged.cases) +
-                   ": add the parts that have them, and measure again what was interrupted"});
+    print_warnings({"--merge: no file has " + cases_in_words(missing) + " of " +
+                    std::to_string(merged.cases) +
+                    ": add the parts that have them, and measure again what was interrupted"});
 }
 
 void bench(BenchOptions& options, const CLI::App& command) {
@@ -230,7 +231,7 @@ void bench(BenchOptions& options, const CLI::App& command) {
   const timing::Suite suite = options.name == "lm"
                                   ? timing::model_suite(options.model_grid(), device)
                                   : timing::attention_suite(options.attention_grid(), device);
-  tell_device(options.device, chosen);
+  note_device(options.device, chosen);
   finish(options, measured(options, suite, device.backend()));
 }
 

@@ -64,8 +64,8 @@ void merge(const CostOptions& options) {
   show(options, merged);
   if (writes) notes() << "wrote " << io::shown(options.output) << "\n";
   if (!merged.missing.empty())
-    tell_warnings({"--merge: no file has " + missing_text(merged) +
-                   ": add the parts that have them, and measure again what was interrupted"});
+    print_warnings({"--merge: no file has " + missing_text(merged) +
+                    ": add the parts that have them, and measure again what was interrupted"});
 }
 
 void cost(CostOptions& options) {

@@ -85,7 +85,7 @@ void convert_model(const ConvertOptions& options) {
   const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
   bool told = false;  // no warnings before OUT is writable, so that an error is the only line
   const auto warn_once = [&] {
-    if (!std::exchange(told, true)) tell_warnings(model.warnings());
+    if (!std::exchange(told, true)) print_warnings(model.warnings());
   };
   if (options.dry_run) {
     warn_once();

@@ -206,9 +206,9 @@ void doctor(const DoctorOptions& options) {
   }
   DoctorReport report;
   report.warnings = run_warnings(*pipeline, request);
-  options.run.tell_device(device);
-  tell_warnings(report.warnings);
-  if (request.image) tell_fit(options.start.image, *request.image, used.width, used.height, request.fit);
+  options.run.note_device(device);
+  print_warnings(report.warnings);
+  if (request.image) note_fit(options.start.image, *request.image, used.width, used.height, request.fit);
   Examiner examiner(model, request, *device.backend);
   examine(examiner, policies, choices);
 

@@ -98,7 +98,7 @@ std::optional<families::PreviewRequest> best_effort(std::optional<families::Prev
       show(preview);
     } catch (const InputError& failed) {
       lost = true;
-      tell_warnings({std::string(failed.what()) + "; the run goes on without previews"});
+      print_warnings({std::string(failed.what()) + "; the run goes on without previews"});
     }
   };
   return request;
@@ -211,13 +211,13 @@ void generate(const GenerateOptions& options) {
                         model_name(model.model, options.run.model),
                         given_beside(options, model, request),
                         files};
-  options.run.tell_device(device);
+  options.run.note_device(device);
   policies.tell();
   std::vector<std::string> warnings = run_warnings(*pipeline, request);
   for (const std::string& warning : generate_warnings(options)) warnings.push_back(warning);
-  tell_warnings(warnings);
+  print_warnings(warnings);
   tell(job, full, estimate);
-  if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
+  if (request.image) note_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
   const PictureRun run = run_pipeline(
       *pipeline, request,

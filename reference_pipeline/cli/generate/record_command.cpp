@@ -188,10 +188,10 @@ void record(const RecordOptions& options) {
   require_used(options.policy, pipeline->family());
   pipeline->check(request);
   const families::ResolvedRequest full = pipeline->with_defaults(request);
-  options.run.tell_device(device);
+  options.run.note_device(device);
   policies.tell();
-  tell_warnings(run_warnings(*pipeline, request));
-  if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
+  print_warnings(run_warnings(*pipeline, request));
+  if (request.image) note_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
   casting::Samples samples{facts_of_samples(options, *pipeline, full, name), {}};
   watch::InputSquares squares;

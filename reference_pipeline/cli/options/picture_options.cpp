@@ -34,7 +34,7 @@ CLI::Option* add_fit_option(CLI::App& command, image::Fit& fit) {
       ->type_name("stretch|crop|pad");
 }
 
-void tell_fit(const std::string& file, const image::Image& given, int width, int height, image::Fit fit) {
+void note_fit(const std::string& file, const image::Image& given, int width, int height, image::Fit fit) {
   if (given.width == width && given.height == height) return;
   const auto size = [](int w, int h) { return std::to_string(w) + "x" + std::to_string(h); };
   const bool same_shape = std::int64_t{given.width} * height == std::int64_t{given.height} * width;

@@ -77,13 +77,13 @@ void RunOptions::settle_guidance(const families::Pipeline& pipeline, families::R
   request.guidance = cfg_scale;
 }
 
-void tell_device(const std::string& asked_for, const families::ChosenDevice& chosen) {
+void note_device(const std::string& asked_for, const families::ChosenDevice& chosen) {
   if (asked_for == "auto" && !chosen.reason.empty())
     notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
 }
 
-void RunOptions::tell_device(const families::ChosenDevice& chosen) const {
-  cli::tell_device(device, chosen);
+void RunOptions::note_device(const families::ChosenDevice& chosen) const {
+  cli::note_device(device, chosen);
   if (random_seed) notes() << "seed random: " << settings.seed << "\n";
 }
 

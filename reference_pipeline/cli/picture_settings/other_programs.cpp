@@ -13,7 +13,7 @@ namespace precast::cli {
 namespace {
 
 /// Settings that the command has, or that other notes cover.
-constexpr std::array<std::string_view, 17> told_elsewhere{
+constexpr std::array<std::string_view, 17> handled_elsewhere{
     "Steps",     "Sampler",    "Schedule type",       "CFG scale",
     "Seed",      "Size",       "Distilled CFG Scale", "Guidance",
     "Model",     "Version",    "Denoising strength",  "Batch size",
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 17> told_elsewhere{
     "Clip skip"};
 
 /// Whether a setting names files, people or sites, which have no effect on the picture.
-bool says_nothing_of_the_picture(std::string_view name) {
+bool has_no_effect_on_picture(std::string_view name) {
   return name.ends_with("hash") || name.ends_with("hashes") || name.starts_with("Civitai") ||
          name.starts_with("Hires") || name == "Created Date" || name == "User" || name == "Quality";
 }
@@ -86,8 +86,8 @@ std::vector<std::string> notes_on_what_is_left_out(const PictureSettings& settin
   if (settings.source != SettingsSource::parameters) return notes;
   std::string others;
   for (const auto& [name, value] : settings.values)
-    if (!value.empty() && std::ranges::find(told_elsewhere, name) == told_elsewhere.end() &&
-        !says_nothing_of_the_picture(name))
+    if (!value.empty() && std::ranges::find(handled_elsewhere, name) == told_elsewhere.end() &&
+        !has_no_effect_on_picture(name))
       others += (others.empty() ? "" : ", ") + name + ": " + quoted_value(value);
   if (!others.empty())
     notes.push_back("settings without an option are left out: " + io::printable(others, 600));

@@ -102,7 +102,7 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
   return warnings;
 }
 
-void tell_warnings(const std::vector<std::string>& warnings) {
+void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) std::cerr << "precast: warning: " << warning << "\n";
 }
 

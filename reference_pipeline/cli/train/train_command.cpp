@@ -65,7 +65,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   cluster::Communicator& job = cluster::join_job(stop_requested);
   if (job.rank() != 0) set_quiet(true);
   if (job.size() > 1 && job.rank() == 0)
-    if (const std::string few = bound_to_few_cores(); !few.empty()) tell_warnings({few});
+    if (const std::string few = bound_to_few_cores(); !few.empty()) print_warnings({few});
   // The checks that follow depend on these.
   TrainSettings mode{{"--device", options.device == "auto" ? "cpu" : options.device},
                      {"--compare", options.compare}};

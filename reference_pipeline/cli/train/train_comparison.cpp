@@ -34,8 +34,8 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
   settings["--compare"] = options.compare;
   require_same_on_all_ranks(std::move(settings), inputs, job);
   TrainLog log(job.rank() == 0 ? options.log : "", 0);
-  if (job.rank() == 0) tell_unused(GivenOptions(command), names, job.size());
-  tell_device(options.device, chosen);
+  if (job.rank() == 0) warn_of_unused_options(GivenOptions(command), names, job.size());
+  note_device(options.device, chosen);
   std::vector<TrainedRun> runs;
   const auto finish = [&] {
     if (job.rank() != 0) return;

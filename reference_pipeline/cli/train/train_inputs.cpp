@@ -136,7 +136,7 @@ TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::
     inputs.values = values_of_checkpoint(folder / checkpoint_file, inputs.config);
   else
     inputs.values = read_values(folder, inputs.config);
-  if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, of_checkpoint));
+  if (job.rank() == 0) print_warnings(warnings_of_model(folder, inputs.config, of_checkpoint));
   return inputs;
 }
 
@@ -215,7 +215,7 @@ void warn_of_unread(const std::filesystem::path& file) {
   const io::SafetensorsFile opened(file);
   for (const io::TensorEntry& entry : opened.tensors())
     if (entry.name != "tokens") unread.push_back(entry.name);
-  if (!unread.empty()) tell_warnings({weights::unread_note(file, unread)});
+  if (!unread.empty()) print_warnings({weights::unread_note(file, unread)});
 }
 
 }  // namespace

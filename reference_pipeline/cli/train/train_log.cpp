@@ -65,9 +65,9 @@ std::string lines_before(const std::string& file, std::int64_t next_step) {
   }
   if (newline == text.npos && !begins_a_line(text.substr(end))) refuse_log(file);
   if (last && *last + 1 < next_step)
-    tell_warnings({io::shown(file) + " ends with step " + std::to_string(*last) +
-                   ", and the checkpoint is of step " + std::to_string(next_step) +
-                   ": the log lacks the steps between"});
+    print_warnings({io::shown(file) + " ends with step " + std::to_string(*last) +
+                    ", and the checkpoint is of step " + std::to_string(next_step) +
+                    ": the log lacks the steps between"});
   return std::string(text.substr(0, end));
 }
 

@@ -96,8 +96,8 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   if (is_first) check_files_of_run(options);
   Checkpoints checkpoints(trainer, inputs, settings_text(settings), options, is_first);
   TrainLog log(is_first ? options.log : "", trainer.next_step());
-  if (is_first) tell_unused(given, {&options.training.policy, 1}, job.size());
-  tell_device(options.device, chosen);
+  if (is_first) warn_of_unused_options(given, {&options.training.policy, 1}, job.size());
+  note_device(options.device, chosen);
   const auto leave_behind = [&] { return checkpoints.leave_behind(); };
   const auto after_step = [&](const language_model::StepFacts& step) {
     log.write_or_leave(step, "", leave_behind);

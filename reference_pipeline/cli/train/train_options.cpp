@@ -280,7 +280,7 @@ GivenOptions::GivenOptions(const CLI::App& command) {
   add(of_ranks, {"--all-reduce-precision", "--bucket-size"});
 }
 
-void tell_unused(const GivenOptions& given, std::span<const std::string> policies, int ranks) {
+void warn_of_unused_options(const GivenOptions& given, std::span<const std::string> policies, int ranks) {
   const auto scales = [](const std::string& name) {
     return language_model::training_policy(name).scales_loss;
   };
@@ -292,7 +292,7 @@ void tell_unused(const GivenOptions& given, std::span<const std::string> policie
   if (ranks == 1)
     for (const std::string& option : given.of_ranks)
       unused.push_back(option + " does nothing: there is one rank, and no gradients are exchanged");
-  tell_warnings(unused);
+  print_warnings(unused);
 }
 
 void settle_training(TrainOptions& options, const CLI::App& command) {
