@@ -277,7 +277,7 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
     if (tensor.shape.rank() == 1)
       for (const Piece& piece : tensor.pieces)
         facts.values_in_run = std::gcd(facts.values_in_run, piece.count);
-    tensor.chosen = chosen_type(settings.wishes, facts, container);
+    tensor.chosen = chosen_type(settings.type_options, facts, container);
   }
 }
 

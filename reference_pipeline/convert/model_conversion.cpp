@@ -171,7 +171,7 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
     if (!settings_.layout) settings_.layout = Layout::diffusers;
     add_folder();
   } else {
-    check_types(settings_.wishes, names_gguf(out) ? Container::gguf : Container::safetensors);
+    check_types(settings_.type_options, names_gguf(out) ? Container::gguf : Container::safetensors);
     const bool whole_model = from_folder && !holds_weights(in);
     if (whole_model) refuse_component(in, out);
     const fs::path weights = whole_model ? denoiser_folder(in) : in;

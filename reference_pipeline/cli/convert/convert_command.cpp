@@ -38,24 +38,24 @@ struct ConvertOptions {
   bool dry_run = false, json = false;
 };
 
-conversion::TypeWishes wishes_of(const ConvertOptions& options) {
-  conversion::TypeWishes wishes;
-  if (options.type) wishes.type = conversion::parse_type("--type", *options.type);
-  if (options.biases) wishes.biases = conversion::parse_type("--biases", *options.biases);
+conversion::TypeOptions type_options(const ConvertOptions& options) {
+  conversion::TypeOptions result;
+  if (options.type) result.type = conversion::parse_type("--type", *options.type);
+  if (options.biases) result.biases = conversion::parse_type("--biases", *options.biases);
   std::set<std::string> expressions;
   for (const std::string& text : options.rules) {
-    wishes.rules.push_back(conversion::parse_rule(text));
+    result.rules.push_back(conversion::parse_rule(text));
     if (!expressions.insert(text.substr(0, text.rfind('='))).second)
       throw UsageError(
           "--rule '" + io::printable(text) +
           "' has the expression of an earlier --rule, which takes precedence: remove one of them");
   }
-  if (!options.plan.empty()) wishes.plan = casting::read_plan(options.plan);
-  return wishes;
+  if (!options.plan.empty()) result.plan = casting::read_plan(options.plan);
+  return result;
 }
 
 conversion::Settings conversion_settings(const ConvertOptions& options) {
-  conversion::Settings settings{wishes_of(options), std::nullopt, {}, nullptr};
+  conversion::Settings settings{type_options(options), std::nullopt, {}, nullptr};
   std::vector<std::string_view> encoders;
   encoders.reserve(quant::named_encoders.size());
   for (const quant::NamedEncoder& named : quant::named_encoders) encoders.push_back(named.name);
