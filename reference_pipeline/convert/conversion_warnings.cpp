@@ -77,14 +77,13 @@ void ModelConversion::warn_of_choices() {
   const auto warn_of_rules = [&](const auto& is_wrong, const std::string& what) {
     for (std::size_t i = 0; i < settings_.type_options.rules.size(); ++i)
       if (is_wrong(i))
-        warnings_.push_back("--rule '" + io::printable(settings_.type_options.rules[i].text) + "' is found " +
+        warnings_.push_back("--rule '" + io::printable(settings_.type_options.rules[i].text) + "' matches " +
                             what + ": it changes nothing");
   };
-  warn_of_rules([&](std::size_t i) { return !matched.rules.contains(i); },
-                "in no name of this model" + example);
+  warn_of_rules([&](std::size_t i) { return !matched.rules.contains(i); }, "no name of this model" + example);
   warn_of_rules(
       [&](std::size_t i) { return matched.rules.contains(i) && !matched.deciding_rules.contains(i); },
-      "only where an earlier rule is, which counts");
+      "only names that an earlier rule matches, which takes precedence");
   std::vector<std::string> layers;
   if (settings_.type_options.plan)
     for (const auto& [layer, type] : settings_.type_options.plan->types)

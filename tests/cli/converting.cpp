@@ -163,7 +163,7 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   // A rule without a match is a warning, and the file is written.
   const auto warned = run({"convert", transformer, out, "--type", "q8_0", "--rule", "img_attn_nowhere=q4_0"});
   CHECK(warned.code == 0);
-  CHECK_THAT(warned.err, Catch::Contains("--rule 'img_attn_nowhere=q4_0' is found in no name of this model"));
+  CHECK_THAT(warned.err, Catch::Contains("--rule 'img_attn_nowhere=q4_0' matches no name of this model"));
   // A rule that means matrices may reach their biases.
   const auto reached = run({"convert", transformer, out, "--rule", "ff.net.2=q8_0"});
   CHECK(reached.code == 0);
@@ -198,7 +198,7 @@ TEST_CASE("convert --dry-run says what a conversion would, and writes nothing") 
                          "--rule", "nowhere=q4_0"});
   CHECK(text.code == 0);
   CHECK_THAT(text.out, Catch::Contains("nothing was written"));
-  CHECK_THAT(text.err, Catch::Contains("is found in no name"));
+  CHECK_THAT(text.err, Catch::Contains("matches no name"));
   CHECK(names_in(scratch.path()) == std::set<std::string>{"out.gguf"});
   CHECK(run({"convert", "--dry-run", transformer, transformer}).code == 2);
 }
@@ -692,7 +692,7 @@ TEST_CASE("convert: a plan of another model is refused, and rules that change no
   INFO(hidden.err);
   CHECK(hidden.code == 0);
   CHECK_THAT(hidden.err,
-             Catch::Contains("'img_attn.qkv.weight=q4_0' is found only where an earlier rule is"));
+             Catch::Contains("'img_attn.qkv.weight=q4_0' matches only names that an earlier rule matches"));
 }
 
 TEST_CASE("convert: the plan and the importance that it reads are not written over") {
