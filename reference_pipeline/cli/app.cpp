@@ -100,10 +100,10 @@ bool is_silent(const cluster::Launch& launch) {
 /// Delays the exit of a rank that prints nothing, so that the rank that prints ends first. When one rank
 /// ends, mpirun sleeps for whole seconds, and the second that it grants the signalled ranks may already be
 /// over when it wakes.
-void let_another_speak() {
+void wait_for_reporting_rank() {
   if (!interrupting_signal()) return;
   try {
-    std::this_thread::sleep_for(cluster::patience_with_others());
+    std::this_thread::sleep_for(cluster::grace_period());
   } catch (const Error&) {  // from the environment, reported already
   }
 }
@@ -119,7 +119,7 @@ int fail(const std::string& message, int code) {
   const std::string rank = launch.rank > 0 ? "rank " + std::to_string(launch.rank) + ": " : "";
   const std::string line = io::printable(message, message.size());  // may quote the command line
   if (is_silent(launch))
-    let_another_speak();
+    wait_for_reporting_rank();
   else
     std::cerr << "precast: error: " + rank + line + "\n" << std::flush;
   cluster::end_job(code);

@@ -45,7 +45,7 @@ void require_addresses_to_start() {
 
 /// Runs before the libraries initialise themselves, which takes most of a short run: catches signals that
 /// arrive meanwhile, and checks the limit on address space.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const hear_signals_first)(int, char**, char**) =
+[[gnu::section(".preinit_array"), gnu::used]] void (*const catch_signals_first)(int, char**, char**) =
     [](int, char**, char**) {
       precast::cli::catch_interrupts();
       require_addresses_to_start();

@@ -56,7 +56,7 @@ Communicator& join_job(std::function<bool()> stop_requested) {
   if (current()) return *current();
   const Launch launch = launched();
   if (launch.size == 1) return alone;
-  join_function()(&current(), &stop_requested, patience_with_others());
+  join_function()(&current(), &stop_requested, grace_period());
   const int size = current()->size();
   if (size == launch.size) {
     election().emplace(*current());

@@ -65,7 +65,7 @@ Launch launched() {
   return {};
 }
 
-std::chrono::milliseconds patience_with_others() {
+std::chrono::milliseconds grace_period() {
   constexpr std::chrono::milliseconds least(400);
   const std::chrono::seconds left(variable("OMPI_MCA_odls_base_sigkill_timeout", 0).value_or(1));
   return std::max(least, std::chrono::milliseconds(left) * 2 / 5);  // leaves time for a checkpoint

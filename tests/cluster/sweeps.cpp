@@ -169,14 +169,14 @@ TEST_CASE("a sweep has as many parts by its environment as by --shard I/N") {
 }
 
 TEST_CASE("a rank that is to stop says why before mpirun kills it") {
-  const auto patience_in = [](const std::map<std::string, std::string>& set) {
+  const auto grace_period_in = [](const std::map<std::string, std::string>& set) {
     const Environment environment(set);
-    return patience_with_others().count();
+    return grace_period().count();
   };
   const std::string seconds = "OMPI_MCA_odls_base_sigkill_timeout";
-  CHECK(patience_in({}) == 400);
-  CHECK(patience_in({{seconds, "0"}}) == 400);
-  CHECK(patience_in({{seconds, "60"}}) == 24000);
+  CHECK(grace_period_in({}) == 400);
+  CHECK(grace_period_in({{seconds, "0"}}) == 400);
+  CHECK(grace_period_in({{seconds, "60"}}) == 24000);
 }
 
 TEST_CASE("ranks of a sweep that have no parts are refused in one line") {

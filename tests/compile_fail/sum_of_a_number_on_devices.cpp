@@ -4,11 +4,11 @@
 
 using namespace precast;
 
-double run(cluster::Communicator& meeting) {
+double run(cluster::Communicator& bootstrap) {
 #if defined(MISTAKE)
-  gpu::NcclCommunicator job(meeting);  // whose sums are of a device's memory
+  gpu::NcclCommunicator job(bootstrap);  // whose sums are of a device's memory
 #else
-  cluster::Communicator& job = meeting;
+  cluster::Communicator& job = bootstrap;
 #endif
   return cluster::sum(job, 1);
 }

@@ -70,8 +70,8 @@ struct Types {
 
 class Job final : public MpiJob {
  public:
-  Job(std::function<bool()> stop_requested, std::chrono::milliseconds patience)
-      : stop_requested_(std::move(stop_requested)), patience_(patience) {
+  Job(std::function<bool()> stop_requested, std::chrono::milliseconds grace_period)
+      : stop_requested_(std::move(stop_requested)), grace_period_(grace_period) {
     thread_ = std::thread([this] { run(); });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return has_joined_ || failure_; });
@@ -102,11 +102,11 @@ class Job final : public MpiJob {
     std::unique_lock lock(mutex_);
     const auto is_done = [&] { return done_ >= ticket || failure_; };
     constexpr std::chrono::milliseconds pause(50);
-    std::optional<Clock::time_point> told;
+    std::optional<Clock::time_point> stopped_since;
     while (!changed_.wait_for(lock, pause, is_done)) {
       if (!stop_requested_ || !stop_requested_()) continue;
-      if (!told) told = Clock::now();
-      if (Clock::now() - *told < patience_) continue;
+      if (!stopped_since) stopped_since = Clock::now();
+      if (Clock::now() - *stopped_since < grace_period_) continue;
       // The caller may free the memory of its sums after this, so MPI must no longer use it.
       gave_up_ = true;
       changed_.wait(lock, is_done);
@@ -206,7 +206,7 @@ class Job final : public MpiJob {
   void perform(const Request& request) {
     constexpr std::int64_t most = 1 << 28;  // MPI counts in int
     auto* place = static_cast<std::byte*>(request.values);
-    meet();
+    barrier();
     for (std::int64_t done = 0; done < request.count; done += most) {
       const auto count = static_cast<int>(std::min(most, request.count - done));
       MPI_Request running = MPI_REQUEST_NULL;
@@ -224,9 +224,9 @@ class Job final : public MpiJob {
   }
 
   /// MPI makes progress only while it is called, here only while all ranks call it: with sleep between
-  /// calls, each would move one fragment. So the ranks first meet at a barrier, where waiting is mostly
+  /// calls, each would move one fragment. So the ranks first wait at a barrier, where waiting is mostly
   /// sleep, which leaves the core to threads that compute; then they send and poll without sleep.
-  void meet() {
+  void barrier() {
     MPI_Request all_here = MPI_REQUEST_NULL;
     require(MPI_Ibarrier(ranks_, &all_here), "the barrier of all ranks");
     constexpr int eager = 100;
@@ -259,7 +259,7 @@ class Job final : public MpiJob {
   }
 
   std::function<bool()> stop_requested_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds grace_period_;
   MPI_Comm ranks_ = MPI_COMM_NULL;
   Types types_;
   int rank_ = 0, size_ = 1;
@@ -282,6 +282,6 @@ class Job final : public MpiJob {
 
 extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
                                  const std::function<bool()>* stop_requested,
-                                 std::chrono::milliseconds patience) {
-  *job = std::make_unique<precast::cluster::Job>(*stop_requested, patience);
+                                 std::chrono::milliseconds grace_period) {
+  *job = std::make_unique<precast::cluster::Job>(*stop_requested, grace_period);
 }

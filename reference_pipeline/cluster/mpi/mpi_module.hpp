@@ -20,7 +20,7 @@ class MpiJob : public Communicator {
 
 /// The module's only function: joins the MPI job that this process was started in, which MPI allows once. A
 /// rank that waits for others gives up with CommunicationError once `stop_requested` has been true for
-/// `patience`. Throws CommunicationError.
+/// `grace_period`. Throws CommunicationError.
 extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
                                  const std::function<bool()>* stop_requested,
-                                 std::chrono::milliseconds patience);
+                                 std::chrono::milliseconds grace_period);
