@@ -253,11 +253,11 @@ std::int64_t ModelConversion::values() const {
 void ModelConversion::write_parts(const fs::path& folder, const WrittenCallback& written) const {
   std::int64_t before = 0;
   for (const ModelPart& part : parts_) {
-    const auto told = [&](std::int64_t values) {
+    const auto on_values = [&](std::int64_t values) {
       if (written) written(before + values);
     };
     const fs::path file = folder.empty() ? part.conversion->target() : folder / part.conversion->target();
-    part.conversion->write(file, settings_, told);
+    part.conversion->write(file, settings_, on_values);
     before += part.conversion->values();
   }
 }

@@ -83,9 +83,9 @@ void convert_model(const ConvertOptions& options) {
   if (!options.dry_run) check_not_redirected_to(out);
   check_inputs_stay(std::array{out}, std::array<std::filesystem::path, 2>{options.plan, options.importance});
   const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
-  bool told = false;  // no warnings before OUT is writable, so that an error is the only line
+  bool warned = false;  // no warnings before OUT is writable, so that an error is the only line
   const auto warn_once = [&] {
-    if (!std::exchange(told, true)) print_warnings(model.warnings());
+    if (!std::exchange(warned, true)) print_warnings(model.warnings());
   };
   if (options.dry_run) {
     warn_once();

@@ -138,27 +138,27 @@ void run_recorded(const RecordOptions& options, const families::Pipeline& pipeli
 /// Writes both files, and reports them once both exist.
 void write_recorded(const RecordOptions& options, const casting::Samples& samples, bool has_samples,
                     const watch::InputSquares& squares, const std::string& model) {
-  Json told{{"model", model}};
+  Json json{{"model", model}};
   std::vector<std::string> lines;
   if (has_samples) {
     casting::write_samples(options.output, samples);
     const HostTensor<f32>& hidden = samples.recorded.front().state.hidden;  // of a UNet, pixels
-    told["output"] = options.output;
-    told["samples"] = samples.recorded.size();
-    told["tokens"] = hidden.rows();
-    told["width"] = hidden.columns();
+    json["output"] = options.output;
+    json["samples"] = samples.recorded.size();
+    json["tokens"] = hidden.rows();
+    json["width"] = hidden.columns();
     lines.push_back("wrote " + io::shown(options.output) + ": " +
                     io::counted(std::ssize(samples.recorded), "sample") + " of " +
                     std::to_string(hidden.rows()) + " tokens");
   }
   if (!options.importance.empty()) {
     const std::size_t matrices = write_importance(options, squares, model);
-    told["importance"] = options.importance;
-    told["matrices"] = matrices;
+    json["importance"] = options.importance;
+    json["matrices"] = matrices;
     lines.push_back("wrote " + io::shown(options.importance) + ": the importance of " +
                     std::to_string(matrices) + " matrices");
   }
-  if (options.json) print(told);
+  if (options.json) print(json);
   for (const std::string& line : lines) notes() << line << "\n";
 }
 
