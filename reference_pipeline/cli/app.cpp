@@ -235,11 +235,11 @@ int run(const std::vector<std::string>& arguments) {
       print(text.str());
     }
     const int problem = flush_standard_output();
-    const bool all_said = problem == 0;
-    if (all_said) cluster::end_job(exit_code::ok);
-    if (all_said && interrupting_signal())
+    const bool all_written = problem == 0;
+    if (all_written) cluster::end_job(exit_code::ok);
+    if (all_written && interrupting_signal())
       return fail("interrupted after everything was done", exit_code::after_signal + interrupting_signal());
-    if (all_said) return exit_code::ok;
+    if (all_written) return exit_code::ok;
     if (problem == EPIPE) return exit_code::error;  // the reader has closed the pipe, as `head` does
     throw Error(std::string("could not write to standard output: ") + std::strerror(problem));
   } catch (const UsageError& wrong) {

@@ -44,7 +44,7 @@ void sync(const fs::path& path) {
 }
 
 /// Gives a folder the group, owner and permissions of another, as far as this user may.
-void take_over(int folder, const struct stat& old) {
+void copy_ownership(int folder, const struct stat& old) {
   if (::fchown(folder, old.st_uid, old.st_gid) != 0 && ::fchown(folder, -1, old.st_gid) != 0) return;
   ::fchmod(folder, (old.st_mode & 07777) | S_IRWXU);
 }
@@ -115,7 +115,7 @@ void FolderInProgress::check_replaceable() const {
   if (failed) throw io::system_error(target_, "cannot be written", failed.value(), "choose another place");
   fs::create_directory(place_, ignored);
   const io::FileDescriptor again = opened_folder(place_);
-  for (const int folder : {claim_.get(), again.get()}) take_over(folder, old);
+  for (const int folder : {claim_.get(), again.get()}) copy_ownership(folder, old);
 }
 
 }  // namespace precast::conversion

@@ -55,21 +55,21 @@ void check_index(const ModelFolder& model) {
 
 void check_fit(const ModelFolder& model) {
   if (model.transformer.in_channels != 4 * model.vae.latent_channels)
-    throw model.misfit("transformer", "in_channels",
-                       "must be 4 times the " + std::to_string(model.vae.latent_channels) +
-                           " latent_channels of vae/config.json, not " +
-                           std::to_string(model.transformer.in_channels));
+    throw model.mismatch_error("transformer", "in_channels",
+                               "must be 4 times the " + std::to_string(model.vae.latent_channels) +
+                                   " latent_channels of vae/config.json, not " +
+                                   std::to_string(model.transformer.in_channels));
   model.defaults.check_preview(model.path / "precast.json", model.vae.latent_channels);
   if (model.transformer.joint_attention_dim != model.t5.d_model)
-    throw model.misfit("transformer", "joint_attention_dim",
-                       "must equal d_model of text_encoder_2/config.json, " +
-                           std::to_string(model.t5.d_model) + ", not " +
-                           std::to_string(model.transformer.joint_attention_dim));
+    throw model.mismatch_error("transformer", "joint_attention_dim",
+                               "must equal d_model of text_encoder_2/config.json, " +
+                                   std::to_string(model.t5.d_model) + ", not " +
+                                   std::to_string(model.transformer.joint_attention_dim));
   if (model.transformer.pooled_projection_dim != model.clip.hidden_size)
-    throw model.misfit("transformer", "pooled_projection_dim",
-                       "must equal hidden_size of text_encoder/config.json, " +
-                           std::to_string(model.clip.hidden_size) + ", not " +
-                           std::to_string(model.transformer.pooled_projection_dim));
+    throw model.mismatch_error("transformer", "pooled_projection_dim",
+                               "must equal hidden_size of text_encoder/config.json, " +
+                                   std::to_string(model.clip.hidden_size) + ", not " +
+                                   std::to_string(model.transformer.pooled_projection_dim));
 }
 
 bool has_tokenizers(const ModelFolder& model) {

@@ -119,7 +119,7 @@ Comparison checked(const CompareOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
   const auto opened = [&](const PolicyChoice& choice) {
     auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
-    options.run.settle_guidance(*pipeline, request);
+    options.run.resolve_guidance(*pipeline, request);
     require_used(*pipeline, request);
     pipeline->check(request);
     return pipeline;

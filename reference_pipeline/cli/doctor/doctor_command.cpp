@@ -195,7 +195,7 @@ void doctor(const DoctorOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.run.device);
   const auto pipeline =
       families::open(model, families::ComponentChoices::all(choices.front()), *device.backend);
-  options.run.settle_guidance(*pipeline, request);
+  options.run.resolve_guidance(*pipeline, request);
   require_used(*pipeline, request);
   if (!request.steps) request.steps = std::min(usual_steps, pipeline->with_defaults(request).steps);
   const families::ResolvedRequest used = pipeline->with_defaults(request);

@@ -167,7 +167,7 @@ families::MemoryEstimate checked_estimate(const GenerateOptions& options, const 
     throw UsageError(
         "--plan: a model of this family is not cast as it is loaded: write it with `precast convert "
         "--plan`, and draw with that file as --transformer");
-  options.run.settle_guidance(pipeline, request);
+  options.run.resolve_guidance(pipeline, request);
   require_used(pipeline, request);
   require_used(options.policy, pipeline.family());
   return pipeline.check(request);

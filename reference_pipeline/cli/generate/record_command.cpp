@@ -183,7 +183,7 @@ void record(const RecordOptions& options) {
   require_something_to_record(options, *pipeline, device);
   if (!pipeline->has_blocks()) files.erase(files.begin());
   check_output_files(files);  // before any computation
-  options.run.settle_guidance(*pipeline, request);
+  options.run.resolve_guidance(*pipeline, request);
   require_used(*pipeline, request);
   require_used(options.policy, pipeline->family());
   pipeline->check(request);

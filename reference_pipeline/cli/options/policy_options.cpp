@@ -40,8 +40,8 @@ std::string in_words(const PolicyChoice& choice) {
 }
 
 /// "has +flash and +no-flash: give one of them"
-std::string in_words(const UnfitOption& unfit) {
-  const std::string option(unfit.option), earlier(unfit.earlier);
+std::string in_words(const InvalidOption& invalid) {
+  const std::string option(invalid.option), earlier(invalid.earlier);
   if (earlier.empty()) {
     std::string casts;
     for (const ChoiceCast& cast : choice_casts) casts += "upcast-" + std::string(cast.name) + ", ";
@@ -239,7 +239,7 @@ PolicyChoice parse_policy(const std::string& text) {
     throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }
   const OptionsRead read = read_options(text, choice.options);
-  if (read.unfit) throw UsageError("'" + text + "' " + in_words(*read.unfit));
+  if (read.invalid) throw UsageError("'" + text + "' " + in_words(*read.invalid));
   choice.options = read.options;
   choice = choice.normalised();
   require_is_path(choice);

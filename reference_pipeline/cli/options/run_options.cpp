@@ -68,7 +68,7 @@ families::Request RunOptions::request(const std::string& usual_prompt) const {
   return request;
 }
 
-void RunOptions::settle_guidance(const families::Pipeline& pipeline, families::Request& request) const {
+void RunOptions::resolve_guidance(const families::Pipeline& pipeline, families::Request& request) const {
   if (!cfg_scale || pipeline.family().guidance_is_distilled()) return;
   if (settings.guidance && *settings.guidance != *cfg_scale)
     throw UsageError("--guidance " + shortest(*settings.guidance) + " and --cfg-scale " +
@@ -212,7 +212,7 @@ ChosenPolicies chosen_policies(const PolicyOptions& options, const RunOptions& r
   if (!options.automatic()) return {resolved_components(options, {}), std::nullopt};
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
     const auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
-    run.settle_guidance(*pipeline, request);
+    run.resolve_guidance(*pipeline, request);
     return pipeline->estimate(request).needed();
   });
   const AutoChoice chosen = choose_preset(machine_of(device), candidates);

@@ -33,7 +33,7 @@ struct RunOptions {
   families::ModelFiles files() const { return model_files(model, component_files); }
   /// Uses --cfg-scale as --guidance for a model with only one of the two settings. Throws UsageError if
   /// they contradict each other.
-  void settle_guidance(const families::Pipeline& pipeline, families::Request& request) const;
+  void resolve_guidance(const families::Pipeline& pipeline, families::Request& request) const;
   /// Prints on stderr what `auto` and `random` chose, and why. Called after all checks, so that an error is
   /// the only line.
   void note_device(const families::ChosenDevice& chosen) const;

@@ -78,7 +78,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
         return cluster::place_on_this_machine(job);
       }));
   if (!predicts && options.compare.empty()) return train_one(options, command, chosen, job);
-  settle_training(options, command);
+  resolve_training(options, command);
   if (job.rank() == 0) {
     std::vector<std::filesystem::path> files;
     for (const std::string& name : {options.report, options.log})

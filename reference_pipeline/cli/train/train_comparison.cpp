@@ -51,7 +51,7 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
         });
     if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
   };
-  const auto leave_behind = [&]() -> std::string {
+  const auto save_on_interrupt = [&]() -> std::string {
     if (!runs.empty()) finish();
     return std::to_string(runs.size()) + " of " + std::to_string(names.size()) + " policies were trained";
   };
@@ -62,10 +62,10 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
     language_model::Trainer trainer(inputs.config, training, inputs.values, device,
                                     data_parallel(options, job));
     const auto after_step = [&](const language_model::StepFacts& step) {
-      log.write_or_leave(step, name, leave_behind);
+      log.write_or_leave(step, name, save_on_interrupt);
     };
     runs.push_back(train_to_the_end(trainer, job, inputs,
-                                    {.leave_behind = leave_behind,
+                                    {.save_on_interrupt = save_on_interrupt,
                                      .after_step = after_step,
                                      .takes_last_gradients = !options.report.empty()}));
   }

@@ -84,13 +84,13 @@ void TrainLog::write(const language_model::StepFacts& step, const std::string& p
 }
 
 void TrainLog::write_or_leave(const language_model::StepFacts& step, const std::string& policy,
-                              const std::function<std::string()>& leave_behind) {
+                              const std::function<std::string()>& save_on_interrupt) {
   try {
     write(step, policy);
   } catch (const InputError& failed) {
     std::string left;
     try {
-      left = "; " + leave_behind();
+      left = "; " + save_on_interrupt();
     } catch (const InputError&) {
       // The disk may be full for it too: earlier checkpoints remain, and the log's error is the one thrown.
     }

@@ -295,7 +295,7 @@ void warn_of_unused_options(const GivenOptions& given, std::span<const std::stri
   print_warnings(unused);
 }
 
-void settle_training(TrainOptions& options, const CLI::App& command) {
+void resolve_training(TrainOptions& options, const CLI::App& command) {
   language_model::TrainingOptions& training = options.training;
   if (!options.batches.empty() && command.get_option("--steps")->count() == 0)
     training.steps = language_model::shape_of_batches(options.batches)[0];

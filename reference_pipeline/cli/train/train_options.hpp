@@ -54,6 +54,6 @@ void warn_of_unused_options(const GivenOptions& given, std::span<const std::stri
 
 /// Called once all options are known, a checkpoint's included: without --steps, uses all batches of a file.
 /// Throws UsageError and InputError for values out of range, and for a file without batches.
-void settle_training(TrainOptions& options, const CLI::App& command);
+void resolve_training(TrainOptions& options, const CLI::App& command);
 
 }  // namespace precast::cli
