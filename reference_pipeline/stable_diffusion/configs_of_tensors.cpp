@@ -41,8 +41,8 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
   }
   const std::int64_t levels = weights.blocks("down_blocks.");
   if (levels == 0) throw weights.error("lacks the blocks of a UNet: the file is incomplete, get it again");
-  config.middle = has(weights, "mid_block.attentions.0.norm.weight") ? UNetConfig::Middle::attention
-                                                                     : UNetConfig::Middle::residual;
+  config.mid_block = has(weights, "mid_block.attentions.0.norm.weight") ? UNetConfig::MidBlockType::attention
+                                                                        : UNetConfig::MidBlockType::residual;
   for (std::int64_t i = 0; i < levels; ++i) {
     const std::string down = "down_blocks." + std::to_string(i) + ".",
                       up = "up_blocks." + std::to_string(levels - 1 - i) + ".";
@@ -57,8 +57,8 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
     for (std::int64_t layer = 0; layer < level.layers; ++layer)
       level.depths_down.push_back(depth(down, layer));
     for (std::int64_t layer = 0; layer <= level.layers; ++layer) level.depths_up.push_back(depth(up, layer));
-    const bool middle = i + 1 == levels && config.middle == UNetConfig::Middle::attention;
-    if (middle) config.middle_depth = weights.blocks("mid_block.attentions.0.transformer_blocks.");
+    const bool middle = i + 1 == levels && config.mid_block == UNetConfig::MidBlockType::attention;
+    if (middle) config.mid_block_depth = weights.blocks("mid_block.attentions.0.transformer_blocks.");
     const std::string transformer = (level.attention_down ? down + "attentions.0."
                                      : level.attention_up ? up + "attentions.0."
                                      : middle             ? "mid_block.attentions.0."

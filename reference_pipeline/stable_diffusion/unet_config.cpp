@@ -199,19 +199,20 @@ std::int64_t context_width(const io::Config& json, std::size_t levels) {
   return widths.front();
 }
 
-UNetConfig::Middle middle_of(const io::Config& json) {
+UNetConfig::MidBlockType mid_block_of(const io::Config& json) {
   // Unlike for other keys, null is a value.
   constexpr const char* key = "mid_block_type";
-  if (json.is_null(key)) return UNetConfig::Middle::absent;
-  return json.one_of_or(key, UNetConfig::Middle::attention,
-                        {{"UNetMidBlock2DCrossAttn", UNetConfig::Middle::attention},
-                         {"UNetMidBlock2D", UNetConfig::Middle::residual}},
+  if (json.is_null(key)) return UNetConfig::MidBlockType::absent;
+  return json.one_of_or(key, UNetConfig::MidBlockType::attention,
+                        {{"UNetMidBlock2DCrossAttn", UNetConfig::MidBlockType::attention},
+                         {"UNetMidBlock2D", UNetConfig::MidBlockType::residual}},
                         std::string(what_is_known));
 }
 
 /// Whether a level has attention, the middle included for the last level.
 bool attends(const UNetConfig& config, std::size_t level) {
-  const bool middle = level + 1 == config.levels.size() && config.middle == UNetConfig::Middle::attention;
+  const bool middle =
+      level + 1 == config.levels.size() && config.mid_block == UNetConfig::MidBlockType::attention;
   return config.levels[level].attention_down || config.levels[level].attention_up || middle;
 }
 
@@ -242,7 +243,7 @@ void read_levels(const io::Config& json, UNetConfig& config) {
                              .heads = heads[i],
                              .depths_down = blocks_down[i],
                              .depths_up = blocks_up[i]});
-  config.middle_depth = blocks_down.back().front();
+  config.mid_block_depth = blocks_down.back().front();
   for (std::size_t i = 0; i < count; ++i) {
     if (channels[i] % config.norm_groups != 0)
       throw json.error("norm_num_groups", std::to_string(config.norm_groups) +
@@ -311,7 +312,7 @@ UNetConfig UNetConfig::from(const io::Config& json) {
   config.out_channels = json.integer_or("out_channels", 4, 1, widest);
   config.norm_groups = json.integer_or("norm_num_groups", 32, 1, widest);
   config.norm_epsilon = json.number_or("norm_eps", 1e-5, 1e-12, 1);
-  config.middle = middle_of(json);
+  config.mid_block = mid_block_of(json);
   read_levels(json, config);
   const std::int64_t first = config.levels.front().channels;
   config.linear_projection = json.boolean_or("use_linear_projection", false);
