@@ -87,7 +87,7 @@ void add_format(const Suite& suite) {
             run_block_linear<Format>(state, suite, shape, way);
           });
     };
-    if (rows <= gpu::most_skinny_rows) {
+    if (rows <= gpu::max_skinny_rows) {
       add_way("", Way::few);
     } else {
       add_way("_tiles", Way::tiles);

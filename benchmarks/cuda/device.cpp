@@ -65,7 +65,7 @@ class CudaDevice final : public Device {
   CudaDevice() : device_(found_device()) {
     gpu::check(cudaDeviceGetAttribute(&cache_bytes_, cudaDevAttrL2CacheSize, device_.number),
                "ask for its cache");
-    gpu::check(cudaDeviceGetDefaultMemPool(&pool_, device_.number), "find its pool of memory");
+    gpu::check(cudaDeviceGetDefaultMemPool(&pool_, device_.number), "get its memory pool");
     evicting_ = BufferIn<gpu::DeviceMemory>(
         std::max<std::size_t>(8 * static_cast<std::size_t>(cache_bytes_), std::size_t{512} << 20));
   }

@@ -31,7 +31,7 @@ void run_linear(benchmark::State& state, const Suite& suite, const LinearShape& 
     if (tiled) without.emplace(gpu::ProductLibrary{});
     return linear(x);
   };
-  if (shape.rows <= gpu::most_skinny_rows) {
+  if (shape.rows <= gpu::max_skinny_rows) {
     const double weight = static_cast<double>(shape.in * shape.out) * sizeof(typename nn::Linear<P>::Storage);
     return compare_with_copy(state, suite, weight, multiply);
   }

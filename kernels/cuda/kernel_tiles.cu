@@ -64,7 +64,7 @@ void print_attention_of_each(Architecture architecture, List<Operands...>) {
 /// Skinny GEMMs with a weight in blocks: the same on every architecture.
 template <class... Entries>
 void print_block_gemv(Architecture architecture, BlockFormatList<Entries...>) {
-  for (const int rows : {1, most_skinny_rows}) {
+  for (const int rows : {1, max_skinny_rows}) {
     const BlockGemvTile tile = select_block_gemv_tile(rows);
     (std::printf("block_gemv_tile<%s, %d>;%d;%d features;%d;%d\n",
                  dtype_traits<typename Entries::format>::name.data(), rows, static_cast<int>(architecture),

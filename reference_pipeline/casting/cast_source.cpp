@@ -59,7 +59,7 @@ DtypeInfo counted(const DtypeInfo& dtype, const families::BlockParameter& parame
 std::optional<DtypeInfo> cast_type(std::string_view type, const Shape& shape) {
   const auto wanted = formats::find_type(type);
   if (!wanted)
-    throw InputError("'" + io::printable(type) + "' is no format of this build: it has " +
+    throw InputError("'" + io::printable(type) + "' is not a format of this build: it has " +
                      formats::format_list());
   return formats::fitting_type(*wanted, shape);
 }

@@ -29,7 +29,7 @@ LayerCost read_layer(const io::Config& json) {
     // Formats that this build does not have keep the name that the file gives them.
     const formats::StoredFormat* const format = formats::format_in_either_case(type);
     const auto [entry, is_new] = layer.types.try_emplace(format ? format->name : type);
-    if (!is_new) throw types.error(type, "is there in capital and in small letters: leave one of them out");
+    if (!is_new) throw types.error(type, "is there in upper and in lower case: remove one of them");
     TypeCost& cost = entry->second;
     cost.bits = numbers.optional_number("bits", least_bits, most_bits);
     for (const auto& [measure, key, number] : named_measures)
@@ -127,8 +127,8 @@ CostFile parse_cost_file(std::string_view text, const std::filesystem::path& pat
     const LayerCost& layer = file.layers.emplace_back(read_layer(entry));
     parameters += layer.parameters.value_or(0);
     if (parameters > most_parameters)  // or sizes in bytes were beyond an integer
-      throw entry.error("parameters", "is more than is known here, " + std::to_string(most_parameters) +
-                                          ", with those of the layers before it: correct it");
+      throw entry.error("parameters", "is too large: at most " + std::to_string(most_parameters) +
+                                          " are supported, with those of the layers before it: correct it");
     if (!names.insert(layer.name).second)
       throw entry.error(
           "name", "is '" + io::printable(layer.name) + "', as that of another layer: give each its own");

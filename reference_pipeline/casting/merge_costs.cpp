@@ -169,7 +169,7 @@ bool SharedCostFile::write_once(const CostFile& all) {
       written = merge_costs(std::array{NamedCosts{"what was measured here", all},
                                        NamedCosts{"what another run has written", *others_}});
     } catch (const InputError& error) {
-      throw io::file_error(path_, std::string("another run writes it as well, and ") + error.what() +
+      throw io::file_error(path_, std::string("another run is writing it as well, and ") + error.what() +
                                       ", or give each its own --output");
     }
   }

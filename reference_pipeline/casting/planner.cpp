@@ -212,7 +212,7 @@ PlanResult make_plan(const CostFile& file, const std::filesystem::path& path, co
   const Alternative planned = sums_of(groups, solved.choice);
   if (!std::isfinite(planned.value))
     throw io::file_error(
-        path, "the errors of its layers add up to more than a double holds: record its costs anew");
+        path, "the errors of its layers add up to more than a double holds: record its costs again");
   add("plan", planned);
   for (std::size_t i = 0; i < layers.size(); ++i)
     result.plan.types[file.layers[i].name] = layers[i].types[solved.choice.chosen[i]];

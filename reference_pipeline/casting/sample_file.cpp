@@ -33,13 +33,13 @@ HostView<const f32> checked(const io::SafetensorsFile& file, std::size_t sample,
                             std::int64_t columns, std::size_t rank = 2) {
   const io::TensorEntry& entry = file.at(tensor_name(sample, part));
   const auto wrong = [&](const std::string& problem) {
-    return io::tensor_error(file.path(), entry.name, problem + ": record the samples anew");
+    return io::tensor_error(file.path(), entry.name, problem + ": record the samples again");
   };
   if (entry.dtype.info != dtype_info<f32>)
     throw wrong("has dtype " + std::string(entry.dtype.file_name) + ", and samples are F32");
   if (entry.shape.rank() != rank || entry.shape.back() < 1 || (columns && entry.shape.back() != columns))
     throw wrong("has shape " + to_string(entry.shape) + " where rows of " +
-                (columns ? std::to_string(columns) + " values" : std::string("one value or more")) +
+                (columns ? std::to_string(columns) + " values" : std::string("one or more values")) +
                 (rank == 2 ? "" : " in " + std::to_string(rank) + " dimensions") + " are wanted");
   if (reinterpret_cast<std::uintptr_t>(entry.bytes.data()) % alignof(f32) != 0)
     throw wrong("begins at an odd byte of the file");
@@ -52,7 +52,7 @@ HostView<const f32> checked(const io::SafetensorsFile& file, std::size_t sample,
 
 InputError wrong_part(const io::SafetensorsFile& file, std::size_t sample, std::string_view part,
                       const std::string& problem) {
-  return io::tensor_error(file.path(), tensor_name(sample, part), problem + ": record the samples anew");
+  return io::tensor_error(file.path(), tensor_name(sample, part), problem + ": record the samples again");
 }
 
 void append(HostTensor<f32>& to, std::int64_t row, HostView<const f32> rows) {
@@ -101,7 +101,7 @@ families::RecordedState read_sample(const io::SafetensorsFile& file, std::size_t
   const Shape& vec = recorded.state.vec.shape();
   const bool of_each = of_unet && vec[0] == recorded.state.hidden.shape()[0];
   if (vec[0] != 1 && !of_each)
-    throw wrong_part(file, sample, "vec", "has shape " + to_string(vec) + ", and one row is wanted");
+    throw wrong_part(file, sample, "vec", "has shape " + to_string(vec) + ", and one row is expected");
   const HostView<const f32> step = checked(file, sample, "step", 3);
   constexpr f32 most = 1 << 24;
   if (step.rows() != 1 ||
@@ -156,7 +156,7 @@ Samples read_samples(const std::filesystem::path& path) {
   samples.facts = file.metadata();
   const auto format = samples.facts.find(std::string(format_key));
   if (format == samples.facts.end() || format->second != format_name)
-    throw io::file_error(path, "is no sample file: give one that `precast record` wrote");
+    throw io::file_error(path, "is not a sample file: give one that `precast record` wrote");
   samples.facts.erase(format);
   const io::TensorEntry* const first = file.lookup(tensor_name(0, "img"));
   const bool of_unet = first && first->shape.rank() == 4;
@@ -165,7 +165,7 @@ Samples read_samples(const std::filesystem::path& path) {
   if (count == 0 || file.tensors().size() % parts != 0)
     throw io::file_error(path, "holds " + std::to_string(file.tensors().size()) +
                                    " tensors, and each sample has " + std::to_string(parts) +
-                                   ": record the samples anew");
+                                   ": record the samples again");
   for (std::size_t i = 0; i < count; ++i) samples.recorded.push_back(read_sample(file, i, of_unet));
   return samples;
 }

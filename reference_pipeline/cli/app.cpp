@@ -46,7 +46,7 @@ struct OptionalCommand {
   std::string_view reason;   ///< why a build lacks the command
   std::string_view options;  ///< CMake options that add the command
 };
-constexpr std::string_view no_training = "has no policy of training",
+constexpr std::string_view no_training = "has no training policy",
                            training_options = "-DPRECAST_PRESET=all and -DPRECAST_TRAINING=default";
 constexpr std::array optional_commands{
     OptionalCommand{"train", has_training, no_training, training_options},
@@ -100,10 +100,10 @@ bool is_silent(const cluster::Launch& launch) {
 /// Delays the exit of a rank that prints nothing, so that the rank that prints ends first. When one rank
 /// ends, mpirun sleeps for whole seconds, and the second that it grants the signalled ranks may already be
 /// over when it wakes.
-void let_another_speak() {
+void wait_for_reporting_rank() {
   if (!interrupting_signal()) return;
   try {
-    std::this_thread::sleep_for(cluster::patience_with_others());
+    std::this_thread::sleep_for(cluster::grace_period());
   } catch (const Error&) {  // from the environment, reported already
   }
 }
@@ -119,7 +119,7 @@ int fail(const std::string& message, int code) {
   const std::string rank = launch.rank > 0 ? "rank " + std::to_string(launch.rank) + ": " : "";
   const std::string line = io::printable(message, message.size());  // may quote the command line
   if (is_silent(launch))
-    let_another_speak();
+    wait_for_reporting_rank();
   else
     std::cerr << "precast: error: " + rank + line + "\n" << std::flush;
   cluster::end_job(code);
@@ -168,9 +168,9 @@ std::vector<std::string> command_names(const CLI::App& app) {
 void build_app(CLI::App& app) {
   app.name("precast");
   app.description(
-      std::string("Precast makes pictures from words with Flux and Stable Diffusion models") +
+      std::string("Precast makes pictures from text with Flux and Stable Diffusion models") +
       (has_training ? " and trains small language models" : "") +
-      ", under a precision policy that was fixed when it was compiled, and shows what every number format "
+      ", under a precision policy that is fixed at compile time, and shows what every number format "
       "does on the way.");
   app.formatter(help_formatter());
   app.set_version_flag("-V,--version", version_text, "Version, commit, and what this build holds");
@@ -235,11 +235,11 @@ int run(const std::vector<std::string>& arguments) {
       print(text.str());
     }
     const int problem = flush_standard_output();
-    const bool all_said = problem == 0;
-    if (all_said) cluster::end_job(exit_code::ok);
-    if (all_said && interrupting_signal())
-      return fail("interrupted when all was done", exit_code::after_signal + interrupting_signal());
-    if (all_said) return exit_code::ok;
+    const bool all_written = problem == 0;
+    if (all_written) cluster::end_job(exit_code::ok);
+    if (all_written && interrupting_signal())
+      return fail("interrupted after everything was done", exit_code::after_signal + interrupting_signal());
+    if (all_written) return exit_code::ok;
     if (problem == EPIPE) return exit_code::error;  // the reader has closed the pipe, as `head` does
     throw Error(std::string("could not write to standard output: ") + std::strerror(problem));
   } catch (const UsageError& wrong) {
@@ -257,7 +257,7 @@ int run(const std::vector<std::string>& arguments) {
   } catch (
       const std::filesystem::filesystem_error& problem) {  // where a path is relative to a removed folder
     return fail(io::shown(problem.path1()) + ": " + problem.code().message() +
-                    ": check the path, and that the folder that this command was called in is still there",
+                    ": check the path, and that the current folder still exists",
                 exit_code::error);
   } catch (const std::exception& problem) {
     return fail(problem.what(), exit_code::error);

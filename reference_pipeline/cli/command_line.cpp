@@ -149,12 +149,12 @@ class Walk {
     std::string advice;
     for (const char* text : {"--prompt", "--text"})
       if (most == 0 && advice.empty() && command_.get_option_no_throw(text))
-        advice = std::string(": is it a text? Write ") + text + " " + in_quotes(extras);
+        advice = std::string(": if it is text, write ") + text + " " + in_quotes(extras);
     for (const CLI::Option* option : command_.get_options())
       if (advice.empty() && !option->get_positional() && !given_.contains(option) &&
           is_one_of(positionals_[most], *option))
         advice = ": write " + option->get_name() + " " + positionals_[most];
-    wrong("'" + positionals_[most] + "' is an argument too many" + advice);
+    wrong("'" + positionals_[most] + "' is one argument too many" + advice);
   }
 
   void check_pairs() {

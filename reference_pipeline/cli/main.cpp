@@ -34,8 +34,8 @@ rlim_t addresses_taken() {
 void require_addresses_to_start() {
   constexpr rlim_t margin = rlim_t{1} << 20;
   constexpr char message[] =
-      "precast: error: out of memory: the program does not start under this limit on its addresses: raise it "
-      "(ulimit -v)\n";
+      "precast: error: out of memory: the program cannot start under this limit on its address space: raise "
+      "it (ulimit -v)\n";
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   if (addresses_taken() + margin <= limit.rlim_cur) return;
@@ -45,7 +45,7 @@ void require_addresses_to_start() {
 
 /// Runs before the libraries initialise themselves, which takes most of a short run: catches signals that
 /// arrive meanwhile, and checks the limit on address space.
-[[gnu::section(".preinit_array"), gnu::used]] void (*const hear_signals_first)(int, char**, char**) =
+[[gnu::section(".preinit_array"), gnu::used]] void (*const catch_signals_first)(int, char**, char**) =
     [](int, char**, char**) {
       precast::cli::catch_interrupts();
       require_addresses_to_start();
@@ -56,6 +56,6 @@ void require_addresses_to_start() {
 
 int main(int count, char** arguments) {
   precast::cli::set_commit(PRECAST_COMMIT);
-  precast::cli::tell_lost_files();
+  precast::cli::handle_lost_files();
   return precast::cli::run(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
 }

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <cluster/job.hpp>
-#include <cluster/last_word.hpp>
 #include <cluster/launch.hpp>
 #include <cluster/mpi/mpi_module.hpp>
+#include <cluster/reporter_election.hpp>
 #include <dlfcn.h>
 
 #include <precast/error.hpp>
@@ -24,9 +24,9 @@ std::unique_ptr<MpiJob>& current() {
   return job;
 }
 
-std::optional<LastWord>& last_word() {
-  static std::optional<LastWord> word;
-  return word;
+std::optional<ReporterElection>& election() {
+  static std::optional<ReporterElection> election;
+  return election;
 }
 
 /// Loads the module and returns its function. RTLD_GLOBAL, since plugins of MPI use the module's libraries.
@@ -51,15 +51,15 @@ decltype(&precast_join_mpi) join_function() {
 
 }  // namespace
 
-Communicator& join_job(std::function<bool()> is_told_to_stop) {
+Communicator& join_job(std::function<bool()> stop_requested) {
   static Alone alone;
   if (current()) return *current();
   const Launch launch = launched();
   if (launch.size == 1) return alone;
-  join_function()(&current(), &is_told_to_stop, patience_with_others());
+  join_function()(&current(), &stop_requested, grace_period());
   const int size = current()->size();
   if (size == launch.size) {
-    last_word().emplace(*current());
+    election().emplace(*current());
     return *current();
   }
   current().reset();
@@ -69,7 +69,7 @@ Communicator& join_job(std::function<bool()> is_told_to_stop) {
 }
 
 bool is_reported_by_another_rank(bool is_stopped) {
-  return last_word() ? !last_word()->is_ours(is_stopped) : is_stopped;
+  return election() ? !election()->is_elected(is_stopped) : is_stopped;
 }
 
 void end_job(int code) {

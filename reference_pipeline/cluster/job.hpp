@@ -9,9 +9,9 @@ namespace precast::cluster {
 
 /// Joins the MPI job that this process was started in and returns its communicator, which lives until
 /// `end_job`. Called once. A process started alone forms a job of one. A rank that waits for others gives up
-/// soon after `is_told_to_stop` returns true. Throws InputError if this build has no MPI, or if MPI reports
+/// soon after `stop_requested` returns true. Throws InputError if this build has no MPI, or if MPI reports
 /// fewer processes than were started.
-Communicator& join_job(std::function<bool()> is_told_to_stop);
+Communicator& join_job(std::function<bool()> stop_requested);
 
 /// Whether another rank on this machine reports, or has reported, why the job ended, so that this rank stays
 /// silent. A rank that was stopped because of another leaves the report to rank 0 while that is running.

@@ -33,8 +33,8 @@ std::optional<std::int64_t> variable(const char* name, std::int64_t low) {
   const std::string_view text(value);
   const auto number = io::number_in<std::int64_t>(text);
   if (!number || *number < low || *number > most)
-    throw InputError(std::string("the environment's ") + name + " is '" + io::printable(text, 40) +
-                     "', which is no whole number from " + std::to_string(low) + " to " +
+    throw InputError(std::string("the environment variable ") + name + " is '" + io::printable(text, 40) +
+                     "', which is not a whole number from " + std::to_string(low) + " to " +
                      std::to_string(most) + ": start the program by mpirun or srun, or unset it");
   return number;
 }
@@ -54,8 +54,8 @@ Launch launched() {
     const auto rank = variable(names.rank, 0), size = variable(names.size, 1);
     if (!rank || !size) continue;
     if (*rank >= *size)
-      throw InputError(std::string("the environment's ") + names.rank + " is " + std::to_string(*rank) +
-                       ", and " + names.size + " is " + std::to_string(*size) +
+      throw InputError(std::string("the environment variable ") + names.rank + " is " +
+                       std::to_string(*rank) + ", and " + names.size + " is " + std::to_string(*size) +
                        ": start the program by mpirun or srun, or unset them");
     auto place = variable(names.place, 0);
     // srun --mpi=pmi2 sets PMI's rank and Slurm's local rank.
@@ -65,7 +65,7 @@ Launch launched() {
   return {};
 }
 
-std::chrono::milliseconds patience_with_others() {
+std::chrono::milliseconds grace_period() {
   constexpr std::chrono::milliseconds least(400);
   const std::chrono::seconds left(variable("OMPI_MCA_odls_base_sigkill_timeout", 0).value_or(1));
   return std::max(least, std::chrono::milliseconds(left) * 2 / 5);  // leaves time for a checkpoint
@@ -77,7 +77,8 @@ Part part_of_sweep() {
   if (!task) {
     if (launch.by.empty())
       throw InputError(
-          "this process is no part of a sweep, since neither SLURM_ARRAY_TASK_ID nor OMPI_COMM_WORLD_RANK is "
+          "this process is not part of a sweep, since neither SLURM_ARRAY_TASK_ID nor OMPI_COMM_WORLD_RANK "
+          "is "
           "set: start it by sbatch --array or mpirun, or write the part as I/N");
     return {launch.rank, launch.size};
   }

@@ -25,7 +25,7 @@ bool is_one_of_several() noexcept;
 
 /// How long a rank that is told to stop may wait for the others, which may be gone. mpirun kills it after
 /// one second, or OMPI_MCA_odls_base_sigkill_timeout seconds; the rank reports why it ended before that.
-std::chrono::milliseconds patience_with_others();
+std::chrono::milliseconds grace_period();
 
 /// Part `index`, from 0, of the `count` parts of a sweep.
 struct Part {

@@ -17,7 +17,7 @@ namespace precast::cluster {
 namespace {
 
 /// Median time in seconds of summing `count` f32 values over the ranks, over `times` runs.
-double middle_seconds(Communicator& job, std::size_t count, int times) {
+double median_seconds(Communicator& job, std::size_t count, int times) {
   using Clock = std::chrono::steady_clock;
   std::vector<f32> values(count);
   std::vector<double> seconds;
@@ -68,8 +68,8 @@ std::int64_t place_on_this_machine(Communicator& job) {
 Link measured_link(Communicator& job) {
   constexpr std::size_t few = 1, many = std::size_t{4} << 20;
   const std::array sums{
-      TimedSum{few * sizeof(f32), middle_seconds(job, few, 101)},
-      TimedSum{static_cast<double>(many * sizeof(f32)), middle_seconds(job, many, 9)},
+      TimedSum{few * sizeof(f32), median_seconds(job, few, 101)},
+      TimedSum{static_cast<double>(many * sizeof(f32)), median_seconds(job, many, 9)},
   };
   return link_of(sums, job.size());
 }

@@ -55,7 +55,7 @@ void refuse_not_finite(const InputWeights& input, const InputTensor& tensor, std
     throw value_error(input, tensor, index, value,
                       ", beyond what f32 holds, which it is read as: scale it down");
   throw value_error(input, tensor, index, value,
-                    ": weights must be finite: get the file anew, or find out where it went wrong");
+                    ": weights must be finite: get the file again, or find out where it went wrong");
 }
 
 void refuse_too_large(const InputWeights& input, const InputTensor& tensor, std::int64_t first,
@@ -277,7 +277,7 @@ Conversion::Conversion(const InputWeights& input, const std::filesystem::path& t
     if (tensor.shape.rank() == 1)
       for (const Piece& piece : tensor.pieces)
         facts.values_in_run = std::gcd(facts.values_in_run, piece.count);
-    tensor.chosen = chosen_type(settings.wishes, facts, container);
+    tensor.chosen = chosen_type(settings.type_options, facts, container);
   }
 }
 

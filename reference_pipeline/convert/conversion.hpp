@@ -21,7 +21,7 @@ namespace precast::conversion {
 
 /// The options of a conversion.
 struct Settings {
-  TypeWishes wishes;
+  TypeOptions type_options;
   std::optional<Layout> layout;
   quant::EncodeOptions encoder;
   std::shared_ptr<const Importance> importance = nullptr;  ///< for the search encoder

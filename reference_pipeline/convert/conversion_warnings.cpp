@@ -1,5 +1,5 @@
-// The warnings of a conversion before it begins: of wishes that met nothing, and of types that other programs
-// do not expect.
+// The warnings of a conversion before it begins: of options that matched nothing, and of types that other
+// programs do not expect.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -63,32 +63,33 @@ void ModelConversion::warn_of_choices() {
   if (!parts_.empty() && !parts_.front().conversion->tensors().empty())
     example = ", whose tensors have names such as '" +
               io::printable(parts_.front().conversion->tensors().front().name) + "'";
-  MetWishes met;
+  MatchedRules matched;
   std::vector<std::string> of_several_rules, of_several_types;
   for (const ModelPart& part : parts_)
     for (const OutputTensor& tensor : part.conversion->tensors()) {
-      const MetWishes& here = tensor.chosen.met;
-      met.rules.insert(here.rules.begin(), here.rules.end());
-      met.deciding_rules.insert(here.deciding_rules.begin(), here.deciding_rules.end());
-      met.layers.insert(here.layers.begin(), here.layers.end());
+      const MatchedRules& here = tensor.chosen.matched;
+      matched.rules.insert(here.rules.begin(), here.rules.end());
+      matched.deciding_rules.insert(here.deciding_rules.begin(), here.deciding_rules.end());
+      matched.layers.insert(here.layers.begin(), here.layers.end());
       if (here.several_rules) of_several_rules.push_back(tensor.name);
       if (here.several_planned) of_several_types.push_back(tensor.name);
     }
   const auto warn_of_rules = [&](const auto& is_wrong, const std::string& what) {
-    for (std::size_t i = 0; i < settings_.wishes.rules.size(); ++i)
+    for (std::size_t i = 0; i < settings_.type_options.rules.size(); ++i)
       if (is_wrong(i))
-        warnings_.push_back("--rule '" + io::printable(settings_.wishes.rules[i].text) + "' is found " +
+        warnings_.push_back("--rule '" + io::printable(settings_.type_options.rules[i].text) + "' matches " +
                             what + ": it changes nothing");
   };
-  warn_of_rules([&](std::size_t i) { return !met.rules.contains(i); }, "in no name of this model" + example);
-  warn_of_rules([&](std::size_t i) { return met.rules.contains(i) && !met.deciding_rules.contains(i); },
-                "only where an earlier rule is, which counts");
+  warn_of_rules([&](std::size_t i) { return !matched.rules.contains(i); }, "no name of this model" + example);
+  warn_of_rules(
+      [&](std::size_t i) { return matched.rules.contains(i) && !matched.deciding_rules.contains(i); },
+      "only names that an earlier rule matches, which takes precedence");
   std::vector<std::string> layers;
-  if (settings_.wishes.plan)
-    for (const auto& [layer, type] : settings_.wishes.plan->types)
-      if (!met.layers.contains(layer)) layers.push_back(layer);
-  if (!layers.empty() && layers.size() == settings_.wishes.plan->types.size())
-    throw families::RequestError("--plan is of " + settings_.wishes.plan->model_in_words() +
+  if (settings_.type_options.plan)
+    for (const auto& [layer, type] : settings_.type_options.plan->types)
+      if (!matched.layers.contains(layer)) layers.push_back(layer);
+  if (!layers.empty() && layers.size() == settings_.type_options.plan->types.size())
+    throw families::RequestError("--plan is of " + settings_.type_options.plan->model_in_words() +
                                  ": none of its " + io::counted(std::ssize(layers), "layer") + ", such as " +
                                  io::printable(layers.front()) + ", is in " + io::shown(in_) + example +
                                  ": give the plan of this model");
@@ -158,7 +159,7 @@ void ModelConversion::warn_of_tensors() {
       "them as they are");
   const std::string bytes = std::to_string(ggml_name_bytes) + " bytes or more";
   warn_of_several(long_names, "tensor has a name of " + bytes, "tensors have names of " + bytes,
-                  "which programs refuse that use ggml as it comes: stable-diffusion.cpp reads up to 127, "
+                  "which programs that use unmodified ggml refuse: stable-diffusion.cpp reads up to 127, "
                   "ComfyUI any");
   warn_of_several(scaled_anew, "matrix", "matrices",
                   "under several scales in IN, get one scale and are quantised again: both errors add up");
@@ -178,7 +179,7 @@ void ModelConversion::warn_of_importance() {
   const std::string file = "--importance " + io::shown(settings_.importance->path());
   if (matrices == 0)
     throw families::RequestError(
-        file + ": no matrix gets blocks, whose errors it would weigh: choose a type of blocks");
+        file + ": no matrix gets blocks, whose errors it would weight: choose a type of blocks");
   if (static_cast<std::int64_t>(without.size()) == matrices)
     throw families::RequestError(file + " has none of the " + std::to_string(matrices) +
                                  " matrices that get blocks, such as " + io::printable(without.front()) +
@@ -186,7 +187,7 @@ void ModelConversion::warn_of_importance() {
   if (!without.empty())
     warnings_.push_back(file + " lacks " + std::to_string(without.size()) + " of the " +
                         std::to_string(matrices) + " matrices that get blocks, " +
-                        io::printable(without.front()) + " among them: their columns count alike");
+                        io::printable(without.front()) + " among them: their columns have equal weights");
 }
 
 }  // namespace precast::conversion

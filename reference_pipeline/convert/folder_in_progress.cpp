@@ -44,7 +44,7 @@ void sync(const fs::path& path) {
 }
 
 /// Gives a folder the group, owner and permissions of another, as far as this user may.
-void take_over(int folder, const struct stat& old) {
+void copy_ownership(int folder, const struct stat& old) {
   if (::fchown(folder, old.st_uid, old.st_gid) != 0 && ::fchown(folder, -1, old.st_gid) != 0) return;
   ::fchmod(folder, (old.st_mode & 07777) | S_IRWXU);
 }
@@ -63,10 +63,10 @@ FolderInProgress::FolderInProgress(const fs::path& target) : target_(target), pl
   std::error_code failed;
   const bool is_there = io::is_there(place_);
   if (is_there && (!fs::is_directory(place_, failed) || !fs::is_empty(place_, failed) || failed))
-    throw io::file_error(target_, "is there already, and is no empty folder: name another OUT, or remove it");
+    throw io::file_error(target_,
+                         "already exists, and is not an empty folder: name another OUT, or remove it");
   if (is_there && fs::equivalent(place_, ".", failed))
-    throw io::file_error(
-        target_, "is the folder that this runs in, which cannot be replaced: name a new folder in it");
+    throw io::file_error(target_, "is the current folder, which cannot be replaced: name a new folder in it");
   const fs::path parent = place_.has_parent_path() ? place_.parent_path() : ".";
   sweep_left_over_folders(parent);
   path_ = parent / io::temporary_name();
@@ -75,9 +75,8 @@ FolderInProgress::FolderInProgress(const fs::path& target) : target_(target), pl
   if (!made || !claim_.valid() || !io::claim(claim_)) {
     const int error_number = failed ? failed.value() : errno;
     throw io::system_error(target_, "cannot be written", error_number,
-                           error_number == ENOENT
-                               ? "create the folder that it is to lie in, or choose another place"
-                               : "choose another place");
+                           error_number == ENOENT ? "create its parent folder, or choose another place"
+                                                  : "choose another place");
   }
   if (is_there) check_replaceable();
 }
@@ -116,7 +115,7 @@ void FolderInProgress::check_replaceable() const {
   if (failed) throw io::system_error(target_, "cannot be written", failed.value(), "choose another place");
   fs::create_directory(place_, ignored);
   const io::FileDescriptor again = opened_folder(place_);
-  for (const int folder : {claim_.get(), again.get()}) take_over(folder, old);
+  for (const int folder : {claim_.get(), again.get()}) copy_ownership(folder, old);
 }
 
 }  // namespace precast::conversion

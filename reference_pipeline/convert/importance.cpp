@@ -44,7 +44,8 @@ class Reader {
   std::span<const std::byte> take(std::size_t count) {
     if (count > rest_.size())
       throw io::file_error(
-          path_, std::string("ends inside an entry: it is cut off, or no importance") + what_to_give);
+          path_,
+          std::string("ends inside an entry: it is cut off, or not an importance file") + what_to_give);
     const auto taken = rest_.first(count);
     rest_ = rest_.subspan(count);
     return taken;
@@ -120,12 +121,12 @@ void Importance::add(std::string name, std::vector<f32> squares) {
   if (bad != squares.end())
     throw io::tensor_error(path_, name,
                            "column " + std::to_string(bad - squares.begin()) +
-                               " is negative, infinite or NaN, and no mean square: make the file anew");
+                               " is negative, infinite or NaN, which no mean square is: make the file again");
   // Where nothing ever met a matrix, no column counts more than another.
   if (std::ranges::all_of(squares, [](f32 square) { return square == 0; })) return;
   name.erase(0, name.size() - without_prefix(name).size());
   if (!entries_.emplace(name, std::move(squares)).second)
-    throw io::tensor_error(path_, name, "stands there twice: make the file anew");
+    throw io::tensor_error(path_, name, "appears twice: make the file again");
 }
 
 std::uint64_t Importance::fingerprint() const {

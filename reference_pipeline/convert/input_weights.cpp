@@ -48,8 +48,8 @@ InputWeights::InputWeights(const fs::path& path) : path_(path), source_(path) {
     if (const io::SafetensorsFile* const safetensors = file.safetensors())
       metadata_.insert(safetensors->metadata().begin(), safetensors->metadata().end());
   refuse_packed();
-  if (tensors_.empty()) throw io::file_error(path_, "holds no weights: get the file anew");
-  has_strangers_ = weights::is_of_strangers(source_);
+  if (tensors_.empty()) throw io::file_error(path_, "holds no weights: get the file again");
+  differs_from_flux_ = weights::differs_from_flux(source_);
   metadata_.erase("_quantization_metadata");  // which says what lies in this file
   release_pages();                            // where zeros were looked for
 }

@@ -66,7 +66,7 @@ class InputWeights {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// Whether tensors are there that no Flux transformer has, as FLUX.2 and Stable Diffusion 3 have them
   /// beside some of its names, or none that takes its pooled text.
-  bool has_strangers() const { return has_strangers_; }
+  bool differs_from_flux() const { return differs_from_flux_; }
   /// Whether that is a file that is read here, under this or another name.
   bool reads(const std::filesystem::path& file) const { return families::is_file_of(source_, file); }
   /// Gives the memory behind bytes that were read back to the system; they stay valid.
@@ -85,7 +85,7 @@ class InputWeights {
   std::vector<InputTensor> tensors_;
   std::vector<std::string> cut_, maybe_padded_;
   std::map<std::string, std::string> metadata_;
-  bool has_strangers_ = false;
+  bool differs_from_flux_ = false;
 };
 
 /// Whether a name ends as GGUF files' do.

@@ -25,7 +25,7 @@ Table table_of(WeightsKind kind) {
 
 /// No table for a relative of Flux: some of its names are in none, and it would have half of either naming.
 Table table_of(const InputWeights& input, WeightsKind kind) {
-  return input.has_strangers() ? Table{} : table_of(kind);
+  return input.differs_from_flux() ? Table{} : table_of(kind);
 }
 
 std::int64_t rows_of(const Shape& shape) { return shape.rank() ? shape[0] : 1; }
@@ -81,13 +81,13 @@ class Arrangement {
         if (part.rows.first != reached || rows_of(part.tensor->shape) != unit * part.rows.count ||
             columns_of(part.tensor->shape) != columns_of(first.shape))
           throw io::tensor_error(input_.path(), part.tensor->name,
-                                 "does not lie beside the other parts of '" + name +
+                                 "is not next to the other parts of '" + name +
                                      "': the file is incomplete, or of another model");
         reached += part.rows.count;
         rows += rows_of(part.tensor->shape);
       }
       if (reached != parts.front().rows.of)
-        throw io::tensor_error(input_.path(), name, "has parts that are missing: get the file anew");
+        throw io::tensor_error(input_.path(), name, "has parts that are missing: get the file again");
       OutputTensor& made = tensors_.emplace_back(OutputTensor{name, with_rows(first.shape, rows), {}, {}});
       for (const Part& part : parts)
         add_rows(made, *part.tensor, 0, rows_of(part.tensor->shape), part.rows.halves_swapped);
@@ -111,7 +111,7 @@ class Arrangement {
     std::ranges::sort(tensors_, {}, &OutputTensor::name);
     const auto twin = std::ranges::adjacent_find(tensors_, {}, &OutputTensor::name);
     if (twin != tensors_.end())
-      throw io::tensor_error(input_.path(), twin->name, "is there under two names: get the file anew");
+      throw io::tensor_error(input_.path(), twin->name, "appears under two names: get the file again");
     return std::move(tensors_);
   }
 
@@ -137,7 +137,7 @@ class Arrangement {
     if (copy.type == table.type && !are_same(copy.bytes, table.bytes))
       throw io::tensor_error(input_.path(), copy.name,
                              "differs from '" + table.name +
-                                 "', and they are one table of T5: get the file anew, or leave out the one "
+                                 "', and they are one table of T5: get the file again, or leave out the one "
                                  "that is wrong");
   }
 

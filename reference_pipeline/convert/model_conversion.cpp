@@ -125,10 +125,9 @@ void refuse_name_of_file(const fs::path& out) {
   const bool letters =
       suffix.size() > 1 && std::ranges::all_of(suffix.substr(1), [](char c) { return c >= 'a' && c <= 'z'; });
   if (letters && !is_folder(out))
-    throw families::RequestError(
-        "OUT, " + io::shown(out) +
-        ", has a name of a file, and ends neither in .safetensors nor in .gguf: give "
-        "it one of these suffixes, or a slash at its end for a folder");
+    throw families::RequestError("OUT, " + io::shown(out) +
+                                 ", looks like the name of a file, and ends neither in .safetensors nor in "
+                                 ".gguf: give it one of these suffixes, or a slash at its end for a folder");
 }
 
 void refuse_same(const fs::path& in, const fs::path& out) {
@@ -138,7 +137,7 @@ void refuse_same(const fs::path& in, const fs::path& out) {
     throw families::RequestError("IN and OUT are one and the same, " + io::shown(out) + ": name another OUT");
   const auto [end, rest] = std::ranges::mismatch(from, to);
   if (end == from.end() && is_folder(in) && !names_gguf(out) && !names_safetensors(out))
-    throw families::RequestError("OUT, " + io::shown(out) + ", lies inside IN: name a folder outside of it");
+    throw families::RequestError("OUT, " + io::shown(out) + ", is inside IN: name a folder outside of it");
 }
 
 /// A file may lie in a model's folder, and take the place of none of its components' weights.
@@ -172,7 +171,7 @@ ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const 
     if (!settings_.layout) settings_.layout = Layout::diffusers;
     add_folder();
   } else {
-    check_types(settings_.wishes, names_gguf(out) ? Container::gguf : Container::safetensors);
+    check_types(settings_.type_options, names_gguf(out) ? Container::gguf : Container::safetensors);
     const bool whole_model = from_folder && !holds_weights(in);
     if (whole_model) refuse_component(in, out);
     const fs::path weights = whole_model ? denoiser_folder(in) : in;
@@ -254,11 +253,11 @@ std::int64_t ModelConversion::values() const {
 void ModelConversion::write_parts(const fs::path& folder, const WrittenCallback& written) const {
   std::int64_t before = 0;
   for (const ModelPart& part : parts_) {
-    const auto told = [&](std::int64_t values) {
+    const auto on_values = [&](std::int64_t values) {
       if (written) written(before + values);
     };
     const fs::path file = folder.empty() ? part.conversion->target() : folder / part.conversion->target();
-    part.conversion->write(file, settings_, told);
+    part.conversion->write(file, settings_, on_values);
     before += part.conversion->values();
   }
 }

@@ -26,7 +26,7 @@ constexpr ScaledLayout nvfp4_layout{.format = weights::comfy_nvfp4,
                                     .values_per_scale = 16};
 
 /// Whether all of a tensor lies in a layout.
-bool lies_in(const OutputTensor& tensor, const ScaledLayout& layout) {
+bool is_in_layout(const OutputTensor& tensor, const ScaledLayout& layout) {
   return std::ranges::all_of(tensor.pieces, [&](const Piece& piece) {
     const weights::WeightTensor* const weight = piece.from->decoded_by;
     return weight && weight->decoding->codes &&
@@ -87,14 +87,14 @@ std::optional<f32> number_of_all(const OutputTensor& tensor, const ScaledLayout&
 }
 
 bool can_be_moved(const OutputTensor& tensor, const ScaledLayout& layout) {
-  return lies_in(tensor, layout) &&
+  return is_in_layout(tensor, layout) &&
          (layout.tensor_number == TensorNumber::none || number_of_all(tensor, layout));
 }
 
 bool needs_new_scales(const OutputTensor& tensor, Container container) {
   if (!is_scaled(tensor.chosen.type, container)) return false;
   const ScaledLayout layout = *scaled_layout(tensor.chosen.type.name);
-  return lies_in(tensor, layout) && !can_be_moved(tensor, layout);
+  return is_in_layout(tensor, layout) && !can_be_moved(tensor, layout);
 }
 
 std::int64_t bytes_in(const OutputTensor& tensor, Container container) {

@@ -58,7 +58,7 @@ bool is_t5_among_others(const InputWeights& weights) {
 WeightsKind kind_of(const InputWeights& weights) {
   if (has(weights, "double_blocks.", ".img_attn.proj.weight")) return WeightsKind::flux;
   if (has(weights, "transformer_blocks.", ".attn.add_q_proj.weight"))
-    return weights.has_strangers() ? WeightsKind::flux_relative : WeightsKind::flux;
+    return weights.differs_from_flux() ? WeightsKind::flux_relative : WeightsKind::flux;
   if (has(weights, "input_blocks.", ".0.in_layers.2.weight")) return WeightsKind::ldm_unet;
   if ((has(weights, "encoder.block.", ".SelfAttention.q.weight") ||
        has(weights, "enc.blk.", ".attn_q.weight")) &&

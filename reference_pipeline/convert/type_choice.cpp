@@ -81,85 +81,90 @@ DtypeInfo kept_type(const TensorFacts& facts, Container container) {
   return f16_holds(facts.from) ? dtype_info<f16> : exact;
 }
 
-/// The type that is wished for a tensor, or for a part of it.
-struct Wish {
+/// The type that is requested for a tensor, or for a part of it.
+struct RequestedType {
   std::optional<DtypeInfo> type;
   bool names_tensor = false, of_rule = false, of_plan = false;
 };
 
 /// The most precise type that the plan has under these names.
 std::optional<DtypeInfo> planned_type(const casting::Plan& plan, const std::vector<std::string>& names,
-                                      MetWishes& met) {
+                                      MatchedRules& matched) {
   std::optional<DtypeInfo> planned;
   for (const std::string& name : names)
     if (const auto type_name = plan.type_of(name)) {
       const DtypeInfo type = *formats::find_type(*type_name);
       if (!planned || formats::bits_per_value(type) > formats::bits_per_value(*planned)) planned = type;
       for (const auto& [layer, ignored] : plan.types)
-        if (is_under(name, layer)) met.layers.insert(layer);
+        if (is_under(name, layer)) matched.layers.insert(layer);
     }
   return planned;
 }
 
-Wish wish_for_part(const TypeWishes& wishes, const TensorFacts& facts, const PartNames& part,
-                   MetWishes& met) {
+RequestedType requested_type_of_part(const TypeOptions& type_options, const TensorFacts& facts,
+                                     const PartNames& part, MatchedRules& matched) {
   std::vector<std::string> names = part.in_rules();
   const TypeRule* deciding = nullptr;
-  for (std::size_t i = 0; i < wishes.rules.size(); ++i) {
-    const TypeRule& rule = wishes.rules[i];
+  for (std::size_t i = 0; i < type_options.rules.size(); ++i) {
+    const TypeRule& rule = type_options.rules[i];
     if (std::ranges::none_of(names, [&](const std::string& name) { return found_in(rule, name); })) continue;
-    met.rules.insert(i);
+    matched.rules.insert(i);
     if (deciding) continue;
     deciding = &rule;
-    met.deciding_rules.insert(i);
+    matched.deciding_rules.insert(i);
   }
   if (!part.diffusers.empty()) names.push_back(part.diffusers);
   std::optional<DtypeInfo> planned;
-  if (wishes.plan && facts.shape.rank() > 1) planned = planned_type(*wishes.plan, names, met);
+  if (type_options.plan && facts.shape.rank() > 1) planned = planned_type(*type_options.plan, names, matched);
   if (deciding) return {.type = deciding->type, .names_tensor = deciding->names_tensors, .of_rule = true};
   if (planned) return {.type = planned, .names_tensor = true, .of_plan = true};
-  if (wishes.biases && is_bias(part.own, facts.shape)) return {.type = wishes.biases, .names_tensor = true};
-  return {.type = wishes.type};
+  if (type_options.biases && is_bias(part.own, facts.shape))
+    return {.type = type_options.biases, .names_tensor = true};
+  return {.type = type_options.type};
 }
 
-/// The most precise wish for the parts of a tensor.
-Wish wish_for(const TypeWishes& wishes, const TensorFacts& facts, MetWishes& met) {
-  std::vector<Wish> of_parts;
-  for (const PartNames& part : facts.parts) of_parts.push_back(wish_for_part(wishes, facts, part, met));
-  const auto type_of = [&](const Wish& wish) { return wish.type.value_or(facts.from); };
-  const Wish best = *std::ranges::max_element(
-      of_parts, {}, [&](const Wish& wish) { return formats::bits_per_value(type_of(wish)); });
-  for (const Wish& wish : of_parts) {
-    if (type_of(wish) == type_of(best)) continue;
-    met.several_rules = met.several_rules || wish.of_rule;
-    met.several_planned = met.several_planned || wish.of_plan;
+/// The most precise type requested for the parts of a tensor.
+RequestedType requested_type(const TypeOptions& type_options, const TensorFacts& facts,
+                             MatchedRules& matched) {
+  std::vector<RequestedType> of_parts;
+  for (const PartNames& part : facts.parts)
+    of_parts.push_back(requested_type_of_part(type_options, facts, part, matched));
+  const auto type_of = [&](const RequestedType& requested) { return requested.type.value_or(facts.from); };
+  const RequestedType best = *std::ranges::max_element(of_parts, {}, [&](const RequestedType& requested) {
+    return formats::bits_per_value(type_of(requested));
+  });
+  for (const RequestedType& requested : of_parts) {
+    if (type_of(requested) == type_of(best)) continue;
+    matched.several_rules = matched.several_rules || requested.of_rule;
+    matched.several_planned = matched.several_planned || requested.of_plan;
   }
   return best;
 }
 
-/// The type that a tensor gets by that wish.
-ChosenType type_for(const Wish& wish, const TensorFacts& facts, Container container) {
+/// The type that a tensor gets by that request.
+ChosenType type_for(const RequestedType& requested, const TensorFacts& facts, Container container) {
   const DtypeInfo kept = kept_type(facts, container);
   if (!facts.is_float) return {kept, "not of floating point", {}};
-  if (!wish.type) return {kept, wish.of_rule ? "as a rule says" : "no type asked for", {}};
+  if (!requested.type) return {kept, requested.of_rule ? "as a rule says" : "no type asked for", {}};
   std::string_view because = precise_because(facts.kind, facts.name(), facts.shape);
   if (because.empty() && facts.part_of_small_component) because = "small component";
-  if (!wish.names_tensor && !because.empty()) {
-    if (!is_precise(*wish.type)) return {kept, because, {}};
+  if (!requested.names_tensor && !because.empty()) {
+    if (!is_precise(*requested.type)) return {kept, because, {}};
     if (container == Container::gguf && facts.shape.rank() <= 1) return {kept, because, {}};
   }
   // The type that takes the place of nvfp4 may be one that safetensors does not have.
   const Shape run = facts.shape.rank() > 1 ? facts.shape : Shape{facts.values_in_run};
-  if (const auto type = formats::fitting_type(*wish.type, run);
-      type && (*type == *wish.type || holds(container, *type))) {
-    const bool divides = type->name == wish.type->name;
+  if (const auto type = formats::fitting_type(*requested.type, run);
+      type && (*type == *requested.type || holds(container, *type))) {
+    const bool divides = type->name == requested.type->name;
     const auto undivided = divides ? std::nullopt : std::optional(facts.values_in_run);
     if (is_scaled(*type, container) && !can_be_scaled(*type, facts.name(), facts.shape))
-      return {kept, "no matrix of a layer", wish.type, undivided};
-    return {*type, {}, divides ? std::nullopt : wish.type, undivided};
+      return {kept, "not a matrix of a layer", requested.type, undivided};
+    return {*type, {}, divides ? std::nullopt : requested.type, undivided};
   }
-  if (formats::divides(*wish.type, facts.values_in_run)) return {kept, "no matrix of a layer", wish.type};
-  return {kept, "no block divides its rows", wish.type, facts.values_in_run};
+  if (formats::divides(*requested.type, facts.values_in_run))
+    return {kept, "not a matrix of a layer", requested.type};
+  return {kept, "no block divides its rows", requested.type, facts.values_in_run};
 }
 
 }  // namespace
@@ -194,13 +199,13 @@ TypeRule parse_rule(const std::string& text) {
   try {
     rule.expression = std::regex(expression, in_bounded_time);
   } catch (const std::regex_error& wrong) {
-    throw refuse("is no regular expression: " + what_is_wrong(expression, wrong));
+    throw refuse("is not a regular expression: " + what_is_wrong(expression, wrong));
   }
   rule.names_tensors = !found_in(rule, any_text);
   return rule;
 }
 
-std::vector<DtypeInfo> TypeWishes::types() const {
+std::vector<DtypeInfo> TypeOptions::types() const {
   std::vector<DtypeInfo> all;
   if (type) all.push_back(*type);
   if (biases) all.push_back(*biases);
@@ -222,8 +227,8 @@ std::optional<std::pair<std::string, std::string>> in_no_file_together(std::span
   return std::pair(std::string(in_gguf->name), std::string(in_safetensors->name));
 }
 
-void check_types(const TypeWishes& wishes, Container container) {
-  const std::vector<DtypeInfo> types = wishes.types();
+void check_types(const TypeOptions& type_options, Container container) {
+  const std::vector<DtypeInfo> types = type_options.types();
   if (const auto both = in_no_file_together(types))
     throw families::RequestError("no file has both " + both->first + ", which needs .gguf, and " +
                                  both->second +
@@ -251,11 +256,11 @@ std::vector<std::string> PartNames::in_rules() const {
   return names;
 }
 
-ChosenType chosen_type(const TypeWishes& wishes, const TensorFacts& facts, Container container) {
-  MetWishes met;
-  const Wish wish = wish_for(wishes, facts, met);
-  ChosenType chosen = type_for(wish, facts, container);
-  chosen.met = std::move(met);
+ChosenType chosen_type(const TypeOptions& type_options, const TensorFacts& facts, Container container) {
+  MatchedRules matched;
+  const RequestedType requested = requested_type(type_options, facts, matched);
+  ChosenType chosen = type_for(requested, facts, container);
+  chosen.matched = std::move(matched);
   return chosen;
 }
 

@@ -45,7 +45,7 @@ DtypeInfo parse_type(std::string_view option, const std::string& name);
 
 /// The types that were asked for. The first of a tensor's rules counts; a rule goes before the plan, the plan
 /// before `type`.
-struct TypeWishes {
+struct TypeOptions {
   std::optional<DtypeInfo> type, biases;
   std::vector<TypeRule> rules;
   std::optional<casting::Plan> plan;
@@ -82,8 +82,8 @@ struct TensorFacts {
   const std::string& name() const { return parts.front().own; }
 };
 
-/// The wishes that a tensor met.
-struct MetWishes {
+/// What of the TypeOptions matched a tensor.
+struct MatchedRules {
   std::set<std::size_t> rules, deciding_rules;  ///< those found in its names, and each part's first of them
   std::set<std::string> layers;                 ///< of the plan
   bool several_rules = false;    ///< whether a rule has a type for a part that another one makes more precise
@@ -96,13 +96,13 @@ struct ChosenType {
   std::optional<DtypeInfo> instead_of;  ///< the type that was asked for, where it has another one
   /// How many values its rows, or the parts of a bias, have, where that type's blocks do not divide them.
   std::optional<std::int64_t> undivided{};
-  MetWishes met{};
+  MatchedRules matched{};
 };
 
 /// The type of a tensor in a file of that kind.
-ChosenType chosen_type(const TypeWishes& wishes, const TensorFacts& facts, Container container);
+ChosenType chosen_type(const TypeOptions& type_options, const TensorFacts& facts, Container container);
 
-/// Throws families::RequestError where files of that kind cannot hold a type that is wished for.
-void check_types(const TypeWishes& wishes, Container container);
+/// Throws families::RequestError where files of that kind cannot hold a type that is requested.
+void check_types(const TypeOptions& type_options, Container container);
 
 }  // namespace precast::conversion

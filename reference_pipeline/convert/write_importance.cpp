@@ -44,10 +44,10 @@ std::vector<f32> in_f32(const std::filesystem::path& path, const std::string& na
   for (const double sum : sums.squares) values.push_back(static_cast<f32>(sum));
   const auto bad = std::ranges::find_if_not(values, [](f32 sum) { return std::isfinite(sum); });
   if (bad != values.end())
-    throw io::file_error(path, "is not written: '" + io::printable(name) +
-                                   "' was given infinity or NaN in column " +
-                                   std::to_string(bad - values.begin()) +
-                                   ": record in a precision that the model does not leave (--precision f32)");
+    throw io::file_error(
+        path, "is not written: '" + io::printable(name) + "' was given infinity or NaN in column " +
+                  std::to_string(bad - values.begin()) +
+                  ": record in a precision that the model does not overflow (--precision f32)");
   return values;
 }
 

@@ -214,7 +214,7 @@ f32 scale_of_nvfp4(f32 largest) {
 }
 
 /// Whether the input has all of a tensor in nvfp4, whose blocks can be moved as they are.
-bool lies_in_nvfp4(const OutputTensor& tensor) {
+bool is_in_nvfp4(const OutputTensor& tensor) {
   return std::ranges::all_of(
       tensor.pieces, [](const Piece& piece) { return piece.from->type.name == dtype_traits<nvfp4>::name; });
 }
@@ -241,7 +241,7 @@ void write_pairs(const nvfp4& block, int group, std::span<std::byte> codes) {
 }
 
 void write_nvfp4(const ScaledMatrix& matrix) {
-  const bool moved = lies_in_nvfp4(matrix.tensor);
+  const bool moved = is_in_nvfp4(matrix.tensor);
   const f32 whole = moved ? 1.0f : scale_of_nvfp4(largest_in(matrix));
   const auto row_of = [&](std::int64_t row, std::span<const f32> values) {
     if (moved) return stored_row(matrix.tensor, row);

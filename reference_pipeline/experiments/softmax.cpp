@@ -79,7 +79,7 @@ Experiment softmax_in_16_bits() {
                     {}};
   result.explanation =
       "Computed as it is defined, softmax needs e^x, which f16 cannot hold above x = 11.09, nor bf16 and f32 "
-      "above 88.72: infinity over infinity is NaN. With the largest logit taken away from all of them first, "
+      "above 88.72: infinity over infinity is NaN. With the largest logit subtracted from all of them first, "
       "every term is at most 1, and no format overflows.";
   result.table.columns = {"dtype", "naive_finite", "stable_finite", "max_abs_err(stable vs ref)"};
   result.plot = {"Largest error for logits 0, L/4, L/2 and L; crosses are not finite",

@@ -68,7 +68,7 @@ Experiment underflow() {
   report(result.table, "unscaled", cast<bf16>(gradient));
   report(result.table, "scaled by 8192", narrow_scaled);
   report(result.table, "scaled by 8192", cast<bf16>(scaled));
-  constexpr FloatFormat half = dtype_traits<f16>::format, brain = dtype_traits<bf16>::format;
+  constexpr FloatFormat half = dtype_traits<f16>::format, bfloat = dtype_traits<bf16>::format;
   result.plot = {.title = "Gradients that are not zero, by magnitude",
                  .x_name = "|gradient|",
                  .y_name = "gradients",
@@ -81,7 +81,7 @@ Experiment underflow() {
                         {"f16: smallest subnormal", half.min_subnormal()}};
   result.stated = {{"smallest normal number of float16", "6e-5", half.min_normal()},
                    {"smallest subnormal number of float16", "6e-8", half.min_subnormal()},
-                   {"smallest normal number of bfloat16", "1e-38", brain.min_normal()}};
+                   {"smallest normal number of bfloat16", "1e-38", bfloat.min_normal()}};
   return result;
 }
 

@@ -38,15 +38,15 @@ void require_recording(const Recording& recording);
 template <class Open, class Load>
 std::unique_ptr<Blocks> load_blocks(std::string_view stage, const ProgressCallback& progress, Open&& open,
                                     Load&& load) {
-  const auto told = std::make_shared<std::pair<std::int64_t, std::int64_t>>();  // bytes taken, of how many
+  const auto taken = std::make_shared<std::pair<std::int64_t, std::int64_t>>();  // bytes taken, of how many
   auto source = open([=](std::size_t bytes) {
-    told->first += static_cast<std::int64_t>(bytes);
-    if (progress && told->first < told->second) progress({stage, told->first, told->second});
+    taken->first += static_cast<std::int64_t>(bytes);
+    if (progress && taken->first < taken->second) progress({stage, taken->first, taken->second});
   });
   const auto total = static_cast<std::int64_t>(source->bytes_to_take());
-  told->second = total;
+  taken->second = total;
   std::unique_ptr<Blocks> blocks = load(std::move(source));
-  told->second = 0;  // blocks loaded again later are not reported
+  taken->second = 0;  // blocks loaded again later are not reported
   if (progress) progress({stage, total, total});
   return blocks;
 }

@@ -15,7 +15,7 @@ inline std::optional<std::string> listed_class(const io::Config& index, std::str
   if (!index.has(component)) return std::nullopt;
   const nlohmann::json& entry = index.value(component);
   if (!entry.is_array() || entry.size() != 2 || !(entry[1].is_null() || entry[1].is_string()))
-    throw index.error(component, "must name a library and a class: get the file anew");
+    throw index.error(component, "must name a library and a class: get the file again");
   return entry[1].is_null() ? std::nullopt : std::optional(entry[1].get<std::string>());
 }
 

@@ -34,7 +34,7 @@ struct ComponentPlaces {
 
   /// The error that a number of a component does not fit the others. It names the config with that number,
   /// or else the file whose tensors it is from.
-  InputError misfit(std::string_view name, std::string_view key, const std::string& problem) const {
+  InputError mismatch_error(std::string_view name, std::string_view key, const std::string& problem) const {
     const std::filesystem::path config = config_file(name);
     if (!config.empty()) return io::Config::load(config).error(key, problem);
     return io::file_error(component(name), std::string(key) + ": " + problem);
@@ -45,10 +45,10 @@ struct ComponentPlaces {
   void check_positions(std::string_view encoder, std::int64_t positions,
                        std::optional<std::int64_t> model_max_length) const {
     if (model_max_length && *model_max_length > positions)
-      throw misfit(encoder, "max_position_embeddings",
-                   "is " + std::to_string(positions) + ", and the tokenizer's texts have " +
-                       std::to_string(*model_max_length) +
-                       " tokens (model_max_length): the tokenizer is not this encoder's");
+      throw mismatch_error(encoder, "max_position_embeddings",
+                           "is " + std::to_string(positions) + ", and the tokenizer's texts have " +
+                               std::to_string(*model_max_length) +
+                               " tokens (model_max_length): the tokenizer is not this encoder's");
   }
 };
 

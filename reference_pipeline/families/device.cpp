@@ -70,7 +70,7 @@ ChosenDevice choose_device(std::string_view wanted) {
   const auto number = cuda_number(wanted);
   if (!number)
     throw RequestError("there is no device '" + std::string(wanted) +
-                       "': auto, cpu, cuda and cuda:N are there");
+                       "': it is one of auto, cpu, cuda and cuda:N");
   ChosenDevice found = on_cuda(*number);
   if (!found.backend)
     throw InputError("device " + std::string(wanted) + " cannot be used: " + found.reason +

@@ -33,7 +33,7 @@ fs::path home_folder() {
   return user && *user->pw_dir ? user->pw_dir : "/";
 }
 
-fs::path at_home(const std::string& path) {
+fs::path expand_home(const std::string& path) {
   if (path != "~" && !path.starts_with("~/")) return path;
   return home_folder() / path.substr(std::min<std::size_t>(path.size(), 2));
 }
@@ -184,11 +184,11 @@ std::string one_that_ends_in(const fs::path& cache, const std::string& name) {
 
 fs::path hub_cache() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
-    if (const std::string cache = variable(name); !cache.empty()) return at_home(cache);
-  if (const std::string home = variable("HF_HOME"); !home.empty()) return at_home(home) / "hub";
+    if (const std::string cache = variable(name); !cache.empty()) return expand_home(cache);
+  if (const std::string home = variable("HF_HOME"); !home.empty()) return expand_home(home) / "hub";
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty())
-    return at_home(cache) / "huggingface" / "hub";
-  return at_home("~/.cache/huggingface/hub");
+    return expand_home(cache) / "huggingface" / "hub";
+  return expand_home("~/.cache/huggingface/hub");
 }
 
 fs::path find_model(const std::string& named) {

@@ -29,7 +29,7 @@ Precision free_precision() {
 
 PresetAddition::PresetAddition(AddedPreset preset) : name_(preset.name) {
   if (name_ == "auto" || find_preset(name_) || precision_named(name_))
-    throw Error("preset '" + std::string(name_) + "' is there already: choose another name");
+    throw Error("preset '" + std::string(name_) + "' already exists: choose another name");
   preset.choice = {.precision = free_precision()};
   added().push_back(std::move(preset));
 }

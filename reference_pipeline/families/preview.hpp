@@ -16,7 +16,7 @@ struct Preview {
 };
 
 /// A request for previews of a run, which do not change its result by a bit.
-struct PreviewWish {
+struct PreviewRequest {
   int every = 1;     ///< steps from one preview to the next; the last step has one
   bool vae = false;  ///< by the autoencoder, which then stays in memory beside the denoiser; else by sums of
                      ///< channels

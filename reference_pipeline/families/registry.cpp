@@ -66,7 +66,7 @@ io::Config model_index(const std::filesystem::path& folder) {
   throw io::file_error(folder,
                        what == std::filesystem::file_type::not_found
                            ? "there is no such model folder or file: name a folder that diffusers saved"
-                           : "is no folder: name a folder that diffusers saved");
+                           : "is not a folder: name a folder that diffusers saved");
 }
 
 const Family& family_of(const std::filesystem::path& folder) {

@@ -56,7 +56,7 @@ struct Request : Settings {
   image::Fit fit = image::Fit::stretch;    ///< img2img: how that picture takes the size of the new one
   double strength = 0.6;  ///< img2img: 0 keeps the picture, as the model's autoencoder has it; 1 ignores it
   std::optional<image::Encoding> written_as;  ///< encoding of each picture, for the memory estimate alone
-  std::optional<PreviewWish> preview;         ///< previews of the pictures as they form
+  std::optional<PreviewRequest> preview;      ///< previews of the pictures as they form
   std::optional<Tensor<f32>> latents;         ///< as the family packs them: used instead of the seed's noise
 
   // For families with samplers, as above.

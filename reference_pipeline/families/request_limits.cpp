@@ -30,7 +30,7 @@ void require_in(const Range& range, std::string_view what, double value) {
                        "from " + io::shortest(range.least) + " to " + io::shortest(range.most));
 }
 
-void check_counts(const ResolvedRequest& full, const std::optional<PreviewWish>& preview) {
+void check_counts(const ResolvedRequest& full, const std::optional<PreviewRequest>& preview) {
   if (full.prompts.empty()) throw RequestError("there is no prompt: give at least one");
   if (full.steps < 1 || full.steps > most_steps)
     throw out_of_range("steps", std::to_string(full.steps), "from 1 to " + std::to_string(most_steps));

@@ -21,7 +21,7 @@ void require_in(const Range& range, std::string_view what, double value);
 
 /// Throws RequestError where there is no prompt, or steps, batch, strength or previews are out of their
 /// ranges.
-void check_counts(const ResolvedRequest& full, const std::optional<PreviewWish>& preview);
+void check_counts(const ResolvedRequest& full, const std::optional<PreviewRequest>& preview);
 
 /// Throws Error where the picture to start from is no picture of its size, or latents are given beside it.
 void check_start(const Request& given);

@@ -40,7 +40,7 @@ FoundComponent part_found(const io::ComponentSource& file, Part part, bool folde
     const auto other = weights::other_model(file, parts);
     if (other && other->kind == weights::OtherModel::Kind::lone_unet)
       throw refused("is " + other->in_words +
-                    " alone, which is no Flux model: give --model the folder of its model, and this "
+                    " alone, which is not a Flux model: give --model the folder of its model, and this "
                     "file to --transformer");
     if (other)
       throw refused("is " + other->in_words + ", which is not read: give a Flux.1 dev or schnell model");
@@ -54,7 +54,7 @@ FoundComponent part_found(const io::ComponentSource& file, Part part, bool folde
   if (holds.empty())
     if (const auto other = weights::other_model(file, parts)) holds = other->in_words;
   throw refused("does not hold " + std::string(weights::in_words(part)) + " of a Flux model" +
-                (holds.empty() ? ", nor anything else that is known here" : " but " + holds) +
+                (holds.empty() ? ", nor anything else that is supported" : " but " + holds) +
                 ": give another file");
 }
 
@@ -97,7 +97,7 @@ std::int64_t ComponentWeights::blocks(std::string_view stem) const {
   for (std::int64_t i = 0; i < count; ++i)
     if (const std::string block = std::string(stem) + std::to_string(i); !has_names_beginning(block + "."))
       throw error("lacks " + block + ", of " + std::to_string(count) +
-                  " such blocks: the file is incomplete, get it anew");
+                  " such blocks: the file is incomplete, get it again");
   return count;
 }
 

@@ -20,7 +20,7 @@ class Comparison {
  public:
   Comparison(const ComponentWeights& weights, const std::filesystem::path& config, ConfigPlace place)
       : agreement_(weights, config,
-                   place == ConfigPlace::beside ? "get both anew" : "give a file and a --model that are"),
+                   place == ConfigPlace::beside ? "get both again" : "give a file and a --model that are"),
         place_(place) {}
 
   /// What the config has fewer of would be left out of pictures without a word. What a folder has fewer of
@@ -55,7 +55,7 @@ TransformerConfig sizes_of_transformer(const ComponentWeights& weights) {
   config.attention_head_dim = required_shape(weights, norm, 1)[0];
   if (config.attention_head_dim == 0 || in[0] % config.attention_head_dim != 0)
     throw weights.error("has rows of " + std::to_string(in[0]) + " values, which heads of " +
-                        std::to_string(config.attention_head_dim) + " do not divide: get the file anew");
+                        std::to_string(config.attention_head_dim) + " do not divide: get the file again");
   config.num_attention_heads = in[0] / config.attention_head_dim;
   return config;
 }
@@ -69,11 +69,11 @@ TransformerConfig transformer_config(const ComponentWeights& weights) {
   if (config.attention_head_dim != 128)
     throw weights.error(
         "has heads of " + std::to_string(config.attention_head_dim) +
-        " values, where Flux's have 128, so that nothing says how they are rotated: give --model "
+        " values, where Flux's have 128, so it is not known how they are rotated: give --model "
         "the model's folder, whose transformer/config.json does, and this file to --transformer");
   if (config.in_channels % 4 != 0)
     throw weights.error("takes " + std::to_string(config.in_channels) +
-                        " channels in, no multiple of 4: it is no Flux transformer");
+                        " channels in, which is not a multiple of 4: it is not a Flux transformer");
   return config;
 }
 
@@ -108,7 +108,7 @@ text::T5Config t5_config(const ComponentWeights& weights) {
   const Shape query = required_shape(weights, block + "0.SelfAttention.q.weight", 2);
   if (config.num_heads == 0 || query[0] % config.num_heads != 0)
     throw weights.error("has queries of " + std::to_string(query[0]) + " values for " +
-                        std::to_string(config.num_heads) + " heads: get the file anew");
+                        std::to_string(config.num_heads) + " heads: get the file again");
   config.d_kv = query[0] / config.num_heads;
   config.gated = weights.shape(block + "1.DenseReluDense.wi_0.weight").has_value();
   if (!config.gated)

@@ -16,10 +16,9 @@ namespace {
 
 using families::ComponentInfo, families::Role;
 
-constexpr std::array components{ComponentInfo{"text_encoder", Role::text_encoder},
-                                ComponentInfo{"text_encoder_2", Role::second_text_encoder},
-                                ComponentInfo{"transformer", Role::denoiser},
-                                ComponentInfo{"vae", Role::vae}};
+constexpr std::array components{
+    ComponentInfo{"text_encoder", Role::text_encoder}, ComponentInfo{"text_encoder_2", Role::t5_encoder},
+    ComponentInfo{"transformer", Role::denoiser}, ComponentInfo{"vae", Role::vae}};
 /// Pipelines of the plain models, which differ in their requests but not in their weights.
 constexpr std::array<std::string_view, 3> pipeline_classes{"FluxPipeline", "FluxImg2ImgPipeline",
                                                            "FluxInpaintPipeline"};
@@ -32,7 +31,7 @@ constexpr std::array<families::RelatedClasses, 7> related_classes{
      {"FluxControlNet", "a Flux ControlNet model, which follows a second picture"},
      {"FluxControl", "a Flux Control model, which follows a map of edges or depths"},
      {"FluxPriorRedux", "a Flux Redux model, which begins with a picture in place of a prompt"},
-     {"Flux", "a kind of Flux that is not known here"}}};
+     {"Flux", "an unknown kind of Flux"}}};
 constexpr std::array<std::string_view, 3> other_folders{"scheduler", "tokenizer", "tokenizer_2"};
 constexpr std::array<std::string_view, 36> config_keys{"num_layers",
                                                        "num_single_layers",

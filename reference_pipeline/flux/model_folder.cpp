@@ -42,7 +42,7 @@ void check_class(const io::Config& index, std::string_view component, std::strin
   if (!named) throw index.error(component, "is null, for the model was saved without it" + needs);
   if (!families::is_class(*named, known))
     throw index.error(component,
-                      "has class '" + io::printable(*named, 40) + "', which is not known here" + needs);
+                      "has class '" + io::printable(*named, 40) + "', which is not supported" + needs);
 }
 
 /// Checks the index's classes, except of components replaced by given files.
@@ -55,21 +55,21 @@ void check_index(const ModelFolder& model) {
 
 void check_fit(const ModelFolder& model) {
   if (model.transformer.in_channels != 4 * model.vae.latent_channels)
-    throw model.misfit("transformer", "in_channels",
-                       "must be 4 times the " + std::to_string(model.vae.latent_channels) +
-                           " latent_channels of vae/config.json, not " +
-                           std::to_string(model.transformer.in_channels));
+    throw model.mismatch_error("transformer", "in_channels",
+                               "must be 4 times the " + std::to_string(model.vae.latent_channels) +
+                                   " latent_channels of vae/config.json, not " +
+                                   std::to_string(model.transformer.in_channels));
   model.defaults.check_preview(model.path / "precast.json", model.vae.latent_channels);
   if (model.transformer.joint_attention_dim != model.t5.d_model)
-    throw model.misfit("transformer", "joint_attention_dim",
-                       "must equal d_model of text_encoder_2/config.json, " +
-                           std::to_string(model.t5.d_model) + ", not " +
-                           std::to_string(model.transformer.joint_attention_dim));
+    throw model.mismatch_error("transformer", "joint_attention_dim",
+                               "must equal d_model of text_encoder_2/config.json, " +
+                                   std::to_string(model.t5.d_model) + ", not " +
+                                   std::to_string(model.transformer.joint_attention_dim));
   if (model.transformer.pooled_projection_dim != model.clip.hidden_size)
-    throw model.misfit("transformer", "pooled_projection_dim",
-                       "must equal hidden_size of text_encoder/config.json, " +
-                           std::to_string(model.clip.hidden_size) + ", not " +
-                           std::to_string(model.transformer.pooled_projection_dim));
+    throw model.mismatch_error("transformer", "pooled_projection_dim",
+                               "must equal hidden_size of text_encoder/config.json, " +
+                                   std::to_string(model.clip.hidden_size) + ", not " +
+                                   std::to_string(model.transformer.pooled_projection_dim));
 }
 
 bool has_tokenizers(const ModelFolder& model) {
@@ -95,7 +95,7 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
     if (other && other->kind == weights::OtherModel::Kind::unread)
       throw io::file_error(file, "is " + other->in_words + ", which is not read" + known);
     if (other) ComponentWeights{file, weights::Part::transformer};  // which says how it is given
-    if (parts.empty()) throw io::file_error(file, "holds no model that is known here" + known);
+    if (parts.empty()) throw io::file_error(file, "holds no model that is supported" + known);
     const weights::Part first = weights::part_in(parts.front().component);
     throw io::file_error(file, "holds " + std::string(weights::in_words(first)) +
                                    " and no transformer: give it to --" + option_of(first) +
@@ -107,7 +107,8 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
   if (!io::is_there(model.path / "model_index.json") && !has_tokenizers(model))
     throw io::file_error(
         file,
-        "holds no tokenizers, and none lie beside it: give --model a folder with tokenizer/ and tokenizer_2/ "
+        "holds no tokenizers, and there are none beside it: give --model a folder with tokenizer/ and "
+        "tokenizer_2/ "
         "(a model's, as diffusers saves it), and this file to --transformer" +
             std::string(parts.size() > 1 ? " and to the other options whose parts it holds" : ""));
 }
@@ -118,7 +119,7 @@ void check_folder(const ModelFolder& model) {
   for (const weights::Part part : weights::all_parts)
     if (!model.files.contains(weights::folder_of(part)) &&
         !io::is_there(model.path / weights::folder_of(part)))
-      throw io::file_error(model.path, "is no model that diffusers saved, and " +
+      throw io::file_error(model.path, "is not a model that diffusers saved, and " +
                                            std::string(weights::in_words(part)) +
                                            " is not given either: give it with --" + option_of(part));
   if (!has_tokenizers(model))

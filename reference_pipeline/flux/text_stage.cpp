@@ -27,7 +27,7 @@ void refuse_two_tables(const nn::ParameterSource& t5) {
   const nn::Parameter table = t5.find(name), second = t5.find(other);
   if (table.dtype == second.dtype && !std::ranges::equal(table.bytes, second.bytes))
     throw io::file_error(t5.description(), "tensors '" + std::string(name) + "' and '" + std::string(other) +
-                                               "' differ, and are one table of T5: get the file anew, or "
+                                               "' differ, and are one table of T5: get the file again, or "
                                                "leave out the one that is wrong");
 }
 
@@ -80,7 +80,7 @@ std::vector<Prompt> FluxPipeline::Run::encoded_prompts() {
       "text_encoder_2", "load T5", "encode with T5",
       [&](const auto& source) {
         refuse_two_tables(source);
-        return models_of(parts_.backend, parts_.choices.of(families::Role::second_text_encoder))
+        return models_of(parts_.backend, parts_.choices.of(families::Role::t5_encoder))
             .t5(parts_.model.t5, source);
       },
       [&](const text::T5Encoder& encoder, const Tokens& ids, Prompt& prompt) {

@@ -35,7 +35,7 @@ struct TransformerConfig {
 
   std::int64_t inner_dim() const { return num_attention_heads * attention_head_dim; }
   /// The keys that affect pictures and that no tensor shows.
-  auto untold() const { return std::tuple(axes_dims_rope); }
+  auto not_in_tensors() const { return std::tuple(axes_dims_rope); }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static TransformerConfig load(const std::filesystem::path& file);
 };

@@ -17,7 +17,7 @@ TransformerConfig TransformerConfig::load(const std::filesystem::path& file) {
   constexpr std::int64_t widest = 1 << 17, deepest = 4096;
   TransformerConfig config;
   if (json.integer_or("patch_size", 1, 1, 64) != 1)
-    throw json.error("patch_size", "only 1 is known here, as in every released Flux model: use such a model");
+    throw json.error("patch_size", "only 1 is supported, as in every released Flux model: use such a model");
   config.in_channels = json.integer_or("in_channels", config.in_channels, 4, widest);
   if (config.in_channels % 4 != 0)
     throw json.error("in_channels", "must be divisible by 4, for 2x2 latents make a token: correct it");

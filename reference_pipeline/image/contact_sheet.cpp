@@ -163,7 +163,7 @@ Plan planned(const std::string& title, std::span<const CellContent> cells, int c
   }
   if (!allowed_size(width, tops.back()))
     throw InputError("a contact sheet of " + std::to_string(width) + "x" + std::to_string(tops.back()) +
-                     " pixels is too large, its sides end at " + std::to_string(max_side) +
+                     " pixels is too large, its sides have at most " + std::to_string(max_side) +
                      ": compare fewer or smaller pictures");
   return {layout,
           {static_cast<int>(width), static_cast<int>(tops.back())},

@@ -24,7 +24,8 @@ inline InputError too_large(const std::filesystem::path& name, std::int64_t widt
 inline InputError cannot_hold(const std::filesystem::path& name, std::string_view kind, std::size_t bytes,
                               std::int64_t width, std::int64_t height) {
   return io::file_error(name, "broken " + std::string(kind) + " picture (" + std::to_string(bytes) +
-                                  " bytes cannot hold " + size_text(width, height) + " pixels): get it anew");
+                                  " bytes cannot hold " + size_text(width, height) +
+                                  " pixels): get it again");
 }
 
 }  // namespace precast::image

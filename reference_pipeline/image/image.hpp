@@ -35,7 +35,7 @@ inline void check_pixels(const Image& image, const std::string& what) {
                     image.rgb.size() == channels * static_cast<std::size_t>(image.width) *
                                             static_cast<std::size_t>(image.height);
   if (!fits)
-    throw ShapeError(what + ": " + std::to_string(image.rgb.size()) + " values are no RGB picture of " +
+    throw ShapeError(what + ": " + std::to_string(image.rgb.size()) + " values are not an RGB picture of " +
                      std::to_string(image.width) + "x" + std::to_string(image.height) + " (sides up to " +
                      std::to_string(max_side) + ")");
 }

@@ -143,7 +143,7 @@ Picture decode_jpeg(std::span<const std::byte> data, const std::filesystem::path
   const auto run = [&](auto&& calls) {
     if (went_through(reader->callbacks.place, calls)) return;
     throw io::file_error(
-        name, "broken JPEG picture (" + io::printable(reader->callbacks.message.data()) + "): get it anew");
+        name, "broken JPEG picture (" + io::printable(reader->callbacks.message.data()) + "): get it again");
   };
   run([&] {
     jpeg_create_decompress(&jpeg);

@@ -59,7 +59,7 @@ bool is_picture(std::span<const std::byte> data) { return format_by_bytes(data).
 Format format_of(std::span<const std::byte> data, const std::filesystem::path& name) {
   if (const auto format = format_by_bytes(data)) return *format;
   throw io::file_error(name, data.empty()
-                                 ? "is empty: get it anew"
+                                 ? "is empty: get it again"
                                  : "is not a PNG, JPEG or WebP picture: convert it to one of these first");
 }
 

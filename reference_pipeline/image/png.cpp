@@ -161,10 +161,10 @@ Picture decode_png(std::span<const std::byte> data, const std::filesystem::path&
     if (reader.callbacks.has_taken_most)
       throw io::file_error(name, "holds texts of more than " +
                                      in_bytes(static_cast<std::int64_t>(most_memory)) +
-                                     ": save the picture anew without them");
+                                     ": save the picture again without them");
     if (went) return;
     throw io::file_error(
-        name, "broken PNG picture (" + io::printable(reader.callbacks.message.data()) + "): get it anew");
+        name, "broken PNG picture (" + io::printable(reader.callbacks.message.data()) + "): get it again");
   };
 
   run([&] {

@@ -79,7 +79,7 @@ std::vector<std::byte> with_exif(std::span<const std::byte> webp, std::span<cons
 Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path& name) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(data.data());
   const auto broken = [&](VP8StatusCode status) {
-    return io::file_error(name, "broken WebP picture (" + std::string(in_words(status)) + "): get it anew");
+    return io::file_error(name, "broken WebP picture (" + std::string(in_words(status)) + "): get it again");
   };
   WebPBitstreamFeatures features;
   if (const VP8StatusCode status = WebPGetFeatures(bytes, data.size(), &features); status != VP8_STATUS_OK)
@@ -91,10 +91,10 @@ Picture decode_webp(std::span<const std::byte> data, const std::filesystem::path
   const std::uint64_t pixel_bytes =
       channels * static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height);
   if (pixel_bytes > always_allowed_bytes && pixel_bytes / largest_ratio > data.size())
-    throw io::file_error(name,
-                         "its " + std::to_string(data.size()) + " bytes claim " + size_text(width, height) +
-                             " pixels, more than is believed of a WebP picture, though of one colour it "
-                             "may be true: make it smaller, or save it as PNG");
+    throw io::file_error(name, "its " + std::to_string(data.size()) + " bytes claim " +
+                                   size_text(width, height) +
+                                   " pixels, more than is plausible for a WebP picture: if it really has one "
+                                   "colour, make it smaller, or save it as PNG");
 
   WebPDecoderConfig config;
   WebPInitDecoderConfig(&config);

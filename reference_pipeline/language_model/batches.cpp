@@ -91,7 +91,7 @@ io::SafetensorsFile open_batches(const std::filesystem::path& file) {
   const io::MappedFile mapped(file);
   if (mapped.text().size() <= header || mapped.text()[header] != '{')
     throw io::file_error(
-        file, "is no safetensors file: give one that has 'tokens', I64 [steps, batch, context + 1]");
+        file, "is not a safetensors file: give one that has 'tokens', I64 [steps, batch, context + 1]");
   return io::SafetensorsFile(file);
 }
 
@@ -101,7 +101,7 @@ const io::TensorEntry& tokens_of(const io::SafetensorsFile& opened, const std::f
   if (entry.dtype.file_name != "I64" || shape.rank() != 3 || shape.elements() == 0 || shape[2] < 2)
     throw io::tensor_error(file, "tokens",
                            "is " + std::string(entry.dtype.file_name) + " " + to_string(shape) +
-                               " where I64 [steps, batch, context + 1] is expected: write it anew");
+                               " where I64 [steps, batch, context + 1] is expected: write it again");
   return entry;
 }
 
@@ -115,7 +115,7 @@ std::vector<std::int32_t> first_steps(const io::TensorEntry& entry, const std::f
     if (token < 0 || token >= vocabulary)
       throw io::tensor_error(file, "tokens",
                              "holds " + std::to_string(token) + " at place " + std::to_string(i) +
-                                 ", which is none of the model's " + std::to_string(vocabulary) +
+                                 ", which is not one of the model's " + std::to_string(vocabulary) +
                                  " tokens: use the model's tokenizer");
     tokens[i] = static_cast<std::int32_t>(token);
   }

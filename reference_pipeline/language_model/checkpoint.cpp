@@ -37,7 +37,8 @@ Number number_of(const io::SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
   if (found != file.metadata().end())
     if (const auto value = io::number_in<Number>(found->second)) return *value;
-  throw io::file_error(file.path(), "the checkpoint's " + key + " is missing or no number: take another one");
+  throw io::file_error(file.path(),
+                       "the checkpoint's " + key + " is missing or not a number: use another one");
 }
 
 /// A parameter's bytes in a file's layout: transposed if transformers stores it so.
@@ -86,7 +87,7 @@ bool is_checkpoint(const io::SafetensorsFile& file) {
 void require_checkpoint(const io::SafetensorsFile& file) {
   if (!is_checkpoint(file))
     throw io::file_error(file.path(),
-                         "is not a checkpoint that precast train wrote: name one, or train anew");
+                         "is not a checkpoint that precast train wrote: name one, or train again");
 }
 
 std::string fact_of(const io::SafetensorsFile& file, const std::string& key) {
@@ -126,10 +127,9 @@ io::SafetensorsFile open_checkpoint(const std::filesystem::path& path) {
   } catch (const InputError&) {
     // The error of a damaged header advises a download, which does not apply to a checkpoint.
   }
-  throw io::file_error(path,
-                       "its " + std::to_string(size) +
-                           " bytes are no whole checkpoint, but one that was cut off or damaged: put an "
-                           "earlier copy in its place, or train again with --overwrite");
+  throw io::file_error(path, "its " + std::to_string(size) +
+                                 " bytes are not a whole checkpoint: it was cut off or damaged; put an "
+                                 "earlier copy in its place, or train again with --overwrite");
 }
 
 ParameterValues values_of_checkpoint(const std::filesystem::path& path, const LanguageModelConfig& config) {
@@ -198,7 +198,7 @@ void Trainer::read_checkpoint(const io::SafetensorsFile& file) {
   const auto step = number_of<std::int64_t>(file, "step");
   const auto optimiser_steps = number_of<std::int64_t>(file, "optimiser_steps");
   if (step < 0 || optimiser_steps < 0 || optimiser_steps > step)
-    throw io::file_error(path, "the checkpoint's steps make no sense: take another one");
+    throw io::file_error(path, "the checkpoint's steps are not valid: use another one");
   if (scaler_.enabled()) {
     const auto scale = number_of<f32>(file, "scale");
     const auto growth_tracker = number_of<std::int64_t>(file, "growth_tracker");
@@ -216,7 +216,7 @@ void Trainer::read_checkpoint(const io::SafetensorsFile& file) {
     ranks_before_ = number_of<std::int64_t>(file, "ranks");
     windows_ = number_of<std::int64_t>(file, "windows");
     if (*ranks_before_ < 1 || windows_ < 0)
-      throw io::file_error(path, "the checkpoint's ranks or windows make no sense: take another one");
+      throw io::file_error(path, "the checkpoint's ranks or windows are not valid: use another one");
   }
   next_step_ = step;
   optimiser_steps_ = optimiser_steps;

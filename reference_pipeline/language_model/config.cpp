@@ -65,8 +65,8 @@ const char* name_in(const io::Config& json, const char* name) {
   if (!json.has(other)) return name;
   if (!json.has(name)) return other;
   if (json.value(other) != json.value(name))
-    throw json.error(other, std::string("differs from '") + name +
-                                "', which is another name of it: take one of them away");
+    throw json.error(
+        other, std::string("differs from '") + name + "', which is another name for it: remove one of them");
   return name;
 }
 
@@ -76,7 +76,7 @@ LanguageModelConfig gpt2(const io::Config& json) {
   config.scale_scores = json.boolean_or("scale_attn_weights", true);
   config.scale_scores_by_layer = json.boolean_or("scale_attn_by_inverse_layer_idx", false);
   if (json.boolean_or("add_cross_attention", false))
-    throw json.error("add_cross_attention", "is not known here: use a model without it");
+    throw json.error("add_cross_attention", "is not supported: use a model without it");
   config.vocabulary = json.integer("vocab_size", 1, largest_vocabulary);
   config.positions = json.integer_or(name_in(json, "n_positions"), 1024, 1, longest_table);
   config.width = json.integer(name_in(json, "n_embd"), 1, widest);
@@ -145,7 +145,7 @@ RotaryScaling rotary_scaling(const io::Config& rope, const io::Config& beside, s
   constexpr const char* partial = "partial_rotary_factor";
   const io::Config& holder = rope.has(partial) ? rope : beside;
   if (holder.number_or(partial, 1, 0, 1) != 1)
-    throw holder.error(partial, "only 1 is known here: use a model that turns whole heads");
+    throw holder.error(partial, "only 1 is supported: use a model that rotates whole heads");
   return scaling;
 }
 
@@ -192,12 +192,12 @@ LanguageModelConfig LanguageModelConfig::load(const std::filesystem::path& file)
   const std::string type = json.string("model_type");
   if (type != "gpt2" && type != "llama")
     throw json.error("model_type", "'" + io::printable(type, 40) +
-                                       "' is not known here: use a folder of GPT2LMHeadModel or "
+                                       "' is not supported: use a folder of GPT2LMHeadModel or "
                                        "LlamaForCausalLM");
   if (json.has("quantization_config"))
-    throw json.error("quantization_config", "is not known here: use a model whose weights are not quantised");
+    throw json.error("quantization_config", "is not supported: use a model whose weights are not quantised");
   if (json.has("is_causal") && !json.boolean("is_causal"))
-    throw json.error("is_causal", "false is not known here: use a model that sees no later tokens");
+    throw json.error("is_causal", "false is not supported: use a model that sees no later tokens");
   LanguageModelConfig config = type == "gpt2" ? gpt2(json) : llama(json);
   config.special_tokens.clear();
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
@@ -225,7 +225,7 @@ void LanguageModelConfig::check() const {
     if (!holds) throw InputError("the model's sizes do not fit: " + rule);
   };
   require(heads >= 1 && heads_kv >= 1 && heads % heads_kv == 0,
-          std::to_string(heads) + " heads are no multiple of " + std::to_string(heads_kv) +
+          std::to_string(heads) + " heads are not a multiple of " + std::to_string(heads_kv) +
               " heads of keys and values");
   require(head_width >= 1, "heads are less than one value wide");
   if (architecture == Architecture::gpt2)
@@ -233,7 +233,7 @@ void LanguageModelConfig::check() const {
             std::to_string(heads) + " heads do not divide a width of " + std::to_string(width));
   else
     require(head_width % 2 == 0,
-            "rotary positions turn pairs, and heads are " + std::to_string(head_width) + " wide");
+            "rotary embeddings rotate pairs, and heads are " + std::to_string(head_width) + " wide");
 }
 
 double LanguageModelConfig::score_scale(std::int64_t layer) const {

@@ -59,15 +59,15 @@ class TrainedModelTemplate final : public TrainedModel {
       logits->gradient = Tensor<Activation>(logits->value.shape());
       cross_entropy_gradient_into<P>(*scale, rows, targets, CrossEntropyOptions{},
                                      logits->gradient->view().reshaped(rows.shape()));
-      if (!gradient_is_whole_) {
+      if (!gradient_hook_) {
         tape.backward();
       } else {
-        std::vector<bool> was_whole(parameters_.size());
+        std::vector<bool> was_ready(parameters_.size());
         tape.backward([&] {
           for (std::size_t i = parameters_.size(); i-- > 0;) {
-            if (was_whole[i] || !parameters_[i].gradient_is_whole()) continue;
-            was_whole[i] = true;
-            gradient_is_whole_(i);
+            if (was_ready[i] || !parameters_[i].is_gradient_ready()) continue;
+            was_ready[i] = true;
+            gradient_hook_(i);
           }
         });
       }
@@ -89,9 +89,7 @@ class TrainedModelTemplate final : public TrainedModel {
     return result;
   }
 
-  void tell_whole_gradients(std::function<void(std::size_t)> is_whole) override {
-    gradient_is_whole_ = std::move(is_whole);
-  }
+  void set_gradient_hook(std::function<void(std::size_t)> hook) override { gradient_hook_ = std::move(hook); }
   std::vector<StateTensor> gradient_tensors() override {
     std::vector<StateTensor> all;
     for (Parameter& parameter : parameters_) {
@@ -258,7 +256,7 @@ class TrainedModelTemplate final : public TrainedModel {
   LanguageModelConfig config_;
   std::vector<Parameter> parameters_;
   std::vector<HostTensor<Master>> fetched_;  ///< copies of the state for state(), if it is not on the host
-  std::function<void(std::size_t)> gradient_is_whole_;
+  std::function<void(std::size_t)> gradient_hook_;
 };
 
 template <PolicyType P>

@@ -9,11 +9,11 @@ namespace precast::language_model {
 std::vector<std::int32_t> sample_tokens(TrainedModel& model, std::vector<std::int32_t> start,
                                         std::int64_t count, std::int64_t context, double temperature,
                                         std::uint64_t seed,
-                                        const std::function<bool(std::int64_t)>& goes_on) {
+                                        const std::function<bool(std::int64_t)>& should_continue) {
   std::mt19937_64 engine(seed);
   std::vector<std::int32_t> tokens = std::move(start);
   const std::size_t given = tokens.size();
-  for (std::int64_t i = 0; i < count && (!goes_on || goes_on(i)); ++i) {
+  for (std::int64_t i = 0; i < count && (!should_continue || should_continue(i)); ++i) {
     const std::size_t seen = std::min(tokens.size(), static_cast<std::size_t>(context));
     const std::vector<f32> logits = model.next_token(std::span(tokens).last(seen));
     const auto most = std::ranges::max_element(logits);

@@ -67,7 +67,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, const std::st
     const auto found = std::ranges::lower_bound(characters_, point);
     if (found == characters_.end() || *found != point)
       throw InputError(name + ": the character at byte " + std::to_string(at) +
-                       " is none of the model's: take a text of its characters, or train a new model");
+                       " is not one of the model's: use a text of its characters, or train a new model");
     tokens.push_back(static_cast<std::int32_t>(found - characters_.begin()));
   });
   return tokens;

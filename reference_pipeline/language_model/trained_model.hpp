@@ -51,8 +51,8 @@ class TrainedModel {
   /// The logits of the token after these.
   virtual std::vector<f32> next_token(std::span<const std::int32_t> tokens) = 0;
 
-  /// Sets a callback `is_whole(i)` that `loss` calls as soon as the gradient of parameter `i` is final.
-  virtual void tell_whole_gradients(std::function<void(std::size_t)> is_whole) = 0;
+  /// Sets a callback `hook(i)` that `loss` calls as soon as the gradient of parameter `i` is final.
+  virtual void set_gradient_hook(std::function<void(std::size_t)> hook) = 0;
   /// The gradients with their parameters' names, in order, as bytes in the model's memory, which the host
   /// can access only on the CPU.
   virtual std::vector<StateTensor> gradient_tensors() = 0;

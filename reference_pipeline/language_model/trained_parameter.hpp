@@ -87,7 +87,7 @@ class TrainedParameter {
     return {.accumulate = std::exchange(has_gradient_, true)};
   }
   /// Whether the gradient is final: all readers have contributed.
-  bool gradient_is_whole() const { return readers_ == 0; }
+  bool is_gradient_ready() const { return readers_ == 0; }
   /// Rounds the gradient to the dtype of products' operands: autocast casts parameters in the forward pass,
   /// so that products return their gradients in that dtype. Values beyond f16's range become inf.
   void round_as_operand() {

@@ -82,7 +82,7 @@ Trainer::Trainer(const LanguageModelConfig& config, const TrainingOptions& optio
                     cluster::ExchangeOptions{.bucket_bytes = parallel.bucket_bytes,
                                              .message = parallel.message.value_or(gradients.front().dtype)},
                     model_->message_memory());
-  model_->tell_whole_gradients([this](std::size_t i) { exchange_->whole(i); });
+  model_->set_gradient_hook([this](std::size_t i) { exchange_->mark_ready(i); });
   share_state();
 }
 

@@ -30,7 +30,7 @@ void check(const SamplerSettings& settings, const SamplerRun& run) {
   const double start = run.denoising_start.value_or(0), end = run.denoising_end.value_or(1);
   if (!(start >= 0 && end <= 1 && start < end))
     throw InputError("a run from " + shortest(start) + " to " + shortest(end) +
-                     " of the noise is none: begin at 0 or later, end later than that and at 1 at most");
+                     " of the noise is empty: begin at 0 or later, end later than that and at 1 at most");
 }
 
 SamplerPlan plan(const SamplerSettings& settings, const SamplerRun& run) {

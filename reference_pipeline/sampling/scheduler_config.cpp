@@ -95,8 +95,8 @@ void read_prediction(const io::Config& config, SamplerSettings& settings) {
                                                {"sample", PredictionType::sample}});
   const bool no_sample = settings.kind == SamplerKind::pndm || settings.kind == SamplerKind::euler_a;
   if (settings.prediction_type == PredictionType::sample && no_sample)
-    throw config.error(key, "is sample, which the sampler " + std::string(sampler_name(settings.kind)) +
-                                " does not have: choose another sampler, such as ddim");
+    throw config.error(key, "is 'sample', which the sampler " + std::string(sampler_name(settings.kind)) +
+                                " does not support: choose another sampler, such as ddim");
 }
 
 void read_clipping(const io::Config& config, SamplerSettings& settings) {
@@ -131,9 +131,10 @@ void read_levels(const io::Config& config, SamplerSettings& settings) {
   if (karras) settings.sigma_spacing = SigmaSpacing::karras;
   if (config.boolean_or("use_exponential_sigmas", false)) {
     if (karras)
-      throw config.error("use_exponential_sigmas",
-                         "is true, and levels are Karras' already, by use_karras_sigmas or by the sampler's "
-                         "name: set it to false, or choose another sampler");
+      throw config.error(
+          "use_exponential_sigmas",
+          "is true, and the noise levels are Karras' already, by use_karras_sigmas or by the sampler's "
+          "name: set it to false, or choose another sampler");
     settings.sigma_spacing = SigmaSpacing::exponential;
   }
   settings.sigma_min = config.optional_number("sigma_min", 1e-9, 1e6);
@@ -211,7 +212,8 @@ SamplerKind sampler_named(std::string_view name) {
 
 SchedulerConfig::SchedulerConfig(io::Config config, ClassNamedBy by)
     : config_(std::move(config)), class_name_(config_.string("_class_name")), class_named_by_(by) {
-  if (!class_name_.ends_with("Scheduler")) throw wrong_class("no scheduler of diffusers: get the file anew");
+  if (!class_name_.ends_with("Scheduler"))
+    throw wrong_class("not a scheduler of diffusers: get the file again");
   if (scales_by_noise(class_name_))
     throw wrong_class(
         "of a model whose inputs and results are scaled by its level of noise, which no sampler "
@@ -247,7 +249,8 @@ SchedulerConfig SchedulerConfig::load(const std::filesystem::path& path, const s
 SamplerKind SchedulerConfig::default_kind() const {
   const auto* found = std::ranges::find(named_kinds, class_name_, &NamedKind::class_name);
   if (found == named_kinds.end())
-    throw SamplerNotHere(wrong_class("a sampler that is not here: choose one of " + listed_names()).what());
+    throw SamplerNotHere(
+        wrong_class("a sampler that is not supported: choose one of " + listed_names()).what());
   if (!is_dpmpp(found->kind)) return found->kind;
   const bool karras = config_.boolean_or("use_karras_sigmas", false);
   if (says_noise(config_)) return karras ? SamplerKind::dpmpp_2m_sde_karras : SamplerKind::dpmpp_2m_sde;
@@ -304,10 +307,11 @@ SamplerSettings SchedulerConfig::settings(SamplerKind kind, SchedulerCorrection 
   }
   // Corrections of defaults apply only to the file's own sampler; keys in the file are always corrected.
   const bool is_own = named(kind).class_name == class_name_ && kind == default_kind();
-  const auto is_told = [&](const char* key) { return is_own || config_.json().contains(key); };
-  if (correction != SchedulerCorrection::none && is_told("steps_offset")) settings.steps_offset = 1;
-  if (correction == SchedulerCorrection::of_drawing && is_told("clip_sample")) settings.clip_sample = false;
-  if (correction == SchedulerCorrection::of_painting && is_told("skip_prk_steps"))
+  const auto is_correctable = [&](const char* key) { return is_own || config_.json().contains(key); };
+  if (correction != SchedulerCorrection::none && is_correctable("steps_offset")) settings.steps_offset = 1;
+  if (correction == SchedulerCorrection::of_drawing && is_correctable("clip_sample"))
+    settings.clip_sample = false;
+  if (correction == SchedulerCorrection::of_painting && is_correctable("skip_prk_steps"))
     settings.skip_prk_steps = true;
   return settings;
 }

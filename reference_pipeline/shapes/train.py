@@ -311,8 +311,8 @@ def train_flow(work, minutes, guided, batch, rate, resume):
             with torch.no_grad():
                 told = velocity(teacher, samples, noisy, sigma, pooled, hidden, ones)
                 empty = [e.expand(batch, *e.shape[1:]) for e in samples.empty]
-                untold = velocity(teacher, samples, noisy, sigma, *empty, ones)
-                target = untold + guidance[:, None, None] * (told - untold)
+                not_in_tensors = velocity(teacher, samples, noisy, sigma, *empty, ones)
+                target = not_in_tensors + guidance[:, None, None] * (told - not_in_tensors)
         loss = F.mse_loss(velocity(model, samples, noisy, sigma, pooled, hidden, guidance), target)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -19,7 +19,7 @@ constexpr std::string_view layers_of_text = "text_model.encoder.layers.";
 Shape required(const ComponentWeights& weights, const std::string& name, std::size_t rank) {
   if (!weights.contains(name))
     throw weights.error("lacks " + io::printable(weights.stored_name(name)) +
-                        ": the file is incomplete, get it anew");
+                        ": the file is incomplete, get it again");
   return weights::required_shape(weights, name, rank, weights::LastOnes::may_be_missing);
 }
 
@@ -40,9 +40,9 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
     config.text_time_width = required(weights, "add_embedding.linear_1.weight", 2)[1];
   }
   const std::int64_t levels = weights.blocks("down_blocks.");
-  if (levels == 0) throw weights.error("lacks the blocks of a UNet: the file is incomplete, get it anew");
-  config.middle = has(weights, "mid_block.attentions.0.norm.weight") ? UNetConfig::Middle::attention
-                                                                     : UNetConfig::Middle::residual;
+  if (levels == 0) throw weights.error("lacks the blocks of a UNet: the file is incomplete, get it again");
+  config.mid_block = has(weights, "mid_block.attentions.0.norm.weight") ? UNetConfig::MidBlockType::attention
+                                                                        : UNetConfig::MidBlockType::residual;
   for (std::int64_t i = 0; i < levels; ++i) {
     const std::string down = "down_blocks." + std::to_string(i) + ".",
                       up = "up_blocks." + std::to_string(levels - 1 - i) + ".";
@@ -57,8 +57,8 @@ UNetConfig unet_sizes(const ComponentWeights& weights) {
     for (std::int64_t layer = 0; layer < level.layers; ++layer)
       level.depths_down.push_back(depth(down, layer));
     for (std::int64_t layer = 0; layer <= level.layers; ++layer) level.depths_up.push_back(depth(up, layer));
-    const bool middle = i + 1 == levels && config.middle == UNetConfig::Middle::attention;
-    if (middle) config.middle_depth = weights.blocks("mid_block.attentions.0.transformer_blocks.");
+    const bool middle = i + 1 == levels && config.mid_block == UNetConfig::MidBlockType::attention;
+    if (middle) config.mid_block_depth = weights.blocks("mid_block.attentions.0.transformer_blocks.");
     const std::string transformer = (level.attention_down ? down + "attentions.0."
                                      : level.attention_up ? up + "attentions.0."
                                      : middle             ? "mid_block.attentions.0."
@@ -102,7 +102,7 @@ UNetConfig unet_config(const ComponentWeights& weights) {
         (by_number && first != narrowest_v1))
       throw weights.error("has levels of " + std::to_string(level.channels) +
                           " channels, which no published " + in_words(*weights.file()) +
-                          " has, so that nothing says how many heads look at them: give --model the model's "
+                          " has, so it is not known how many heads look at them: give --model the model's "
                           "folder, whose unet/config.json does");
     level.heads = by_number ? heads_of_v1 : level.channels / published_head;
   }
@@ -127,7 +127,7 @@ vae::AutoencoderConfig autoencoder_config(const ComponentWeights& weights, Kind 
   });
   if (config.block_out_channels.empty() || !divided)
     throw weights.error(
-        "has a VAE whose channels 32 groups do not divide, so that nothing says how they are normed: give "
+        "has a VAE whose channels 32 groups do not divide, so it is not known how they are normed: give "
         "--model the model's folder, whose vae/config.json does");
   config.force_upcast = kind == Kind::xl || kind == Kind::xl_refiner;
   config.scaling_factor = config.force_upcast ? 0.13025 : 0.18215;
@@ -147,7 +147,7 @@ text::ClipConfig clip_config(const ComponentWeights& weights, Kind kind) {
   if (config.hidden_size % published_head != 0 || config.vocab_size != published_tokens)
     throw weights.error("has a text encoder of width " + std::to_string(config.hidden_size) + " and " +
                         std::to_string(config.vocab_size) +
-                        " tokens, which is no published CLIP, so that nothing says how many heads it has: "
+                        " tokens, which is not a published CLIP, so it is not known how many heads it has: "
                         "give --model the model's folder, whose text_encoder/config.json does");
   config.num_attention_heads = config.hidden_size / published_head;
   config.eos_token_id = 2;  // the first end token, which has the largest id

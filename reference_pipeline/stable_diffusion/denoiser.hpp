@@ -20,16 +20,16 @@ namespace precast::stable_diffusion {
 
 /// The area around an inpainting mask, which is restored after every step. All [1, h, w, channels], f32, in
 /// host memory.
-struct Surroundings {
+struct InpaintingInputs {
   HostView<const f32> clean;  ///< latents of the picture
   HostView<const f32> noise;  ///< added to them at each level
   HostView<const f32> mask;   ///< 1 where the picture is repainted, else 0
 };
 
-/// A request for latents between steps.
-struct Look {
-  std::int64_t every = 1;  ///< calls between two looks; there is one after the last call
-  /// Called with the latents after `call` calls (`now`), and at the previous look or the start (`before`).
+/// A callback that gets the latents between steps.
+struct LatentsCallback {
+  std::int64_t every = 1;  ///< calls from one callback to the next; there is one after the last call
+  /// Called with the latents after `call` calls (`now`), and at the previous one or the start (`before`).
   std::function<void(std::int64_t call, HostView<const f32> before, HostView<const f32> now)> show;
 };
 
@@ -41,10 +41,10 @@ struct DenoiseInput {
   f32 guidance_rescale = 0;                 ///< the fraction of the prediction that is rescaled
   /// Returns [1, h, w, channels] for a call whose step draws noise.
   std::function<HostTensor<f32>(std::int64_t call)> noise;
-  std::optional<Surroundings> around = std::nullopt;
+  std::optional<InpaintingInputs> inpainting = std::nullopt;
   /// [1, h, w, more channels] concatenated to the latents for the UNet: a mask and a masked picture.
-  std::optional<HostView<const f32>> beside = std::nullopt;
-  std::optional<Look> look = std::nullopt;
+  std::optional<HostView<const f32>> extra_channels = std::nullopt;
+  std::optional<LatentsCallback> latents_callback = std::nullopt;
   /// A request to record the inputs of the UNet's blocks: steps are calls, and the picture index stays 0.
   std::optional<families::Recording> recording = std::nullopt;
 };

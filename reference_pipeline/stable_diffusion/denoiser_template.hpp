@@ -37,19 +37,19 @@ class DenoiserTemplate final : public Denoiser {
     const bool guided = input.conditionings.size() > 1;
     sampling::SamplerState sampler(input.sampler, latents.shape());
     Tensor<f32> state(latents.shape(), latents.values()), time(Shape{1, 1});
-    Tensor<f32> taken = beside_latents(latents, input);  // the UNet's input
+    Tensor<f32> taken = with_extra_channels(latents, input);  // the UNet's input
     const View<f32> taken_latents = taken.view().columns_between(0, latents.columns());
     Tensor<f32> predicted(
         Shape{std::ssize(input.conditionings), latents.shape()[1], latents.shape()[2], config_.out_channels});
     const View<f32> wanted = picture_of(predicted, guided ? 1 : 0);
-    const Around around(input.around);
+    const InpaintingTensors inpainting(input.inpainting);
     const Tensor<f32> times = timesteps(input.sampler);
     const auto predict = [&] {
       const Tensor<f32> result = unet_.predict(inputs, taken.view(), time.view());
       backend::Memory::copy(predicted.data(), result.data(), bytes_of(predicted));
     };
     std::optional<HostTensor<f32>> before;
-    if (input.look) before.emplace(latents.shape(), latents.values());
+    if (input.latents_callback) before.emplace(latents.shape(), latents.values());
     backend::Replay replay;
     for (std::int64_t call = 0; call < calls; ++call) {
       before_call(call);
@@ -74,15 +74,15 @@ class DenoiserTemplate final : public Denoiser {
       } else {
         sampler.step(call, state.view(), prediction);
       }
-      if (input.around) {
+      if (input.inpainting) {
         const sampling::NoiseMix mix = input.sampler.noise_mix(call + 1);
-        repaint_into(state.view(), around.clean.view(), around.noise.view(), around.mask.view(),
+        repaint_into(state.view(), inpainting.clean.view(), inpainting.noise.view(), inpainting.mask.view(),
                      {.from_clean = mix.from_clean, .from_noise = mix.from_noise}, state.view());
       }
-      if (input.look && ((call + 1) % input.look->every == 0 || call + 1 == calls)) {
+      if (input.latents_callback && ((call + 1) % input.latents_callback->every == 0 || call + 1 == calls)) {
         HostTensor<f32> now(latents.shape());
         backend::Memory::copy_to_host(now.data(), state.data(), bytes_of(state));
-        input.look->show(call + 1, *before, now);
+        input.latents_callback->show(call + 1, *before, now);
         before = std::move(now);
       }
     }
@@ -103,9 +103,9 @@ class DenoiserTemplate final : public Denoiser {
                            input.sampler.timestep(call)});
   }
 
-  /// Surroundings in the backend's memory.
-  struct Around {
-    explicit Around(const std::optional<Surroundings>& host) {
+  /// InpaintingInputs in the backend's memory.
+  struct InpaintingTensors {
+    explicit InpaintingTensors(const std::optional<InpaintingInputs>& host) {
       if (!host) return;
       clean = Tensor<f32>(host->clean.shape(), host->clean.values());
       noise = Tensor<f32>(host->noise.shape(), host->noise.values());
@@ -131,8 +131,9 @@ class DenoiserTemplate final : public Denoiser {
     return Tensor<f32>(Shape{std::ssize(times)}, times);
   }
   /// [1, h, w, in_channels]; the first channels are overwritten by the latents in each step.
-  Tensor<f32> beside_latents(HostView<const f32> latents, const DenoiseInput& input) const {
-    const std::int64_t first = latents.columns(), more = input.beside ? input.beside->columns() : 0;
+  Tensor<f32> with_extra_channels(HostView<const f32> latents, const DenoiseInput& input) const {
+    const std::int64_t first = latents.columns(),
+                       more = input.extra_channels ? input.extra_channels->columns() : 0;
     if (first + more != config_.in_channels)
       throw ShapeError("unet: " + std::to_string(first + more) + " channels do not fit its in_channels, " +
                        std::to_string(config_.in_channels) +
@@ -140,7 +141,7 @@ class DenoiserTemplate final : public Denoiser {
     HostTensor<f32> both(Shape{1, latents.shape()[1], latents.shape()[2], first + more});
     for (std::int64_t row = 0; row < latents.rows() && !DryRun::active(); ++row) {
       std::ranges::fill_n(both.data() + row * both.columns(), first, 0.0f);
-      if (more) std::ranges::copy(input.beside->row(row), both.data() + row * both.columns() + first);
+      if (more) std::ranges::copy(input.extra_channels->row(row), both.data() + row * both.columns() + first);
     }
     return arrived(std::move(both));
   }

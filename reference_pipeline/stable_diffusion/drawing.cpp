@@ -93,9 +93,9 @@ StartingPicture StableDiffusionPipeline::Run::encoded_picture() {
   if (!given_.image) return starting;
   const ModelFolder& folder = parts_.model.folder;
   starting.is_noise = given_.mask && full().strength == 1;
-  starting.kept_by_refiner = given_.mask && legs_.size() > 1;
+  starting.refiner_inpaints = given_.mask && legs_.size() > 1;
   // From pure noise, a UNet with a mask input does not need the picture's moments.
-  const bool needs_moments = !starting.is_noise || !folder.takes_mask() || starting.kept_by_refiner;
+  const bool needs_moments = !starting.is_noise || !folder.takes_mask() || starting.refiner_inpaints;
 
   const auto encoder = parts_.model.with_weights(
       {"vae", "load VAE encoder", "vae encoder"}, progress_, result_, [&](const nn::ParameterSource& source) {
@@ -124,7 +124,7 @@ void StableDiffusionPipeline::Run::draw(const StartingPicture& starting) {
   const ModelFolder& folder = parts_.model.folder;
   noise_ = Tensor<f32>(size_.drawn(count()));
   for (Leg& leg : legs_) leg.noise = Tensor<f32>(Shape{draws_of(leg.sampler), count() * size_.elements()});
-  if (starting.kept_by_refiner) legs_.back().around = Tensor<f32>(size_.drawn(count()));
+  if (starting.refiner_inpaints) legs_.back().inpainting_noise = Tensor<f32>(size_.drawn(count()));
   const LatentScale scale(folder.vae, folder.is_xl());
   for (std::int64_t first = 0; first < count(); first += of_one_seed) {
     sampling::TorchGenerator generator(families::picture_seed(full(), first));
@@ -132,7 +132,7 @@ void StableDiffusionPipeline::Run::draw(const StartingPicture& starting) {
       const Tensor<f32> drawn = generator.randn(size_.drawn(of_one_seed));
       if (!DryRun::active()) std::ranges::copy(drawn.values(), to + first * size_.elements());
     };
-    Kept kept;
+    InpaintingLatents kept;
     if (starting.moments)
       kept.clean = sampled(*starting.moments, generator.randn(size_.drawn(1)), size_, scale);
     if (given_.latents) {
@@ -144,15 +144,15 @@ void StableDiffusionPipeline::Run::draw(const StartingPicture& starting) {
       const Tensor<f32> noise = generator.randn(size_.drawn(1));  // drawn even if it is not used
       if (starting.masked_moments) {
         const HostTensor<f32> masked = sampled(*starting.masked_moments, noise, size_, scale);
-        kept.beside = side_by_side(starting.mask, masked);
+        kept.extra_channels = side_by_side(starting.mask, masked);
       }
     }
     for (Leg& leg : legs_) {
-      if (leg.around) draw_into(leg.around->data());
+      if (leg.inpainting_noise) draw_into(leg.inpainting_noise->data());
       for (std::int64_t draw = 0; draw < leg.noise.shape()[0]; ++draw)
         draw_into(leg.noise.data() + draw * leg.noise.columns());
     }
-    if (given_.image) kept_.push_back(std::move(kept));
+    if (given_.image) inpainting_latents_.push_back(std::move(kept));
   }
 }
 
@@ -160,7 +160,7 @@ Tensor<f32> StableDiffusionPipeline::Run::first_latents(const StartingPicture& s
   Tensor<f32> all(size_.drawn(count()));
   for (std::int64_t picture = 0; picture < count() && !DryRun::active(); ++picture) {
     f32* const to = all.data() + picture * size_.elements();
-    const HostTensor<f32>* clean = starting.is_noise ? nullptr : &kept_of(picture).clean;
+    const HostTensor<f32>* clean = starting.is_noise ? nullptr : &inpainting_latents(picture).clean;
     if (legs_.empty()) {  // no step, and no noise drawn
       channels_first(*clean, to, size_);
       continue;

@@ -30,12 +30,12 @@ constexpr std::array<families::RelatedClasses, 9> related_classes{
     {{"StableDiffusion3", "a Stable Diffusion 3 model, which is another architecture"},
      {"StableDiffusionXLControlNet", "a ControlNet model, which follows a second picture"},
      {"StableDiffusionControlNet", "a ControlNet model, which follows a second picture"},
-     {"StableDiffusionXLInstructPix2Pix", "an InstructPix2Pix model, which edits a picture as it is told"},
-     {"StableDiffusionInstructPix2Pix", "an InstructPix2Pix model, which edits a picture as it is told"},
+     {"StableDiffusionXLInstructPix2Pix", "an InstructPix2Pix model, which edits a picture as instructed"},
+     {"StableDiffusionInstructPix2Pix", "an InstructPix2Pix model, which edits a picture as instructed"},
      {"StableDiffusionUpscale", "an upscaler, which begins with a small picture"},
      {"StableDiffusionLatentUpscale", "an upscaler, which begins with small latents"},
      {"StableDiffusionDepth2Img", "a depth model, which also takes a map of depths"},
-     {"StableDiffusion", "a kind of Stable Diffusion that is not known here"}}};
+     {"StableDiffusion", "an unknown kind of Stable Diffusion"}}};
 constexpr std::array<std::string_view, 3> other_folders{"scheduler", "tokenizer", "tokenizer_2"};
 constexpr std::array<std::string_view, 34> config_keys{"block_out_channels",
                                                        "down_block_types",

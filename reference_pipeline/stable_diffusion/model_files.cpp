@@ -98,9 +98,9 @@ void check_prediction(const ModelFolder& model) {
 std::string note_of_prediction(const std::filesystem::path& file, const WeightFile& whole) {
   if (!whole.seems_to_predict_v)
     return io::shown(file) +
-           ": no tensor of Stable Diffusion 2.x says what it predicts: taken for v, as 2.1 does "
+           ": no tensor of Stable Diffusion 2.x says what it predicts: assumed to be v, as 2.1 does "
            "(2.1-base does not: put its scheduler/ beside the file)";
-  return io::shown(file) + ": taken for a UNet that predicts " +
+  return io::shown(file) + ": assumed to be a UNet that predicts " +
          (*whole.seems_to_predict_v ? "v, as 2.1 does" : "noise, as 2.1-base does") + ", by the spread of " +
          std::string(bias_of_prediction) + " (where that is wrong, put its scheduler/ beside the file)";
 }
@@ -127,7 +127,7 @@ ModelFolder ModelFolder::open_parts(const std::filesystem::path& folder, Files f
   if (!found)
     throw io::file_error(file,
                          "has diffusers' names, and no model_index.json is beside it: give --model the "
-                         "folder that it is of");
+                         "folder that it belongs to");
   const WeightFile& whole = *found;
   require_parts(folder, files, file, whole);
   const std::filesystem::path scheduler_file = folder / "scheduler" / "scheduler_config.json";

@@ -32,14 +32,14 @@ void check_class(const io::Config& index, std::string_view component, std::strin
   if (named && !families::is_class(*named, known))
     throw index.error(component,
                       "has class '" + io::printable(*named, 40) +
-                          "', which is not known here: a Stable Diffusion model needs one of class " +
+                          "', which is not supported: a Stable Diffusion model needs one of class " +
                           std::string(known));
 }
 
 void require(const io::Config& index, std::string_view component, std::string_view why) {
   if (families::listed_class(index, component)) return;
   throw index.error(component, (index.has(component) ? "is null, for the model was saved without it: "
-                                                     : "is missing: get the file anew, for ") +
+                                                     : "is missing: get the file again, for ") +
                                    std::string(why));
 }
 
@@ -54,7 +54,7 @@ std::vector<std::string> notes_of(const io::Config& index) {
                        std::ranges::any_of(component_classes, is_named);
     if (known) continue;
     if (name == "safety_checker")
-      notes.push_back(where + "its safety_checker is not run: pictures are not looked at");
+      notes.push_back(where + "its safety_checker is not run: pictures are not checked");
     else if (name != "feature_extractor")  // which only the safety checker uses
       notes.push_back(where + "its " + io::printable(name) + " is not used");
   }
@@ -70,7 +70,7 @@ void check_attention_mask(const ModelFolder& model) {
   const io::Config json = io::Config::load(config);
   if (json.boolean_or("use_attention_mask", false))
     throw json.error("use_attention_mask",
-                     "is true, which hides padding from the text encoder and is not known here: use a model "
+                     "is true, which hides padding from the text encoder and is not supported: use a model "
                      "of Stable Diffusion 1.x, 2.x or XL");
 }
 
@@ -81,19 +81,20 @@ void ModelFolder::check_fit() const {
   model.defaults.check_preview(model.path / "precast.json", model.vae.latent_channels);
   const std::int64_t latents = model.vae.latent_channels;
   if (model.unet.out_channels != latents)
-    throw model.misfit("unet", "out_channels",
-                       "must equal the latent_channels of vae/config.json, " + std::to_string(latents) +
-                           ", not " + std::to_string(model.unet.out_channels));
+    throw model.mismatch_error("unet", "out_channels",
+                               "must equal the latent_channels of vae/config.json, " +
+                                   std::to_string(latents) + ", not " +
+                                   std::to_string(model.unet.out_channels));
   if (model.unet.in_channels != latents && model.unet.in_channels != 2 * latents + 1)
-    throw model.misfit("unet", "in_channels",
-                       "must be the " + std::to_string(latents) + " latent_channels of vae/config.json, or " +
-                           std::to_string(2 * latents + 1) +
-                           " with a mask and a masked picture beside them, not " +
-                           std::to_string(model.unet.in_channels));
+    throw model.mismatch_error(
+        "unet", "in_channels",
+        "must be the " + std::to_string(latents) + " latent_channels of vae/config.json, or " +
+            std::to_string(2 * latents + 1) + " with a mask and a masked picture beside them, not " +
+            std::to_string(model.unet.in_channels));
   if (model.is_lcm && model.unet.guidance_channels == 0)
-    throw model.misfit(
+    throw model.mismatch_error(
         "unet", "time_cond_proj_dim",
-        "is missing, and a latent consistency model takes its guidance by it: get the file anew");
+        "is missing, and a latent consistency model takes its guidance by it: get the file again");
   std::int64_t width = 0;
   std::string encoders;
   for (const auto& [name, config] :
@@ -103,22 +104,23 @@ void ModelFolder::check_fit() const {
       encoders += (encoders.empty() ? "" : " and ") + std::string(name) + "/config.json";
     }
   if (model.unet.context_width != width)
-    throw model.misfit("unet", "cross_attention_dim",
-                       "must equal the hidden_size of " + encoders +
-                           (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
-                           std::to_string(width) + ", not " + std::to_string(model.unet.context_width));
+    throw model.mismatch_error("unet", "cross_attention_dim",
+                               "must equal the hidden_size of " + encoders +
+                                   (model.text_encoder && model.text_encoder_2 ? " together, " : ", ") +
+                                   std::to_string(width) + ", not " +
+                                   std::to_string(model.unet.context_width));
   if (model.is_xl() != model.text_encoder_2.has_value())
-    throw model.misfit("unet", "addition_embed_type",
-                       model.is_xl()
-                           ? "must not be there: the model has no text_encoder_2, whose pooled text "
-                             "the UNet would take"
-                           : "must be text_time: the model has a text_encoder_2, whose pooled text "
-                             "the UNet does not take");
+    throw model.mismatch_error("unet", "addition_embed_type",
+                               model.is_xl()
+                                   ? "must be absent: the model has no text_encoder_2, whose pooled text "
+                                     "the UNet would take"
+                                   : "must be text_time: the model has a text_encoder_2, whose pooled text "
+                                     "the UNet does not take");
   if (!model.is_xl()) return check_attention_mask(model);  // XL's pipelines do not read it
   const std::int64_t wanted =
       model.text_encoder_2->projection_dim + model.time_ids() * model.unet.time_id_channels;
   if (model.unet.text_time_width != wanted)
-    throw model.misfit(
+    throw model.mismatch_error(
         "unet", "projection_class_embeddings_input_dim",
         "must be " + std::to_string(wanted) + ", the projection_dim of text_encoder_2/config.json, " +
             std::to_string(model.text_encoder_2->projection_dim) + ", and " +

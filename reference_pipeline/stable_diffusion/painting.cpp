@@ -104,7 +104,7 @@ void StableDiffusionPipeline::Run::denoise(const Denoiser& denoiser, const Leg& 
   const auto scope = scope_of(leg);
   const Model& model = *leg.model;
   HostTensor<f32> state = latents_of(picture);
-  const Tensor<f32>& drawn = leg.around ? *leg.around : noise_;
+  const Tensor<f32>& drawn = leg.inpainting_noise ? *leg.inpainting_noise : noise_;
   const HostTensor<f32> noise = channels_last(drawn.data() + picture * size_.elements(), size_);
 
   DenoiseInput input{leg.sampler, {}, 1, 0, {}};
@@ -122,11 +122,11 @@ void StableDiffusionPipeline::Run::denoise(const Denoiser& denoiser, const Leg& 
     return channels_last(leg.noise.data() + draw * leg.noise.columns() + picture * size_.elements(), size_);
   };
   if (given_.mask) {
-    const Kept& kept = kept_of(picture);
+    const InpaintingLatents& kept = inpainting_latents(picture);
     if (model.folder.takes_mask())
-      input.beside = kept.beside.view();
+      input.extra_channels = kept.extra_channels.view();
     else
-      input.around = Surroundings{kept.clean, noise, mask_};
+      input.inpainting = InpaintingInputs{kept.clean, noise, mask_};
   }
   if (recording_)
     input.recording = families::Recording{recording_->every, [&](families::RecordedState at) {
@@ -135,7 +135,7 @@ void StableDiffusionPipeline::Run::denoise(const Denoiser& denoiser, const Leg& 
                                           }};
   std::int64_t seen = 0;
   if (given_.preview)
-    input.look = Look{
+    input.latents_callback = LatentsCallback{
         given_.preview->every, [&](std::int64_t call, HostView<const f32> before, HostView<const f32> now) {
           show_preview(previews, {{}, picture, call, leg.sampler.calls()}, [&] {
             return without_noise(before, leg.sampler.noise_mix(seen), now, leg.sampler.noise_mix(call));

@@ -42,7 +42,7 @@ StableDiffusionPipeline::StableDiffusionPipeline(const families::ModelFiles& mod
                                                  const families::ComponentChoices& choices,
                                                  const families::Backend& backend) {
   families::ComponentChoices used = choices;
-  used.second_text_encoder.reset();  // that is T5's; both CLIP encoders have one policy
+  used.t5_encoder.reset();  // no T5 here; both CLIP encoders have one policy
   for (const families::Role role : families::all_roles) families::require_policy(used.of(role));
   parts_ = std::make_unique<Parts>(
       Parts{Model::open(model), used, backend, used, model.components.contains("vae")});

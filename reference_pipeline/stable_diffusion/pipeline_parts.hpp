@@ -31,22 +31,23 @@ struct Leg {
   const Model* model = nullptr;
   std::string_view words;  ///< "denoise", "refine"
   sampling::Sampler sampler;
-  std::vector<Prompt> prompts = {};        ///< of the request, then the negative one if guided
-  Tensor<f32> noise = {};                  ///< [draws, pictures, channels, h, w] for its steps
-  std::optional<Tensor<f32>> around = {};  ///< for a refiner that inpaints: noise around the mask
+  std::vector<Prompt> prompts = {};                  ///< of the request, then the negative one if guided
+  Tensor<f32> noise = {};                            ///< [draws, pictures, channels, h, w] for its steps
+  std::optional<Tensor<f32>> inpainting_noise = {};  ///< for a refiner that inpaints: noise around the mask
 };
 
 /// The parts of the initial picture that inpainting keeps, one for each noise generator.
-struct Kept {
-  HostTensor<f32> clean;   ///< its latents [1, h, w, channels]
-  HostTensor<f32> beside;  ///< [1, h, w, 1 + channels], if the UNet takes mask and picture
+struct InpaintingLatents {
+  HostTensor<f32> clean;           ///< its latents [1, h, w, channels]
+  HostTensor<f32> extra_channels;  ///< [1, h, w, 1 + channels], if the UNet takes mask and picture
 };
 
 /// The initial picture's encoding, before any noise is drawn.
 struct StartingPicture {
-  bool is_noise = true;                 ///< whether the latents start as pure noise
-  bool kept_by_refiner = false;         ///< whether a refiner, which has no mask input, keeps surroundings
-  std::optional<vae::Moments> moments;  ///< of the picture, if needed
+  bool is_noise = true;  ///< whether the latents start as pure noise
+  bool refiner_inpaints =
+      false;  ///< whether a refiner, which has no mask input, restores the area around the mask
+  std::optional<vae::Moments> moments;         ///< of the picture, if needed
   std::optional<vae::Moments> masked_moments;  ///< outside the mask, for a UNet with a mask input
   HostTensor<f32> mask;                        ///< [1, h, w, 1], if given
 };
@@ -114,8 +115,8 @@ class StableDiffusionPipeline::Run final : public families::Run {
   void draw(const StartingPicture& starting);
   /// The initial latents [pictures, channels, h, w].
   Tensor<f32> first_latents(const StartingPicture& starting) const;
-  const Kept& kept_of(std::int64_t picture) const {
-    return kept_[full().seed_step ? static_cast<std::size_t>(picture) : 0];
+  const InpaintingLatents& inpainting_latents(std::int64_t picture) const {
+    return inpainting_latents_[full().seed_step ? static_cast<std::size_t>(picture) : 0];
   }
   /// The data of a picture's latents.
   f32* drawn_latents(std::int64_t picture) { return result_.latents.data() + picture * size_.elements(); }
@@ -125,10 +126,10 @@ class StableDiffusionPipeline::Run final : public families::Run {
   const Parts& parts_;
   const Model& last_;  ///< its VAE decodes
   LatentSize size_;
-  std::vector<Leg> legs_;   ///< empty if the initial picture is kept unchanged
-  Tensor<f32> noise_;       ///< [pictures, channels, h, w]: initial noise
-  std::vector<Kept> kept_;  ///< inpainting: one for all pictures, or one for each
-  HostTensor<f32> mask_;    ///< inpainting: [1, h, w, channels] of 0 and 1
+  std::vector<Leg> legs_;                              ///< empty if the initial picture is kept unchanged
+  Tensor<f32> noise_;                                  ///< [pictures, channels, h, w]: initial noise
+  std::vector<InpaintingLatents> inpainting_latents_;  ///< inpainting: one for all pictures, or one for each
+  HostTensor<f32> mask_;                               ///< inpainting: [1, h, w, channels] of 0 and 1
 };
 
 }  // namespace precast::stable_diffusion

@@ -44,8 +44,8 @@ struct UNetLevel {
 
 /// unet/config.json of a diffusers folder.
 struct UNetConfig {
-  /// The kinds of middle block.
-  enum class Middle : std::uint8_t {
+  /// The kinds of mid block.
+  enum class MidBlockType : std::uint8_t {
     attention,  ///< UNetMidBlock2DCrossAttn: residual, transformer, residual
     residual,   ///< UNetMidBlock2D: one residual block
     absent,
@@ -56,9 +56,9 @@ struct UNetConfig {
   std::vector<UNetLevel> levels;
   std::int64_t context_width = 1280;  ///< cross_attention_dim: width of the prompt's tokens
   std::int64_t time_width = 1280;     ///< of the time embedding: 4 times the first level's channels
-  Middle middle = Middle::attention;
-  std::int64_t middle_depth = 1;   ///< transformer blocks in the middle
-  bool linear_projection = false;  ///< around transformers; else 1x1 convolutions
+  MidBlockType mid_block = MidBlockType::attention;
+  std::int64_t mid_block_depth = 1;  ///< transformer blocks in the middle
+  bool linear_projection = false;    ///< around transformers; else 1x1 convolutions
   std::int64_t norm_groups = 32;
   double norm_epsilon = 1e-5;
   bool cosines_first = true;                ///< flip_sin_to_cos
@@ -71,7 +71,7 @@ struct UNetConfig {
   std::optional<std::int64_t> sample_size;  ///< latents along a side in training
 
   /// The values that tensors do not determine and pictures depend on.
-  auto untold() const {
+  auto not_in_tensors() const {
     std::vector<std::int64_t> heads;
     for (const UNetLevel& level : levels) heads.push_back(level.heads);
     return std::tuple(heads, norm_groups, norm_epsilon, cosines_first, frequency_shift, upcast_attention,

@@ -36,7 +36,7 @@ void require_known(const io::Config& json, const FixedKey& fixed) {
   std::string known;
   for (const nlohmann::json& one : fixed.known)
     known += (known.empty() ? "" : " or ") + (one.is_null() ? "null" : io::json_in_words(one));
-  throw json.error(fixed.key, io::json_in_words(value) + " is not known here, only " + known + ": " +
+  throw json.error(fixed.key, io::json_in_words(value) + " is not supported, only " + known + ": " +
                                   std::string(what_is_known));
 }
 
@@ -97,14 +97,14 @@ void require_known_model(const io::Config& json) {
   if (json.has("num_attention_heads"))
     throw json.error("num_attention_heads",
                      io::json_in_words(json.value("num_attention_heads")) +
-                         " is not known here, only null: diffusers reads the number of heads from "
-                         "attention_head_dim, so take this key away");
+                         " is not supported, only null: diffusers reads the number of heads from "
+                         "attention_head_dim, so remove this key");
   if (json.has("only_cross_attention")) {
     const nlohmann::json& value = json.value("only_cross_attention");
     const nlohmann::json list = value.is_array() ? value : nlohmann::json::array({value});
     for (const nlohmann::json& one : list)
       if (one != nlohmann::json(false))
-        throw json.error("only_cross_attention", io::json_in_words(one) + " is not known here, only false: " +
+        throw json.error("only_cross_attention", io::json_in_words(one) + " is not supported, only false: " +
                                                      std::string(what_is_known));
   }
 }
@@ -119,7 +119,7 @@ std::vector<bool> blocks(const io::Config& json, const char* key, std::span<cons
     constexpr std::string_view of_first_configs = "UNetRes";
     if (name.starts_with(of_first_configs)) name.erase(0, of_first_configs.size());
     if (name != attending && name != plain)
-      throw json.error(key, "'" + io::printable(name, 40) + "' is not known here, only " +
+      throw json.error(key, "'" + io::printable(name, 40) + "' is not supported, only " +
                                 std::string(attending) + " and " + std::string(plain) + ": " +
                                 std::string(what_is_known));
     attend.push_back(name == attending);
@@ -178,8 +178,9 @@ std::vector<std::vector<std::int64_t>> depths_up(const io::Config& json, std::ve
     if (json.has_list(down))
       for (const nlohmann::json& item : json.value(down))
         if (item.is_array())
-          throw json.error(up, "is missing, where " + std::string(down) +
-                                   " has a list for a level: it says what the way up has, get the file anew");
+          throw json.error(up,
+                           "is missing, where " + std::string(down) +
+                               " has a list for a level: it says what the way up has, get the file again");
     return depths(json, down, layers);
   }
   if (!json.has_list(up)) throw json.wrong(up, "must be a list with an item for each level", json.value(up));
@@ -198,19 +199,20 @@ std::int64_t context_width(const io::Config& json, std::size_t levels) {
   return widths.front();
 }
 
-UNetConfig::Middle middle_of(const io::Config& json) {
+UNetConfig::MidBlockType mid_block_of(const io::Config& json) {
   // Unlike for other keys, null is a value.
   constexpr const char* key = "mid_block_type";
-  if (json.is_null(key)) return UNetConfig::Middle::absent;
-  return json.one_of_or(key, UNetConfig::Middle::attention,
-                        {{"UNetMidBlock2DCrossAttn", UNetConfig::Middle::attention},
-                         {"UNetMidBlock2D", UNetConfig::Middle::residual}},
+  if (json.is_null(key)) return UNetConfig::MidBlockType::absent;
+  return json.one_of_or(key, UNetConfig::MidBlockType::attention,
+                        {{"UNetMidBlock2DCrossAttn", UNetConfig::MidBlockType::attention},
+                         {"UNetMidBlock2D", UNetConfig::MidBlockType::residual}},
                         std::string(what_is_known));
 }
 
 /// Whether a level has attention, the middle included for the last level.
 bool attends(const UNetConfig& config, std::size_t level) {
-  const bool middle = level + 1 == config.levels.size() && config.middle == UNetConfig::Middle::attention;
+  const bool middle =
+      level + 1 == config.levels.size() && config.mid_block == UNetConfig::MidBlockType::attention;
   return config.levels[level].attention_down || config.levels[level].attention_up || middle;
 }
 
@@ -241,7 +243,7 @@ void read_levels(const io::Config& json, UNetConfig& config) {
                              .heads = heads[i],
                              .depths_down = blocks_down[i],
                              .depths_up = blocks_up[i]});
-  config.middle_depth = blocks_down.back().front();
+  config.mid_block_depth = blocks_down.back().front();
   for (std::size_t i = 0; i < count; ++i) {
     if (channels[i] % config.norm_groups != 0)
       throw json.error("norm_num_groups", std::to_string(config.norm_groups) +
@@ -277,7 +279,7 @@ bool is_before_0_9(const io::Config& json) {
   const auto [point, failed] = std::from_chars(version.data(), end, major);
   if (failed != std::errc{})
     throw json.error(key,
-                     "'" + io::printable(version, 40) + "' is no version: correct it, or take the key away");
+                     "'" + io::printable(version, 40) + "' is not a version: correct it, or remove the key");
   if (point != end && *point == '.') std::from_chars(point + 1, end, minor);
   return major == 0 && minor < 9;
 }
@@ -310,7 +312,7 @@ UNetConfig UNetConfig::from(const io::Config& json) {
   config.out_channels = json.integer_or("out_channels", 4, 1, widest);
   config.norm_groups = json.integer_or("norm_num_groups", 32, 1, widest);
   config.norm_epsilon = json.number_or("norm_eps", 1e-5, 1e-12, 1);
-  config.middle = middle_of(json);
+  config.mid_block = mid_block_of(json);
   read_levels(json, config);
   const std::int64_t first = config.levels.front().channels;
   config.linear_projection = json.boolean_or("use_linear_projection", false);

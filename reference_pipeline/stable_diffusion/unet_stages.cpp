@@ -35,9 +35,9 @@ class StageListing {
   }
   void middle() {
     const std::size_t deepest = config_.levels.size() - 1;
-    if (config_.middle == UNetConfig::Middle::absent) return;
-    const bool attends = config_.middle == UNetConfig::Middle::attention;
-    layer("mid_block", 0, deepest, attends ? std::optional(config_.middle_depth) : std::nullopt);
+    if (config_.mid_block == UNetConfig::MidBlockType::absent) return;
+    const bool attends = config_.mid_block == UNetConfig::MidBlockType::attention;
+    layer("mid_block", 0, deepest, attends ? std::optional(config_.mid_block_depth) : std::nullopt);
     if (attends) layer("mid_block", 1, deepest, std::nullopt);
   }
   void up(std::size_t i) {

@@ -162,7 +162,7 @@ std::string refusal(const WeightFile& file) {
     case 7:
       return "an upscaler of " + kind + ", which enlarges a picture";
     case 8:
-      return "InstructPix2Pix of " + kind + ", which edits a picture as it is told";
+      return "InstructPix2Pix of " + kind + ", which edits a picture as instructed";
     default:
       return "a relative of " + kind + " that takes " + std::to_string(file.in_channels) + " channels in";
   }

@@ -32,7 +32,7 @@ struct ClipConfig {
   ActivationFunction hidden_act = ActivationFunction::quick_gelu;
 
   /// The values that tensors do not determine and pictures depend on.
-  auto untold() const { return std::tuple(num_attention_heads, layer_norm_eps, hidden_act); }
+  auto not_in_tensors() const { return std::tuple(num_attention_heads, layer_norm_eps, hidden_act); }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static ClipConfig load(const std::filesystem::path& file);
   /// The position of the pooled token: the first end token, or for the legacy id 2 the largest id.

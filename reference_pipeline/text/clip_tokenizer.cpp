@@ -98,10 +98,10 @@ Vocabulary read_vocabulary(const io::Config& json) {
   for (const auto& [piece, value] : json.json().items()) {
     const std::int64_t id = json.integer(piece, 0, largest_token_id);
     if (!ids.emplace(id, true).second)
-      throw json.error(piece, "has id " + std::to_string(id) + ", as another piece has: get the file anew");
+      throw json.error(piece, "has id " + std::to_string(id) + ", as another piece has: get the file again");
     vocabulary.emplace(piece, static_cast<std::int32_t>(id));
   }
-  if (vocabulary.empty()) throw io::file_error(json.path(), "has an empty vocabulary: get the file anew");
+  if (vocabulary.empty()) throw io::file_error(json.path(), "has an empty vocabulary: get the file again");
   return vocabulary;
 }
 
@@ -111,7 +111,7 @@ std::pair<std::string, std::string> read_pair(const std::filesystem::path& path,
   const std::size_t space = text.find(' ');
   if (space == std::string_view::npos || text.find(' ', space + 1) != std::string_view::npos)
     throw io::file_error(path, place + ": '" + io::printable(text) +
-                                   "' must be two pieces with a space between them: get the file anew");
+                                   "' must be two pieces with a space between them: get the file again");
   return {std::string(text.substr(0, space)), std::string(text.substr(space + 1))};
 }
 

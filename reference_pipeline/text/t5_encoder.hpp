@@ -32,7 +32,9 @@ struct T5Config {
 
   std::int64_t inner() const { return num_heads * d_kv; }
   /// The values that tensors do not determine and pictures depend on.
-  auto untold() const { return std::tuple(relative_attention_max_distance, layer_norm_epsilon, activation); }
+  auto not_in_tensors() const {
+    return std::tuple(relative_attention_max_distance, layer_norm_epsilon, activation);
+  }
   /// Reads and checks a config. Throws InputError that names the file and the key.
   static T5Config load(const std::filesystem::path& file);
   /// The bucket of a distance (key - query), Raffel et al. 2020: exact if small, logarithmic if large.

@@ -63,7 +63,7 @@ std::string read_charsmap(const io::Config& json) {
   for (const io::Config& step : steps) {
     if (step.string_or("type", "") != "Precompiled" || !step.has("precompiled_charsmap")) continue;
     const auto bytes = decode_base64(step.string("precompiled_charsmap"));
-    if (!bytes) throw step.error("precompiled_charsmap", "is not base64: get the file anew");
+    if (!bytes) throw step.error("precompiled_charsmap", "is not base64: get the file again");
     return *bytes;
   }
   return {};
@@ -96,7 +96,7 @@ void check_settings(const io::GgufFile& file) {
 
 const io::GgufValue& required(const io::GgufFile& file, const char* key) {
   if (const io::GgufValue* value = file.value(key)) return *value;
-  throw io::file_error(file.path(), "key '" + std::string(key) + "' is missing: get the file anew");
+  throw io::file_error(file.path(), "key '" + std::string(key) + "' is missing: get the file again");
 }
 
 /// The list with that key, which must have one element per piece.
@@ -105,7 +105,7 @@ const io::GgufValue& list_of(const io::GgufFile& file, const char* key, std::siz
   if (list.count() != count)
     throw io::file_error(file.path(), "key '" + std::string(key) + "' has " + std::to_string(list.count()) +
                                           " elements for " + std::to_string(count) +
-                                          " pieces: get the file anew");
+                                          " pieces: get the file again");
   return list;
 }
 
@@ -124,12 +124,13 @@ void T5Vocabulary::look_for_extra_ids(std::int64_t count) {
 void T5Vocabulary::check() const {
   if (pieces.size() <= static_cast<std::size_t>(unknown_id))
     throw io::file_error(path, "holds " + std::to_string(pieces.size()) +
-                                   " pieces, where T5 has <pad>, </s>, <unk> and more: get the file anew");
+                                   " pieces, where T5 has <pad>, </s>, <unk> and more: get the file again");
   if (pieces.size() > static_cast<std::size_t>(largest_token_id))
-    throw io::file_error(path, "holds too many pieces to believe: get the file anew");
+    throw io::file_error(path, "holds implausibly many pieces: get the file again");
   for (const ScoredPiece& piece : pieces)
     if (!std::isfinite(piece.score))
-      throw io::file_error(path, "piece '" + io::printable(piece.text) + "' has no score: get the file anew");
+      throw io::file_error(path,
+                           "piece '" + io::printable(piece.text) + "' has no score: get the file again");
 }
 
 // libsentencepiece validates the file, but does not expose the normaliser's table.
@@ -144,7 +145,7 @@ T5Vocabulary T5Vocabulary::of_spiece(const std::filesystem::path& path, std::int
     whole = processor.LoadFromSerializedProto(file.text()).ok();
   } catch (const std::exception&) {  // thrown by the library's trie for some pieces
   }
-  if (!whole) throw io::file_error(path, "is not a whole sentencepiece model: get the file anew");
+  if (!whole) throw io::file_error(path, "is not a whole sentencepiece model: get the file again");
   T5Vocabulary result;
   result.path = path;
   for (int id = 0; id < processor.GetPieceSize(); ++id) {
@@ -170,7 +171,7 @@ T5Vocabulary T5Vocabulary::of_json(const io::Config& json) {
       throw model.wrong(place, "must be a piece and its score", item);
     const auto text = item[0].get<std::string>();
     if (!seen.insert(text).second)
-      throw model.error(place, "'" + io::printable(text) + "' stands there twice: get the file anew");
+      throw model.error(place, "'" + io::printable(text) + "' appears twice: get the file again");
     return ScoredPiece{text, item[1].get<double>()};
   });
   result.check();
@@ -210,7 +211,7 @@ T5Vocabulary T5Vocabulary::of_gguf(const io::GgufFile& file, std::int64_t extra_
     if (!id) return;
     if (id->integer() < 0 || id->integer() >= static_cast<std::int64_t>(result.pieces.size()))
       throw io::file_error(file.path(), "key '" + std::string(key) + "' is " + std::to_string(id->integer()) +
-                                            ", which is no piece's id: get the file anew");
+                                            ", which is not the id of a piece: get the file again");
     piece = result.pieces[static_cast<std::size_t>(id->integer())].text;
   };
   piece_of("tokenizer.ggml.eos_token_id", result.end_piece);

@@ -121,7 +121,7 @@ T5Config T5Config::load(const std::filesystem::path& file) {
   if (json.has("dense_act_fn"))
     config.activation = activation_named(json, "dense_act_fn", json.string("dense_act_fn"));
   if (json.boolean_or("is_decoder", false))
-    throw json.error("is_decoder", "is true, and prompts are read by an encoder: get the file anew");
+    throw json.error("is_decoder", "is true, and prompts are read by an encoder: get the file again");
   return config;
 }
 

@@ -24,7 +24,7 @@ Charsmap::Charsmap(std::string_view bytes, const std::filesystem::path& path) {
   if (bytes.empty()) return;
   const std::size_t size = bytes.size() < 4 ? 0 : word_at(bytes, 0);
   if (size == 0 || size % 4 != 0 || size > bytes.size() - 4)
-    throw io::file_error(path, "the normaliser's table is broken: get the file anew");
+    throw io::file_error(path, "the normaliser's table is broken: get the file again");
   for (std::size_t at = 4; at < 4 + size; at += 4) trie_.push_back(word_at(bytes, at));
   replacements_ = bytes.substr(4 + size);
 }

@@ -38,7 +38,7 @@ std::vector<AddedToken> read_tokens(const io::Config& config, const char* key) {
 std::int64_t read_id(const io::Config& config, std::string_view key, const std::string& text) {
   const auto id = io::number_in<std::int64_t>(text);
   if (!id || *id < 0 || *id > largest_token_id)
-    throw config.error(key, "'" + io::printable(text) + "' is not a token id: get the file anew");
+    throw config.error(key, "'" + io::printable(text) + "' is not a token id: get the file again");
   return *id;
 }
 
@@ -65,7 +65,7 @@ void require_right(const io::Config& config, const char* key, const char* right)
   const std::string side = config.string_or(key, right);
   if (side != right)
     throw config.error(key, "is '" + io::printable(side) +
-                                "', and texts are filled up and cut at their right alone: write " + right +
+                                "', and texts are padded and truncated on the right only: write " + right +
                                 " there, or use the tokenizer that the model was trained with");
 }
 
@@ -76,7 +76,7 @@ void TokenizerSettings::read_config(const io::Config& config) {
   for (const char* side : {"padding_side", "truncation_side"}) require_right(config, side, "right");
   if (config.boolean_or("split_special_tokens", false))
     throw config.error("split_special_tokens",
-                       "is true, and special tokens in texts are never cut up here: set it to false");
+                       "is true, and special tokens in texts are never split here: set it to false");
   if (config.has("added_tokens_decoder")) {
     const io::Config list = config.object("added_tokens_decoder");
     for (const auto& [id, value] : list.json().items())
@@ -183,7 +183,7 @@ std::int32_t TokenizerSettings::id_of(const std::string& role, const std::vector
                                       const std::filesystem::path& folder) const {
   const auto found = std::ranges::find(added, roles_.at(role).content, &AddedToken::content);
   if (found == added.end() || found->id < 0)
-    throw io::file_error(folder, role + " is empty: get the tokenizer's files anew");
+    throw io::file_error(folder, role + " is empty: get the tokenizer's files again");
   return found->id;
 }
 

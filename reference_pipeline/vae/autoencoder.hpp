@@ -33,7 +33,7 @@ struct AutoencoderConfig {
   /// Pixels per latent along a side: each level but the last halves the resolution.
   std::int64_t factor() const { return std::int64_t{1} << (block_out_channels.size() - 1); }
   /// The values that tensors do not determine and pictures depend on.
-  auto untold() const {
+  auto not_in_tensors() const {
     return std::tuple(norm_num_groups, force_upcast, scaling_factor, shift_factor, latents_mean, latents_std);
   }
   /// Reads and checks a config. Throws InputError that names the file and the key.

@@ -120,11 +120,11 @@ class PixelAttention {
 
 /// The middle of encoder and decoder: residual, attention if the config has it, residual.
 template <PolicyType P>
-class MiddleBlock {
+class MidBlock {
  public:
   using Activation = typename P::activation;
 
-  MiddleBlock(const nn::ParameterPath& place, std::int64_t channels, const AutoencoderConfig& config)
+  MidBlock(const nn::ParameterPath& place, std::int64_t channels, const AutoencoderConfig& config)
       : first_(place / "resnets.0", channels, channels, config.norm_num_groups),
         second_(place / "resnets.1", channels, channels, config.norm_num_groups) {
     if (config.mid_block_add_attention)

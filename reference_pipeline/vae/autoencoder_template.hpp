@@ -42,7 +42,7 @@ class DecoderTemplate final : public Decoder {
   DecoderTemplate(const AutoencoderConfig& config, const nn::ParameterPath& root)
       : config_(config),
         conv_in_(root / "decoder.conv_in", config.latent_channels, config.block_out_channels.back(), 3),
-        middle_(root / "decoder.mid_block", config.block_out_channels.back(), config),
+        mid_block_(root / "decoder.mid_block", config.block_out_channels.back(), config),
         norm_out_(root / "decoder.conv_norm_out", config.norm_num_groups, config.block_out_channels.front(),
                   norm_epsilon),
         conv_out_(root / "decoder.conv_out", config.block_out_channels.front(), config.out_channels, 3) {
@@ -70,7 +70,7 @@ class DecoderTemplate final : public Decoder {
       return watch::scoped("decoder.conv_in", [&] { return conv_in_(unquantised); });
     }();
     const watch::Scope scope("decoder");
-    x = middle_(std::move(x));
+    x = mid_block_(std::move(x));
     const std::int64_t height = x.shape()[1], width = x.shape()[2];
     const auto bands_of = [&](std::size_t level) {
       return Bands(height << level, width << level, share_statistics<P> ? tiling : Tiling{});
@@ -124,7 +124,7 @@ class DecoderTemplate final : public Decoder {
   AutoencoderConfig config_;
   std::optional<nn::Conv2d<P>> post_quant_;
   nn::Conv2d<P> conv_in_;
-  MiddleBlock<P> middle_;
+  MidBlock<P> mid_block_;
   std::vector<Level<P>> levels_;
   nn::GroupNorm<P> norm_out_;
   nn::Conv2d<P> conv_out_;
@@ -138,7 +138,7 @@ class EncoderTemplate final : public Encoder {
   EncoderTemplate(const AutoencoderConfig& config, const nn::ParameterPath& root)
       : config_(config),
         conv_in_(root / "encoder.conv_in", config.in_channels, config.block_out_channels.front(), 3),
-        middle_(root / "encoder.mid_block", config.block_out_channels.back(), config),
+        mid_block_(root / "encoder.mid_block", config.block_out_channels.back(), config),
         norm_out_(root / "encoder.conv_norm_out", config.norm_num_groups, config.block_out_channels.back(),
                   norm_epsilon),
         conv_out_(root / "encoder.conv_out", config.block_out_channels.back(), 2 * config.latent_channels,
@@ -172,7 +172,7 @@ class EncoderTemplate final : public Encoder {
           x = levels_[i].blocks(std::move(x));
         x = levels_[i].resized(std::move(x));
       }
-      x = middle_(std::move(x));
+      x = mid_block_(std::move(x));
       x = watch::scoped("conv_norm_out", [&] { return norm_out_(x, ActivationFunction::silu); });
       x = watch::scoped("conv_out", [&] { return conv_out_(x); });
     }
@@ -190,7 +190,7 @@ class EncoderTemplate final : public Encoder {
   AutoencoderConfig config_;
   nn::Conv2d<P> conv_in_;
   std::vector<Level<P>> levels_;
-  MiddleBlock<P> middle_;
+  MidBlock<P> mid_block_;
   nn::GroupNorm<P> norm_out_;
   nn::Conv2d<P> conv_out_;
   std::optional<nn::Conv2d<P>> quant_;

@@ -43,7 +43,7 @@ WeightTensor int8_weight(Companions& companions, const std::string& layer, const
   if (stored.dtype.info.name != "i8" || stored.shape.rank() != 2 || factors.shape.elements() != rows ||
       !holds_numbers(factors))
     throw companions.error(layer + ".weight",
-                           "must be an I8 matrix with an SCB for each row: get the file anew");
+                           "must be an I8 matrix with an SCB for each row: get the file again");
   const auto decode = [&stored, &factors, columns](std::int64_t from, std::span<f32> out) {
     for_rows_in(out, columns, [&](std::int64_t first, std::int64_t count, std::span<f32> here) {
       const std::int64_t row = from / columns + first;
@@ -136,7 +136,7 @@ std::optional<WeightTensor> bitsandbytes_weight(Companions& companions, const st
                   companions.take(name + ".nested_quant_map")};
   if (!state && !weight.scales && !weight.codes) return std::nullopt;
   const auto wrong = [&](const std::string& problem) {
-    return companions.error(name, "is in bitsandbytes' 4 bits, " + problem + ": get the file anew");
+    return companions.error(name, "is in bitsandbytes' 4 bits, " + problem + ": get the file again");
   };
   if (!state) throw wrong("without its quant_state");
   if (nf4 && fp4) throw wrong("with the quant_state of nf4 and that of fp4");

@@ -30,11 +30,11 @@ struct SwizzledBlocks {
     const std::int64_t expected = places().shape().elements();
     if (scales->dtype.info.values_per_block != 1 || scales->dtype.info.bytes_per_block != 1)
       throw companions.error(layer + ".weight", "its scales are " + std::string(scales->dtype.file_name) +
-                                                    " where bytes are expected: get the file anew");
+                                                    " where bytes are expected: get the file again");
     if (std::ssize(scales->bytes) != expected)
       throw companions.error(layer + ".weight",
                              "its scales take " + io::counted(std::ssize(scales->bytes), "byte") + " where " +
-                                 std::to_string(expected) + " are expected: get the file anew");
+                                 std::to_string(expected) + " are expected: get the file again");
   }
   /// Calls body(place, row) for each row of values that begin at value `from`.
   void for_values(std::span<f32> values, std::int64_t from,
@@ -76,10 +76,10 @@ WeightTensor mxfp8_weight(Companions& companions, const std::string& layer, cons
   const io::TensorEntry* scales = take_scale(companions, layer);
   if (!scales)
     throw companions.error(layer + ".weight",
-                           "is announced as mxfp8 and has no weight_scale: get the file anew");
+                           "is announced as mxfp8 and has no weight_scale: get the file again");
   if (stored.dtype.info != comfy_mxfp8.codes || stored.shape.rank() != 2)
     throw companions.error(layer + ".weight",
-                           "is announced as mxfp8 and is no F8_E4M3 matrix: get the file anew");
+                           "is announced as mxfp8 and is not an F8_E4M3 matrix: get the file again");
   constexpr std::int64_t padded_to = 32;
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               stored.shape[1], 32};
@@ -118,11 +118,12 @@ WeightTensor nvfp4_weight(Companions& companions, const std::string& layer, cons
   const io::TensorEntry* whole = companions.take(layer + ".weight_scale_2");
   const auto wrong = [&](const std::string& problem) {
     return companions.error(layer + ".weight",
-                            "is announced as nvfp4 and " + problem + ": get the file anew");
+                            "is announced as nvfp4 and " + problem + ": get the file again");
   };
   if (!scales || !whole) throw wrong(std::string("has no ") + (scales ? "weight_scale_2" : "weight_scale"));
-  if (stored.dtype.info != comfy_nvfp4.codes || stored.shape.rank() != 2) throw wrong("is no U8 matrix");
-  if (whole->shape.elements() != 1 || !holds_numbers(*whole)) throw wrong("its weight_scale_2 is no number");
+  if (stored.dtype.info != comfy_nvfp4.codes || stored.shape.rank() != 2) throw wrong("is not a U8 matrix");
+  if (whole->shape.elements() != 1 || !holds_numbers(*whole))
+    throw wrong("its weight_scale_2 is not a number");
   constexpr std::int64_t padded_to = 16;
   const SwizzledBlocks blocks{&stored, scales, rows_of_layer(companions, layer, stored.shape[0], padded_to),
                               2 * stored.shape[1], 16};

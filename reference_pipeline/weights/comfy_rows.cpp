@@ -30,12 +30,12 @@ RowFactors row_factors(const Companions& companions, const io::TensorEntry& scal
   if (!holds_numbers(scale))
     throw companions.error(layer + ".weight",
                            "its scale is " + std::string(scale.dtype.file_name) +
-                               " where F32, BF16, F16 or fp8 is expected: get the file anew");
+                               " where F32, BF16, F16 or fp8 is expected: get the file again");
   if (count != 1 && !of_rows)
     throw companions.error(layer + ".weight",
                            "its scale is " + std::string(scale.dtype.file_name) + " " +
                                to_string(scale.shape) + " where one number, or one for each of " +
-                               std::to_string(rows) + " rows, is expected: get the file anew");
+                               std::to_string(rows) + " rows, is expected: get the file again");
   return [&scale, count](std::int64_t first, std::span<f32> factors) {
     if (count == 1)
       std::ranges::fill(factors, values_of(scale).front());
@@ -114,7 +114,7 @@ void hold_rows(WeightTensor& weight, const Companions& companions, const io::Ten
 
 /// Inverts the rotation of groups of columns: multiplies each group by a Kronecker power of one 4 by 4
 /// matrix, which is its own inverse.
-void turn_back(std::span<f32> row, std::int64_t group) {
+void invert_rotation(std::span<f32> row, std::int64_t group) {
   for (std::size_t begin = 0; begin < row.size(); begin += static_cast<std::size_t>(group)) {
     const auto part = row.subspan(begin, static_cast<std::size_t>(group));
     for (std::size_t step = 1; step < part.size(); step *= 4)
@@ -154,7 +154,8 @@ WeightTensor rotated_rows_weight(const Companions& companions, const std::string
   weight.format.insert(0, "rotated ");
   const auto decode = [rotated = weight.decoding->decode, group](std::int64_t from, std::span<f32> out) {
     rotated(from, out);
-    for_rows_in(out, group, [&](std::int64_t, std::int64_t, std::span<f32> here) { turn_back(here, group); });
+    for_rows_in(out, group,
+                [&](std::int64_t, std::int64_t, std::span<f32> here) { invert_rotation(here, group); });
   };
   weight.decoding = {.decode = decode, .run = group};
   return weight;

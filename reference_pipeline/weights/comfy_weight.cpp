@@ -33,7 +33,7 @@ Announced announced_in(const Companions& companions, const std::string& layer, c
   else if (object.is_object() && format == object.end() && is_int8_with_scale(companions, layer))
     announced.format = "int8_tensorwise";
   if (announced.format.empty())
-    throw companions.error(name, "is announced without the name of its format: get the file anew");
+    throw companions.error(name, "is announced without the name of its format: get the file again");
   // A key is beside the format or under `params`; where it is in both, ComfyUI reads the first.
   const auto said = [&](const char* key) -> const nlohmann::json* {
     if (const auto own = object.find(key); own != object.end()) return &*own;
@@ -45,7 +45,7 @@ Announced announced_in(const Companions& companions, const std::string& layer, c
   if (const nlohmann::json* const rotated = said("convrot")) {
     if (!rotated->is_boolean())
       throw companions.error(name, "is announced with a convrot of " + io::json_in_words(*rotated) +
-                                       " where true or false is expected: get the file anew");
+                                       " where true or false is expected: get the file again");
     const nlohmann::json* const group = said("convrot_groupsize");
     if (*rotated) announced.rotated_by = group ? *group : nlohmann::json(256);
   }
@@ -101,9 +101,9 @@ std::int64_t rotated_columns(const Companions& companions, const std::string& na
   bool power_of_four = group > 0;
   for (std::int64_t left = group; left > 1; left /= 4) power_of_four = power_of_four && left % 4 == 0;
   if (power_of_four && columns != 0 && columns % group == 0) return group;
-  throw companions.error(name, "was rotated in groups of " + io::json_in_words(given) + " of its " +
-                                   std::to_string(columns) +
-                                   " columns, which is no power of 4 that divides them: get the file anew");
+  throw companions.error(
+      name, "was rotated in groups of " + io::json_in_words(given) + " of its " + std::to_string(columns) +
+                " columns, which is not a power of 4 that divides them: get the file again");
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ const io::TensorEntry* take_scale(Companions& companions, const std::string& lay
   const io::TensorEntry* new_name = companions.take(layer + ".weight_scale");
   if (old_name && new_name)
     throw companions.error(layer + ".weight",
-                           "has both a scale_weight and a weight_scale: get the file anew");
+                           "has both a scale_weight and a weight_scale: get the file again");
   return old_name ? old_name : new_name;
 }
 
@@ -126,11 +126,11 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
     if (!announced.format.empty() && announced.format != by_tensor.format)
       throw companions.error(name, "is announced as " + io::printable(by_tensor.format, 40) +
                                        " beside it and as " + io::printable(announced.format, 40) +
-                                       " in the file's header: get the file anew");
+                                       " in the file's header: get the file again");
     if (!announced.format.empty() && announced.rotated_by != by_tensor.rotated_by)
       throw companions.error(name, "is announced as " + rotation_in_words(by_tensor) + " beside it and as " +
                                        rotation_in_words(announced) +
-                                       " in the file's header: get the file anew");
+                                       " in the file's header: get the file again");
     announced = std::move(by_tensor);
   }
   companions.take(layer + ".scale_input");  // for activations, which are not quantised here
@@ -145,7 +145,7 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
   const bool is_int8 = stored.dtype.info == int8_info;
   if (format && stored.dtype.info.name != format->codes.name)
     throw companions.error(name, "is announced as " + announced.format + " and is " +
-                                     std::string(stored.dtype.file_name) + ": get the file anew");
+                                     std::string(stored.dtype.file_name) + ": get the file again");
 
   const io::TensorEntry* scale = take_scale(companions, layer);
   if (!scale) scale = take_modelopt_scale(companions, layer, stored);
@@ -161,19 +161,19 @@ std::optional<WeightTensor> comfy_weight(Companions& companions, const std::stri
     throw companions.error(name, std::string("has no scale, ") +
                                      (format   ? "which its format announces"
                                       : marked ? "which the file's tensor scaled_fp8 announces"
-                                               : "without which whole numbers are no weights") +
-                                     ": get the file anew");
+                                               : "without which integers are not weights") +
+                                     ": get the file again");
   if (!scale && is_fp8(stored) && !companions.announced->without_weight().empty())
-    throw companions.error(name, "has no scale, and the file's header announces the format of '" +
-                                     io::printable(companions.announced->without_weight(), 80) +
-                                     "', which is no layer of the file: it may be this one's. Get the file "
-                                     "anew");
+    throw companions.error(
+        name, "has no scale, and the file's header announces the format of '" +
+                  io::printable(companions.announced->without_weight(), 80) +
+                  "', which is not a layer of the file: it may be this one's. Get the file again");
   if (!scale) return std::nullopt;
   if (stored.dtype.info.values_per_block != 1)
-    throw companions.error(name, "has a scale beside blocks that have their own: get the file anew");
+    throw companions.error(name, "has a scale beside blocks that have their own: get the file again");
   if (!holds_numbers(stored) && !is_int8)
     throw companions.error(name, "has a scale and is " + std::string(stored.dtype.file_name) +
-                                     " of a format that nothing announces: get the file anew");
+                                     " of a format that nothing announces: get the file again");
   if (!announced.rotated_by) return scaled_rows_weight(companions, layer, stored, *scale);
   return rotated_rows_weight(companions, layer, stored, *scale,
                              rotated_columns(companions, name, *announced.rotated_by, stored.shape.back()));

@@ -34,11 +34,11 @@ std::optional<std::string> note_of_config_beside(const std::filesystem::path& we
   try {
     const Config beside = Config::load(config_file);
     check_agreement(beside, config_file);
-    if (beside.untold() == used.untold()) return std::nullopt;
+    if (beside.not_in_tensors() == used.not_in_tensors()) return std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;
   }
-  return io::shown(config_file) + " is not read, as a file was given, and it says otherwise than " +
+  return io::shown(config_file) + " is not read, as a file was given, and it differs from " +
          "the config that is used: give " + io::shown(folder) + " for the component with its config";
 }
 

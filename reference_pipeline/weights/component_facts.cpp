@@ -30,11 +30,11 @@ std::string unread_note(const std::filesystem::path& file, std::span<const std::
 
 Shape required_shape(const PlacedSource& weights, const std::string& name, std::size_t rank, LastOnes ones) {
   const auto shape = weights.shape(name);
-  if (!shape) throw weights.error("lacks " + name + ": the file is incomplete, get it anew");
+  if (!shape) throw weights.error("lacks " + name + ": the file is incomplete, get it again");
   const bool fewer = ones == LastOnes::may_be_missing && shape->rank() > 0 && shape->rank() < rank;
   if (shape->rank() != rank && !fewer)
     throw weights.error(name + " has shape " + to_string(*shape) + ", of which " + std::to_string(rank) +
-                        " sizes are expected: get the file anew");
+                        " sizes are expected: get the file again");
   std::vector<std::int64_t> sizes(shape->sizes().begin(), shape->sizes().end());
   sizes.resize(rank, 1);
   return Shape(std::span<const std::int64_t>(sizes));

@@ -43,7 +43,7 @@ void HeaderAnnouncements::read_gguf(const io::GgufFile& file) {
     layer.remove_prefix(before.size());
     const std::string where = "key '" + io::printable(value.key()) + "'";
     if (!layer.ends_with(ending))
-      throw io::file_error(file.path(), where + " names no weight of a layer: get the file anew");
+      throw io::file_error(file.path(), where + " names no weight of a layer: get the file again");
     layer.remove_suffix(ending.size());
     nlohmann::json said = io::parse_json(value.text(), file.path(), where);
     // Its oldest files announce a rotation that was not applied to what they store.

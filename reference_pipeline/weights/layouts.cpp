@@ -60,11 +60,11 @@ std::span<const std::string_view> prefixes_of(Part part) {
 }
 
 /// Models other than Flux, by the start of a name behind any prefix of a transformer. The first match wins.
-struct Stranger {
+struct OtherModelPrefix {
   std::string_view start, what;
   OtherModel::Kind kind = OtherModel::Kind::unread;
 };
-constexpr Stranger strangers[] = {
+constexpr OtherModelPrefix other_model_prefixes[] = {
     {"single_stream_modulation.", "a FLUX.2 model"},
     {"double_stream_modulation_img.", "a FLUX.2 model"},
     {"distilled_guidance_layer.", "a Chroma model"},
@@ -144,10 +144,10 @@ bool lacks_pooled_text(const io::ComponentSource& file, std::string_view prefix)
 }
 
 /// The other model that a file's names show, by one that no Flux transformer has; nullptr if none does.
-const Stranger* named_stranger_in(const io::ComponentSource& file) {
-  for (const Stranger& stranger : strangers)
+const OtherModelPrefix* find_other_model(const io::ComponentSource& file) {
+  for (const OtherModelPrefix& other : other_model_prefixes)
     for (const std::string_view prefix : prefixes_of(Part::transformer))
-      if (file.has_names_beginning(std::string(prefix).append(stranger.start))) return &stranger;
+      if (file.has_names_beginning(std::string(prefix).append(other.start))) return &other;
   return nullptr;
 }
 
@@ -256,8 +256,8 @@ std::optional<FoundComponent> find_part(const std::vector<FoundComponent>& parts
   return found == parts.end() ? std::nullopt : std::optional(*found);
 }
 
-bool is_of_strangers(const io::ComponentSource& file) {
-  return named_stranger_in(file) ||
+bool differs_from_flux(const io::ComponentSource& file) {
+  return find_other_model(file) ||
          std::ranges::any_of(prefixes_of(Part::transformer),
                              [&](std::string_view prefix) { return lacks_pooled_text(file, prefix); });
 }
@@ -268,8 +268,8 @@ std::optional<OtherModel> other_model(const io::ComponentSource& file,
   const auto transformer = find_part(parts, Part::transformer);
   if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model."))
     return std::nullopt;
-  if (const Stranger* const stranger = named_stranger_in(file))
-    return OtherModel{stranger->kind, std::string(stranger->what)};
+  if (const OtherModelPrefix* const other = find_other_model(file))
+    return OtherModel{other->kind, std::string(other->what)};
   for (const io::TensorEntry* entry : file.tensors())
     if (entry->name.find(".lora_") != std::string::npos || entry->name.find("_lora") != std::string::npos)
       return OtherModel{Kind::unread, "a LoRA"};

@@ -59,7 +59,7 @@ bool are_prefixes_of_one_part(std::string_view prefix, std::string_view other);
 
 /// Whether a file has a name that no Flux transformer has, though others may be its, or takes no pooled
 /// text where Flux.1 does. Not where it is some blocks alone, which may be Flux.1's.
-bool is_of_strangers(const io::ComponentSource& file);
+bool differs_from_flux(const io::ComponentSource& file);
 
 /// A model that is not plain Flux.
 struct OtherModel {

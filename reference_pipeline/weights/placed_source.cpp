@@ -20,22 +20,23 @@ constexpr std::string_view norm_scale = "scale", norm_weight = "weight";
 
 InputError broken(const nn::ParameterSource& source, const std::string& name, const std::string& problem) {
   return InputError(source.description() + ": tensor '" + io::printable(name) + "': " + problem +
-                    ": get the file anew");
+                    ": get the file again");
 }
 
 /// Rows [first, first + count) of `of` equal parts of a parameter.
 nn::Parameter part_of(const nn::ParameterSource& source, const io::NamedRows& place, nn::Parameter whole) {
   const std::int64_t rows = whole.shape.rank() ? whole.shape[0] : 0;
   if (rows == 0 || rows % place.of != 0)
-    throw broken(source, place.name,
-                 "its " + std::to_string(rows) + " rows are no " + std::to_string(place.of) + " equal parts");
+    throw broken(
+        source, place.name,
+        "its " + std::to_string(rows) + " rows are not " + std::to_string(place.of) + " equal parts");
   // Where a program has quantised a bias, too, blocks lie in its parts as in the rows of a matrix.
   const std::int64_t in_line = whole.shape.rank() == 1 ? rows / place.of : whole.shape.back();
   const auto parts = static_cast<std::size_t>(place.of);
   if (whole.bytes.size() % parts != 0 || in_line % whole.dtype.values_per_block != 0)
     throw broken(source, place.name,
                  "its blocks of " + std::string(whole.dtype.name) + " do not end with its rows, so that " +
-                     std::to_string(place.of) + " tensors in it cannot be told apart");
+                     std::to_string(place.of) + " tensors in it cannot be separated");
   const std::size_t part_bytes = whole.bytes.size() / parts;
   std::vector<std::int64_t> sizes(whole.shape.sizes().begin(), whole.shape.sizes().end());
   sizes[0] = rows / place.of * place.count;
@@ -51,7 +52,7 @@ nn::Parameter with_halves_swapped(const nn::ParameterSource& source, const std::
   const auto half = whole.bytes.size() / 2;
   if (whole.shape.rank() == 0 || whole.shape[0] % 2 != 0 || whole.bytes.size() % 2 != 0 ||
       half % static_cast<std::size_t>(whole.dtype.bytes_per_block) != 0)
-    throw broken(source, name, "its rows are no two halves");
+    throw broken(source, name, "its rows are not two halves");
   return with_own_bytes(whole, whole.bytes.size(), [&](std::span<std::byte> swapped) {
     std::ranges::copy(whole.bytes.subspan(half), swapped.begin());
     std::ranges::copy(whole.bytes.first(half), swapped.subspan(half).begin());

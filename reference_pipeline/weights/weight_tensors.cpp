@@ -236,7 +236,7 @@ io::Config json_of(const Companions& companions, const io::TensorEntry& entry) {
                     tensor = "tensor '" + io::printable(entry.name) + "'";
   if (entry.dtype.info.name != "u8")
     throw InputError(file + ": " + tensor + ": must be U8 that is JSON, not " +
-                     std::string(entry.dtype.file_name) + ": get the file anew");
+                     std::string(entry.dtype.file_name) + ": get the file again");
   return io::Config::of_part(text, file, tensor);
 }
 

@@ -110,11 +110,11 @@ TEST_CASE("malformed cost files are refused in one line that names file, layer a
       [](const std::string& text, const char* path) { return parse_cost_file(text, path); },
       {
           {"", {"not valid JSON, but empty: get"}},
-          {"{", {"not valid JSON, because it breaks off after byte 1: get"}},
+          {"{", {"not valid JSON, because it is cut off after byte 1: get"}},
           {"{]", {"not valid JSON, at byte 2 of 2: get"}},
           {"[]", {"must hold a JSON object", "a list"}},
           {"3", {"must hold a JSON object", "3"}},
-          {"layer,q8_0\n", {"is no JSON: give a cost file (precast cost)"}},
+          {"layer,q8_0\n", {"is not JSON: give a cost file (precast cost)"}},
           {"\n [nonsense", {"not valid JSON"}},
           {"{}", {"'layers'", "is missing"}},
           {R"({"layers": null})", {"'layers'", "is null"}},
@@ -188,8 +188,9 @@ TEST_CASE("two runs that write one cost file take nothing from each other") {
   later.write(measured({"a.0"}, "bf16"));
   CHECK(read_cost_file(path) == measured({"a.0"}, "bf16"));
   // Another measurement's numbers stay.
-  CHECK_THROWS_WITH(two.write(all), Catch::StartsWith(path.string() + ": another run writes it as well") &&
-                                        Catch::Contains("\"settings\"") && Catch::Contains("--output"));
+  CHECK_THROWS_WITH(two.write(all),
+                    Catch::StartsWith(path.string() + ": another run is writing it as well") &&
+                        Catch::Contains("\"settings\"") && Catch::Contains("--output"));
   CHECK(read_cost_file(path) == measured({"a.0"}, "bf16"));
 }
 
@@ -259,14 +260,14 @@ TEST_CASE("cost files and plans name formats in either case, as options do") {
   CHECK(file.layers[0].types.contains("OWN"));  // which this build does not know
   CHECK(parse_plan(R"({"types": {"a": "Q4_K"}})", "x").types.at("a") == "q4_k");
   CHECK_THROWS_WITH(parse_cost_file(R"({"layers": [{"name": "a", "types": {"Q4_K": {}, "q4_k": {}}}]})", "x"),
-                    Catch::Contains("'layers[0].types.q4_k': is there in capital and in small"));
+                    Catch::Contains("'layers[0].types.q4_k': is there in upper and in lower case"));
 }
 
 TEST_CASE("malformed plans are refused in one line that names file, layer and key") {
   check_refusals([](const std::string& text, const char* path) { return parse_plan(text, path); },
                  {
                      {"", {"not valid JSON"}},
-                     {"nonsense", {"is no JSON: give a plan (precast plan)"}},
+                     {"nonsense", {"is not JSON: give a plan (precast plan)"}},
                      {"[1]", {"must hold a JSON object"}},
                      {"{}", {"'types'", "is missing"}},
                      {R"({"types": null})", {"'types'", "is null"}},

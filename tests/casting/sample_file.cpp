@@ -99,7 +99,7 @@ TEST_CASE("sample files that are broken are refused with the tensor's name", "[c
     return "";
   };
   CHECK(refusal([](Tensors&) {}, facts).empty());
-  CHECK_THAT(refusal([](Tensors&) {}, {}), Catch::Contains("no sample file"));
+  CHECK_THAT(refusal([](Tensors&) {}, {}), Catch::Contains("not a sample file"));
   CHECK_THAT(refusal([](Tensors& t) { t.clear(); }, facts), Catch::Contains("0 tensors"));
   CHECK_THAT(refusal([](Tensors& t) { t.pop_back(); }, facts), Catch::Contains("4 tensors"));
   CHECK_THAT(refusal([](Tensors& t) { t[0].first = "1.img"; }, facts),
@@ -110,7 +110,7 @@ TEST_CASE("sample files that are broken are refused with the tensor's name", "[c
   CHECK_THAT(with(1, random_tensor<f32>({2, 5}, 1)),
              Catch::Contains("'0.txt'") && Catch::Contains("where rows of 4 values are wanted"));
   CHECK_THAT(with(0, random_tensor<f32>({4}, 1)),
-             Catch::Contains("where rows of one value or more are wanted"));
+             Catch::Contains("where rows of one or more values are wanted"));
   CHECK_THAT(with(2, random_tensor<f32>({2, 4}, 1)), Catch::Contains("'0.vec'"));
   CHECK_THAT(with(2, random_tensor<f32>({4}, 1)), Catch::Contains("'0.vec'"));
   CHECK_THAT(with(3, random_tensor<f32>({4, 3}, 1)), Catch::Contains("'0.positions'"));

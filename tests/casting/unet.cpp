@@ -232,7 +232,7 @@ TEST_CASE("the file that convert writes by a UNet's plan has the plan's bytes, a
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "planned.safetensors";
   conversion::Settings settings;
-  settings.wishes.plan = plan;
+  settings.type_options.plan = plan;
   const conversion::ModelConversion conversion(
       std::string(PRECAST_SOURCE_DIR) + "/reference_pipeline/shapes/model_sd/unet", file, settings);
   CHECK(conversion.warnings().empty());

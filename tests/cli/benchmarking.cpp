@@ -146,7 +146,7 @@ TEST_CASE("bench lm: shards have every case once, and merge to one table", "[ben
   CHECK_THAT(copied.err, Catch::Contains("both have case 0"));
   const auto table = run({"bench", "lm", "--merge", scratch.file("table.csv", "case,seconds\n0,1\n")});
   CHECK(table.code == 1);
-  CHECK_THAT(table.err, Catch::Contains("table.csv: is no JSON: give what precast bench wrote with --json"));
+  CHECK_THAT(table.err, Catch::Contains("table.csv: is not JSON: give what precast bench wrote with --json"));
   const auto measuring = run({"bench", "lm", "--merge", first, second, "--shard", "1/2"});
   CHECK(measuring.code == 2);
   CHECK_THAT(measuring.err, Catch::Contains("--shard is of measuring"));
@@ -210,8 +210,8 @@ TEST_CASE("bench lm: a wrong word is one line that says what it takes", "[bench]
         {Words{"--policies", "f33"}, "f33"},
         {Words{"--variant", "opt"}, "--variant"},
         {Words{"--warmup", "-1"}, "--warmup"},
-        {Words{"--policies", "balanced,f32+flash"}, "which stands there already"},
-        {Words{"--policies", "f32", "--policies", "f32"}, "f32 is f32, which stands"},
+        {Words{"--policies", "balanced,f32+flash"}, "which is listed already"},
+        {Words{"--policies", "f32", "--policies", "f32"}, "f32 is f32, which is listed"},
         {Words{"--device", "tpu"}, "'tpu'"}}) {
     Words all{"bench", "lm"};
     all.insert(all.end(), words.begin(), words.end());
@@ -281,5 +281,5 @@ TEST_CASE("bench attention measures both passes, plain and flash, and what lies 
   CHECK_THAT(large.err, Catch::Contains("needs ") && Catch::Contains("are free"));
   const auto wrong = run({"bench", "attention", "--sizes", "S"});
   CHECK(wrong.code == 2);
-  CHECK_THAT(wrong.err, Catch::Contains("--sizes is of bench lm"));
+  CHECK_THAT(wrong.err, Catch::Contains("--sizes applies to bench lm"));
 }

@@ -343,7 +343,7 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused(cost(samples, output, {"--types", "q4_9"}), 2, "q4_0");
   refused(cost(samples, output, {"--types", "q8_0,,q4_0"}), 2, "--types");
   refused(cost(samples, output, {"--layers", "3"}), 2, "--layers");
-  refused(cost(samples, output, {"--layers", "2-1"}), 2, "backwards");
+  refused(cost(samples, output, {"--layers", "2-1"}), 2, "reversed");
   refused(cost(samples, output, {"--layers", "x"}), 2, "--layers");
   refused(cost(samples, output, {"--shard", "0/2"}), 2, "--shard");
   refused(cost(samples, output, {"--shard", "3/2"}), 2, "--shard");
@@ -354,7 +354,7 @@ TEST_CASE("what record and cost cannot do is one line", "[casting]") {
   refused(cost(samples, "-", {}), 2, "--output");
   refused({"cost"}, 2, "--samples");
   refused(cost(small_flux + "/transformer/diffusion_pytorch_model.safetensors", output, {}), 1,
-          "no sample file");
+          "not a sample file");
   const auto of_another = [&](const std::string& model) {
     return samples + ": was recorded from the model '" + fs::path(small_flux).filename().string() +
            "', and does not fit '" + model + "'";
@@ -639,7 +639,7 @@ TEST_CASE("cost --merge replaces no file under a name that nobody gave", "[casti
   INFO(refused.err);
   CHECK(refused.code == 2);
   CHECK(refused.one_line_error());
-  CHECK_THAT(refused.err, Catch::Contains("cost.json is there already"));
+  CHECK_THAT(refused.err, Catch::Contains("cost.json already exists"));
   CHECK(program::content(old) == kept);
 
   REQUIRE(run({"cost", "--merge", "a.json", "cost.json"}, here).code == 0);

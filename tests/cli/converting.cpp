@@ -164,7 +164,7 @@ TEST_CASE("convert: the report counts types, says what it did instead, and what 
   // A rule without a match is a warning, and the file is written.
   const auto warned = run({"convert", transformer, out, "--type", "q8_0", "--rule", "img_attn_nowhere=q4_0"});
   CHECK(warned.code == 0);
-  CHECK_THAT(warned.err, Catch::Contains("--rule 'img_attn_nowhere=q4_0' is found in no name of this model"));
+  CHECK_THAT(warned.err, Catch::Contains("--rule 'img_attn_nowhere=q4_0' matches no name of this model"));
   // A rule that means matrices may reach their biases.
   const auto reached = run({"convert", transformer, out, "--rule", "ff.net.2=q8_0"});
   CHECK(reached.code == 0);
@@ -199,7 +199,7 @@ TEST_CASE("convert --dry-run says what a conversion would, and writes nothing") 
                          "--rule", "nowhere=q4_0"});
   CHECK(text.code == 0);
   CHECK_THAT(text.out, Catch::Contains("nothing was written"));
-  CHECK_THAT(text.err, Catch::Contains("is found in no name"));
+  CHECK_THAT(text.err, Catch::Contains("matches no name"));
   CHECK(names_in(scratch.path()) == std::set<std::string>{"out.gguf"});
   CHECK(run({"convert", "--dry-run", transformer, transformer}).code == 2);
 }
@@ -383,7 +383,7 @@ TEST_CASE("convert: an empty folder is taken by whatever name, but for the one t
   const auto inside = run({"convert", small_flux, ".", "--type", "bf16"}, "cd " + real.string() + ";");
   CHECK(inside.code == 1);
   CHECK(inside.one_line_error());
-  CHECK_THAT(inside.err, Catch::Contains("is the folder that this runs in"));
+  CHECK_THAT(inside.err, Catch::Contains("is the current folder"));
   CHECK(names_in(scratch.path()) == std::set<std::string>{"link", "real"});
   // A name like a file's takes the slash that says folder.
   const fs::path named = scratch.path() / "model.new";
@@ -501,9 +501,11 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, gguf, "--rule", "img"}, 2, "has no '='"},
       {{transformer, gguf, "--rule", "=q8_0"}, 2, "no expression"},
       {{transformer, gguf, "--rule", "img="}, 2, "no type after"},
-      {{transformer, gguf, "--rule", "(=q8_0"}, 2, "is no regular expression"},
+      {{transformer, gguf, "--rule", "(=q8_0"}, 2, "is not a regular expression"},
       {{transformer, gguf, "--rule", "img=q7_k"}, 2, "there is no type 'q7_k'"},
-      {{transformer, gguf, "--rule", "a=q8_0", "--rule", "a=q4_0"}, 2, "has the expression of another one"},
+      {{transformer, gguf, "--rule", "a=q8_0", "--rule", "a=q4_0"},
+       2,
+       "has the expression of an earlier --rule"},
       {{transformer, gguf, "--layout", "comfy"}, 2, "--layout"},
       {{transformer, gguf, "--encoder", "best"}, 2, "--encoder"},
       {{transformer, gguf, "--plan", here + "/no.json"}, 1, "no.json"},
@@ -516,7 +518,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, transformer}, 2, "one and the same"},
       {{shapes_model, shapes_model}, 2, "one and the same"},
       {{shapes_model, shapes_model + "/transformer/../"}, 2, "one and the same"},
-      {{shapes_model, shapes_model + "/inside"}, 2, "lies inside IN"},
+      {{shapes_model, shapes_model + "/inside"}, 2, "is inside IN"},
       {{shapes_model, transformer, "--type", "f16"}, 2, "holds weights of a component of IN"},
       {{shapes_model + "/transformer", transformer}, 2, "is a file that IN is read from"},
       {{transformer, here + "/o"}, 2, "ends neither in .safetensors nor in .gguf"},
@@ -532,7 +534,7 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{truncated, gguf}, 1, "truncated.safetensors"},
       {{header, gguf}, 1, "header.safetensors"},
       {{empty, safetensors}, 1, "empty.gguf"},
-      {{no_gguf, safetensors}, 1, "is a text that begins 'this is no GGUF file"},
+      {{no_gguf, safetensors}, 1, "is text that begins with 'this is no GGUF file"},
       {{scaled, gguf}, 1, "scaled fp8, and to no layer that convert reads"},
       {{unread, safetensors}, 1, "of type iq2_xxs"},
       {{part, safetensors},
@@ -544,10 +546,10 @@ TEST_CASE("convert: what cannot be done is one line with the exit code of its ki
       {{transformer, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{shapes_model, here + "/missing/o.gguf"}, 1, "create its folder"},
       {{transformer, readonly}, 1, "read-only"},
-      {{shapes_model, here + "/out.txt"}, 2, "has a name of a file"},
+      {{shapes_model, here + "/out.txt"}, 2, "looks like the name of a file"},
       {{small_flux + "/transformer", here + "/out.safetensor"}, 2, "or a slash at its end for a folder"},
-      {{shapes_model, full, "--type", "f32"}, 1, "is there already, and is no empty folder"},
-      {{shapes_model, here + "/missing/model", "--type", "f32"}, 1, "create the folder"},
+      {{shapes_model, full, "--type", "f32"}, 1, "already exists, and is not an empty folder"},
+      {{shapes_model, here + "/missing/model", "--type", "f32"}, 1, "create its parent folder"},
   };
   CHECK(cases.size() >= 40);
   const auto before = names_in(here);
@@ -691,7 +693,7 @@ TEST_CASE("convert: a plan of another model is refused, and rules that change no
   INFO(hidden.err);
   CHECK(hidden.code == 0);
   CHECK_THAT(hidden.err,
-             Catch::Contains("'img_attn.qkv.weight=q4_0' is found only where an earlier rule is"));
+             Catch::Contains("'img_attn.qkv.weight=q4_0' matches only names that an earlier rule matches"));
 }
 
 TEST_CASE("convert: the plan and the importance that it reads are not written over") {

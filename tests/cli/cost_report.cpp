@@ -209,7 +209,7 @@ TEST_CASE("report: files, formats, and what is refused") {
   for (const Case& wrong :
        std::vector<Case>{{{"--format", "pdf"}, 2, "--format is 'pdf': it takes html, markdown or csv"},
                          {{"--output", out("r.txt")}, 2, "name it .html, .md or .csv"},
-                         {{"--weighted"}, 2, "--weighted is of --format csv"},
+                         {{"--weighted"}, 2, "--weighted applies to --format csv"},
                          {{"--measure", "price"}, 2, "--measure is 'price'"},
                          {{"--plan", other, "--format", "html"}, 1, "other.json: layer 'blocks.9'"},
                          {{"--plan", broken}, 1, "broken.json: key 'types.a'"},

@@ -340,9 +340,10 @@ TEST_CASE("doctor: a model that no policy keeps finite is told, and no header is
                               Catch::Contains(" is not written: check the model's files\n"));
   CHECK_THAT(outcome.out, Catch::Contains("no precision option cures that"));
   // In f16 it might be a number that f16 does not have, which bf16 would cure.
-  CHECK_THAT(outcome.out, Catch::Contains("memory: first non-finite value: ") &&
-                              Catch::Contains("a weight is no number of f16, in which they are stored, or") &&
-                              Catch::Contains("--unet-precision bf16 cures it, and otherwise no"));
+  CHECK_THAT(outcome.out,
+             Catch::Contains("memory: first non-finite value: ") &&
+                 Catch::Contains("a weight is not a number of f16, in which they are stored, or") &&
+                 Catch::Contains("--unet-precision bf16 cures it, and otherwise no"));
   CHECK_FALSE(std::filesystem::exists(header));
   // What was not tried is named.
   CHECK_THAT(run({"doctor", "--model", model, "--steps", "1", "--policies", "memory", "--quiet"}).err,

@@ -245,7 +245,7 @@ TEST_CASE("info: ComfyUI's samplers, and nodes that no option stands for") {
   for (const std::string& note : command.notes) notes += note + "\n";
   CHECK_THAT(notes, Catch::Contains("LoRA 'x.safetensors'") && Catch::Contains("made of several") &&
                         Catch::Contains("--mask") && Catch::Contains("its first 8 steps") &&
-                        !Catch::Contains("not here for such"));
+                        !Catch::Contains("not supported for such"));
   // A node that was muted, as graphs are drawn, made no picture.
   const auto drawn = read_comfyui(R"({"nodes": [
     {"id": 3, "type": "KSampler", "mode": 2, "widgets_values": [1, "fixed", 20, 8, "euler", "normal", 1]},
@@ -344,7 +344,7 @@ TEST_CASE("info: a picture of a thousand texts is refused in a line that can be 
                                                      Catch::Contains("...), but no settings"));
   texts.resize(2);
   CHECK_THROWS_WITH(settings_of(texts, "x.png"),
-                    "x.png: holds texts (key0 and key1), but no settings that are known here");
+                    "x.png: holds texts (key0 and key1), but no settings that precast knows");
 }
 
 TEST_CASE("info: why standard output took nothing is said where a note follows") {

@@ -18,7 +18,7 @@ TEST_CASE("a file that becomes shorter while it is read ends the program with a 
     ::alarm(30);
     const int error = ::open(said.c_str(), O_WRONLY);
     if (error < 0 || ::dup2(error, STDERR_FILENO) < 0) ::_exit(2);
-    cli::tell_lost_files();
+    cli::handle_lost_files();
     const io::MappedFile mapped{file};
     if (::truncate(file.c_str(), 0) != 0) ::_exit(3);
     const volatile std::byte* const last = mapped.bytes().data() + mapped.bytes().size() - 1;

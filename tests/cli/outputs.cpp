@@ -221,7 +221,8 @@ TEST_CASE("a read-only output is kept, and a replaced one keeps its permissions"
     INFO(refused.err);
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
-    CHECK_THAT(refused.err, Catch::Contains(file + ": is there and read-only: make it writable (chmod u+w)"));
+    CHECK_THAT(refused.err,
+               Catch::Contains(file + ": exists and is read-only: make it writable (chmod u+w)"));
     CHECK(program::content(file) == "an old picture");
   }
   REQUIRE(::chmod(file.c_str(), 0640) == 0);
@@ -371,7 +372,7 @@ TEST_CASE("a signal that comes before the program is ready is heard") {
   REQUIRE(std::system(("cc -shared -fPIC -o " + library + " " + source).c_str()) == 0);
   const auto result = run({"formats", "1"}, "LD_PRELOAD=" + library);
   CHECK(result.code == 143);
-  CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted when all was done"));
+  CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted after everything was done"));
   CHECK_THAT(result.out, Catch::Contains("bf16"));
 }
 #endif

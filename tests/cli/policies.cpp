@@ -92,14 +92,14 @@ TEST_CASE("each text encoder can have a precision of its own") {
   options.t5 = precision_of<bf16>;
   families::ComponentChoices choices = resolved_components(options, {});
   CHECK(choices.of(families::Role::text_encoder).precision == precision_of<f32>);
-  CHECK(choices.of(families::Role::second_text_encoder).precision == precision_of<bf16>);
+  CHECK(choices.of(families::Role::t5_encoder).precision == precision_of<bf16>);
   CHECK(policy_text(choices) == "transformer quality, clip quality, t5 bf16, vae quality");
   options.text = precision_of<f16>;
   options.clip = precision_of<f32>;
   options.t5.reset();
   choices = resolved_components(options, {});
   CHECK(choices.of(families::Role::text_encoder).precision == precision_of<f32>);
-  CHECK(choices.of(families::Role::second_text_encoder).precision == precision_of<f16>);
+  CHECK(choices.of(families::Role::t5_encoder).precision == precision_of<f16>);
   options.clip.reset();
   options.t5 = precision_of<f16>;  // which --text-precision says too
   CHECK(policy_text(resolved_components(options, {})) == "transformer quality, text f16, vae quality");
@@ -156,7 +156,7 @@ TEST_CASE("auto takes what fits") {
   const AutoChoice choice = choose_preset({30 * gib, false}, all);
   CHECK(choice.preset.name == "memory");
   CHECK(choice.reason ==
-        "this CPU has no bf16 of its own; balanced and fast would not fit; it takes 24.0 GiB more, 30.0 GiB "
+        "this CPU has no native bf16; balanced and fast would not fit; it takes 24.0 GiB more, 30.0 GiB "
         "are free");
   const AutoChoice least = choose_preset({gib, true}, all);
   CHECK(least.preset.name == "memory");

@@ -195,19 +195,19 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"policy", "--precision", "f64"}, "--precision is 'f64': it takes f32, bf16 or f16"},
       {{"policy", "--flash", "--no-flash"}, "--flash excludes --no-flash: give one of them"},
       {{"policy", "--preset"}, "--preset needs a value"},
-      {{"policy", "extra"}, "'extra' is an argument too many"},
-      {{"policy", "fast"}, "'fast' is an argument too many: write --preset fast"},
-      {{"policy", "--preset", "memory", "fast"}, "'fast' is an argument too many (see"},
+      {{"policy", "extra"}, "'extra' is one argument too many"},
+      {{"policy", "fast"}, "'fast' is one argument too many: write --preset fast"},
+      {{"policy", "--preset", "memory", "fast"}, "'fast' is one argument too many (see"},
       {{"policy", "--json", "--json"}, "--json is given twice"},
       {{"policy", "--json=yes"}, "--json takes no value"},
-      {{"inspect", "a", "b"}, "'b' is an argument too many"},
+      {{"inspect", "a", "b"}, "'b' is one argument too many"},
       {{"--"}, "there is no command: it is generate,"},
       {{"for\nmats"}, "there is no command 'for?mats': did you mean formats?"},
-      {{"generate", "a\n\x1b[31mb"}, "'a??[31mb' is an argument too many"},
+      {{"generate", "a\n\x1b[31mb"}, "'a??[31mb' is one argument too many"},
       {{"policy", "--fla\nsh"}, "there is no option --fla?sh"},
       {{"generate", "-prompt", "a"}, "there is no option -prompt: did you mean --prompt?"},
       {{"compare", "--prompt", "a", "--json", "--markdown"}, "--markdown excludes --json"},
-      {{"generate", "-pa", "b"}, "'b' is an argument too many"},
+      {{"generate", "-pa", "b"}, "'b' is one argument too many"},
       {{"inspect", ""}, "path is empty"},
       {{"info", ""}, "picture is empty: name a file"},
       {{"generate", "-qs", "x", "-p", "a"}, "--seed is 'x'"},
@@ -223,7 +223,7 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
       {{"generate", "--prompt", "a", "--output", ".", "--batch", "2"}, "is a folder"},
       {{"compare", "--prompt", "a", "--output", ".."}, "is a folder"},
       {{"generate", "--prompt", "a", "--output", "w.webp", "--width", "16384", "--height", "16"},
-       "--output is WebP, whose sides end at 16383 pixels"},
+       "--output is WebP, whose sides have at most 16383 pixels"},
       {{"compare", "--prompt", "a", "--width", "16384", "--height", "16"}, "a contact sheet of"},
       {{"generate", "--prompt", std::string(20000, 'a'), "--negative", std::string(20000, 'b'), "--output",
         "x.jpg"},
@@ -298,7 +298,8 @@ TEST_CASE("a wrong command line is one line and exit code 2") {
        "has +flash twice: give it once"},
       {{"compare", "--prompt", "a", "--policies", "bf16+flash+no-flash"},
        "has +flash and +no-flash: give one"},
-      {{"policy", "--training", "BF16"}, "names no policy of training: it takes f32, naive-f16, amp-f16"},
+      {{"policy", "--training", "BF16"},
+       "is not the name of a training policy: it takes f32, naive-f16, amp-f16"},
       {{"compare", "--prompt", "a", "--policies", "quality,zap"}, "'zap' names no policy"},
       {{"compare", "--prompt", "a", "--policies", "f32,f32"}, "names quality twice"},
   };
@@ -415,7 +416,7 @@ TEST_CASE("a file that is not what it should be is one line with its name and ex
   const auto unset = run({"tokenize", "--text", "a"}, "PRECAST_SHAPES=" + here + "/nothing");
   CHECK(unset.code == 1);
   CHECK_THAT(unset.err,
-             Catch::Contains("the environment's PRECAST_SHAPES is " + here + "/nothing, which is"));
+             Catch::Contains("the environment variable PRECAST_SHAPES is " + here + "/nothing, which is"));
 }
 
 TEST_CASE("inspect: full depth by accounting, from a config alone") {

@@ -86,7 +86,7 @@ TEST_CASE("a command in a folder that was removed says so") {
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
     CHECK_THAT(refused.err, Catch::Contains(".: No such file or directory: check the path") &&
-                                Catch::Contains("still there"));
+                                Catch::Contains("still exists"));
   }
 }
 

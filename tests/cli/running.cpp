@@ -99,7 +99,7 @@ TEST_CASE("generate: --no-overwrite refuses before any work") {
   const auto refused = run(small_run({"-p", "a", "--batch", "2", "-o", here + "/p.png", "--no-overwrite"}));
   CHECK(refused.code == 1);
   CHECK(refused.one_line_error());
-  CHECK_THAT(refused.err, Catch::Contains(there + " is there already"));
+  CHECK_THAT(refused.err, Catch::Contains(there + " already exists"));
   CHECK(program::content(there) == "mine");
   CHECK(names_in(scratch.path()) == std::set<std::string>{"p-2.png"});
   CHECK(run(small_run({"-p", "a", "-o", here + "/q.png", "--save-latents", there, "--no-overwrite"})).code ==
@@ -110,7 +110,7 @@ TEST_CASE("generate: --no-overwrite refuses before any work") {
       "-p", "a", "-o", here + "/r.png", "--no-overwrite", "--preview", "1", "--preview-vae"};
   CHECK(run(small_run(previewed)).code == 0);
   fs::remove(scratch.path() / "r.png");
-  CHECK_THAT(run(small_run(previewed)).err, Catch::Contains("r-preview.png is there already"));
+  CHECK_THAT(run(small_run(previewed)).err, Catch::Contains("r-preview.png already exists"));
 }
 
 TEST_CASE("generate: what has no effect and what is cut is told") {

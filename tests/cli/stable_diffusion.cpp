@@ -549,7 +549,7 @@ TEST_CASE("inspect: a model whose sampler is not here is shown, and its memory w
   INFO(inspected.err);
   REQUIRE(inspected.code == 0);
   CHECK_THAT(inspected.out, Catch::Contains("UniPCMultistepScheduler") &&
-                                Catch::Contains("with ddim, for its own sampler is not here"));
+                                Catch::Contains("with ddim, as its own sampler is not supported"));
   // Who draws chooses one.
   const auto drawn = run({"generate", "--model", model, "--prompt", "a", "--steps", "1"});
   CHECK(drawn.one_line_error());

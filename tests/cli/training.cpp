@@ -343,8 +343,9 @@ TEST_CASE("options of several ranks change nothing of one, and a line says so", 
   const std::string out = (scratch.path() / "out").string();
   const Words ranks{"--bucket-size", "1MiB", "--all-reduce-precision", "bf16"};
   const std::string warnings =
-      "precast: warning: --all-reduce-precision does nothing: there is one rank, and no gradients travel\n"
-      "precast: warning: --bucket-size does nothing: there is one rank, and no gradients travel\n";
+      "precast: warning: --all-reduce-precision does nothing: there is one rank, and no gradients are "
+      "exchanged\n"
+      "precast: warning: --bucket-size does nothing: there is one rank, and no gradients are exchanged\n";
   CHECK(run(program::with(program::train(out, {"--steps", "1"}), ranks)).err == warnings);
   CHECK(run(program::train(out, {"--steps", "2", "--resume"})).err == "");
   CHECK(run(program::with(program::train_tiny({"--context", "8", "--steps", "1", "--compare", "f32,bf16"}),

@@ -205,7 +205,7 @@ TEST_CASE("a log whose last line was cut off goes on whole, and another file is 
     INFO(refused.err);
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
-    CHECK_THAT(refused.err, Catch::Contains("is no log of precast train"));
+    CHECK_THAT(refused.err, Catch::Contains("is not a log of precast train"));
     CHECK(program::content(notes) == text);
   }
 }
@@ -222,7 +222,7 @@ TEST_CASE("a run that begins takes the place of a log, and of no other file", "[
       INFO(refused.err);
       CHECK(refused.code == 1);
       CHECK(refused.one_line_error());
-      CHECK_THAT(refused.err, Catch::Contains("is no log of precast train: give --log another name"));
+      CHECK_THAT(refused.err, Catch::Contains("is not a log of precast train: give --log another name"));
     }
     CHECK(program::content(notes) == text);
     CHECK_FALSE(fs::exists(out));

@@ -137,13 +137,13 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
           "f16, fp8, or a preset, then any of +upcast-attention, +upcast-matmul, and +flash or +no-flash, "
           "each once (naive-f16 takes none of them)");
   refused({"--policy", "amp-f16+upcast-matmul"}, 1, "-DPRECAST_TRAINING=all");
-  refused({"--compare", "f32,bf16"}, 2, "--output does not go with --compare");
+  refused({"--compare", "f32,bf16"}, 2, "--output cannot be combined with --compare");
   const auto of_text = run({"train", "--compare", "f32,bf16", "--sample", "5"});
   CHECK(of_text.code == 2);
-  CHECK_THAT(of_text.err, Catch::Contains("--sample does not go with --compare"));
+  CHECK_THAT(of_text.err, Catch::Contains("--sample cannot be combined with --compare"));
   const auto twice = run({"train", "--compare", "fast,bf16+flash"});
   CHECK(twice.code == 2);
-  CHECK_THAT(twice.err, Catch::Contains("stands there already"));
+  CHECK_THAT(twice.err, Catch::Contains("is listed already"));
   refused({"--compare", "f32", "--policy", "f32"}, 2, "--policy");
   refused({"--compare", "f32", "--resume"}, 2, "--resume");
   refused({"--compare", "f32", "--checkpoint-every", "2"}, 2, "--checkpoint-every");
@@ -158,7 +158,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   const auto one_name = run({"train", "--compare", "f32", "--log", twice_written, "--report", twice_written});
   CHECK(one_name.code == 2);
   CHECK_THAT(one_name.err, Catch::Contains("written twice"));
-  refused({"--resume"}, 1, "nothing to go on from");
+  refused({"--resume"}, 1, "nothing to resume");
   refused({"--model", (scratch.path() / "nothing").string()}, 1, "config.json");
   const std::string other = std::string(PRECAST_SOURCE_DIR) + "/tests/golden/language_models/tiny_gpt2/";
   scratch.file("config.json", program::content(other + "config.json"));
@@ -195,7 +195,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
     INFO(predicted.err);
     CHECK(predicted.code == 2);
     CHECK(predicted.one_line_error());
-    CHECK_THAT(predicted.err, Catch::Contains(useless.front() + " does not go with --predict-ranks"));
+    CHECK_THAT(predicted.err, Catch::Contains(useless.front() + " cannot be combined with --predict-ranks"));
   }
   const auto sizes = run({"train", "--width", "30", "--heads", "4", "--output", out.string()});
   CHECK(sizes.code == 2);
@@ -300,7 +300,8 @@ TEST_CASE("two runs do not write to one folder at once", "[train]") {
   INFO(second.err);
   CHECK(second.code == 1);
   CHECK(second.one_line_error());
-  CHECK_THAT(second.err, Catch::StartsWith("precast: error: " + out.string() + ": another run writes there"));
+  CHECK_THAT(second.err,
+             Catch::StartsWith("precast: error: " + out.string() + ": another run is writing there"));
   CHECK(run(program::train(out, {"--steps", "2", "--overwrite"})).code == 0);
 }
 

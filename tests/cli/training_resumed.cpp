@@ -222,7 +222,7 @@ TEST_CASE("a checkpoint in which a bit is another is refused, wherever that lies
     INFO(place << ": " << refused.err);
     CHECK(refused.code == 1);
     CHECK(refused.one_line_error());
-    CHECK_THAT(refused.err, Catch::Contains("are no whole checkpoint, but one that was cut off or damaged"));
+    CHECK_THAT(refused.err, Catch::Contains("are not a whole checkpoint: it was cut off or damaged"));
     CHECK(program::content(checkpoint) == damaged);
   }
   std::ofstream(checkpoint, std::ios::binary) << whole;
@@ -268,7 +268,7 @@ TEST_CASE("what a run that goes on lacks is named", "[train]") {
   CHECK_THAT(mute.err,
              Catch::Contains(tokenizer.string() + ": is not there") && Catch::Contains("--batches"));
   fs::remove(checkpoint);
-  CHECK_THAT(run(train(out, {"--steps", "4", "--resume"})).err, Catch::Contains("nothing to go on from"));
+  CHECK_THAT(run(train(out, {"--steps", "4", "--resume"})).err, Catch::Contains("nothing to resume"));
   fs::create_symlink(checkpoint, checkpoint);  // there, and cannot be read, whoever runs this
   const auto circle = run(train(out, {"--steps", "4", "--resume"}));
   INFO(circle.err);
@@ -360,7 +360,7 @@ TEST_CASE("option --resume refuses what its checkpoint has otherwise, and names 
   refused(
       out,
       {"--data", scratch.file("other.txt", "Alice was beginning to get very tired of sitting by her sister")},
-      {"the data are others"});
+      {"the data differ"});
   refused(cosine, {}, {"--steps is 8, and was 4"});
   const auto ended = run({"train", "--output", cosine.string(), "--resume"});
   CHECK(ended.code == 0);
@@ -390,7 +390,7 @@ TEST_CASE("a checkpoint that is cut off is refused, and left as it is", "[train]
     CHECK(refused.one_line_error());
     CHECK_THAT(refused.err,
                Catch::Contains("checkpoint.safetensors: its " + std::to_string(size) +
-                               " bytes are no whole checkpoint") &&
+                               " bytes are not a whole checkpoint") &&
                    Catch::Contains("put an earlier copy in its place, or train again with --overwrite"));
     CHECK(fs::file_size(checkpoint) == size);
   }

@@ -133,10 +133,10 @@ TEST_CASE("what a model cannot be judged by is refused in one line", "[train]") 
   refused({"--validation", scratch.file("latin.txt", "caf\xe9 au lait")}, 1, "latin.txt: byte 3");
   refused({"--validation", (scratch.path() / "none").string()}, 1, "none");
   refused({"--validation", scratch.file("text.safetensors", held_out_words)}, 1, "text.safetensors");
-  refused({"--validate-every", "2"}, 2, "--validate-every goes with --validation");
+  refused({"--validate-every", "2"}, 2, "--validate-every needs --validation");
   refused({"--validation", held_out, "--validate-every", "0"}, 2, "--validate-every");
   refused({"--validation", held_out, "--log", held_out}, 2, "is read by this command");
   const auto predicted = run({"train", "--predict-ranks", "2", "--link-latency", "5", "--link-bandwidth",
                               "1GB", "--validation", held_out});
-  CHECK_THAT(predicted.err, Catch::Contains("--validation does not go with --predict-ranks"));
+  CHECK_THAT(predicted.err, Catch::Contains("--validation cannot be combined with --predict-ranks"));
 }

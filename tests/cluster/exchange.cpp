@@ -28,7 +28,7 @@ TEST_CASE("gradients are the means over ranks, whatever the buckets") {
           for (std::size_t k = 0; k < gradients[i].size(); ++k)
             gradients[i][k] =
                 static_cast<f32>(i) + 10 * static_cast<f32>(k) + 3 * rank + static_cast<f32>(pass);
-          exchange.whole(i);
+          exchange.mark_ready(i);
         }
         exchange.finish();
       }
@@ -41,7 +41,7 @@ TEST_CASE("gradients are the means over ranks, whatever the buckets") {
   }
 }
 
-TEST_CASE("a bucket is sent when its gradients are whole, and not before those in front of it") {
+TEST_CASE("a bucket is sent when its gradients are ready, and not before those in front of it") {
   ranks::Meeting meeting(1);
   ranks::ThreadRank job(meeting, 0);
   std::vector<f32> values(10);
@@ -50,14 +50,14 @@ TEST_CASE("a bucket is sent when its gradients are whole, and not before those i
   GradientExchange exchange(job, memory, {.bucket_bytes = 16});
   REQUIRE(exchange.buckets() == 3);
   CHECK(exchange.bytes(0) == 16);  // of parameters 3 and 2, the last ones
-  exchange.whole(1);
+  exchange.mark_ready(1);
   CHECK(job.counts.empty());
-  exchange.whole(3);
+  exchange.mark_ready(3);
   CHECK(job.counts.empty());
-  exchange.whole(2);
+  exchange.mark_ready(2);
   CHECK(job.counts == std::vector<std::int64_t>{4, 4});
-  CHECK_THROWS_WITH(exchange.finish(), Catch::Contains("not all whole"));
-  exchange.whole(0);
+  CHECK_THROWS_WITH(exchange.finish(), Catch::Contains("not all ready"));
+  exchange.mark_ready(0);
   CHECK(job.counts == std::vector<std::int64_t>{4, 4, 2});
   exchange.finish();
 }
@@ -72,13 +72,13 @@ TEST_CASE("an exchange that ends before its pass does waits for what is under wa
     const std::vector<GradientMemory> memory{{values, 1, SumDtype::f32}, {values + 1, 1, SumDtype::f32}};
     {
       GradientExchange exchange(job, memory, {.bucket_bytes = 4});
-      exchange.whole(1);
+      exchange.mark_ready(1);
     }
     after_half[rank] = job.waited;
     {  // after a whole pass there is nothing to wait for
       GradientExchange exchange(job, memory, {.bucket_bytes = 4});
-      exchange.whole(1);
-      exchange.whole(0);
+      exchange.mark_ready(1);
+      exchange.mark_ready(0);
       exchange.finish();
     }
     after_all[rank] = job.waited;
@@ -108,8 +108,8 @@ TEST_CASE("an exchange whose sum could not begin waits for those that did, and f
   const std::vector<GradientMemory> memory{{values, 1, SumDtype::f32}, {values + 1, 1, SumDtype::f32}};
   {
     GradientExchange exchange(job, memory, {.bucket_bytes = 4});
-    exchange.whole(1);
-    CHECK_THROWS_AS(exchange.whole(0), precast::cluster::CommunicationError);
+    exchange.mark_ready(1);
+    CHECK_THROWS_AS(exchange.mark_ready(0), precast::cluster::CommunicationError);
   }
   CHECK(job.waited == std::vector<precast::cluster::Communicator::Ticket>{1});
 }
@@ -121,7 +121,7 @@ TEST_CASE("messages in another dtype are rounded to it once on their way and onc
       f32 gradient = job.rank() == 0 ? 2.0f * (1 + 0x1p-12f) : 2.0f * 0x1p-9f;
       const std::vector<GradientMemory> memory{{&gradient, 1, SumDtype::f32}};
       GradientExchange exchange(job, memory, {.message = message});
-      exchange.whole(0);
+      exchange.mark_ready(0);
       exchange.finish();
       results[static_cast<std::size_t>(job.rank())] = gradient;
     });
@@ -137,7 +137,7 @@ TEST_CASE("means in f16 do not overflow where the gradients did not") {
     f16 gradient = convert<f16>(60000.0f);
     const std::vector<GradientMemory> memory{{&gradient, 1, SumDtype::f16}};
     GradientExchange exchange(job, memory, {.message = SumDtype::f16});
-    exchange.whole(0);
+    exchange.mark_ready(0);
     exchange.finish();
     results[static_cast<std::size_t>(job.rank())] = convert<f32>(gradient);
   });

@@ -150,10 +150,10 @@ TEST_CASE("a probe writes down when a step asks for its sums") {
   CHECK(parts.sums[1].asked >= parts.sums[0].asked + 0.005);
   CHECK(parts.end_of_backward >= parts.sums[1].asked + 0.005);
   CHECK(parts.seconds >= parts.end_of_backward + 0.005);
-  CHECK_THROWS_AS(middle_step({}), Error);
+  CHECK_THROWS_AS(median_step({}), Error);
   std::vector<StepParts> steps(3);
   for (std::size_t i = 0; i < steps.size(); ++i) steps[i].seconds = static_cast<double>((i + 2) % 3);
-  CHECK(middle_step(steps).seconds == 1);
+  CHECK(median_step(steps).seconds == 1);
 }
 
 TEST_CASE("train --predict-ranks says what a step takes on more ranks") {

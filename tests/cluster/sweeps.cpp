@@ -70,7 +70,7 @@ TEST_CASE("a process is the rank that mpirun or srun says") {
   for (const char* size : {"2147483648", "9223372036854775807", "99999999999999999999"})
     CHECK_THROWS_WITH(launch_in({{"PMI_RANK", "1"}, {"PMI_SIZE", size}}),
                       Catch::Contains(std::string("PMI_SIZE is '") + size) &&
-                          Catch::Contains("no whole number from 1 to 2147483647"));
+                          Catch::Contains("not a whole number from 1 to 2147483647"));
 }
 
 TEST_CASE("of several ranks each takes the device of its place on its machine") {
@@ -169,14 +169,14 @@ TEST_CASE("a sweep has as many parts by its environment as by --shard I/N") {
 }
 
 TEST_CASE("a rank that is to stop says why before mpirun kills it") {
-  const auto patience_in = [](const std::map<std::string, std::string>& set) {
+  const auto grace_period_in = [](const std::map<std::string, std::string>& set) {
     const Environment environment(set);
-    return patience_with_others().count();
+    return grace_period().count();
   };
   const std::string seconds = "OMPI_MCA_odls_base_sigkill_timeout";
-  CHECK(patience_in({}) == 400);
-  CHECK(patience_in({{seconds, "0"}}) == 400);
-  CHECK(patience_in({{seconds, "60"}}) == 24000);
+  CHECK(grace_period_in({}) == 400);
+  CHECK(grace_period_in({{seconds, "0"}}) == 400);
+  CHECK(grace_period_in({{seconds, "60"}}) == 24000);
 }
 
 TEST_CASE("ranks of a sweep that have no parts are refused in one line") {

@@ -436,7 +436,7 @@ TEST_CASE("threads that mpirun has left fewer cores are told of, once", "[mpi]")
                              mpirun(2) + " --bind-to " + binding);
     INFO(trained.err);
     CHECK(trained.code == 0);
-    return count_of(trained.err, "precast: warning: 2 threads of a rank take turns on 1 core");
+    return count_of(trained.err, "precast: warning: 2 threads of a rank share 1 core");
   };
   CHECK(said("core") == 1);
   CHECK(said("none") == 0);

@@ -1,4 +1,4 @@
-// expect: Precast: attention works in the other memory: the heads that it writes are its own backend's
+// expect: Precast: attention runs in the other memory space: the heads that it writes are its own backend's
 #define PRECAST_EMULATE_CUDA 1
 #include <precast/ops/attention.hpp>
 

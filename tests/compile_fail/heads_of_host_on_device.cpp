@@ -1,4 +1,4 @@
-// expect: Precast: attention works in the other memory: give it heads of its own backend's
+// expect: Precast: attention runs in the other memory space: give it heads of its own backend's
 #define PRECAST_EMULATE_CUDA 1
 #include <precast/ops/attention.hpp>
 

@@ -1,4 +1,4 @@
-// expect: Precast: this op works in the other memory: what it writes, and every view that it takes
+// expect: Precast: this op runs in the other memory space: what it writes, and every view that it takes
 #define PRECAST_EMULATE_CUDA 1
 #include <precast/ops/linear.hpp>
 

@@ -1,4 +1,4 @@
-// expect: Precast: this op works in the other memory: give it tensors or views of its own backend
+// expect: Precast: this op runs in the other memory space: give it tensors or views of its own backend
 #define PRECAST_EMULATE_CUDA 1
 #include <precast/ops/softmax.hpp>
 #include <precast/tensor/tensor.hpp>

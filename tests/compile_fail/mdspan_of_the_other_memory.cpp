@@ -1,4 +1,4 @@
-// expect: mdspan: this one is of the other memory: a host_mdspan is viewed in HostSpace
+// expect: mdspan: this one is in the other memory space: view a host_mdspan in HostSpace
 #include <cstddef>
 
 #include <precast/interop/mdspan.hpp>

@@ -1,4 +1,4 @@
-// expect: Mixed: a component is none of Transformer<P>, TextEncoder<P> or Vae<P>.
+// expect: Mixed: a component is not one of Transformer<P>, TextEncoder<P> or Vae<P>.
 #include <precast/policy/presets.hpp>
 
 using namespace precast;

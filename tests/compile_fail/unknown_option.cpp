@@ -1,5 +1,5 @@
-// expect: Policy: an option is none of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>, Upcast<Op...>,
-// Downcast<Op...>, Flash or Overflow<Saturate>.
+// expect: Policy: an option is not one of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>,
+// Upcast<Op...>, Downcast<Op...>, Flash or Overflow<Saturate>.
 #include <precast/policy/policy.hpp>
 
 using namespace precast;

@@ -205,7 +205,7 @@ TEST_CASE("a file without weights is refused") {
   const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";
   write_tensors<io::SafetensorsWriter>(source, {}, "f32");
   CHECK_THAT(refusal_of([&] { convert_file(source, out, to_type("q8_0")); }),
-             Catch::Contains("source.safetensors: holds no weights: get the file anew"));
+             Catch::Contains("source.safetensors: holds no weights: get the file again"));
   CHECK_FALSE(std::filesystem::exists(out));
 }
 

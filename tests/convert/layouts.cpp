@@ -154,14 +154,15 @@ TEST_CASE("GGUF of a Flux transformer has the names and keys that other readers 
   }
   // A plan in diffusers' names finds the matrices that BFL's are made of.
   Settings planned = to_type("q4_0");
-  planned.wishes.plan = casting::parse_plan(R"({"types": {"transformer_blocks.0": "q5_1"}})", "plan.json");
+  planned.type_options.plan =
+      casting::parse_plan(R"({"types": {"transformer_blocks.0": "q5_1"}})", "plan.json");
   const ModelConversion model(source, out, planned);
   CHECK(model.warnings().empty());
   model.write({});
   CHECK(io::GgufFile(out).at("double_blocks.0.img_attn.qkv.weight").type.info.name == "q5_1");
   CHECK(io::GgufFile(out).at("single_blocks.0.linear1.weight").type.info.name == "q4_0");
   // Where it has several for one of them, the file is larger than the plan.
-  planned.wishes.plan = casting::parse_plan(
+  planned.type_options.plan = casting::parse_plan(
       R"({"types": {"transformer_blocks.0.attn.to_q": "q5_1", "transformer_blocks.0.attn.to_k": "q4_0"}})",
       "plan.json");
   const ModelConversion mixed(source, out, planned);
@@ -188,7 +189,7 @@ TEST_CASE("a plan in diffusers' names finds the matrices of a file in BFL's, als
                          const std::string& name) {
     Settings planned = to_type("q4_0");
     planned.layout = layout;
-    planned.wishes.plan = casting::parse_plan(plan, "plan.json");
+    planned.type_options.plan = casting::parse_plan(plan, "plan.json");
     const ModelConversion model(in, out, planned);
     INFO(name);
     for (const std::string& warning : model.warnings()) CHECK_THAT(warning, !Catch::Contains("plan"));
@@ -217,13 +218,13 @@ TEST_CASE("a plan in diffusers' names finds each matrix and convolution of a UNe
     const io::SafetensorsFile model(stable_diffusion_model(name) /
                                     "unet/diffusion_pytorch_model.safetensors");
     Settings planned;
-    planned.wishes.plan.emplace();
+    planned.type_options.plan.emplace();
     std::map<std::string, std::string> types;  // by the tensor's name
     for (const io::TensorEntry& tensor : model.tensors()) {
       if (tensor.shape.rank() < 2 || tensor.name.find("_block") == std::string::npos) continue;
       const std::string type = types.size() % 2 ? "fp8_e5m2" : "fp8_e4m3";
       types[tensor.name] = type;
-      planned.wishes.plan->types[tensor.name.substr(0, tensor.name.rfind('.'))] = type;
+      planned.type_options.plan->types[tensor.name.substr(0, tensor.name.rfind('.'))] = type;
     }
     REQUIRE(types.size() > 40);
     const ModelConversion conversion(stable_diffusion_file(name), out, planned);
@@ -357,11 +358,11 @@ TEST_CASE("what cannot be put together or divided is refused by name") {
                                      Catch::Contains("has parts that are missing"));
   PlainTensors lacks_the_second = small_flux();
   lacks_the_second.erase("transformer_blocks.0.attn.to_k.weight");
-  CHECK_THAT(refusal(lacks_the_second), Catch::Contains("does not lie beside the other parts"));
+  CHECK_THAT(refusal(lacks_the_second), Catch::Contains("is not next to the other parts"));
   PlainTensors other_width = small_flux();
   other_width["transformer_blocks.0.attn.to_k.weight"] = normal_tensor({64, 32}, 3);
-  CHECK_THAT(refusal(other_width), Catch::Contains("'transformer_blocks.0.attn.to_k.weight'") &&
-                                       Catch::Contains("does not lie beside"));
+  CHECK_THAT(refusal(other_width),
+             Catch::Contains("'transformer_blocks.0.attn.to_k.weight'") && Catch::Contains("is not next to"));
   PlainTensors undivided{{"double_blocks.0.img_attn.qkv.weight", normal_tensor({64, 32}, 1)},
                          {"double_blocks.0.img_attn.proj.weight", normal_tensor({64, 32}, 1)}};
   write_tensors<io::SafetensorsWriter>(source, undivided, "f32");
@@ -390,7 +391,7 @@ TEST_CASE("warnings count a tensor once, whichever kinds of file a folder's conv
   std::filesystem::create_directory(in);
   write_tensors<io::SafetensorsWriter>(in / "diffusion_pytorch_model.safetensors", small_flux(), "bf16");
   Settings settings = with_layout(Layout::bfl);
-  settings.wishes.rules = {parse_rule("to_q=fp8_e4m3")};
+  settings.type_options.rules = {parse_rule("to_q=fp8_e4m3")};
   for (const char* out : {"out.safetensors", "out"}) {
     const auto warnings = ModelConversion(in, folder.path() / out, settings).warnings();
     REQUIRE(warnings.size() == 1);  // of weight and bias of a block of each kind
@@ -495,7 +496,7 @@ TEST_CASE("T5 whose two tables differ is not converted to names that have one of
   CHECK_THROWS_WITH(convert_file(source, out, to_type("q8_0")),
                     source.string() +
                         ": tensor 'encoder.embed_tokens.weight': differs from 'shared.weight', "
-                        "and they are one table of T5: get the file anew, or leave out the one "
+                        "and they are one table of T5: get the file again, or leave out the one "
                         "that is wrong");
   convert_file(source, folder.path() / "same_names.safetensors", to_type("f32"));
 }

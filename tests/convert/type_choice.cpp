@@ -21,14 +21,14 @@ using namespace precast;
 using namespace precast::conversion;
 using precast::testing::refusal_of;
 
-ChosenType chosen(const TypeWishes& wishes, const std::string& name, const Shape& shape,
+ChosenType chosen(const TypeOptions& type_options, const std::string& name, const Shape& shape,
                   Container container = Container::gguf, const std::string& from = "bf16",
                   WeightsKind kind = WeightsKind::flux) {
-  return chosen_type(wishes, {{{name}}, shape, *formats::find_type(from), true, kind}, container);
+  return chosen_type(type_options, {{{name}}, shape, *formats::find_type(from), true, kind}, container);
 }
 
-TypeWishes wishes(const std::string& type, const std::vector<std::string>& rules = {}) {
-  return testing::to_type(type, rules).wishes;
+TypeOptions type_options(const std::string& type, const std::vector<std::string>& rules = {}) {
+  return testing::to_type(type, rules).type_options;
 }
 
 }  // namespace
@@ -41,70 +41,71 @@ TEST_CASE("entry and exit layers, norms and biases stay precise in both namings"
         "proj_out.weight", "norm_out.linear.weight", "model.diffusion_model.img_in.weight",
         "transformer.x_embedder.weight", "diffusion_model.img_in.weight"}) {
     INFO(name);
-    CHECK(chosen(wishes("q4_k"), name, {256, 256}).type.name == "bf16");
-    CHECK(chosen(wishes("q4_k"), name, {256, 256}).kept_because == "entry or exit layer");
-    CHECK(chosen(wishes("", {".*=q4_k"}), name, {256, 256}).type.name == "bf16");
-    CHECK(chosen(wishes("q4_k", {"in|out|embed|layer=q8_0"}), name, {256, 256}).type.name == "q8_0");
+    CHECK(chosen(type_options("q4_k"), name, {256, 256}).type.name == "bf16");
+    CHECK(chosen(type_options("q4_k"), name, {256, 256}).kept_because == "entry or exit layer");
+    CHECK(chosen(type_options("", {".*=q4_k"}), name, {256, 256}).type.name == "bf16");
+    CHECK(chosen(type_options("q4_k", {"in|out|embed|layer=q8_0"}), name, {256, 256}).type.name == "q8_0");
   }
   for (const char* name : {"single_transformer_blocks.3.proj_out.weight", "single_blocks.3.linear2.weight",
                            "double_blocks.0.img_mlp.0.weight", "transformer_blocks.0.ff.net.0.proj.weight"}) {
     INFO(name);
-    CHECK(chosen(wishes("q4_k"), name, {256, 256}).type.name == "q4_k");
-    CHECK(chosen(wishes("", {".*=q4_k"}), name, {256, 256}).type.name == "q4_k");
+    CHECK(chosen(type_options("q4_k"), name, {256, 256}).type.name == "q4_k");
+    CHECK(chosen(type_options("", {".*=q4_k"}), name, {256, 256}).type.name == "q4_k");
   }
   for (const char* name :
        {"text_model.embeddings.token_embedding.weight", "text_model.embeddings.position_embedding.weight",
         "positional_embedding", "shared.weight", "token_embd.weight", "model.embed_tokens.weight",
         "transformer.wte.weight", "transformer.wpe.weight", "wte.weight"}) {
     INFO(name);
-    CHECK(chosen(wishes("q4_k"), name, {77, 256}, Container::gguf, "f16", WeightsKind::clip).kept_because ==
-          "embedding");
+    CHECK(chosen(type_options("q4_k"), name, {77, 256}, Container::gguf, "f16", WeightsKind::clip)
+              .kept_because == "embedding");
   }
-  CHECK(chosen(wishes("q4_k"), "lm_head.weight", {256, 256}, Container::gguf, "f16", WeightsKind::other)
+  CHECK(chosen(type_options("q4_k"), "lm_head.weight", {256, 256}, Container::gguf, "f16", WeightsKind::other)
             .kept_because == "entry or exit layer");
   for (const char* name : {"time_embed.0.weight", "label_emb.0.2.weight", "time_embedding.linear_1.weight",
                            "time_embedding.cond_proj.weight", "add_embedding.linear_2.weight",
                            "class_embedding.linear_1.weight", "model.diffusion_model.time_embed.2.weight"}) {
     INFO(name);
-    const auto of_unet = [&](const TypeWishes& wish) {
-      return chosen(wish, name, {256, 256}, Container::gguf, "f16", WeightsKind::other);
+    const auto of_unet = [&](const TypeOptions& options) {
+      return chosen(options, name, {256, 256}, Container::gguf, "f16", WeightsKind::other);
     };
-    CHECK(of_unet(wishes("q4_k")).kept_because == "entry or exit layer");
-    CHECK(of_unet(wishes("q4_k", {"embed|label=q8_0"})).type.name == "q8_0");
+    CHECK(of_unet(type_options("q4_k")).kept_because == "entry or exit layer");
+    CHECK(of_unet(type_options("q4_k", {"embed|label=q8_0"})).type.name == "q8_0");
   }
-  CHECK(chosen(wishes("q4_k"), "down_blocks.0.resnets.0.time_emb_proj.weight", {256, 256}, Container::gguf,
-               "f16", WeightsKind::other)
+  CHECK(chosen(type_options("q4_k"), "down_blocks.0.resnets.0.time_emb_proj.weight", {256, 256},
+               Container::gguf, "f16", WeightsKind::other)
             .type.name == "q4_k");
   const char* scale = "double_blocks.0.img_attn.norm.query_norm.scale";
-  CHECK(chosen(wishes("q4_k"), scale, {256}).type.name == "f32");
-  CHECK(chosen(wishes("fp8_e4m3"), scale, {256}, Container::safetensors).type.name == "bf16");
-  CHECK(chosen(wishes("q4_k", {"query_norm=q8_0"}), scale, {256}).type.name == "q8_0");
-  CHECK(chosen(wishes("q4_k"), "a.bias", {256}).kept_because == "bias");
-  TypeWishes with_biases = wishes("q4_k");
+  CHECK(chosen(type_options("q4_k"), scale, {256}).type.name == "f32");
+  CHECK(chosen(type_options("fp8_e4m3"), scale, {256}, Container::safetensors).type.name == "bf16");
+  CHECK(chosen(type_options("q4_k", {"query_norm=q8_0"}), scale, {256}).type.name == "q8_0");
+  CHECK(chosen(type_options("q4_k"), "a.bias", {256}).kept_because == "bias");
+  TypeOptions with_biases = type_options("q4_k");
   with_biases.biases = formats::find_type("f16");
   CHECK(chosen(with_biases, "a.bias", {256}).type.name == "f16");
   CHECK(chosen(with_biases, "a.weight", {256}).type.name == "f32");
-  CHECK(chosen(wishes("q4_k"), "x.weight", {256, 256, 1, 1}).kept_because == "convolution");
+  CHECK(chosen(type_options("q4_k"), "x.weight", {256, 256, 1, 1}).kept_because == "convolution");
 }
 
 TEST_CASE("types of 16 bits and more are for all tensors") {
   for (const char* type : {"f32", "bf16", "f16"}) {
-    CHECK(chosen(wishes(type), "img_in.weight", {64, 64}).type.name == type);
-    CHECK(chosen(wishes(type), "a.norm.weight", {64}, Container::safetensors).type.name == type);
-    CHECK(chosen(wishes(type), "a.bias", {64}).type.name == "f32");  // as other readers of GGUF expect
+    CHECK(chosen(type_options(type), "img_in.weight", {64, 64}).type.name == type);
+    CHECK(chosen(type_options(type), "a.norm.weight", {64}, Container::safetensors).type.name == type);
+    CHECK(chosen(type_options(type), "a.bias", {64}).type.name == "f32");  // as other readers of GGUF expect
   }
 }
 
 TEST_CASE("of rules the first that is found counts, and keep is a type") {
   const char* name = "double_blocks.7.img_mlp.0.weight";
-  CHECK(chosen(wishes("q4_k", {"txt=q8_0", "img_mlp=q6_k", "mlp=q2_k"}), name, {256, 256}).type.name ==
+  CHECK(chosen(type_options("q4_k", {"txt=q8_0", "img_mlp=q6_k", "mlp=q2_k"}), name, {256, 256}).type.name ==
         "q6_k");
-  CHECK(chosen(wishes("q4_k", {"blocks\\.7\\.=keep"}), name, {256, 256}).type.name == "bf16");
-  CHECK(chosen(wishes("q4_k", {"a=b=q8_0"}), "a=b", {256, 256}).type.name == "q8_0");
-  const MetWishes met =
-      chosen(wishes("q4_k", {"nothing_of_this_name=q8_0", "img=q8_0", "mlp=q8_0"}), name, {256, 256}).met;
-  CHECK(met.rules == std::set<std::size_t>{1, 2});
-  CHECK(met.deciding_rules == std::set<std::size_t>{1});
+  CHECK(chosen(type_options("q4_k", {"blocks\\.7\\.=keep"}), name, {256, 256}).type.name == "bf16");
+  CHECK(chosen(type_options("q4_k", {"a=b=q8_0"}), "a=b", {256, 256}).type.name == "q8_0");
+  const MatchedRules matched =
+      chosen(type_options("q4_k", {"nothing_of_this_name=q8_0", "img=q8_0", "mlp=q8_0"}), name, {256, 256})
+          .matched;
+  CHECK(matched.rules == std::set<std::size_t>{1, 2});
+  CHECK(matched.deciding_rules == std::set<std::size_t>{1});
 }
 
 TEST_CASE("of a matrix that is put together, each part has its rule, and the most precise type counts") {
@@ -114,11 +115,11 @@ TEST_CASE("of a matrix that is put together, each part has its rule, and the mos
       {{qkv, q, "", q}, {qkv, k, "", k}}, {256, 256}, *formats::find_type("bf16"), true, WeightsKind::flux};
   const auto type = [&](const std::string& uniform, const std::vector<std::string>& rules, bool several,
                         const char* plan = nullptr) {
-    TypeWishes asked = wishes(uniform, rules);
+    TypeOptions asked = type_options(uniform, rules);
     if (plan) asked.plan = casting::parse_plan(plan, "p");
     const ChosenType chosen = chosen_type(asked, facts, Container::gguf);
-    CHECK(chosen.met.several_rules == (several && !plan));
-    CHECK(chosen.met.several_planned == (several && plan));
+    CHECK(chosen.matched.several_rules == (several && !plan));
+    CHECK(chosen.matched.several_planned == (several && plan));
     return std::string(chosen.type.name);
   };
   CHECK(type("", {"to_q=q4_0", "to_k=q8_0"}, true) == "q8_0");
@@ -135,7 +136,7 @@ TEST_CASE("of a matrix that is put together, each part has its rule, and the mos
 }
 
 TEST_CASE("a plan's layer covers the matrices and convolutions under it, after rules and before the type") {
-  TypeWishes planned = wishes("q4_k", {"to_v=q8_0"});
+  TypeOptions planned = type_options("q4_k", {"to_v=q8_0"});
   planned.plan =
       casting::parse_plan(R"({"types": {"blocks.1": "q6_k", "blocks.1.a": "q2_k", "gone": "f16"}})", "p");
   CHECK(chosen(planned, "blocks.1.b.weight", {256, 256}).type.name == "q6_k");
@@ -145,7 +146,7 @@ TEST_CASE("a plan's layer covers the matrices and convolutions under it, after r
   CHECK(chosen(planned, "blocks.1.conv.weight", {256, 256, 3, 3}).type.name == "bf16");
   CHECK(chosen(planned, "blocks.10.a.weight", {256, 256}).type.name == "q4_k");
   CHECK(chosen(planned, "blocks.1.to_v.weight", {256, 256}).type.name == "q8_0");
-  CHECK(chosen(planned, "blocks.1.a.b.weight", {256, 256}).met.layers ==
+  CHECK(chosen(planned, "blocks.1.a.b.weight", {256, 256}).matched.layers ==
         std::set<std::string>{"blocks.1", "blocks.1.a"});
   // Of a matrix that is put together from several, the most precise of their types.
   const TensorFacts qkv{{{"qkv.weight", "blocks.1.a.weight"}, {"qkv.weight", "blocks.1.q.weight"}},
@@ -154,7 +155,7 @@ TEST_CASE("a plan's layer covers the matrices and convolutions under it, after r
                         true};
   CHECK(chosen_type(planned, qkv, Container::gguf).type.name == "q6_k");
 
-  TypeWishes of_convolutions;
+  TypeOptions of_convolutions;
   of_convolutions.plan =
       casting::parse_plan(R"({"types": {"a": "fp8_e4m3", "b": "int8_row", "c": "mxfp8"}})", "p");
   const auto in_safetensors = [&](const char* name, const Shape& shape) {
@@ -170,14 +171,14 @@ TEST_CASE("a plan's layer covers the matrices and convolutions under it, after r
       CHECK(in_safetensors(scaled, shape).instead_of);
     }
   }
-  CHECK(in_safetensors("b.conv.weight", convolution).kept_because == "no matrix of a layer");
+  CHECK(in_safetensors("b.conv.weight", convolution).kept_because == "not a matrix of a layer");
   CHECK_FALSE(in_safetensors("b.conv.weight", convolution).undivided);
-  CHECK(in_safetensors("b.conv.weight", convolution).met.layers == std::set<std::string>{"b"});
+  CHECK(in_safetensors("b.conv.weight", convolution).matched.layers == std::set<std::string>{"b"});
 }
 
 TEST_CASE("rows that blocks do not divide get the smallest type that does and is no smaller") {
   const auto instead = [](const std::string& wanted, std::int64_t columns) {
-    return std::string(chosen(wishes(wanted), "a.weight", {8, columns}).type.name);
+    return std::string(chosen(type_options(wanted), "a.weight", {8, columns}).type.name);
   };
   CHECK(instead("q4_k", 640) == "iq4_nl");
   CHECK(instead("q2_k", 640) == "iq4_nl");
@@ -187,19 +188,19 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
   CHECK(instead("q6_k", 128) == "q8_0");
   CHECK(instead("q4_k", 48) == "bf16");
   CHECK(instead("q8_0", 16) == "bf16");
-  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).instead_of == formats::find_type("q4_k"));
-  CHECK(chosen(wishes("q4_k"), "a.weight", {8, 640}).undivided == 640);
-  CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).instead_of);
-  CHECK(!chosen(wishes("q4_k"), "a.weight", {8, 512}).undivided);
+  CHECK(chosen(type_options("q4_k"), "a.weight", {8, 640}).instead_of == formats::find_type("q4_k"));
+  CHECK(chosen(type_options("q4_k"), "a.weight", {8, 640}).undivided == 640);
+  CHECK(!chosen(type_options("q4_k"), "a.weight", {8, 512}).instead_of);
+  CHECK(!chosen(type_options("q4_k"), "a.weight", {8, 512}).undivided);
   // Its blocks divide the rows; that 8 of them are no whole tiles is another reason.
-  const ChosenType in_tiles = chosen(wishes("mxfp8"), "a.weight", {8, 512}, Container::safetensors);
+  const ChosenType in_tiles = chosen(type_options("mxfp8"), "a.weight", {8, 512}, Container::safetensors);
   CHECK(in_tiles.instead_of == formats::find_type("mxfp8"));
   CHECK(!in_tiles.undivided);
-  const ChosenType odd = chosen(wishes("mxfp8"), "a.weight", {32, 100}, Container::safetensors);
+  const ChosenType odd = chosen(type_options("mxfp8"), "a.weight", {32, 100}, Container::safetensors);
   CHECK(odd.instead_of == formats::find_type("mxfp8"));
   CHECK(odd.undivided == 100);
   // Of a bias that is put together, blocks are whole in its parts.
-  const TypeWishes of_bias = wishes("", {"bias=q8_0"});
+  const TypeOptions of_bias = type_options("", {"bias=q8_0"});
   TensorFacts halves{{{"final_layer.adaLN_modulation.1.bias"}}, {96}, *formats::find_type("bf16"), true};
   CHECK(chosen_type(of_bias, halves, Container::gguf).type.name == "q8_0");
   halves.values_in_run = 48;
@@ -218,10 +219,12 @@ TEST_CASE("rows that blocks do not divide get the smallest type that does and is
 }
 
 TEST_CASE("what stays as it is is held exactly by the file") {
-  CHECK(chosen(wishes("q4_k"), "img_in.weight", {64, 64}, Container::gguf, "fp8_e4m3").type.name == "f16");
-  CHECK(chosen(wishes("fp8_e4m3"), "img_in.weight", {64, 64}, Container::safetensors, "q8_0").type.name ==
-        "f32");
-  CHECK(chosen(wishes("q4_k"), "img_in.weight", {64, 64}, Container::gguf, "q8_0").type.name == "q8_0");
+  CHECK(chosen(type_options("q4_k"), "img_in.weight", {64, 64}, Container::gguf, "fp8_e4m3").type.name ==
+        "f16");
+  CHECK(
+      chosen(type_options("fp8_e4m3"), "img_in.weight", {64, 64}, Container::safetensors, "q8_0").type.name ==
+      "f32");
+  CHECK(chosen(type_options("q4_k"), "img_in.weight", {64, 64}, Container::gguf, "q8_0").type.name == "q8_0");
 }
 
 TEST_CASE("rules that are none are refused in one line") {
@@ -232,10 +235,10 @@ TEST_CASE("rules that are none are refused in one line") {
            {"img=", "no type after"},
            {"img=q4", "there is no type 'q4'"},
            {"img=q8_1", "there is no type 'q8_1'"},
-           {"(=q4_k", "is no regular expression"},
-           {"[z-a]=q4_k", "is no regular expression"},
-           {"*=q4_k", "is no regular expression: nothing stands before '*'"},
-           {"a{2,1}=q4_k", "is no regular expression"},
+           {"(=q4_k", "is not a regular expression"},
+           {"[z-a]=q4_k", "is not a regular expression"},
+           {"*=q4_k", "is not a regular expression: nothing stands before '*'"},
+           {"a{2,1}=q4_k", "is not a regular expression"},
            {std::string(1001, '(') + "=q4_k", "more than 1000 characters"},
            {"a\nb(=q4_k", "a?b("}}) {
     const std::string said = refusal_of([&rule = text] { parse_rule(rule); });
@@ -266,7 +269,8 @@ TEST_CASE("rules of expressions that are none, and of types that are none, are r
     CHECK_THAT(said, Catch::StartsWith("--rule '" + rule + "'") && Catch::Contains(words));
     CHECK(said.find('\n') == std::string::npos);
   };
-  for (const std::string& expression : expressions) refused(expression + "=q8_0", "is no regular expression");
+  for (const std::string& expression : expressions)
+    refused(expression + "=q8_0", "is not a regular expression");
   for (const std::string& type : types) refused("attn.*weight=" + type, "there is no type '" + type + "'");
   CHECK(expressions.size() + types.size() > 80);
 }
@@ -277,11 +281,11 @@ TEST_CASE("rules whose expressions have many ways to match are matched in time t
   for (const std::string expression :
        {"(.*)*x", "(([a-z._0-9])*)*Q", "(((((.*)*)*)*)*)*Q", "((a|aa|.)+)+Q$"}) {
     INFO(expression);
-    CHECK(chosen(wishes("q4_k", {expression + "=q8_0"}), name, {256, 256}).type.name == "q4_k");
+    CHECK(chosen(type_options("q4_k", {expression + "=q8_0"}), name, {256, 256}).type.name == "q4_k");
   }
-  CHECK(chosen(wishes("q4_k", {"(.*)*weight$=q8_0"}), name, {256, 256}).type.name == "q8_0");
+  CHECK(chosen(type_options("q4_k", {"(.*)*weight$=q8_0"}), name, {256, 256}).type.name == "q8_0");
   CHECK_THAT(refusal_of([] { parse_rule("(.)\\1=q8_0"); }),
-             Catch::Contains("is no regular expression") && Catch::Contains("back-reference"));
+             Catch::Contains("is not a regular expression") && Catch::Contains("back-reference"));
 }
 
 TEST_CASE("the largest magnitude of values is told wherever it stands, and what is no number") {
@@ -302,7 +306,7 @@ TEST_CASE("the largest magnitude of values is told wherever it stands, and what 
 
 TEST_CASE("types that a kind of file does not have are refused before any work") {
   const auto refusal = [&](const std::string& type, Container container) {
-    return refusal_of([&] { check_types(wishes(type), container); });
+    return refusal_of([&] { check_types(type_options(type), container); });
   };
   CHECK_THAT(refusal("q4_k", Container::safetensors),
              Catch::Contains("safetensors has no q4_k: write .gguf"));
@@ -325,7 +329,7 @@ TEST_CASE("types that a kind of file does not have are refused before any work")
   // Neither kind of file would do: to name the other one would be no advice.
   casting::Plan both;
   both.types = {{"a", "q4_k"}, {"b", "fp8_e4m3"}, {"c", "bf16"}};
-  TypeWishes planned;
+  TypeOptions planned;
   planned.plan = both;
   for (const Container container : {Container::safetensors, Container::gguf})
     CHECK_THAT(refusal_of([&] { check_types(planned, container); }),

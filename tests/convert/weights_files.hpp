@@ -76,8 +76,8 @@ inline void convert_file(const std::filesystem::path& in, const std::filesystem:
 
 inline conversion::Settings to_type(const std::string& type, const std::vector<std::string>& rules = {}) {
   conversion::Settings settings;
-  if (!type.empty()) settings.wishes.type = formats::find_type(type);
-  for (const std::string& rule : rules) settings.wishes.rules.push_back(conversion::parse_rule(rule));
+  if (!type.empty()) settings.type_options.type = formats::find_type(type);
+  for (const std::string& rule : rules) settings.type_options.rules.push_back(conversion::parse_rule(rule));
   return settings;
 }
 

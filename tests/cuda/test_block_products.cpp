@@ -98,12 +98,12 @@ void check(const StoredInBlocks& stored, const StoredInBlocks& other, std::int64
   const simt::Session session;
   const auto result = run(weight);
   const bool rounds_x = !std::is_same_v<gpu::LibraryOperand<typename Types::operand>, X>;
-  std::vector<std::string> launched{rows <= gpu::most_skinny_rows ? "block_gemv" : "block_matmul"};
+  std::vector<std::string> launched{rows <= gpu::max_skinny_rows ? "block_gemv" : "block_matmul"};
   if (rounds_x) launched.insert(launched.begin(), "round_values");
   CHECK(kernels_of(session) == launched);
   CHECK(expected.outside(result) == "");
   CHECK(expected.outside(run(of_other)) != "");
-  if (rows > gpu::most_skinny_rows) {
+  if (rows > gpu::max_skinny_rows) {
     const LinearWeight<P> dense(rounded<Storage>(stored.values).view(), bias.values());
     if (widens_exactly<Storage, typename Types::operand>) CHECK(same_bits(result, run(dense)));
   }

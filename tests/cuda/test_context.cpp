@@ -227,9 +227,9 @@ TEST_CASE("memory that a program's allocator does not give as it should is an er
   Careless none(nullptr), between(memory + 128);
   CHECK_THROWS_AS(softmax<F32>(x, Context{{}, &none}), OutOfMemory);
   CHECK(none.back == nullptr);
-  CHECK_THROWS_WITH(softmax<F32>(x, Context{{}, &between}), Catch::Contains("multiple of 256"));
+  CHECK_THROWS_WITH(softmax<F32>(x, Context{{}, &between}), Catch::Contains("aligned to 256 bytes"));
   CHECK(between.back == between.given);
-  CHECK_THROWS_WITH(softmax<F32>(x, Context{{}, nullptr}), Catch::Contains("without a MemoryResource"));
+  CHECK_THROWS_WITH(softmax<F32>(x, Context{{}, nullptr}), Catch::Contains("has no MemoryResource"));
   CHECK(gpu::memory_use().in_use == before);
 }
 

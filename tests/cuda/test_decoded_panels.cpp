@@ -124,13 +124,13 @@ TEST_CASE("many rows go to the library in panels, and fewer, or what it has no c
     return names;
   };
   constexpr auto none = ActivationFunction::none;
-  constexpr std::int64_t many = gpu::most_skinny_rows + 1;
+  constexpr std::int64_t many = gpu::max_skinny_rows + 1;
   const std::string few = "block_gemv", tiled = "block_matmul", decode = "decode_panel";
   using Names = std::vector<std::string>;
   HostLibrary host;
   CHECK(kernels(many, none, &host) == Names{decode});
   CHECK(host.multiplied.size() == 1);
-  CHECK(kernels(gpu::most_skinny_rows, none, &host) == Names{few});
+  CHECK(kernels(gpu::max_skinny_rows, none, &host) == Names{few});
   CHECK(kernels(many, ActivationFunction::silu, &host) == Names{tiled});
   CHECK(kernels(many, none, &host, false) == Names{tiled});
   CHECK(kernels(many, none, nullptr) == Names{tiled});
@@ -171,7 +171,7 @@ std::vector<std::string> kernels_for(const HostView<const bf16>& x, std::int64_t
 TEST_CASE("panels are multiplied with rows that begin off the multiples of 16 bytes", "[library][blocks]") {
   HostLibrary host;
   const gpu::LibraryScope scope(host.library());
-  const auto longer = random_tensor<bf16>({gpu::most_skinny_rows + 1, 40}, 4);
+  const auto longer = random_tensor<bf16>({gpu::max_skinny_rows + 1, 40}, 4);
   CHECK(kernels_for(longer.view().columns_between(1, 32), 20) == std::vector<std::string>{"decode_panel"});
   REQUIRE(host.multiplied.size() == 1);
   CHECK(host.multiplied[0].x.rows.alignment == 2);
@@ -181,7 +181,7 @@ TEST_CASE("panels are multiplied with rows that begin off the multiples of 16 by
 TEST_CASE("nothing is decoded for rows that lie over each other, or of no columns", "[library][blocks]") {
   HostLibrary host;
   const gpu::LibraryScope scope(host.library());
-  constexpr std::int64_t rows = gpu::most_skinny_rows + 1;
+  constexpr std::int64_t rows = gpu::max_skinny_rows + 1;
   const auto values = random_tensor<bf16>({rows, 32}, 4);
   for (const auto& x : {HostView<const bf16>(values.data(), Shape{rows, 32}, 8),
                         HostView<const bf16>(values.view().columns_between(0, 0))})

@@ -85,7 +85,7 @@ TEST_CASE("a rank of NCCL that fails says what, and does not wait for the others
     fake.fail_at("ncclAllReduce", 6);
     CHECK_THROWS_WITH(
         job.start_sum(&value, 5, SumDtype::f32),
-        Catch::Contains("add up 5 values (remote process exited)") && Catch::Contains("start the job anew"));
+        Catch::Contains("add up 5 values (remote process exited)") && Catch::Contains("start the job again"));
     fake.calls();
   }
   CHECK(fake.calls() == "ncclCommAbort(100)\n");

@@ -106,7 +106,7 @@ TEST_CASE("a replay's body has memory of its graph, and keeps none of it", "[str
   BufferIn<gpu::DeviceMemory> kept;
   const auto keep = [&] { kept = BufferIn<gpu::DeviceMemory>(64); };
   CHECK_NOTHROW(keeps(keep));
-  CHECK_THROWS_WITH(keeps(keep), Catch::Contains("keeps memory that it took"));
+  CHECK_THROWS_WITH(keeps(keep), Catch::Contains("keeps memory that it allocated"));
   CHECK_NOTHROW(finish());
 }
 

@@ -280,7 +280,7 @@ void search() {
   expect(finds(false, "does not start"), "one that does not start is none");
   fake_runtime::starts = true;
   fake_runtime::has_pools = false;
-  expect(finds(false, "no pools of memory"), "nor is one without pools of memory");
+  expect(finds(false, "no memory pools"), "nor is one without pools of memory");
   fake_runtime::has_pools = true;
 }
 

@@ -150,5 +150,5 @@ TEST_CASE("every command ends with one line where a registration has failed") {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"policy"}, {"generate", "--prompt", "x"}, {"--help"}, {}})
     CHECK(written_by(std::cerr, cli::exit_code::error, arguments) ==
-          "precast: error: preset 'quality' is there already: choose another name\n");
+          "precast: error: preset 'quality' already exists: choose another name\n");
 }

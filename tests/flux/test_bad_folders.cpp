@@ -405,7 +405,7 @@ TEST_CASE("pipelines of plain Flux run, and those of its relatives are refused b
                                    {"FluxPriorReduxPipeline", "a Flux Redux model"},
                                    {"Flux2Pipeline", "a FLUX.2 model"},
                                    {"Flux2KleinPipeline", "a FLUX.2 model"},
-                                   {"FluxOfTomorrowPipeline", "a kind of Flux that is not known here"}}) {
+                                   {"FluxOfTomorrowPipeline", "an unknown kind of Flux"}}) {
     const DamagedFolder folder(golden_model("dev_f32"));
     folder.set("model_index.json", "_class_name", name);
     check_complaint(folder.path(), {"model_index.json", name, says, "give a plain Flux model"});
@@ -462,7 +462,7 @@ TEST_CASE(
     INFO(config << " " << key);
     const DamagedFolder folder(golden_model("dev_f32"));
     folder.edit(config, [&, key = key](nlohmann::json& json) { json[key] = json[key].get<int>() - 1; });
-    check_complaint(folder.path(), {what, config, "they are not of one model; get both anew"});
+    check_complaint(folder.path(), {what, config, "they are not of one model; get both again"});
   }
   const DamagedFolder more(golden_model("dev_f32"));
   more.change_tensors(vae_weights, [](RawTensors& tensors) {
@@ -515,7 +515,7 @@ TEST_CASE("rows are missed only for the tokens of the prompt") {
   CHECK(complaint(folder.path()).empty());
 }
 
-TEST_CASE("a component of a class that is not known here, or left out, is refused by its name") {
+TEST_CASE("a component of a class that is not supported, or left out, is refused by its name") {
   using Entry = std::vector<nlohmann::json>;
   for (const auto& [component, entry, says] :
        {std::tuple("vae", Entry{"diffusers", "AutoencoderTiny"}, "needs a component of class AutoencoderKL"),

@@ -60,13 +60,13 @@ TEST_CASE("previews come every N steps and at the end, of every picture, and cha
   const Result plain = pipeline.generate(request);
   std::vector<std::pair<std::int64_t, std::int64_t>> seen;
   image::Image last;
-  request.preview = families::PreviewWish{2, true, [&](const families::Preview& preview) {
-                                            seen.emplace_back(preview.number, preview.step);
-                                            CHECK(preview.steps == 5);
-                                            CHECK(preview.picture.width == 32);
-                                            CHECK(preview.picture.height == 16);
-                                            last = preview.picture;
-                                          }};
+  request.preview = families::PreviewRequest{2, true, [&](const families::Preview& preview) {
+                                               seen.emplace_back(preview.number, preview.step);
+                                               CHECK(preview.steps == 5);
+                                               CHECK(preview.picture.width == 32);
+                                               CHECK(preview.picture.height == 16);
+                                               last = preview.picture;
+                                             }};
   const Result shown = pipeline.generate(request);
   CHECK(seen == decltype(seen){{0, 2}, {0, 4}, {0, 5}, {1, 2}, {1, 4}, {1, 5}});
   CHECK(shown.images == plain.images);
@@ -79,13 +79,13 @@ TEST_CASE("previews come every N steps and at the end, of every picture, and cha
   };
   request.prompts = {"a"};  // one picture is denoised, then decoded
   const std::int64_t with_decoder = of_transformer(request);
-  const families::PreviewWish wish = *request.preview;
+  const families::PreviewRequest previews = *request.preview;
   request.preview.reset();
   CHECK(with_decoder > of_transformer(request));
-  request.preview = wish;
+  request.preview = previews;
   request.preview->vae = false;
   CHECK_THROWS_WITH(pipeline.check(request), Catch::Contains("--preview-vae"));
-  request.preview = families::PreviewWish{0, true, {}};
+  request.preview = families::PreviewRequest{0, true, {}};
   CHECK_THROWS_AS(pipeline.check(request), InputError);
 }
 

@@ -54,7 +54,7 @@ void check_run(const flux::ComponentChoices& choices) {
                       << ", vae " << to_string(choices.vae));
   const std::map<std::string, Table> tables{
       {"text_encoder", table_of(choices.text_encoder)},
-      {"text_encoder_2", table_of(choices.of(families::Role::second_text_encoder))},
+      {"text_encoder_2", table_of(choices.of(families::Role::t5_encoder))},
       {"transformer", table_of(choices.denoiser)},
       {"vae", table_of(choices.vae)}};
   const Golden golden("dev_f32");

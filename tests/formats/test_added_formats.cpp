@@ -193,7 +193,7 @@ TEST_CASE("a format is not added under a name that Precast has, of files, of pol
     formats::StoredFormat format = formats::of_dtype<e3m4>();
     format.name = name;
     CHECK_THROWS_WITH(formats::AddedFormat(std::move(format)),
-                      Catch::Contains(name) && Catch::Contains("is there already"));
+                      Catch::Contains(name) && Catch::Contains("already exists"));
   }
   CHECK(formats::added_formats().empty());
 }
@@ -234,12 +234,12 @@ TEST_CASE("convert writes added formats and reads them back") {
   for (const std::string type : {"nf4", "e3m4"}) {
     INFO(type);
     conversion::Settings settings;
-    settings.wishes.rules.push_back(conversion::parse_rule("layer=" + type));
+    settings.type_options.rules.push_back(conversion::parse_rule("layer=" + type));
     const auto out = folder.path() / (type + ".safetensors"),
                back = folder.path() / (type + "_back.safetensors");
     conversion::ModelConversion(source, out, settings).write({});
     conversion::Settings to_f32;
-    to_f32.wishes.rules.push_back(conversion::parse_rule("layer=f32"));
+    to_f32.type_options.rules.push_back(conversion::parse_rule("layer=f32"));
     conversion::ModelConversion(out, back, to_f32).write({});
     const formats::StoredFormat& format = *formats::format_named(type);
     std::vector<std::byte> bytes(values.size() / static_cast<std::size_t>(format.info.values_per_block) *
@@ -255,10 +255,10 @@ TEST_CASE("convert writes added formats and reads them back") {
   // What e3m4 cannot hold is refused, not written as infinity.
   write_file(source, "f32", {1, 64}, std::vector<f32>(64, 100.0f));
   conversion::Settings settings;
-  settings.wishes.rules.push_back(conversion::parse_rule("layer=e3m4"));
+  settings.type_options.rules.push_back(conversion::parse_rule("layer=e3m4"));
   CHECK_THROWS_WITH(conversion::ModelConversion(source, folder.path() / "no.safetensors", settings).write({}),
                     Catch::Contains("beyond what e3m4 holds"));
-  CHECK_THROWS_WITH(conversion::check_types(settings.wishes, conversion::Container::gguf),
+  CHECK_THROWS_WITH(conversion::check_types(settings.type_options, conversion::Container::gguf),
                     Catch::Contains("GGUF has no e3m4"));
 }
 
@@ -267,7 +267,7 @@ TEST_CASE("convert refuses what a format without infinity and NaN would make its
   const formats::Registration<e3m2> scalar;
   const auto source = folder.path() / "f32.safetensors", out = folder.path() / "e3m2.safetensors";
   conversion::Settings settings;
-  settings.wishes.rules.push_back(conversion::parse_rule("layer=six_bits"));
+  settings.type_options.rules.push_back(conversion::parse_rule("layer=six_bits"));
   write_file(source, "f32", {1, 2}, {-30.0f, 0.5f});  // half way to what would come next
   CHECK_THROWS_WITH(conversion::ModelConversion(source, out, settings).write({}),
                     Catch::Contains("at [0, 0], is -30") && Catch::Contains("beyond what six_bits holds"));
@@ -289,7 +289,7 @@ TEST_CASE("convert rounds f64 once to an added scalar, whatever room that takes"
     writer.commit();
   }
   conversion::Settings settings;
-  settings.wishes.rules.push_back(conversion::parse_rule("layer=e8m12"));
+  settings.type_options.rules.push_back(conversion::parse_rule("layer=e8m12"));
   conversion::ModelConversion(source, out, settings).write({});
   CHECK(values_in(out, "layer.weight") == std::vector<f32>{1 + std::ldexp(1.0f, -12)});
 }
@@ -317,10 +317,11 @@ TEST_CASE(
   CHECK(planned->dtype == dtype_info<f32>);
   CHECK(std::ranges::equal(planned->bytes, cast.find("other.weight").bytes));
   CHECK_FALSE(casting::cast_as_stored(source, source.find("layer.weight"), "nf4").has_value());
-  conversion::TypeWishes wishes;
-  wishes.type = dtype_info<nf4>;
+  conversion::TypeOptions type_options;
+  type_options.type = dtype_info<nf4>;
   const conversion::TensorFacts facts{{{"layer.weight"}}, {32, 96}, dtype_info<bf16>, true};
-  CHECK(conversion::chosen_type(wishes, facts, conversion::Container::safetensors).type == dtype_info<bf16>);
+  CHECK(conversion::chosen_type(type_options, facts, conversion::Container::safetensors).type ==
+        dtype_info<bf16>);
 }
 
 }  // namespace added_formats

@@ -80,7 +80,7 @@ TEST_CASE("what helps against a write that failed goes by why it did") {
              Catch::Contains("No space left on device: free some space"));
   CHECK_THAT(io::write_error("a", EDQUOT).what(), Catch::Contains("free some space"));
   CHECK_THAT(io::write_error("a", EFBIG).what(), Catch::Contains("File too large: raise the limit"));
-  CHECK_THAT(io::write_error("a", EIO).what(), Catch::Contains("Input/output error: look at the disk"));
+  CHECK_THAT(io::write_error("a", EIO).what(), Catch::Contains("Input/output error: check the disk"));
 }
 
 TEST_CASE("atomic file: a full disk names the file and leaves nothing half-written") {
@@ -152,7 +152,7 @@ TEST_CASE("atomic file: what nobody may write is not replaced, root or not") {
   const std::filesystem::path file = folder.path() / "kept";
   write_text(file, "old");
   std::filesystem::permissions(file, std::filesystem::perms(0444));
-  CHECK(refusal(file, [&] { io::AtomicFile{file}; }).find("is there and read-only") != std::string::npos);
+  CHECK(refusal(file, [&] { io::AtomicFile{file}; }).find("exists and is read-only") != std::string::npos);
   CHECK(read_text(file) == "old");
   CHECK(files_in(folder.path()) == 1);
 }
@@ -224,14 +224,14 @@ TEST_CASE("atomic file: one that is there is kept where that is asked for, also 
   const auto target = folder.path() / "a.txt";
   io::write_file(target, "first", io::OldFile::kept);
   CHECK(read_text(target) == "first");
-  CHECK(refusal(target, [&] { io::AtomicFile(target, io::OldFile::kept); }).find("is there already") !=
+  CHECK(refusal(target, [&] { io::AtomicFile(target, io::OldFile::kept); }).find("already exists") !=
         std::string::npos);
   const auto late = folder.path() / "late.txt";
   {
     io::AtomicFile file(late, io::OldFile::kept);
     file.write("new");
     write_text(late, "mine");
-    CHECK(refusal(late, [&] { file.commit(); }).find("is there already") != std::string::npos);
+    CHECK(refusal(late, [&] { file.commit(); }).find("already exists") != std::string::npos);
   }
   CHECK(read_text(late) == "mine");
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);  // and no temporary file

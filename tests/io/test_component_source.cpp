@@ -131,7 +131,7 @@ TEST_CASE("component: shards, of which the index says which tensor to take") {
     write_text(index, map);
     expect(refusal(file, [&] { io::ComponentSource{folder.path()}; }), words);
   };
-  refused(index, "{}", "holds no weights, and is no index of files that do");
+  refused(index, "{}", "holds no weights, and is not an index of files that do");
   refused(index, R"({"weight_map":[]})", "key 'weight_map': must be an object");
   refused(index, R"({"weight_map":{}})", "is empty");
   refused(index, R"({"weight_map":{"a":3}})", "key 'weight_map.a': must be a string, not 3");
@@ -142,7 +142,7 @@ TEST_CASE("component: shards, of which the index says which tensor to take") {
   refused(folder.path() / "m-3.safetensors", R"({"weight_map":{"a":"m-3.safetensors"}})", "No such file");
   refused(folder.path() / "m-1.safetensors", R"({"weight_map":{"z":"m-1.safetensors"}})",
           "tensor 'z': is missing");
-  refused(index, R"({"weight_map":{"a":"m-1.safetensors","a":"m-2.safetensors"}})", "stands there twice");
+  refused(index, R"({"weight_map":{"a":"m-1.safetensors","a":"m-2.safetensors"}})", "appears twice");
 }
 
 TEST_CASE("component: a GGUF model in several files, of which any is given") {
@@ -190,7 +190,7 @@ TEST_CASE("component: a GGUF model in several files, of which any is given") {
   std::filesystem::remove(name(2));
   refused(name(1), name(2), "is not there, and m-00001-of-00002.gguf is part 1 of 2 of a model");
   write(name(1), 2, "a", 1);
-  refused(name(1), name(1), "is said to be part 3 of 2");
+  refused(name(1), name(1), "claims to be part 3 of 2");
 }
 
 TEST_CASE("component: weights of one variant are taken, of several none") {
@@ -264,7 +264,7 @@ TEST_CASE("component: no weights, wrong dtypes and odd files are refused") {
                        std::string(8, '\0'));
   const io::ComponentSource source(folder.path());
   CHECK(source.tensors().size() == 1);
-  expect(refusal(file, [&] { source.find("ids"); }), "has dtype I64, which is not a weight's");
+  expect(refusal(file, [&] { source.find("ids"); }), "has dtype I64, which is not supported for weights");
   // A pipe that nobody writes to must not be waited for.
   const std::filesystem::path pipe = folder.path() / "pipe.safetensors";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

@@ -50,14 +50,14 @@ TEST_CASE("config: the numbers of Python's json that JSON does not have are name
   const auto said = [](const std::string& text) {
     return refusal(file, [&] { io::parse_json(text, file); });
   };
-  const std::string end = ": put another, or null, there";
+  const std::string end = ": write another number, or null";
   CHECK(said(R"({"a": NaN})") ==
-        "/model/config.json: not valid JSON, which has no such number as the NaN at byte 7" + end);
+        "/model/config.json: not valid JSON, which does not allow the number NaN at byte 7" + end);
   CHECK(said(R"({"a": [1, Infinity]})") ==
-        "/model/config.json: not valid JSON, which has no such number as the Infinity at byte 11" + end);
+        "/model/config.json: not valid JSON, which does not allow the number Infinity at byte 11" + end);
   CHECK(said(R"({"a": -Infinity})") ==
-        "/model/config.json: not valid JSON, which has no such number as the Infinity at byte 8" + end);
-  CHECK(said(R"({"a": None})") == "/model/config.json: not valid JSON, at byte 7 of 11: get the file anew");
+        "/model/config.json: not valid JSON, which does not allow the number Infinity at byte 8" + end);
+  CHECK(said(R"({"a": None})") == "/model/config.json: not valid JSON, at byte 7 of 11: get the file again");
 }
 
 TEST_CASE("config: values of every type, and null as absent") {
@@ -100,9 +100,9 @@ TEST_CASE("config: values of every type, and null as absent") {
 
 TEST_CASE("config: what does not fit is refused with file and key") {
   const auto integer = [](const io::Config& c) { c.integer("x", 1, 64); };
-  check_refusal("key 'x': is missing: get the file anew, or check that it belongs to this kind of model",
+  check_refusal("key 'x': is missing: get the file again, or check that it belongs to this kind of model",
                 "{}", integer);
-  check_refusal("key 'x': is null: get the file anew, or check that it belongs to this kind of model",
+  check_refusal("key 'x': is null: get the file again, or check that it belongs to this kind of model",
                 R"({"x":null})", integer);
   for (const std::string value :
        {"0", "65", "-1", "\"3\"", "true", "2.0", "1e3", "9223372036854775808", "18446744073709551615"})
@@ -137,7 +137,7 @@ TEST_CASE("config: what does not fit is refused with file and key") {
                 [](const io::Config& c) { c.object("o").objects("x").at(1).optional_string("y"); });
   check_refusal("key 'x': must be a number from 0 to 1, \"inf\" or \"nan\", not \"-inf\": correct it",
                 R"({"x":"-inf"})", [](const io::Config& c) { c.number("x", 0, 1, io::NotFinite::taken); });
-  check_refusal("key 'x': is 'c', where a or b is wanted: correct it", R"({"x":"c"})",
+  check_refusal("key 'x': is 'c', where a or b is expected: correct it", R"({"x":"c"})",
                 [](const io::Config& c) {
                   c.one_of_or("x", 0, {{"a", 1}, {"b", 2}});
                 });
@@ -145,10 +145,10 @@ TEST_CASE("config: what does not fit is refused with file and key") {
                 [](const io::Config& c) { c.object("x"); });
   check_refusal("key 'x.y': must be a string, not an object: correct it", R"({"x":{"y":{}}})",
                 [](const io::Config& c) { c.object("x").string("y"); });
-  const std::string anew = ": get the file anew, or check that it belongs to this kind of model";
+  const std::string anew = ": get the file again, or check that it belongs to this kind of model";
   check_refusal("must hold a JSON object, not a list" + anew, "[]", [](const io::Config&) {});
   CHECK(refusal(file, [] { io::Config::of_part("{}", file, "header").value("x"); }) ==
-        "/model/config.json: header: key 'x': is missing: get the file anew");
+        "/model/config.json: header: key 'x': is missing: get the file again");
 }
 
 TEST_CASE("config: of a file of Precast's own, messages say which is wanted") {
@@ -156,9 +156,9 @@ TEST_CASE("config: of a file of Precast's own, messages say which is wanted") {
     return refusal(file, [&] { io::Config::of_own(text, file, "a plan (precast plan)").value("x"); });
   };
   const std::string path = "/model/config.json: ", advice = ": check that this is a plan (precast plan)";
-  CHECK(said("layer,type\n") == path + "is no JSON: give a plan (precast plan)");
+  CHECK(said("layer,type\n") == path + "is not JSON: give a plan (precast plan)");
   CHECK(said("\xEF\xBB\xBF [1") ==
-        path + "not valid JSON, because it breaks off after byte 6: get the file anew");
+        path + "not valid JSON, because it is cut off after byte 6: get the file again");
   CHECK(said("[1]") == path + "must hold a JSON object, not a list" + advice);
   CHECK(said("{}") == path + "key 'x': is missing" + advice);
 }
@@ -173,10 +173,10 @@ TEST_CASE("config: files that are no JSON objects are refused") {
     CHECK(message.find(words) != std::string::npos);
   };
   refused("", "not valid JSON");
-  refused("{\"a\":1", "not valid JSON, because it breaks off after byte 6");
+  refused("{\"a\":1", "not valid JSON, because it is cut off after byte 6");
   refused("{\"a\":\"\n\"}", "not valid JSON");
-  refused(R"({"a":1,"a":2})", "key 'a' stands there twice");
-  refused(R"({"a":{"b":1,"b\u0000":1,"b":1}})", "key 'b' stands there twice");
+  refused(R"({"a":1,"a":2})", "key 'a' appears twice");
+  refused(R"({"a":{"b":1,"b\u0000":1,"b":1}})", "key 'b' appears twice");
   refused("{\"a\":1e400}", "number that is out of range");
   refused(std::string(100'000, '['), "deeper than 64 levels");
   refused("{\"a\":" + std::string(64, '[') + std::string(64, ']') + "}", "deeper than 64 levels");
@@ -230,7 +230,7 @@ TEST_CASE("config: keys that _use_default_values names are taken out, and a wron
   check_refusal("key '_use_default_values[0]': must be a string, not 3: correct it",
                 R"({"_use_default_values": [3]})", take);
   check_refusal(
-      "key '_use_default_values': is null, where a value is needed: write the model's own, or take the key "
-      "away, which stands for its default",
+      "key '_use_default_values': is null, where a value is needed: write the model's value, or remove the "
+      "key to get the default",
       R"({"_use_default_values": null})", take);
 }

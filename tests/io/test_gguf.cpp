@@ -48,7 +48,7 @@ void check_refused(const std::vector<Malformed>& files) {
   for (const Malformed& malformed : files) {
     write_text(file, malformed.bytes);
     const std::string message = refusal(file, [&] { io::GgufFile{file}; });
-    INFO("wanted: " << malformed.says << ", got: " << message);
+    INFO("expected: " << malformed.says << ", got: " << message);
     CHECK(message.find(malformed.says) != std::string::npos);
   }
 }
@@ -309,7 +309,7 @@ TEST_CASE("gguf: a start, a version or a count that lies is refused") {
       {"GGUF", "ends inside of the version, at byte 4 of 4"},
       {"GGUF\3", "ends inside of the version"},
       {with([](GgufBytes& f) { f.version = 0; }), "is of GGUF version 0"},
-      {with([](GgufBytes& f) { f.version = 1; }), "is of GGUF version 1, of which 2 and 3 are read"},
+      {with([](GgufBytes& f) { f.version = 1; }), "is of GGUF version 1, and only 2 and 3 are supported"},
       {with([](GgufBytes& f) { f.version = 4; }), "is of GGUF version 4"},
       {with([](GgufBytes& f) { f.version = 0xffffffff; }), "is of GGUF version 4294967295"},
       {with([](GgufBytes& f) { f.version = 0x03000000; }), "is big endian"},
@@ -317,11 +317,11 @@ TEST_CASE("gguf: a start, a version or a count that lies is refused") {
       {"GGUF" + raw(3u) + raw(1u), "ends inside of the number of tensors"},
       {"GGUF" + raw(3u) + raw(std::uint64_t{0}), "ends inside of the number of values"},
       {"GGUF" + raw(3u) + raw(std::uint64_t{0}) + raw(1u), "ends inside of the number of values"},
-      {with([](GgufBytes& f) { f.more_tensors = -2; }), "is said to have 18446744073709551615 tensors"},
-      {with([](GgufBytes& f) { f.more_tensors = 1000; }), "is said to have 1001 tensors"},
+      {with([](GgufBytes& f) { f.more_tensors = -2; }), "claims to have 18446744073709551615 tensors"},
+      {with([](GgufBytes& f) { f.more_tensors = 1000; }), "claims to have 1001 tensors"},
       {with([](GgufBytes& f) { f.more_tensors = 1; }), "tensor 1 has an empty name"},
-      {with([](GgufBytes& f) { f.more_values = -1; }), "is said to have 18446744073709551615 values"},
-      {with([](GgufBytes& f) { f.more_values = 1000; }), "is said to have 1000 values"},
+      {with([](GgufBytes& f) { f.more_values = -1; }), "claims to have 18446744073709551615 values"},
+      {with([](GgufBytes& f) { f.more_values = 1000; }), "claims to have 1000 values"},
       {with([](GgufBytes& f) { f.more_values = 1; }), "ends inside of the name of tensor 0"},
   };
   check_refused(files);
@@ -353,18 +353,20 @@ TEST_CASE("gguf: a value that does not hold is refused") {
       {with([&](GgufBytes& f) {
          f.values = {gguf_value("k", 4, one), gguf_value("k", 4, one)};
        }),
-       "key 'k' stands there twice"},
+       "key 'k' appears twice"},
       {with([&](GgufBytes& f) {
          f.values = {gguf_value("k", 4, one), gguf_value("j", 7, "\1"), gguf_value("k", 7, "\1")};
        }),
-       "key 'k' stands there twice"},
+       "key 'k' appears twice"},
       {with_value(gguf_value("general.alignment", 10, raw(std::uint64_t{32}))),
        "'general.alignment' must be u32, not u64"},
       {with_value(gguf_value("general.alignment", 8, gguf_text("32"))), "must be u32, not string"},
-      {with_value(gguf_value("general.alignment", 4, raw(0u))), "'general.alignment' is 0, no power of two"},
+      {with_value(gguf_value("general.alignment", 4, raw(0u))),
+       "'general.alignment' is 0, which is not a power of two"},
       {with_value(gguf_value("general.alignment", 4, raw(24u))),
-       "'general.alignment' is 24, no power of two"},
-      {with_value(gguf_value("general.alignment", 4, raw(0xffffffffu))), "is 4294967295, no power of two"},
+       "'general.alignment' is 24, which is not a power of two"},
+      {with_value(gguf_value("general.alignment", 4, raw(0xffffffffu))),
+       "is 4294967295, which is not a power of two"},
       {with_value(gguf_value("general.alignment", 4, raw(0x80000000u))), "leave its 0 bytes"},
   };
   check_refused(files);
@@ -385,7 +387,7 @@ TEST_CASE("gguf: a tensor whose description does not hold is refused") {
       {with_tensor({.sizes = {half, half / 128}, .type = 28}), "leave its 32 bytes"},
       {with_tensor({.type = 43}), "unknown type 43"},
       {with_tensor({.type = 0xffffffff}), "unknown type 4294967295"},
-      {with_tensor({.type = 4}), "type Q4_2 (4), which ggml has given up"},
+      {with_tensor({.type = 4}), "type Q4_2 (4), which ggml has removed"},
       {with_tensor({.type = 5}), "type Q4_3 (5)"},
       {with_tensor({.type = 31}), "type Q4_0_4_4 (31)"},
       {with_tensor({.type = 32}), "type Q4_0_4_8 (32)"},
@@ -397,8 +399,9 @@ TEST_CASE("gguf: a tensor whose description does not hold is refused") {
       {with_tensor({.sizes = {128, 2}, .type = 12}),
        "rows of 128 values are no whole blocks of Q4_K, of 256"},
       {with_tensor({.sizes = {}, .type = 2}), "rows of 1 values are no whole blocks of Q4_0"},
-      {with_tensor({.offset = 1}), "begins at byte 1 of the data, no multiple of the alignment, 32"},
-      {with_tensor({.offset = 16}), "no multiple of the alignment"},
+      {with_tensor({.offset = 1}),
+       "begins at byte 1 of the data, which is not a multiple of the alignment, 32"},
+      {with_tensor({.offset = 16}), "not a multiple of the alignment"},
       {with_tensor({.offset = 32}), "32 bytes from byte 32 of the data leave its 32 bytes"},
       {with_tensor({.offset = 64}), "leave its 32 bytes"},
       {with_tensor({.offset = huge - 31}), "32 bytes from byte 18446744073709551584"},
@@ -414,12 +417,12 @@ TEST_CASE("gguf: a tensor whose description does not hold is refused") {
       {with([](GgufBytes& f) {
          f.tensors = {{.offset = 32}, {.offset = 0}}, f.data_bytes = 64;
        }),
-       "tensor 'x.y' stands there twice"},
+       "tensor 'x.y' appears twice"},
       {with([](GgufBytes& f) {
          f.tensors = {{.name = "a"}, {.name = "b", .offset = 32}, {.name = "a", .offset = 64}},
          f.data_bytes = 96;
        }),
-       "tensor 'a' stands there twice"},
+       "tensor 'a' appears twice"},
       {with([](GgufBytes& f) {
          f.tensors = {{.name = "a", .sizes = {16}}, {.name = "b", .offset = 32}}, f.data_bytes = 64;
        }),

@@ -22,7 +22,7 @@ TEST_CASE("a file of lines that is being written is left to its writer") {
   const auto path = folder.path() / "log.jsonl";
   std::optional<io::LineFile> first(std::in_place, path);
   first->append("one");
-  CHECK(refusal(path, [&] { io::LineFile{path}; }).find("another run writes it") != std::string::npos);
+  CHECK(refusal(path, [&] { io::LineFile{path}; }).find("another run is writing it") != std::string::npos);
   first->append("two");
   CHECK(read_text(path) == "one\ntwo\n");
   first.reset();

@@ -111,13 +111,13 @@ TEST_CASE("safetensors: what is written is read, views and odd texts included") 
 TEST_CASE("safetensors: a length that lies is refused") {
   mentions(refusal_of(""), "only 0 bytes");
   mentions(refusal_of("1234567"), "only 7 bytes");
-  mentions(refusal_of(with_length(3, "{}")), "said to have 3 bytes in a file of 10");
-  mentions(refusal_of(with_length(100'000'001, "{}")), "not a believable length");
-  mentions(refusal_of(with_length(~std::uint64_t{0}, "{}")), "not a believable length");
-  mentions(refusal_of(with_length(~std::uint64_t{0} - 7, "{}")), "not a believable length");
+  mentions(refusal_of(with_length(3, "{}")), "claims to have 3 bytes in a file of 10");
+  mentions(refusal_of(with_length(100'000'001, "{}")), "not a plausible length");
+  mentions(refusal_of(with_length(~std::uint64_t{0}, "{}")), "not a plausible length");
+  mentions(refusal_of(with_length(~std::uint64_t{0} - 7, "{}")), "not a plausible length");
   mentions(refusal_of(with_length(0, "{}")), "does not start with '{'");
   mentions(refusal_of(file_of(" {}", 0)), "does not start with '{'");
-  mentions(refusal_of("<!DOCTYPE html><html></html>"), "not a believable length");
+  mentions(refusal_of("<!DOCTYPE html><html></html>"), "not a plausible length");
 }
 
 TEST_CASE("safetensors: a header that is not JSON of the right form is refused") {
@@ -132,11 +132,11 @@ TEST_CASE("safetensors: a header that is not JSON of the right form is refused")
            "deeper than 64 levels");
   mentions(refusal_of_header(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
                              R"("a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})"),
-           "key 'a' stands there twice");
+           "key 'a' appears twice");
   mentions(refusal_of_header(R"({"a":{"dtype":"F32","dtype":"F32","shape":[4],"data_offsets":[0,16]}})"),
-           "key 'dtype' stands there twice");
+           "key 'dtype' appears twice");
   mentions(refusal_of_header(R"({"__metadata__":[]})"),
-           "header: key '__metadata__': must be an object, not a list: get the file anew");
+           "header: key '__metadata__': must be an object, not a list: get the file again");
   mentions(refusal_of_header(R"({"__metadata__":{"a":1}})"),
            "header: key '__metadata__.a': must be a string");
   mentions(refusal_of_header(R"({"a\nb":4})"), "header: key 'a?b': must be an object");

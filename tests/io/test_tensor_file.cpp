@@ -187,8 +187,8 @@ TEST_CASE("tensor file: what a server sends in a file's place is shown for what 
     for (const std::string text :
          {"<!DOCTYPE html>\n<html></html>", "{\"error\":\"Access to model x is restricted\"}",
           "Access to model x is restricted."})
-      CHECK(says(said(text), "is a text that begins '" + text.substr(0, 15)));
-    CHECK_FALSE(says(said(std::string(1, '\x01') + "<!DOCTYPE html><html>"), "is a text"));
-    CHECK_FALSE(says(said("short"), "is a text"));
+      CHECK(says(said(text), "is text that begins with '" + text.substr(0, 15)));
+    CHECK_FALSE(says(said(std::string(1, '\x01') + "<!DOCTYPE html><html>"), "is text"));
+    CHECK_FALSE(says(said("short"), "is text"));
   }
 }

@@ -109,7 +109,7 @@ TEST_CASE("batches of a file are taken as they are, and checked", "[language_mod
   for (const char* text : {"", "hello", "a text that is longer than the length of a header"}) {
     std::ofstream(file, std::ios::binary) << text;
     CHECK_THROWS_WITH(batches_of_file(file, 1, 12),
-                      Catch::Contains("is no safetensors file: give one that has 'tokens'"));
+                      Catch::Contains("is not a safetensors file: give one that has 'tokens'"));
   }
 }
 

@@ -84,7 +84,7 @@ HostTensor<T> rounded(const HostTensor<f32>& values) {
 /// Whether so many rows meet the codes of a format, and not its values as operands.
 template <class Types>
 bool multiplies_codes(std::string_view format, std::int64_t rows) {
-  return rows <= host::most_skinny_rows && host::codes_are_operands<typename Types::operand> &&
+  return rows <= host::max_skinny_rows && host::codes_are_operands<typename Types::operand> &&
          std::is_same_v<typename Types::accumulate, f32> && host::block_gemv_for<f32>(format).multiply;
 }
 

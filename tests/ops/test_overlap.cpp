@@ -43,7 +43,7 @@ class SharedMemory {
   Tensor<f32> values_;
 };
 
-const auto refused_overlap = Catch::Contains("lies in the memory of the operand");
+const auto refused_overlap = Catch::Contains("overlaps the memory of the operand");
 
 }  // namespace
 
@@ -68,7 +68,7 @@ TEST_CASE("rows at any distance overlap where a value is both's", "[ops]") {
         overlap = overlap || in_a[static_cast<std::size_t>(&value - memory.data())];
     CAPTURE(to_string(a.shape()), to_string(b.shape()), a.data() - memory.data(), a.row_stride(),
             b.data() - memory.data(), b.row_stride());
-    REQUIRE(detail::RowBytes(a).meet(detail::RowBytes(b)) == overlap);
+    REQUIRE(detail::RowBytes(a).overlaps(detail::RowBytes(b)) == overlap);
     overlaps += overlap;
   }
   CHECK(overlaps > 1000);
@@ -106,7 +106,7 @@ TEST_CASE("heads by any strides overlap where a value is both's", "[ops]") {
     CAPTURE(to_string(a.shape()), a.strides().batch, a.strides().row, a.strides().head,
             a.data() - memory.data(), to_string(b.shape()), b.strides().batch, b.strides().row,
             b.strides().head, b.data() - memory.data());
-    REQUIRE(detail::HeadsBytes(a).meet(detail::HeadsBytes(b)) == overlap);
+    REQUIRE(detail::HeadsBytes(a).overlaps(detail::HeadsBytes(b)) == overlap);
     overlaps += overlap;
   }
   CHECK(overlaps > 1000);
@@ -189,7 +189,7 @@ TEST_CASE("results in parameters, in shared rows or in what is summed are refuse
   CHECK_THROWS_WITH(embedding_gradient_into<P>(rows_out, ids, {}, memory.at(140, {2, 8})), refused_overlap);
   CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, out, {}, out), refused_overlap);
   CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, x, weight, {}, out, in_weight, memory.at(600, {8})),
-                    Catch::Contains("layer_norm_gradient: result 1 and result 2 lie in the same memory"));
+                    Catch::Contains("layer_norm_gradient: result 1 and result 2 overlap in memory"));
   CHECK_THROWS_WITH(layer_norm_gradient_into<P>(x, x, in_weight, {}, memory.at(300, {2, 3, 8}), in_weight,
                                                 memory.at(600, {8})),
                     refused_overlap);

@@ -69,7 +69,7 @@ TEST_CASE("attention names the heads that do not fit", "[attention]") {
   const auto queries = rows_of_heads(q.view()), keys = rows_of_heads(k.view()),
              values = rows_of_heads(fewer.view());
   CHECK_THROWS_WITH(attention<F32>(queries, keys, keys, {}),
-                    Catch::Contains("6 heads of queries are no multiple of 4 of keys"));
+                    Catch::Contains("6 heads of queries are not a multiple of 4 of keys"));
   CHECK_THROWS_WITH(attention<F32>(queries, keys, values, {}),
                     Catch::Contains("[1, 5, 4, 2] and [1, 5, 3, 2]"));
   Tensor<f32> out(Shape{1, 6, 4, 2});
@@ -126,7 +126,7 @@ TEST_CASE("results in the memory of an operand are refused, and beside it are no
     return View<f32>(memory.data() + first, shape, stride);
   };
   const auto weight = ones<F32>(4, 4);
-  const auto refused = Catch::Contains("lies in the memory of the operand [6, 4]");
+  const auto refused = Catch::Contains("overlaps the memory of the operand [6, 4]");
   const View<f32> x = at(40, {6, 4}, 10);  // the first columns of rows of ten
   CHECK_THROWS_WITH(linear_into<F32>(x, weight, x),
                     Catch::StartsWith("linear: the result [6, 4]") && refused);
@@ -150,7 +150,7 @@ TEST_CASE("results in the memory of an operand are refused, and beside it are no
   CHECK_NOTHROW(attention_into<F32>(part(0), part(1), part(2), {.heads = 2}, part(3)));
   for (const std::int64_t number : {0, 1, 2})
     CHECK_THROWS_WITH(attention_into<F32>(part(0), part(1), part(2), {.heads = 2}, part(number)),
-                      Catch::StartsWith("attention: the result [1, 6, 4] lies in the memory of"));
+                      Catch::StartsWith("attention: the result [1, 6, 4] overlaps the memory of"));
   const auto heads = [&](std::int64_t first) { return heads_of_rows(at(first, {1, 2, 6, 2}, 2)); };
   CHECK_NOTHROW(attention_into<F32>(heads(0), heads(24), heads(48), {}, heads(72)));
   CHECK_THROWS_AS(attention_into<F32>(heads(0), heads(24), heads(48), {}, heads(71)), ShapeError);
@@ -163,7 +163,7 @@ TEST_CASE("results in the memory of an operand are refused, and beside it are no
   for (const std::int64_t first : {1, 17, 24, 29})
     CHECK_THROWS_WITH(attention_into<F32>(first_rows(0, 12), first_rows(6, 12), first_rows(24, 0), {},
                                           first_rows(first, 12)),
-                      Catch::Contains("lies in the memory of the operand"));
+                      Catch::Contains("overlaps the memory of the operand"));
 }
 
 TEST_CASE("linear refuses shapes that do not fit", "[linear]") {
@@ -290,7 +290,7 @@ TEST_CASE("cross_entropy names the target that is no class", "[loss]") {
   const auto of = [&](std::int64_t target, std::int64_t ignored) {
     return cross_entropy<F32>(logits, std::vector<std::int64_t>{0, target}, {.ignore_index = ignored});
   };
-  CHECK_THROWS_WITH(of(4, -100), Catch::Contains("target 4 of row 1 is none of 4 classes"));
+  CHECK_THROWS_WITH(of(4, -100), Catch::Contains("target 4 of row 1 is not one of 4 classes"));
   CHECK_THROWS_AS(of(-1, -100), InputError);
   CHECK_THROWS_AS(of(std::int64_t{1} << 32, -100), InputError);
   CHECK_NOTHROW(of(-1, -1));

@@ -95,7 +95,7 @@ void check(std::int64_t features, std::int64_t columns) {
   for (const std::int64_t rows : {1, 4, 5, 70}) {
     CAPTURE(rows);
     const auto x = random_tensor<typename Types::result>({rows, columns}, 3);
-    if (rows <= host::most_skinny_rows && host::block_gemv_for<f32>(dtype_traits<Format>::name).multiply) {
+    if (rows <= host::max_skinny_rows && host::block_gemv_for<f32>(dtype_traits<Format>::name).multiply) {
       const auto wide_x = operands<Types>(x), weight = wide(values), wide_bias = wide(stored_bias);
       ExpectedSums<Types> sums;
       for (std::int64_t r = 0; r < rows; ++r)

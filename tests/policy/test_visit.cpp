@@ -176,7 +176,7 @@ TEST_CASE("a precision that stands for an added preset is no path, and has neith
     const auto precision = static_cast<Precision>(place);
     CHECK_FALSE(is_path_precision(precision));
     CHECK_THROWS_WITH(to_string(precision), Catch::StartsWith("precision " + std::to_string(place) +
-                                                              " is none of PathDtypes (from 128 on"));
+                                                              " is not one of PathDtypes (from 128 on"));
     CHECK_THROWS_AS(bytes_of(precision), Error);
     CHECK_FALSE(path_compiled({.precision = precision}));
     CHECK_THROWS_AS(require_path({.precision = precision}), Error);

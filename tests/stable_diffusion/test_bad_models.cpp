@@ -279,7 +279,7 @@ TEST_CASE("the config of another component in a text encoder's place is named") 
   const DamagedFolder folder(stable_diffusion_model("sd15"));
   write_text(folder.path() / "text_encoder/config.json", read_text(folder.path() / "vae/config.json"));
   check_line(complaint(folder.path(), small_request()),
-             {"text_encoder/config.json", "_class_name", "'AutoencoderKL'", "CLIPTextModel is wanted"});
+             {"text_encoder/config.json", "_class_name", "'AutoencoderKL'", "CLIPTextModel is expected"});
 }
 
 TEST_CASE("every key that a reader of configs knows is refused where its value is absurd", "[many_runs]") {

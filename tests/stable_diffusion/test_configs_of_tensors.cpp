@@ -109,7 +109,7 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
     const auto heads = [version_2 = second](std::int64_t channels) { return version_2 ? channels / 64 : 8; };
     check_levels(
         config, {{320, heads(320), 1}, {640, heads(640), 1}, {1280, heads(1280), 1}, {1280, heads(1280), 0}});
-    CHECK(config.middle_depth == 1);
+    CHECK(config.mid_block_depth == 1);
   }
   UNetShapes xl(4, 2048, true);
   xl.level(320, 0, false);
@@ -123,7 +123,7 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
   CHECK(base.time_id_channels == 256);
   CHECK(base.context_width == 2048);
   check_levels(base, {{320, 5, 0}, {640, 10, 2}, {1280, 20, 10}});
-  CHECK(base.middle_depth == 10);
+  CHECK(base.mid_block_depth == 10);
 
   UNetShapes refiner(4, 1280, true);
   refiner.level(384, 0, false);
@@ -134,7 +134,7 @@ TEST_CASE("the configs of Stable Diffusion 1, 2, XL and its refiner are told by 
   refiner.transformer("middle_block.1.", 4);
   refiner.add("label_emb.0.0.weight", {1536, 2560});
   check_levels(refiner.config(folder), {{384, 6, 0}, {768, 12, 4}, {1536, 24, 4}, {1536, 24, 0}});
-  CHECK(refiner.config(folder).middle_depth == 4);
+  CHECK(refiner.config(folder).mid_block_depth == 4);
 }
 
 TEST_CASE("a single file's scheduler is that of the published models of its kind, and what its tensors say") {
@@ -179,7 +179,7 @@ TEST_CASE("a transformer without its first layer, and a block of an absurd numbe
   absurd.level(320, 0, true);
   absurd.transformer("middle_block.1.", 1);
   absurd.add("middle_block.1.transformer_blocks.9223372036854775807.attn2.to_k.weight", {1, 768});
-  CHECK(absurd.config(folder).middle_depth == 1);
+  CHECK(absurd.config(folder).mid_block_depth == 1);
 }
 
 TEST_CASE("tiny single files agree with their folders' configs, and with no other's") {
@@ -195,7 +195,7 @@ TEST_CASE("tiny single files agree with their folders' configs, and with no othe
         stable_diffusion::check_agreement(unet, UNetConfig::load(config_of(other)), config_of(other)),
         Catch::Contains("they are not of one model"));
     // Widths that no published model has do not say how many heads there are.
-    CHECK_THROWS_WITH(stable_diffusion::unet_config(unet), Catch::Contains("nothing says how many heads"));
+    CHECK_THROWS_WITH(stable_diffusion::unet_config(unet), Catch::Contains("it is not known how many heads"));
   }
 }
 
@@ -312,7 +312,7 @@ TEST_CASE("the configs of text encoders and VAEs are told by the shapes of tenso
   CHECK_FALSE(vae.use_post_quant_conv);
   CHECK(vae.mid_block_add_attention);
   CHECK(vae.scaling_factor == 0.18215);
-  CHECK_THROWS_WITH(autoencoder(100), Catch::Contains("nothing says how they are normed"));
+  CHECK_THROWS_WITH(autoencoder(100), Catch::Contains("it is not known how they are normed"));
   // In a file of its own it is used as the model's kind says.
   autoencoder(128);
   FileTensors alone;

@@ -121,16 +121,16 @@ TEST_CASE("a note says what a file of 2.x is taken to predict, and by what") {
     const auto notes = families::open(file, plain(), families::cpu_backend())->notes();
     return std::ranges::any_of(notes, [&](const std::string& note) { return says(note, words); });
   };
-  CHECK(is_noted("no tensor of Stable Diffusion 2.x says what it predicts: taken for v, as 2.1 does"));
+  CHECK(is_noted("no tensor of Stable Diffusion 2.x says what it predicts: assumed to be v, as 2.1 does"));
   const auto set_bias = [&](const std::vector<float>& values) {
     tensors["model.diffusion_model.output_blocks.11.1.transformer_blocks.0.norm1.bias"] =
         file_tensor("F32", Shape{2}, values);
   };
   set_bias({-0.1f, 0.1f});
-  CHECK(is_noted("taken for a UNet that predicts v, as 2.1 does, by the spread of output_blocks.11.1."));
+  CHECK(is_noted("assumed to be a UNet that predicts v, as 2.1 does, by the spread of output_blocks.11.1."));
   set_bias({-0.08f, 0.08f});
-  CHECK(
-      is_noted("taken for a UNet that predicts noise, as 2.1-base does, by the spread of output_blocks.11"));
+  CHECK(is_noted(
+      "assumed to be a UNet that predicts noise, as 2.1-base does, by the spread of output_blocks.11"));
 }
 
 TEST_CASE(
@@ -237,9 +237,9 @@ TEST_CASE("a folder that is given for a component brings its own config") {
              "is a UNet of the XL kind, and"));
   CHECK(says(problem({xl, {{"transformer", stable_diffusion_model("sd15") / "unet"}}}),
              "must equal the hidden_size of text_encoder/config.json"));
-  CHECK(
-      says(problem({xl, {{"vae", xl / "unet"}}}),
-           "unet/config.json: key '_class_name': is 'UNet2DConditionModel', where AutoencoderKL is wanted"));
+  CHECK(says(
+      problem({xl, {{"vae", xl / "unet"}}}),
+      "unet/config.json: key '_class_name': is 'UNet2DConditionModel', where AutoencoderKL is expected"));
 }
 
 TEST_CASE(

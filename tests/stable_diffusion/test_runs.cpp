@@ -58,10 +58,10 @@ TEST_CASE("previews of Stable Diffusion come when they are asked for, and change
     const families::Result plain = pipeline.generate(request);
     std::vector<std::int64_t> steps;
     image::Image last;
-    request.preview = families::PreviewWish{2, true, [&](const families::Preview& preview) {
-                                              steps.push_back(preview.step);
-                                              last = preview.picture;
-                                            }};
+    request.preview = families::PreviewRequest{2, true, [&](const families::Preview& preview) {
+                                                 steps.push_back(preview.step);
+                                                 last = preview.picture;
+                                               }};
     const families::Result shown = pipeline.generate(request);
     CHECK(std::ranges::equal(plain.latents.values(), shown.latents.values()));
     REQUIRE(!steps.empty());

@@ -275,7 +275,7 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
              "is Stable Diffusion 1.x without its vae (it holds unet): give --model a folder that has it"));
   CHECK(says(
       problem(unet_file(folder, prefix, 8), "unet"),
-      "is InstructPix2Pix of Stable Diffusion 1.x, which edits a picture as it is told, which is not read"));
+      "is InstructPix2Pix of Stable Diffusion 1.x, which edits a picture as instructed, which is not read"));
   CHECK(says(problem(unet_file(folder, prefix, 5), "unet"), "follows a map of depths"));
   CHECK(says(problem(unet_file(folder, prefix, 12), "unet"), "takes 12 channels in"));
   const FileTensor zero = file_tensor("F32", Shape{1, 1024}, std::vector<float>(1024));
@@ -313,7 +313,7 @@ TEST_CASE("what a single file lacks, or is instead, is one line") {
       file_tensor("F32", Shape{4, 2}, std::vector<float>(8));
   const ComponentWeights text(unet_file(folder, prefix, 4, broken), "text_encoder");
   CHECK_THROWS_WITH(text.find("text_model.encoder.layers.0.self_attn.k_proj.weight"),
-                    Catch::Contains("its 4 rows are no 3 equal parts"));
+                    Catch::Contains("its 4 rows are not 3 equal parts"));
   CHECK_THROWS_WITH(text.find("text_model.encoder.layers.1.self_attn.k_proj.weight"),
                     Catch::Contains("is missing"));
 }

@@ -104,7 +104,7 @@ TEST_CASE("a UNet's config has diffusers' defaults") {
   }
   CHECK(config.context_width == 1280);
   CHECK(config.time_width == 1280);
-  CHECK(config.middle == UNetConfig::Middle::attention);
+  CHECK(config.mid_block == UNetConfig::MidBlockType::attention);
   CHECK(!config.linear_projection);
   CHECK(config.norm_groups == 32);
   CHECK(config.norm_epsilon == 1e-5);
@@ -133,9 +133,9 @@ TEST_CASE("a UNet's config is read as it is written") {
   CHECK(!config.levels[1].attention_up);
   Json json = whole();
   json["mid_block_type"] = nullptr;
-  CHECK(config_of(json).middle == UNetConfig::Middle::absent);
+  CHECK(config_of(json).mid_block == UNetConfig::MidBlockType::absent);
   json["mid_block_type"] = "UNetMidBlock2D";
-  CHECK(config_of(json).middle == UNetConfig::Middle::residual);
+  CHECK(config_of(json).mid_block == UNetConfig::MidBlockType::residual);
   json["sample_size"] = {16, 16};
   CHECK(config_of(json).sample_size == 16);
   json["only_cross_attention"] = {false, false};

@@ -59,7 +59,7 @@ void check_attention_choices() {
   AttentionOptions biased = two;
   biased.bias = bias.view().reshaped({2, 9, 9});
   CHECK_THROWS_WITH((attention<P, WithoutBias>(x, x, x, biased)),
-                    "attention: a bias is given, and was left out by WithoutBias: take that option away");
+                    "attention: a bias is given, and was left out by WithoutBias: remove that option");
 }
 
 }  // namespace precast::testing

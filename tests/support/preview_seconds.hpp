@@ -17,10 +17,10 @@ void check_preview_seconds(const Pipeline& pipeline, families::Request request) 
   using Seconds = std::chrono::duration<double>;
   constexpr Seconds slow{0.5};
   Seconds shown{0};
-  request.preview = families::PreviewWish{1, true, [&](const families::Preview&) {
-                                            std::this_thread::sleep_for(slow);
-                                            shown += slow;
-                                          }};
+  request.preview = families::PreviewRequest{1, true, [&](const families::Preview&) {
+                                               std::this_thread::sleep_for(slow);
+                                               shown += slow;
+                                             }};
   const auto start = Clock::now();
   const families::Result result = pipeline.generate(request);
   const Seconds all = Clock::now() - start;

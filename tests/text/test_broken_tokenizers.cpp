@@ -75,11 +75,11 @@ TEST_CASE("broken tokenizers: CLIP's vocabulary and merges") {
   check_refusal("dev_f32", vocab, "{\"a\":0,", "not valid JSON");
   check_refusal("dev_f32", vocab, "[1,2]", "must hold a JSON object");
   check_refusal("dev_f32", vocab, "{}", "has an empty vocabulary");
-  check_refusal("dev_f32", vocab, R"({"a":-1})", "key 'a': must be an integer from 0");
-  check_refusal("dev_f32", vocab, R"({"a":"0"})", "key 'a': must be an integer from 0");
-  check_refusal("dev_f32", vocab, R"({"a":4294967296})", "key 'a': must be an integer from 0");
+  check_refusal("dev_f32", vocab, R"({"a":-1})", "key 'a': must be an integer of 0 or more");
+  check_refusal("dev_f32", vocab, R"({"a":"0"})", "key 'a': must be an integer of 0 or more");
+  check_refusal("dev_f32", vocab, R"({"a":4294967296})", "key 'a': must be an integer of 0 or more");
   check_refusal("dev_f32", vocab, R"({"a":0,"b":0})", "key 'b': has id 0, as another piece has");
-  check_refusal("dev_f32", vocab, R"({"a":0,"a":1})", "key 'a' stands there twice");
+  check_refusal("dev_f32", vocab, R"({"a":0,"a":1})", "key 'a' appears twice");
   check_refusal("dev_f32", vocab, R"({"a":0})", "is not in the vocabulary", merges);
   check_refusal("dev_f32", merges, "#version: 0.2\nt h e\n", "merge 2: 't h e' must be two pieces");
   check_refusal("dev_f32", merges, "th\n", "merge 1: 'th' must be two pieces");
@@ -139,8 +139,7 @@ TEST_CASE("broken tokenizers: T5's vocabulary") {
   check_edit(
       "dev_fp8", json, [](Json& j) { j["model"]["vocab"][3] = 1; }, "key 'model.vocab[3]': must be a piece");
   check_edit(
-      "dev_fp8", json, [](Json& j) { j["model"]["vocab"][4] = j["model"]["vocab"][3]; },
-      "stands there twice");
+      "dev_fp8", json, [](Json& j) { j["model"]["vocab"][4] = j["model"]["vocab"][3]; }, "appears twice");
   check_edit(
       "dev_fp8", json, [](Json& j) { j["normalizer"]["precompiled_charsmap"] = "%%%%"; }, "is not base64");
   check_edit(
@@ -207,7 +206,7 @@ TEST_CASE("broken tokenizers: the small files") {
     Json settings = Json::parse(read_text(golden_model("dev_f32") / path));
     settings[role] = "";
     check_refusal("dev_f32", path, settings.dump(),
-                  std::string(role) + " is empty: get the tokenizer's files anew", folder);
+                  std::string(role) + " is empty: get the tokenizer's files again", folder);
   }
   for (const char* part : {"padding", "truncation"})  // counts where the config has no side
     check_edit(
@@ -325,7 +324,7 @@ TEST_CASE("broken tokenizers: T5's in a GGUF file") {
   refused("bos", value("add_bos_token", true), "is true, where T5's tokenizer has false");
   refused("eos", value("add_eos_token", false), "is false, where T5's tokenizer has true");
   refused("unknown", value("unknown_token_id", std::uint32_t{0}), "is 0, where T5's tokenizer has 2");
-  refused("end", value("eos_token_id", std::uint32_t{4}), "is 4, which is no piece's id");
-  refused("padding", value("padding_token_id", std::int32_t{-1}), "is -1, which is no piece's id");
+  refused("end", value("eos_token_id", std::uint32_t{4}), "is 4, which is not the id of a piece");
+  refused("padding", value("padding_token_id", std::int32_t{-1}), "is -1, which is not the id of a piece");
   refused("charsmap", array("precompiled_charsmap", std::vector<std::uint8_t>{9, 0, 0}), "normalis");
 }

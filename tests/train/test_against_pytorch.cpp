@@ -188,7 +188,7 @@ TEST_CASE("AdamW refuses options out of range, and changes nothing", "[adamw]") 
   CHECK_THROWS_AS(step({.beta2 = -0.1}), InputError);
   CHECK_THROWS_AS(step({.eps = -1e-8}), InputError);
   CHECK_THROWS_AS(step({.weight_decay = -1}), InputError);
-  CHECK_THROWS_WITH(step({}, 0), "AdamW: steps are counted from 1, and 0 is none");
+  CHECK_THROWS_WITH(step({}, 0), "AdamW: steps are counted from 1, not from 0");
   CHECK(std::ranges::count(parameter.master.values(), 1.0f) == 3);
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("weights that the dtype at rest may have made infinite") {
     CHECK(cause_of(found) == Cause::weights);
     CHECK(cure_for(found) == Cure::store_bf16);
     CHECK_THAT(diagnosis(found),
-               Catch::Contains("a weight is no number of " + std::string(storage) +
+               Catch::Contains("a weight is not a number of " + std::string(storage) +
                                ", in which they are stored, or what the op reads is not finite: where the "
                                "file's own numbers are, Storage<bf16> cures it, and otherwise no"));
   }

@@ -309,7 +309,7 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
   CHECK(says(refused(taesd), "a tiny autoencoder (TAESD)"));
   CHECK(says(refused(taesd, Part::autoencoder),
              "does not hold the VAE of a Flux model but a tiny autoencoder (TAESD)"));
-  CHECK(says(refused({{"some.thing", any}}), "nor anything else that is known here"));
+  CHECK(says(refused({{"some.thing", any}}), "nor anything else that is supported"));
   CHECK(says(refused({}), "nor anything else"));
   // Two files in each other's place.
   CHECK(says(refused(tensors_of("text_encoder"), Part::t5),
@@ -349,10 +349,11 @@ TEST_CASE("layouts: missing tensors, blocks and rows are told in one line") {
              "tensor 'double_blocks.1.txt_attn.qkv.weight': is missing"));
   tensors = bfl_transformer();
   tensors["single_blocks.0.linear1.weight"] = file_tensor("F32", {890, 4}, std::vector<f32>(890 * 4));
-  CHECK(says(find(tensors, "single_transformer_blocks.0.attn.to_q.weight"), "890 rows are no 7 equal parts"));
+  CHECK(
+      says(find(tensors, "single_transformer_blocks.0.attn.to_q.weight"), "890 rows are not 7 equal parts"));
   tensors = bfl_transformer();
   tensors["final_layer.adaLN_modulation.1.bias"] = file_tensor("F32", {255}, std::vector<f32>(255));
-  CHECK(says(find(tensors, "norm_out.linear.bias"), "its rows are no two halves"));
+  CHECK(says(find(tensors, "norm_out.linear.bias"), "its rows are not two halves"));
 
   tensors = bfl_transformer();
   std::erase_if(tensors, [](const auto& entry) { return entry.first.starts_with("single_blocks.1."); });

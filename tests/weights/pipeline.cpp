@@ -130,11 +130,10 @@ TEST_CASE("files: T5's table of embeddings may be there twice, and not as two ta
   CHECK(latents(files) == latents(shapes_model()));
   t5["encoder.embed_tokens.weight"].bytes.back() ^= 1;
   write_tensors(file, t5);
-  CHECK(
-      refusal(file, [&] { latents(files); }) ==
-      file.string() +
-          ": tensors 'shared.weight' and 'encoder.embed_tokens.weight' differ, and are one table of T5: get "
-          "the file anew, or leave out the one that is wrong");
+  CHECK(refusal(file, [&] { latents(files); }) ==
+        file.string() +
+            ": tensors 'shared.weight' and 'encoder.embed_tokens.weight' differ, and are one table of T5: "
+            "get the file again, or leave out the one that is wrong");
 }
 
 TEST_CASE("files: a GGUF file draws what the values of its blocks draw") {
@@ -196,7 +195,8 @@ TEST_CASE("files: what is lacking, unread or of another model is said in one lin
   REQUIRE(pipeline->notes().size() == 1);
   CHECK(pipeline->notes()[0] == file.string() + ": 1 tensor is not read: 'control.weight'");
 
-  CHECK(says(refused(file, file), "holds no tokenizers, and none lie beside it: give --model a folder"));
+  CHECK(
+      says(refused(file, file), "holds no tokenizers, and there are none beside it: give --model a folder"));
   CHECK(says(refused({shapes_model(), {{"vae", file}}}, file),
              "does not hold the VAE of a Flux model but the transformer"));
   const auto empty = folder.path() / "empty";
@@ -216,7 +216,7 @@ TEST_CASE("files: what is lacking, unread or of another model is said in one lin
   write_tensors(file, {{"some.thing", tensors.begin()->second}});
   CHECK(says(
       refused(file, file),
-      "holds no model that is known here: give a model of Flux.1 dev or schnell, or of Stable Diffusion"));
+      "holds no model that is supported: give a model of Flux.1 dev or schnell, or of Stable Diffusion"));
 }
 
 TEST_CASE("files: a config beside a given file that says otherwise than the config that is used is named") {

@@ -518,7 +518,7 @@ TEST_CASE("quantised: mxfp8 and nvfp4 with scales in the order of tensor cores")
   CHECK(says(OneLayer(broken).refused(), "is announced as nvfp4 and has no weight_scale_2"));
   broken = tensors;
   broken["a.b.weight_scale_2"] = file_tensor("F32", {2}, std::vector<f32>(2));
-  CHECK(says(OneLayer(broken).refused(), "weight_scale_2 is no number"));
+  CHECK(says(OneLayer(broken).refused(), "weight_scale_2 is not a number"));
 }
 
 namespace {

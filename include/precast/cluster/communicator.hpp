@@ -82,10 +82,9 @@ class Alone final : public Communicator {
 /// The sum of one host number over all ranks.
 template <std::derived_from<Communicator> Job>
 double sum(Job& job, double value) {
-  static_assert(
-      !Job::sums_on_device,
-      "cluster::sum: this job adds up values on devices, and the number is the host's: give it the job "
-      "over which the ranks met.");
+  static_assert(!Job::sums_on_device,
+                "cluster::sum: this communicator sums values on devices, and the number is on the host: pass "
+                "the communicator that was given to its constructor.");
   job.wait(job.start_sum(&value, 1, SumDtype::f64));
   return value;
 }

@@ -79,8 +79,8 @@ class GradientExchange {
   /// Bytes of a bucket's message.
   std::size_t bytes(std::size_t bucket) const { return buckets_[bucket].bytes; }
 
-  /// The gradient of parameter `i` is complete: it changes no more in this backward pass.
-  void whole(std::size_t i) {
+  /// Marks the gradient of parameter `i` as complete: it changes no more in this backward pass.
+  void mark_ready(std::size_t i) {
     --buckets_[bucket_of_[i]].missing;
     while (sent_ < buckets_.size() && buckets_[sent_].missing == 0) {
       send(buckets_[sent_]);
@@ -91,7 +91,8 @@ class GradientExchange {
   /// Error where a gradient is not complete.
   ExchangeFacts finish() {
     using Clock = std::chrono::steady_clock;
-    if (sent_ != buckets_.size()) throw Error("the gradients of a backward pass are not all whole");
+    if (sent_ != buckets_.size())
+      throw Error("the gradients of the backward pass are not all ready: call mark_ready for each parameter");
     ExchangeFacts facts;
     for (Bucket& bucket : buckets_) {
       const auto start = Clock::now();

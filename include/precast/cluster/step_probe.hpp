@@ -49,7 +49,7 @@ class StepProbe final : public Communicator {
 };
 
 /// The median step by time. Throws Error where there is none.
-inline StepParts middle_step(std::vector<StepParts> steps) {
+inline StepParts median_step(std::vector<StepParts> steps) {
   if (steps.empty()) throw Error("no step was probed");
   const auto at = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
   std::ranges::nth_element(steps, at, {}, &StepParts::seconds);

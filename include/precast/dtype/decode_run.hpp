@@ -26,7 +26,7 @@ consteval bool decodes() {
         "A block dtype is one block as it lies in memory: its size is its bytes_per_block, and it can be "
         "copied as bytes.");
     static_assert(dtype_traits<T>::values_per_block > 0, "A block dtype has at least one value in a block.");
-    static_assert(!detail::says_its_format<T>() || detail::has_decode<T>,
+    static_assert(!detail::declares_format<T>() || detail::has_decode<T>,
                   "A block dtype that is multiplied needs static void decode(const T& block, int first, int "
                   "count, f32* values) in its dtype_traits.");
     return sizeof(T) == dtype_traits<T>::bytes_per_block && dtype_traits<T>::values_per_block > 0 &&

@@ -149,13 +149,13 @@ inline constexpr bool has_decode = requires(const T& block, int first, int count
 /// Whether a dtype is a scalar, or has more than one value in a block, or decodes its one value. Anything
 /// else is a static_assert error: a scalar without its format looks like a block of one value.
 template <Dtype T>
-consteval bool says_its_format() {
-  constexpr bool says_it = ScalarDtype<T> || dtype_traits<T>::values_per_block != 1 || has_decode<T>;
-  static_assert(says_it,
+consteval bool declares_format() {
+  constexpr bool declares = ScalarDtype<T> || dtype_traits<T>::values_per_block != 1 || has_decode<T>;
+  static_assert(declares,
                 "A dtype of one value needs static constexpr FloatFormat format in its dtype_traits, which "
                 "makes it a scalar, or, as a block dtype, static void decode(const T& block, int first, int "
                 "count, f32* values).");
-  return says_it;
+  return declares;
 }
 
 }  // namespace detail

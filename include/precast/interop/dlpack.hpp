@@ -57,11 +57,12 @@ constexpr int dlpack_code() {
 
 template <class T>
 constexpr DLDataType dlpack_dtype() {
-  static_assert(!std::is_same_v<T, tf32>, "DLPack: it has no tf32, which is a format of operands only.");
+  static_assert(!std::is_same_v<T, tf32>, "DLPack has no tf32, which is a format of operands only.");
   constexpr int code = dlpack_code<T>();
-  static_assert(code >= 0 || std::is_same_v<T, tf32>,
-                "DLPack: nothing says which code this dtype has: give dtype_traits<T> a static constexpr int "
-                "dlpack_code, which is one of DLPack's DLDataTypeCode.");
+  static_assert(
+      code >= 0 || std::is_same_v<T, tf32>,
+      "DLPack: the type code of this dtype is not known: give dtype_traits<T> a static constexpr int "
+      "dlpack_code, which is one of DLPack's DLDataTypeCode.");
   return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(8 * sizeof(T)), 1};
 }
 
@@ -94,7 +95,7 @@ T* dlpack_data(const DLTensor& tensor, const Shape& shape, int device) {
   constexpr bool on_host = std::is_same_v<Space, HostSpace>;
   if (!reaches<Space>(tensor.device.device_type))
     throw InputError("DLPack: a tensor of device type " + std::to_string(tensor.device.device_type) +
-                     " lies in no memory of " + (on_host ? "the host" : "a CUDA device"));
+                     " is not in the memory of " + (on_host ? "the host" : "a CUDA device"));
   if (!on_host && tensor.device.device_type == kDLCUDA && tensor.device.device_id != device)
     throw InputError("DLPack: a tensor of device " + std::to_string(tensor.device.device_id) +
                      " is not on device " + std::to_string(device) +
@@ -135,9 +136,9 @@ template <class T, class Managed>
 const DLTensor& dlpack_tensor(const Managed& managed) {
   if (managed.version.major != dlpack_major)
     throw InputError("DLPack: a tensor of version " + std::to_string(managed.version.major) + "." +
-                     std::to_string(managed.version.minor) + " is none of version 1, which is read here");
+                     std::to_string(managed.version.minor) + " cannot be read: only version 1 is supported");
   if (!std::is_const_v<T> && (managed.flags & dlpack_read_only))
-    throw InputError("DLPack: the tensor is only to be read: ask for a view of const values");
+    throw InputError("DLPack: the tensor is read-only: ask for a view of const values");
   return managed.dl_tensor;
 }
 
@@ -171,7 +172,7 @@ template <class T, class Space = BackendSpace>
     for (std::size_t i = 0; i < shape.rank(); ++i)
       if (shape[i] > 1 && strides[i] != side_by_side[i] && shape.elements() > 0)
         throw ShapeError("DLPack: strides " + to_string(strides) + " of " + to_string(shape) +
-                         " are not those of numbers one after another: copy them side by side");
+                         " are not contiguous: copy the values to a contiguous tensor");
     return {data, shape.elements()};
   }
 /// The functions above for a DLManagedTensorVersioned. They also throw InputError where its version is not

@@ -18,7 +18,7 @@ namespace detail {
 /// Whether an accessor returns the value in memory, and not one computed from it (as std::linalg's scaled
 /// does). True for a type without an accessor.
 template <class M>
-inline constexpr bool gives_what_lies_there = [] {
+inline constexpr bool accesses_memory = [] {
   if constexpr (requires { typename M::reference; })
     return std::is_same_v<typename M::reference, typename M::element_type&>;
   else
@@ -34,7 +34,7 @@ consteval std::string_view name_of_type() {
 /// declare it by the name of their accessors, which is all that can be checked here without including their
 /// headers.
 template <class M, class Space>
-inline constexpr bool lies_elsewhere = [] {
+inline constexpr bool is_inaccessible_from = [] {
   if constexpr (requires { typename M::accessor_type; }) {
     constexpr std::string_view name = name_of_type<typename M::accessor_type>();
     return name.find("cuda::") != name.npos &&
@@ -45,8 +45,8 @@ inline constexpr bool lies_elsewhere = [] {
 /// A static_assert error where that is so.
 template <class M, class Space>
 consteval void require_reached() {
-  static_assert(!lies_elsewhere<M, Space>,
-                "mdspan: this one is of the other memory: a host_mdspan is viewed in HostSpace, a "
+  static_assert(!is_inaccessible_from<M, Space>,
+                "mdspan: this one is in the other memory space: view a host_mdspan in HostSpace, a "
                 "device_mdspan in DeviceSpace.");
 }
 }  // namespace detail
@@ -56,7 +56,7 @@ template <class M>
 concept MdspanLike = requires(const M& span) {
   typename M::element_type;
   requires ForeignScalar<typename M::element_type>;
-  requires detail::gives_what_lies_there<M>;
+  requires detail::accesses_memory<M>;
   { M::rank() } -> std::convertible_to<std::size_t>;
   { span.extent(0) } -> std::convertible_to<std::int64_t>;
   { span.stride(0) } -> std::convertible_to<std::int64_t>;

@@ -52,7 +52,7 @@ void check_pointer(std::string_view what, const T* data, const Shape& shape) {
                      " have no memory: their pointer is null");
   if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) != 0)
     throw InputError(std::string(what) + ": values of shape " + to_string(shape) +
-                     " do not lie at a multiple of their size of " + std::to_string(sizeof(T)) + " bytes");
+                     " are not aligned to their size of " + std::to_string(sizeof(T)) + " bytes");
 }
 /// The same pointer, to values of Precast's dtype.
 template <ForeignScalar T>
@@ -71,10 +71,10 @@ inline void check_strides(const Shape& shape, const Strides& strides) {
   if (shape.elements() == 0) return;
   for (std::size_t i = 0; i < shape.rank(); ++i) {
     if (shape[i] > 1 && strides[i] < 0) refuse("go backwards: copy the values in their order");
-    if (shape[i] > 1 && strides[i] > Shape::max_elements / shape[i]) refuse("reach beyond all memory");
+    if (shape[i] > 1 && strides[i] > Shape::max_elements / shape[i]) refuse("reach beyond the address space");
   }
   if (shape.rank() > 0 && shape.back() > 1 && strides[shape.rank() - 1] != 1)
-    refuse("leave gaps between the values of the last dimension: copy them side by side");
+    refuse("leave gaps between the values of the last dimension: copy them to a contiguous tensor");
 }
 
 /// The one stride between rows. Throws ShapeError where there is more than one.
@@ -88,8 +88,8 @@ inline std::int64_t row_stride_of(const Shape& shape, const Strides& strides) {
       stepped = true;
     } else if (strides[i] != next) {
       throw ShapeError("interop: strides " + to_string(strides) + " of " + to_string(shape) +
-                       " are not those of rows at one distance: a View has rows at one distance, and a "
-                       "HeadsView any: copy the values, or view heads (heads_at, heads_of)");
+                       " are not those of evenly spaced rows: a View has evenly spaced rows, and a HeadsView "
+                       "any: copy the values, or view heads (heads_at, heads_of)");
     }
     next = strides[i] * shape[i];
   }

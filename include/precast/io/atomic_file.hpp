@@ -94,7 +94,8 @@ class AtomicFile {
     if (!target_.has_filename()) throw file_error(target_, "does not name a file to write");
     // A rename needs no permission of the file, and root needs none at all: what is read-only was made so.
     if (exists && ((facts.st_mode & 0222) == 0 || (::access(target_.c_str(), W_OK) != 0 && errno != EROFS)))
-      throw file_error(target_, "is there and read-only: make it writable (chmod u+w), or name another file");
+      throw file_error(target_,
+                       "exists and is read-only: make it writable (chmod u+w), or name another file");
     const std::filesystem::path folder = target_.has_parent_path() ? target_.parent_path() : ".";
     for (int attempt = 0; attempt < most_attempts && !file_.valid(); ++attempt) {
       temporary_ = folder / temporary_name();
@@ -180,7 +181,7 @@ class AtomicFile {
   }
 
   [[noreturn]] void refuse_to_replace() const {
-    throw file_error(target_, "is there already, and is not to be replaced: give another name");
+    throw file_error(target_, "already exists, and is not to be replaced: give another name");
   }
 
   [[noreturn]] void fail(int error_number) const { throw write_error(target_, error_number); }

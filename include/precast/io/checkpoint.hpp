@@ -12,7 +12,7 @@ namespace precast::io {
 
 /// What a message about one ends with.
 inline constexpr std::string_view no_checkpoint_is_read =
-    "which can run code as it is opened: convert it to safetensors";
+    "which can run code when it is opened: convert it to safetensors";
 
 /// Whether a file that is not safetensors begins as a checkpoint does: as a zip archive, or as a pickle.
 inline bool begins_as_checkpoint(std::string_view start) {

@@ -47,11 +47,10 @@ class ComponentSource final : public nn::ParameterSource {
       throw tensor_error(path_, name, "is missing: the weights are incomplete or belong to another model");
     const TensorEntry& entry = *found->second.entry;
     if (!entry.dtype.is_float)
-      throw tensor_error(
-          files_[found->second.file].path(), name,
-          "has dtype " + std::string(entry.dtype.file_name) +
-              ", which is not a weight's that is read here: convert it to F32, BF16, F16, F8_E4M3 "
-              "or F8_E5M2, or to a type of GGUF that docs/quantisation.md lists");
+      throw tensor_error(files_[found->second.file].path(), name,
+                         "has dtype " + std::string(entry.dtype.file_name) +
+                             ", which is not supported for weights: convert it to F32, BF16, F16, F8_E4M3 "
+                             "or F8_E5M2, or to a type of GGUF that docs/quantisation.md lists");
     return {entry.dtype.info, entry.shape, entry.bytes};
   }
 
@@ -100,7 +99,7 @@ class ComponentSource final : public nn::ParameterSource {
       for (const TensorEntry& entry : files_[i].tensors())
         if (!tensors_.emplace(entry.name, Place{i, &entry}).second)
           throw tensor_error(files_[i].path(), entry.name,
-                             "is in another part of the model, too: get the parts anew");
+                             "is in another part of the model, too: get the parts again");
   }
 
   /// Of a GGUF model in several files, of which one is open, all in their order. The first has the values of
@@ -114,7 +113,7 @@ class ComponentSource final : public nn::ParameterSource {
     for (const std::filesystem::path& path : paths) {
       files_.emplace_back(path, files_.empty() ? nullptr : files_.front().gguf());
       const GgufFile* const part = files_.back().gguf();
-      if (!part) throw file_error(path, "is no GGUF file, as the other parts are: get the parts anew");
+      if (!part) throw file_error(path, "is not a GGUF file, as the other parts are: get the parts again");
       check_gguf_part(*part, {std::ssize(files_) - 1, std::ssize(paths)});
       tensors += std::ssize(part->tensors());
     }
@@ -122,18 +121,18 @@ class ComponentSource final : public nn::ParameterSource {
     if (all && all->integer() != tensors)
       throw file_error(paths.front(), "is of a model of " + counted(all->integer(), "tensor") +
                                           ", and its parts have " + std::to_string(tensors) +
-                                          ": get the parts anew");
+                                          ": get the parts again");
   }
 
   void open_shards(const std::filesystem::path& index) {
     const Config json = Config::load(index);
     if (!json.has("weight_map"))
       throw file_error(
-          index, "holds no weights, and is no index of files that do: name the weights or their folder");
+          index, "holds no weights, and is not an index of files that do: name the weights or their folder");
     const Config map = json.object("weight_map");
     std::map<std::string, std::size_t> shards;
     for (const auto& [name, value] : map.json().items()) shards.emplace(shard_name(map, name), 0);
-    if (shards.empty()) throw json.error("weight_map", "is empty: get the file anew");
+    if (shards.empty()) throw json.error("weight_map", "is empty: get the file again");
     files_.reserve(shards.size());
     for (auto& [file, position] : shards) {
       position = files_.size();
@@ -150,7 +149,7 @@ class ComponentSource final : public nn::ParameterSource {
         if (found->second.file != i)
           throw tensor_error(files_[i].path(), entry.name,
                              "is in " + shown(files_[found->second.file].path()) +
-                                 " too, and only one of them is meant: get the files anew");
+                                 " too, and must be in one file only: get the files again");
       }
   }
 
@@ -160,7 +159,7 @@ class ComponentSource final : public nn::ParameterSource {
     if (!file.ends_with(".safetensors") ||
         file.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
       throw map.error(tensor, "is '" + printable(file) +
-                                  "', which is not a .safetensors file in this folder: get the index anew");
+                                  "', which is not a .safetensors file in this folder: get the index again");
     return file;
   }
 

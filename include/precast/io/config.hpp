@@ -41,19 +41,19 @@ class Config {
       constexpr std::string_view before_json = " \t\r\n\xEF\xBB\xBF";  // spaces, and a mark of UTF-8
       const std::size_t first = text.find_first_not_of(before_json);
       if (first == text.npos || text[first] == '{' || text[first] == '[') throw;
-      throw file_error(path, "is no JSON: give " + wanted);
+      throw file_error(path, "is not JSON: give " + wanted);
     }
     return Config(File{path, "", "check that this is " + wanted, std::move(json)});
   }
 
   /// The text of a part of a file that is no JSON itself; `part` is its name in messages: "header".
   static Config of_part(std::string_view text, const std::filesystem::path& path, const std::string& part) {
-    return Config(File{path, part + ": ", "get the file anew", parse_json(text, path, part)});
+    return Config(File{path, part + ": ", "get the file again", parse_json(text, path, part)});
   }
 
   /// A config that is already parsed; `path` is for messages.
   Config(std::filesystem::path path, nlohmann::json object)
-      : Config(File{std::move(path), "", "get the file anew, or check that it belongs to this kind of model",
+      : Config(File{std::move(path), "", "get the file again, or check that it belongs to this kind of model",
                     std::move(object)}) {}
 
   const std::filesystem::path& path() const { return file_->path; }
@@ -74,8 +74,8 @@ class Config {
     for (const char* key : keys)
       if (is_null(key))
         throw error(key,
-                    "is null, where a value is needed: write the model's own, or take the key away, which "
-                    "stands for its default");
+                    "is null, where a value is needed: write the model's value, or remove the key to get the "
+                    "default");
   }
 
   /// The value of a key, of any type.
@@ -137,7 +137,7 @@ class Config {
       if (given == word) return value;
     throw error(key, "is '" + printable(given, 40) + "', where " +
                          joined(words, " or ", [](const auto& word) { return word.first; }) +
-                         " is wanted: " + advice);
+                         " is expected: " + advice);
   }
   /// Throws InputError where the config names another class of diffusers than `known`. A model's index says
   /// which class counts; the folder of something else may have been given for a component.
@@ -219,7 +219,7 @@ class Config {
   InputError wrong(std::string_view key, const std::string& wanted, const nlohmann::json& found) const {
     const bool is_text = file_->part.empty();  // which an editor opens
     return error(
-        key, wanted + ", not " + json_in_words(found) + (is_text ? ": correct it" : ": get the file anew"));
+        key, wanted + ", not " + json_in_words(found) + (is_text ? ": correct it" : ": get the file again"));
   }
 
  private:

@@ -104,7 +104,7 @@ class AddedFileDtype {
     const auto known = file_dtype(dtype.file_name);
     if ((known && !known->is_unread) || file_dtype(dtype.info))
       throw Error("safetensors dtype '" + std::string(dtype.file_name) + "' (" +
-                  std::string(dtype.info.name) + ") is there already: choose another name");
+                  std::string(dtype.info.name) + ") already exists: choose another name");
     detail::added_file_dtypes().push_back(dtype_);
   }
   ~AddedFileDtype() { std::erase(detail::added_file_dtypes(), dtype_); }

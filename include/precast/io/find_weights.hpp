@@ -86,7 +86,7 @@ inline void refuse_shards_alone(const std::filesystem::path& folder) {
       throw file_error(
           folder, "holds " + printable(name) + ", one of several shards, and not their index, " +
                       printable(std::string(stem).append(index_start).append(variant).append(index_end)) +
-                      ": get it into this folder as well");
+                      ": put it into this folder as well");
     }
   }
 }
@@ -103,7 +103,7 @@ inline std::optional<std::filesystem::path> find_weights(const std::filesystem::
   if (variants.size() > 1)
     throw file_error(folder, "holds weights of several variants, among them '" + *variants.begin() +
                                  "' and '" + *variants.rbegin() +
-                                 "': leave one, or take its name out of the names of its files");
+                                 "': keep one, or remove the variant from the names of its files");
   if (variants.empty()) detail::refuse_shards_alone(folder);
   return variants.empty() ? std::nullopt : detail::find_variant(folder, *variants.begin());
 }
@@ -112,7 +112,7 @@ inline std::optional<std::filesystem::path> find_weights(const std::filesystem::
 /// finds. Throws InputError where there is none.
 inline std::filesystem::path weights_file(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (!is_there(path)) throw file_error(path, "is not there: check the path, or get the model anew");
+  if (!is_there(path)) throw file_error(path, "does not exist: check the path, or get the model again");
   if (!std::filesystem::is_directory(path, ignored)) return path;
   if (const auto file = find_weights(path)) return *file;
   if (const auto name = find_checkpoint(path))

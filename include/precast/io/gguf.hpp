@@ -97,20 +97,20 @@ class GgufFile {
     const auto magic = cursor.left() < 4 ? std::span<const std::byte>{} : cursor.bytes(4, "the magic");
     if (std::string_view(reinterpret_cast<const char*>(magic.data()), magic.size()) != "GGUF")
       throw file_error(path(),
-                       "does not start with GGUF: this is not a GGUF file, or the download broke off");
+                       "does not start with GGUF: this is not a GGUF file, or the download was cut off");
     version_ = cursor.number<std::uint32_t>("the version");
     if (version_ == 2 || version_ == 3) return;
     if (version_ != 0 && (version_ & 0xffff) == 0)
       throw file_error(path(),
                        "is big endian: convert it to little endian with gguf-py's gguf_convert_endian");
     throw file_error(path(), "is of GGUF version " + std::to_string(version_) +
-                                 ", of which 2 and 3 are read: convert it with ggml's own tools");
+                                 ", and only 2 and 3 are supported: convert it with ggml's own tools");
   }
 
   void read_value(detail::GgufCursor& cursor, std::uint64_t index) {
     const std::string_view key = cursor.text("the key of value " + std::to_string(index));
     if (key.empty())
-      throw file_error(path(), "value " + std::to_string(index) + " has an empty key: get the file anew");
+      throw file_error(path(), "value " + std::to_string(index) + " has an empty key: get the file again");
     const std::string where = "key '" + printable(key) + "'";
     const GgufValueType type = cursor.value_type(where);
     values_.emplace_back(shared_path_, key, type, cursor.value(type, where));
@@ -121,27 +121,28 @@ class GgufFile {
     if (!given) return;
     if (given->type() != GgufValueType::u32)
       throw file_error(path(), "key 'general.alignment' must be u32, not " +
-                                   std::string(gguf_value_name(given->type())) + ": get the file anew");
+                                   std::string(gguf_value_name(given->type())) + ": get the file again");
     alignment_ = static_cast<std::uint32_t>(given->integer());
     if (!std::has_single_bit(alignment_))
       throw file_error(path(), "key 'general.alignment' is " + std::to_string(alignment_) +
-                                   ", no power of two: get the file anew");
+                                   ", which is not a power of two: get the file again");
   }
 
   Place read_tensor(detail::GgufCursor& cursor, std::uint64_t index) {
     const std::string_view name = cursor.text("the name of tensor " + std::to_string(index));
     if (name.empty())
-      throw file_error(path(), "tensor " + std::to_string(index) + " has an empty name: get the file anew");
+      throw file_error(path(), "tensor " + std::to_string(index) + " has an empty name: get the file again");
     const std::string where = "the description of tensor '" + printable(name) + "'";
     const auto rank = cursor.number<std::uint32_t>(where);
     if (rank > most_dimensions)
       throw tensor_error(
-          path(), name, std::to_string(rank) + " dimensions, of which GGUF has at most 4: get the file anew");
+          path(), name,
+          std::to_string(rank) + " dimensions, of which GGUF has at most 4: get the file again");
     std::vector<std::int64_t> sizes(rank);
     for (auto size = sizes.rbegin(); size != sizes.rend(); ++size) {
       const auto stated = cursor.number<std::uint64_t>(where);
       if (stated > static_cast<std::uint64_t>(Shape::max_elements))
-        throw tensor_error(path(), name, "its shape overflows: get the file anew");
+        throw tensor_error(path(), name, "its shape overflows: get the file again");
       *size = static_cast<std::int64_t>(stated);
     }
     const GgufType type = known_type(name, cursor.number<std::uint32_t>(where));
@@ -151,7 +152,7 @@ class GgufFile {
     if (shape.back() % in_block != 0)
       throw tensor_error(path(), name,
                          "rows of " + std::to_string(shape.back()) + " values are no whole blocks of " +
-                             gguf_name(type) + ", of " + std::to_string(in_block) + ": get the file anew");
+                             gguf_name(type) + ", of " + std::to_string(in_block) + ": get the file again");
     const auto blocks = static_cast<std::uint64_t>(shape.elements() / in_block);
     const auto in_bytes = static_cast<std::uint64_t>(type.info.bytes_per_block);
     tensors_.push_back({std::string(name), type, shape, {}});
@@ -164,7 +165,7 @@ class GgufFile {
       if (removed.number == number)
         throw tensor_error(path(), name,
                            "type " + std::string(removed.name) + " (" + std::to_string(number) +
-                               "), which ggml has given up: get a newer file of this model");
+                               "), which ggml has removed: get a newer file of this model");
     throw tensor_error(path(), name,
                        "unknown type " + std::to_string(number) +
                            ": the file is broken, or newer than this program: get another type of it");
@@ -183,13 +184,14 @@ class GgufFile {
       if (place.offset % alignment_ != 0)
         throw tensor_error(path(), tensors_[i].name,
                            "begins at byte " + std::to_string(place.offset) +
-                               " of the data, no multiple of the alignment, " + std::to_string(alignment_) +
-                               ": get the file anew");
+                               " of the data, which is not a multiple of the alignment, " +
+                               std::to_string(alignment_) + ": get the file again");
       if (place.offset > data.size() || place.bytes > data.size() - place.offset)
         throw tensor_error(path(), tensors_[i].name,
                            counted(static_cast<std::int64_t>(place.bytes), "byte") + " from byte " +
                                std::to_string(place.offset) + " of the data leave its " +
-                               counted(std::ssize(data), "byte") + ": the download broke off, get it anew");
+                               counted(std::ssize(data), "byte") +
+                               ": the download was cut off, get it again");
       tensors_[i].bytes =
           data.subspan(static_cast<std::size_t>(place.offset), static_cast<std::size_t>(place.bytes));
     }
@@ -197,7 +199,7 @@ class GgufFile {
     std::uint64_t reached = 0;
     for (const std::size_t i : order) {
       if (places[i].bytes != 0 && places[i].offset < reached)
-        throw tensor_error(path(), tensors_[i].name, "overlaps the tensor before it: get the file anew");
+        throw tensor_error(path(), tensors_[i].name, "overlaps the tensor before it: get the file again");
       reached = std::max(reached, places[i].offset + places[i].bytes);
     }
   }
@@ -207,7 +209,7 @@ class GgufFile {
     const auto duplicate = std::ranges::adjacent_find(items, {}, name);
     if (duplicate != items.end())
       throw file_error(path(), std::string(what) + " '" + printable(name(*duplicate)) +
-                                   "' stands there twice: get the file anew");
+                                   "' appears twice: get the file again");
   }
 
   MappedFile file_;

@@ -27,7 +27,7 @@ class GgufCursor {
   std::span<const std::byte> bytes(std::uint64_t count, const std::string& inside) {
     if (count > left())
       throw file_error(path_, "ends inside of " + inside + ", at byte " + std::to_string(position_) + " of " +
-                                  std::to_string(file_.size()) + ": the download broke off, get it anew");
+                                  std::to_string(file_.size()) + ": the download was cut off, get it again");
     const auto read = file_.subspan(position_, static_cast<std::size_t>(count));
     position_ += static_cast<std::size_t>(count);
     return read;
@@ -44,9 +44,9 @@ class GgufCursor {
   std::uint64_t count(std::size_t least, const std::string& what) {
     const auto stated = number<std::uint64_t>("the number of " + what);
     if (stated > left() / least)
-      throw file_error(path_, "is said to have " + std::to_string(stated) + " " + what + ", in " +
+      throw file_error(path_, "claims to have " + std::to_string(stated) + " " + what + ", in " +
                                   counted(static_cast<std::int64_t>(left()), "byte") +
-                                  ": the download broke off, get it anew");
+                                  ": the download was cut off, get it again");
     return stated;
   }
 
@@ -66,7 +66,7 @@ class GgufCursor {
       const GgufValueType element = value_type(inside);
       if (element == GgufValueType::array)
         throw file_error(
-            path_, inside + ": an array of arrays, which GGUF's readers do not take: get the file anew");
+            path_, inside + ": an array of arrays, which GGUF readers do not accept: get the file again");
       const std::size_t size = gguf_value_bytes(element);
       const std::uint64_t elements = count(size ? size : sizeof(std::uint64_t), "elements in " + inside);
       if (size)
@@ -76,7 +76,7 @@ class GgufCursor {
     } else {
       const auto read = bytes(gguf_value_bytes(type), inside);
       if (type == GgufValueType::boolean && read[0] > std::byte{1})
-        throw file_error(path_, inside + ": a bool that is neither 0 nor 1: get the file anew");
+        throw file_error(path_, inside + ": a bool that is neither 0 nor 1: get the file again");
     }
     return file_.subspan(begin, position_ - begin);
   }

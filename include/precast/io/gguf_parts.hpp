@@ -25,8 +25,8 @@ inline GgufPart gguf_part(const GgufFile& file) {
   if (const GgufValue* const index = file.value("split.no")) part.index = index->integer();
   if (part.count == 0) part.count = 1;  // of a model that was not divided in the end
   if (part.count < 1 || part.count > most || part.index < 0 || part.index >= part.count)
-    throw file_error(file.path(), "is said to be part " + std::to_string(part.index + 1) + " of " +
-                                      std::to_string(part.count) + ": get the file anew");
+    throw file_error(file.path(), "claims to be part " + std::to_string(part.index + 1) + " of " +
+                                      std::to_string(part.count) + ": get the file again");
   return part;
 }
 
@@ -49,15 +49,15 @@ inline std::vector<std::filesystem::path> gguf_part_paths(const GgufFile& file) 
       "part " + std::to_string(own.index + 1) + " of " + std::to_string(own.count) + " of a model";
   if (!name.ends_with(ending))
     throw file_error(file.path(), "is " + which + ", and its name does not end in " + ending +
-                                      ", from which the names of the others follow: name all as llama.cpp "
-                                      "does, or put them together with llama-gguf-split --merge");
+                                      ", by which the other parts are found: name all as llama.cpp does, or "
+                                      "merge them with llama-gguf-split --merge");
   const std::string stem = name.substr(0, name.size() - ending.size());
   std::vector<std::filesystem::path> paths;
   for (std::int64_t i = 0; i < own.count; ++i) {
     paths.push_back(file.path().parent_path() / (stem + gguf_part_ending({i, own.count})));
     if (!is_there(paths.back()))
       throw file_error(paths.back(), "is not there, and " + printable(name) + " is " + which +
-                                         ": get all parts, into one folder");
+                                         ": get all parts, in one folder");
   }
   return paths;
 }
@@ -69,7 +69,7 @@ inline void check_gguf_part(const GgufFile& file, const GgufPart& expected) {
     throw file_error(file.path(), "is part " + std::to_string(part.index + 1) + " of " +
                                       std::to_string(part.count) + " where part " +
                                       std::to_string(expected.index + 1) + " of " +
-                                      std::to_string(expected.count) + " is expected: get the parts anew");
+                                      std::to_string(expected.count) + " is expected: get the parts again");
 }
 
 }  // namespace precast::io

@@ -36,9 +36,9 @@ class GgufShapes {
       const std::size_t name_end = std::min(line.find(' '), line.size());
       std::vector<std::int64_t> sizes = sizes_in(line.substr(name_end), "");
       if (name_end == 0 || sizes.empty())
-        throw file_error(values_.path(), "key '" + std::string(fixup_key) +
-                                             "' must be lines of a tensor's name and its sizes: get the file "
-                                             "anew");
+        throw file_error(values_.path(),
+                         "key '" + std::string(fixup_key) +
+                             "' must be lines of a tensor's name and its sizes: get the file again");
       fixups_[std::string(line.substr(0, name_end))] = std::move(sizes);
     }
   }
@@ -69,7 +69,7 @@ class GgufShapes {
     throw file_error(values_.path(), "key '" + printable(key) + "' must be " +
                                          std::to_string(Shape::max_rank) + " sizes at most, of the " +
                                          std::to_string(tensor.shape.elements()) + " values of '" +
-                                         printable(tensor.name) + "' in all: get the file anew");
+                                         printable(tensor.name) + "' in all: get the file again");
   }
 
   Shape with_rows_of_bias(const GgufTensor& tensor) const {

@@ -103,7 +103,7 @@ class GgufValue {
   void expect(bool holds, const char* wanted) const {
     if (holds) return;
     throw file_error(*file_, "key '" + printable(key_) + "' must be " + wanted + ", not " +
-                                 std::string(gguf_value_name(type_)) + ": get the file anew");
+                                 std::string(gguf_value_name(type_)) + ": get the file again");
   }
   static std::string_view text_at(const std::byte* at) {
     return {reinterpret_cast<const char*>(at + 8), detail::little_endian<std::uint64_t>(at)};

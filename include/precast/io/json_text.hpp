@@ -47,13 +47,13 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
     // Python's json writes and reads these: to get the file anew would not help.
     for (const std::string number : {"NaN", "Infinity"})
       if (byte >= 1 && byte <= bytes && text_.substr(byte - 1).starts_with(number))
-        return file_error(path_, where_ + "not valid JSON, which has no such number as the " + number +
-                                     " at byte " + std::to_string(byte) + ": put another, or null, there");
+        return file_error(path_, where_ + "not valid JSON, which does not allow the number " + number +
+                                     " at byte " + std::to_string(byte) + ": write another number, or null");
     const std::string at = byte <= bytes
                                ? ", at byte " + std::to_string(byte) + " of " + std::to_string(bytes)
                            : bytes == 0 ? ", but empty"
-                                        : ", because it breaks off after byte " + std::to_string(bytes);
-    return file_error(path_, where_ + "not valid JSON" + at + ": get the file anew");
+                                        : ", because it is cut off after byte " + std::to_string(bytes);
+    return file_error(path_, where_ + "not valid JSON" + at + ": get the file again");
   }
 
   bool null() override { return add(nullptr); }
@@ -71,14 +71,14 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
     auto& members = open_.back()->get_ref<nlohmann::json::object_t&>();
     const auto [member, is_new] = members.try_emplace(key);
     if (!is_new)
-      throw file_error(path_, where_ + "key '" + printable(key) + "' stands there twice: get the file anew");
+      throw file_error(path_, where_ + "key '" + printable(key) + "' appears twice: get the file again");
     member_ = &member->second;
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
     // What is thrown is told by its number, for projects without run-time types: 1xx are errors of syntax.
     if (error.id < 200) throw invalid(static_cast<const nlohmann::json::parse_error&>(error).byte);
-    throw file_error(path_, where_ + "JSON with a number that is out of range: get the file anew");
+    throw file_error(path_, where_ + "JSON with a number that is out of range: get the file again");
   }
 
  private:

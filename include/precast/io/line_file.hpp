@@ -57,7 +57,7 @@ class LineFile {
       FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
       if (!file.valid() && errno == ENOENT) return std::nullopt;
       if (file.is_locked_by_another())
-        throw file_error(path_, "another run writes it: wait for its end, or name another file");
+        throw file_error(path_, "another run is writing it: wait until it ends, or name another file");
       if (!file.valid() || file.is_at(path_)) return file;  // else another run has just replaced it
     }
   }

@@ -55,7 +55,7 @@ class MappedFile {
       ::munmap(address, size_);
       throw file_error(path_,
                        "is a git-LFS pointer, which stands for the file itself: run 'git lfs pull' in its "
-                       "folder, or get the file anew");
+                       "folder, or get the file again");
     }
   }
   MappedFile(MappedFile&& other) noexcept

@@ -20,14 +20,14 @@ class MemoryReserve {
         outer_(innermost_) {
     if (addresses_ == MAP_FAILED) throw std::bad_alloc();
     const std::lock_guard lock(mutex_);
-    if (living_++ == 0) before_ = std::set_new_handler(give_back);
+    if (instances_++ == 0) before_ = std::set_new_handler(give_back);
     innermost_ = this;
   }
   ~MemoryReserve() {
     innermost_ = outer_;
     release();
     const std::lock_guard lock(mutex_);
-    if (--living_ == 0) std::set_new_handler(before_);
+    if (--instances_ == 0) std::set_new_handler(before_);
   }
   MemoryReserve(const MemoryReserve&) = delete;
   MemoryReserve& operator=(const MemoryReserve&) = delete;
@@ -49,7 +49,7 @@ class MemoryReserve {
   }
 
   inline static std::mutex mutex_;
-  inline static int living_ = 0;
+  inline static int instances_ = 0;
   inline static std::new_handler before_ = nullptr;
   inline static thread_local MemoryReserve* innermost_ = nullptr;
 

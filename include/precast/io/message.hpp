@@ -61,11 +61,12 @@ inline InputError system_error(const std::filesystem::path& path, const std::str
 inline InputError write_error(const std::filesystem::path& path, int error_number) {
   const bool is_full = error_number == ENOSPC || error_number == EDQUOT;
   if (error_number == EFAULT)  // its bytes are in a map of another file
-    return file_error(path, "could not be written: a file that is read for it became shorter: get that anew");
+    return file_error(
+        path, "could not be written: a file that is read to make it became shorter: get that file again");
   return system_error(path, "could not be written", error_number,
                       is_full                 ? "free some space, or choose another place"
                       : error_number == EFBIG ? "raise the limit on the size of files (ulimit -f)"
-                                              : "look at the disk that it is on, or choose another place");
+                                              : "check the disk that it is on, or choose another place");
 }
 
 }  // namespace precast::io

@@ -41,7 +41,7 @@ inline Shape stated_shape(std::span<const std::int64_t> sizes, std::string_view 
   try {
     return Shape(sizes);
   } catch (const ShapeError& error) {
-    throw tensor_error(path, name, std::string(error.what()) + ": get the file anew");
+    throw tensor_error(path, name, std::string(error.what()) + ": get the file again");
   }
 }
 

@@ -72,8 +72,9 @@ class SafetensorsFile {
   std::string_view header_text() const {
     const std::string_view text = file_.text();
     if (text.size() < length_bytes)
-      throw file_error(path(), "only " + counted(std::ssize(text), "byte") +
-                                   ", too short for a safetensors file: the download broke off, get it anew");
+      throw file_error(path(),
+                       "only " + counted(std::ssize(text), "byte") +
+                           ", too short for a safetensors file: the download was cut off, get it again");
     if (text.starts_with("GGUF"))
       throw file_error(path(), "is a GGUF file where a safetensors file is expected: give one of those");
     std::uint64_t length = 0;
@@ -81,11 +82,11 @@ class SafetensorsFile {
     if (length > longest_header)
       throw file_error(
           path(), "header: " + std::to_string(length) +
-                      " bytes is not a believable length: this is not a safetensors file, or it is broken");
+                      " bytes is not a plausible length: this is not a safetensors file, or it is broken");
     if (length > text.size() - length_bytes)
-      throw file_error(path(), "header: said to have " + counted(static_cast<std::int64_t>(length), "byte") +
-                                   " in a file of " + std::to_string(text.size()) +
-                                   ": the download broke off, get it anew");
+      throw file_error(path(), "header: claims to have " +
+                                   counted(static_cast<std::int64_t>(length), "byte") + " in a file of " +
+                                   std::to_string(text.size()) + ": the download was cut off, get it again");
     const std::string_view header = text.substr(length_bytes, length);
     if (!header.starts_with('{'))
       throw file_error(path(), "header: does not start with '{' at byte 8: this is not a safetensors file");
@@ -95,7 +96,7 @@ class SafetensorsFile {
   TensorEntry read_tensor(const std::string& name, const Config& json,
                           std::span<const std::byte> data) const {
     const auto broken = [&](const std::string& problem) {
-      return tensor_error(path(), name, problem + ": get the file anew");
+      return tensor_error(path(), name, problem + ": get the file again");
     };
     const std::string dtype_name = json.string("dtype");
     const std::optional<FileDtype> dtype = file_dtype(dtype_name);
@@ -136,16 +137,16 @@ class SafetensorsFile {
     const std::byte* reached = data.data();
     for (const TensorEntry* entry : order) {
       if (entry->bytes.data() < reached)
-        throw tensor_error(path(), entry->name, "overlaps the tensor before it: get the file anew");
+        throw tensor_error(path(), entry->name, "overlaps the tensor before it: get the file again");
       if (entry->bytes.data() > reached)
         throw tensor_error(path(), entry->name,
                            "is preceded by a gap of " + counted(entry->bytes.data() - reached, "byte") +
-                               " of no tensor: get the file anew");
+                               " of no tensor: get the file again");
       reached = end_of(*entry);
     }
     const std::int64_t left = data.data() + data.size() - reached;
     if (left != 0)
-      throw file_error(path(), "ends with " + counted(left, "byte") + " of no tensor: get it anew");
+      throw file_error(path(), "ends with " + counted(left, "byte") + " of no tensor: get it again");
     std::ranges::sort(tensors_, {}, &TensorEntry::name);
   }
 

@@ -77,10 +77,9 @@ class TensorFile {
       return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r');
     };
     if (text.size() < 16 || text.size() > longest || !std::ranges::all_of(text, is_text)) return;
-    throw file_error(path,
-                     "is a text that begins '" + printable(text, shown_bytes) +
-                         "', and no file of tensors: get the file anew, with the right name, and logged "
-                         "in where its model asks for that");
+    throw file_error(path, "is text that begins with '" + printable(text, shown_bytes) +
+                               "', not a file of tensors: get the file again, under its right name, and "
+                               "logged in where its model requires that");
   }
 
   std::optional<SafetensorsFile> safetensors_;

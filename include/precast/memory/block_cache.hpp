@@ -25,11 +25,11 @@ class BlockCache {
   /// The limit of free bytes; while a KeptMemory (memory/kept_memory.hpp) lives, the peak in use where that
   /// is more.
   static constexpr std::int64_t most = std::int64_t{1} << 30;
-  static SharedCount& keepers_of_peak() {
+  static SharedCount& kept_memory_scopes() {
     static SharedCount count;
     return count;
   }
-  static bool keeps_peak() { return keepers_of_peak().value() > 0; }
+  static bool keeps_peak() { return kept_memory_scopes().value() > 0; }
 
   /// A block of that size is requested while `in_use` bytes are in use: true where a free one is taken.
   /// Else `give_back` is called with the size of each block to return to the system first. Small requests

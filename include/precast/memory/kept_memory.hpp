@@ -12,9 +12,9 @@ namespace precast {
 /// KeptMemory gives the free blocks back to the system. Dry runs follow the same rule.
 class KeptMemory {
  public:
-  KeptMemory() { BlockCache::keepers_of_peak().add(1); }
+  KeptMemory() { BlockCache::kept_memory_scopes().add(1); }
   ~KeptMemory() {
-    if (BlockCache::keepers_of_peak().add(-1) == 0) release_cached_memory();
+    if (BlockCache::kept_memory_scopes().add(-1) == 0) release_cached_memory();
   }
   KeptMemory(const KeptMemory&) = delete;
   KeptMemory& operator=(const KeptMemory&) = delete;

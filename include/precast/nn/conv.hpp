@@ -52,7 +52,7 @@ class Conv2d {
                              rows_of_parameter<Storage>(weight, parameter), bias.values());
       else
         return ConvWeight<P>::template in_scalars<Held>(out_channels, in_channels, kernel, kernel,
-                                                        rows_as_they_lie<Held>(weight, parameter),
+                                                        unconverted_rows<Held>(weight, parameter),
                                                         bias.values());
     });
   }

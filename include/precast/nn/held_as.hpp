@@ -35,7 +35,7 @@ auto held_as(const Parameter& parameter, Load&& load) {
 
 /// A fill of weights that copies rows of a parameter whose dtype is T.
 template <ScalarDtype T>
-auto rows_as_they_lie(const ParameterPath& place, const Parameter& parameter) {
+auto unconverted_rows(const ParameterPath& place, const Parameter& parameter) {
   return [&place, &parameter](std::int64_t first, HostView<T> rows) {
     if (!DryRun::active()) {
       const std::byte* const from = parameter.bytes.data() + bytes_for<T>(first * rows.columns());

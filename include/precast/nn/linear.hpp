@@ -63,7 +63,7 @@ class Linear {
                                bias.values());
       else
         return LinearWeight<P>::template in_scalars<Held>(
-            out_features, in_features, rows_as_they_lie<Held>(weight, parameter), bias.values());
+            out_features, in_features, unconverted_rows<Held>(weight, parameter), bias.values());
     });
   }
 

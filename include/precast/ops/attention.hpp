@@ -34,7 +34,7 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   const auto call = detail::attention_call<chosen_attention<Chosen...>>(q, k, v, options);
   if (result.shape() != call.rows())
     detail::shapes_do_not_fit("attention", call.rows(), result.shape(),
-                              "are the result and what is given for it");
+                              "are the shapes of the result and of the output given for it");
   detail::require_heads_apart_from("attention", call, result);
   call.template into<P>(result);
 }
@@ -48,7 +48,8 @@ void attention_into(const Q& q, const K& k, const V& v, const AttentionOptions& 
   const auto call = detail::attention_call<chosen_attention<Chosen...>>(q, k, v, options);
   const Shape result{call.problem.batch, call.problem.queries, call.problem.heads, call.problem.width_v};
   if (out.shape() != result)
-    detail::shapes_do_not_fit("attention", result, out.shape(), "are the result and what is given for it");
+    detail::shapes_do_not_fit("attention", result, out.shape(),
+                              "are the shapes of the result and of the output given for it");
   detail::require_heads_apart(out);
   detail::require_heads_apart_from("attention", call, out);
   if (const auto rows = out.joined()) return call.template into<P>(*rows);

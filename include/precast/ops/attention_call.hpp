@@ -89,7 +89,7 @@ auto attention_call(const QueryArray& queries, const KeyArray& keys, const Value
     shapes_do_not_fit("attention", k_shape, v_shape,
                       "are not keys and values of one batch, one length and as many heads");
   if (q.heads() < 1 || k.heads() < 1 || q.heads() % k.heads() != 0)
-    throw ShapeError("attention: " + std::to_string(q.heads()) + " heads of queries are no multiple of " +
+    throw ShapeError("attention: " + std::to_string(q.heads()) + " heads of queries are not a multiple of " +
                      std::to_string(k.heads()) + " of keys");
   const Shape scores{q.heads(), q.rows(), k.rows()};
   if (options.bias && options.bias->shape() != scores)

@@ -43,7 +43,7 @@ template <class T, class Space>
 AttentionOperand<std::remove_const_t<T>> attention_operand(const HeadsViewIn<T, Space>& view,
                                                            std::int64_t heads) {
   static_assert(std::is_same_v<Space, BackendSpace>,
-                "Precast: attention works in the other memory: give it heads of its own backend's.");
+                "Precast: attention runs in the other memory space: give it heads of its own backend's.");
   if (heads != 0 && heads != view.heads())
     throw ShapeError("attention: " + to_string(view.shape()) + " has " + std::to_string(view.heads()) +
                      " heads, and the options name " + std::to_string(heads) +

@@ -63,7 +63,7 @@ CheckedClasses targets_of_rows(std::string_view op, const Shape& logits, const T
     if (target == ignore_index) continue;
     if (target < 0 || target >= classes)
       throw InputError(std::string(op) + ": target " + std::to_string(target) + " of row " +
-                       std::to_string(i) + " is none of " + std::to_string(classes) +
+                       std::to_string(i) + " is not one of " + std::to_string(classes) +
                        " classes: give a number from 0 on, or " + std::to_string(ignore_index) +
                        " to ignore the row");
     checked[i] = static_cast<std::int32_t>(target);
@@ -86,7 +86,7 @@ ClassesToCheck<Number> targets_of_rows(std::string_view op, const Shape& logits,
   require_row_for_each_target(op, logits, given.count);
   if (given.count > 0 && !given.data)
     throw InputError(std::string(op) + ": " + std::to_string(given.count) +
-                     " targets at nullptr: say where they lie");
+                     " targets at nullptr: give their address");
   return {{given, ignore_index}};
 }
 

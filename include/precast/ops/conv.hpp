@@ -173,7 +173,7 @@ inline ConvSizes conv_sizes(const Shape& x, const Shape& weight, const ConvOptio
       Shape::max_elements)
     throw ShapeError("conv2d: " + to_string(x) + " with a padding of " + std::to_string(options.pad_top) +
                      ", " + std::to_string(options.pad_left) + ", " + std::to_string(options.pad_bottom) +
-                     " and " + std::to_string(options.pad_right) + " has a size that no tensor has");
+                     " and " + std::to_string(options.pad_right) + " has a size that no tensor can have");
   const std::int64_t height = x[1] + options.pad_top + options.pad_bottom;
   const std::int64_t width = x[2] + options.pad_left + options.pad_right;
   if (height < kernel_height || width < kernel_width)

@@ -44,7 +44,7 @@ void require_heads_apart(const HeadsView<T>& out) {
     if (stride < spanned)
       throw ShapeError("attention: the heads of the result " + to_string(out.shape()) + " with strides of " +
                        std::to_string(by.batch) + ", " + std::to_string(by.row) + " and " +
-                       std::to_string(by.head) + " overlap: only what an op reads may do so");
+                       std::to_string(by.head) + " overlap: only operands may do so");
     spanned += (size - 1) * stride;
   }
 }
@@ -73,14 +73,14 @@ class HeadsBytes {
   }
 
   /// Whether the two share a byte.
-  bool meet(const HeadsBytes& other) const {
+  bool overlaps(const HeadsBytes& other) const {
     if (runs_.count == 0 || other.runs_.count == 0 || end() <= other.runs_.first ||
         other.end() <= runs_.first)
       return false;
-    if (depth_ == 0 && other.depth_ == 0) return runs_.meet(other.runs_);
+    if (depth_ == 0 && other.depth_ == 0) return runs_.overlaps(other.runs_);
     if (depth_ < other.depth_ ||
         (depth_ == other.depth_ && end() - runs_.first < other.end() - other.runs_.first))
-      return other.meet(*this);
+      return other.overlaps(*this);
     // Only the iterations of the outermost loop that reach the other's bytes.
     HeadsBytes turn = *this;
     const HeadsDimension& loop = loops_[static_cast<std::size_t>(--turn.depth_)];
@@ -89,7 +89,7 @@ class HeadsBytes {
     for (std::int64_t i = before < 0 ? 0 : before / loop.stride + 1; i < loop.size; ++i) {
       turn.runs_.first = runs_.first + i * loop.stride;
       if (turn.runs_.first >= other.end()) return false;
-      if (turn.meet(other)) return true;
+      if (turn.overlaps(other)) return true;
     }
     return false;
   }
@@ -115,7 +115,7 @@ void require_heads_apart_from(std::string_view op, const Call& call, const Out& 
   if (MemoryCounter::active()) return;  // a dry run has no real addresses
   const HeadsBytes written(out);
   const auto require = [&](const auto& operand) {
-    if (written.meet(HeadsBytes(operand))) lies_in_operand(op, out.shape(), operand.shape());
+    if (written.overlaps(HeadsBytes(operand))) throw_overlap(op, out.shape(), operand.shape());
   };
   require(call.q);
   require(call.k);

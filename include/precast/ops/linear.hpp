@@ -134,7 +134,7 @@ void linear_of_view_into(X x, const WeightAndBias<Row>& layer, const LinearOptio
                      std::to_string(weight.columns()) + " columns that the weight takes");
   if (out.columns() != weight.features() || out.rows() != x.rows())
     shapes_do_not_fit("linear", x.shape().with_back(weight.features()), out.shape(),
-                      "are the result and where it should go");
+                      "are the shapes of the result and of the output given for it");
   require_apart("linear", out, x);
   require_apart_from_weight("linear", out, weight);
   run_op_into<Matmul, Row>("linear", out, [&]<class Types>(Types, auto to) {

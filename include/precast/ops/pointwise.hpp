@@ -37,7 +37,9 @@ inline void require_end_of_shape(std::string_view name, const Shape& a, const Sh
   const std::size_t extra = a.rank() - b.rank();
   bool fits = b.rank() > 0 && b.rank() < a.rank();
   for (std::size_t i = 0; fits && i < b.rank(); ++i) fits = b[i] == a[extra + i];
-  if (!fits) shapes_do_not_fit(name, a, b, "are neither equal nor is the second the end of the first");
+  if (!fits)
+    shapes_do_not_fit(name, a, b,
+                      "are not equal, and the second is not the trailing dimensions of the first");
 }
 
 }  // namespace PRECAST_BACKEND

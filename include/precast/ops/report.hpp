@@ -47,7 +47,7 @@ struct OpInF32 {
 template <class T>
 void report_active(std::string_view function, std::string_view op_class, View<const T> result,
                    const OpInF32& in_f32) {
-  Observer& told = *detail::observer;
+  Observer& observer = *detail::observer;
   const StampedRow ran = take_ran();
   const Extremes extremes = backend::extremes_of(result);
   OpRecord record{.path = current_path(),
@@ -58,20 +58,20 @@ void report_active(std::string_view function, std::string_view op_class, View<co
                   .max_abs = static_cast<double>(extremes.max_abs),
                   .infinities = extremes.infinities,
                   .nans = extremes.nans};
-  if (told.wants_inside(record)) record.largest_inside = in_f32.largest_inside(in_f32.calls);
-  told.on_op(record);
-  if (extremes.all_finite() || !told.wants_non_finite()) return;
+  if (observer.wants_inside(record)) record.largest_inside = in_f32.largest_inside(in_f32.calls);
+  observer.on_op(record);
+  if (extremes.all_finite() || !observer.wants_non_finite()) return;
   const std::int64_t first = extremes.first_non_finite;
   const f32 value_in_f32 = value_at(in_f32.result(in_f32.calls).view(), first);
   constexpr FloatFormat format = dtype_traits<T>::format;
-  told.on_non_finite({.record = record,
-                      .index = first,
-                      .value = to_double(value_at(result, first)),
-                      .value_in_f32 = value_in_f32,
-                      .largest_inside = in_f32.largest_inside(in_f32.calls),
-                      .result_max = format.max(),
-                      .storage_max = ran.storage_max,
-                      .rounds_to_finite = std::isfinite(format.decode(format.encode(value_in_f32)))});
+  observer.on_non_finite({.record = record,
+                          .index = first,
+                          .value = to_double(value_at(result, first)),
+                          .value_in_f32 = value_in_f32,
+                          .largest_inside = in_f32.largest_inside(in_f32.calls),
+                          .result_max = format.max(),
+                          .storage_max = ran.storage_max,
+                          .rounds_to_finite = std::isfinite(format.decode(format.encode(value_in_f32)))});
 }
 
 }  // namespace PRECAST_BACKEND

@@ -32,7 +32,8 @@ void upsample_view_into(X x, std::int64_t factor, View<typename Row::result> out
     return size[side] <= whole[side] && size[side] > whole[side] - factor;
   };
   if (size.rank() != 4 || size[0] != whole[0] || size[3] != whole[3] || !cut(1) || !cut(2))
-    shapes_do_not_fit("upsample_nearest", whole, size, "are the result and where it should go");
+    shapes_do_not_fit("upsample_nearest", whole, size,
+                      "are the shapes of the result and of the output given for it");
   require_apart("upsample_nearest", out, x);
   run_op_into<Pointwise, Row>("upsample_nearest", out, [&](auto types, auto to) {
     backend::upsample_nearest<decltype(types)>(x, factor, to);

@@ -38,9 +38,9 @@ void require_results_apart(std::string_view name, View<T>... outs) {
   const std::array<RowBytes, sizeof...(T)> written{RowBytes(outs)...};
   for (std::size_t i = 0; i < written.size(); ++i)
     for (std::size_t other = 0; other < i; ++other)
-      if (!MemoryCounter::active() && written[i].meet(written[other]))
+      if (!MemoryCounter::active() && written[i].overlaps(written[other]))
         throw ShapeError(std::string(name) + ": result " + std::to_string(other + 1) + " and result " +
-                         std::to_string(i + 1) + " lie in the same memory: give each its own");
+                         std::to_string(i + 1) + " overlap in memory: give each its own");
 }
 
 /// takes_memory for gradients: those of norms, too, sum rows in a workspace.

@@ -45,7 +45,7 @@ struct NoProbe {
 
 [[noreturn]] inline void rows_overlap(std::string_view op, const Shape& shape, std::int64_t stride) {
   throw ShapeError(std::string(op) + ": the rows of the result " + to_string(shape) + " lie " +
-                   std::to_string(stride) + " values apart and overlap: only what an op reads may do so");
+                   std::to_string(stride) + " values apart and overlap: only operands may do so");
 }
 
 /// Throws ShapeError where rows of an op's result overlap each other. Rows of operands may: a stride of 0
@@ -91,28 +91,28 @@ struct RowBytes {
   std::int64_t last() const { return first + (count - 1) * step; }
   std::int64_t end() const { return last() + bytes; }
   /// Whether a byte of the runs lies in [begin, end).
-  bool meet(std::int64_t begin, std::int64_t end) const {
+  bool overlaps(std::int64_t begin, std::int64_t end) const {
     const std::int64_t run = begin < first + bytes ? 0 : (begin - first - bytes) / step + 1;
     return run < count && first + run * step < end;
   }
   /// Whether the two share a byte.
-  bool meet(const RowBytes& other) const {
+  bool overlaps(const RowBytes& other) const {
     if (count == 0 || other.count == 0 || end() <= other.first || other.end() <= first) return false;
     if (step == other.step) {  // its last run against what all of its runs would meet, moved there
       RowBytes moved = other;
       moved.count += count - 1;
-      return moved.meet(last(), end());
+      return moved.overlaps(last(), end());
     }
-    if (count > other.count) return other.meet(*this);
+    if (count > other.count) return other.overlaps(*this);
     for (std::int64_t begin = first; begin <= last(); begin += step)
-      if (other.meet(begin, begin + bytes)) return true;
+      if (other.overlaps(begin, begin + bytes)) return true;
     return false;
   }
 };
 
-[[noreturn]] inline void lies_in_operand(std::string_view op, const Shape& out, const Shape& in) {
+[[noreturn]] inline void throw_overlap(std::string_view op, const Shape& out, const Shape& in) {
   throw ShapeError(std::string(op) + ": the result " + to_string(out) +
-                   " lies in the memory of the operand " + to_string(in) +
+                   " overlaps the memory of the operand " + to_string(in) +
                    ", which is read while it is written: give it memory of its own");
 }
 
@@ -123,7 +123,7 @@ void require_apart(std::string_view op, View<Out> out, const In&... in) {
   if (MemoryCounter::active()) return;  // a dry run has no real addresses
   const RowBytes written(out);
   const auto require = [&](const auto& operand) {
-    if (written.meet(RowBytes(operand))) lies_in_operand(op, out.shape(), operand.shape());
+    if (written.overlaps(RowBytes(operand))) throw_overlap(op, out.shape(), operand.shape());
   };
   (require(in), ...);
 }

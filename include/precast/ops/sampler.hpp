@@ -103,7 +103,7 @@ inline void rescale_guidance_into(SamplerInput guided, SamplerInput positive, f3
   if (guided.shape().rank() == 0)
     throw ShapeError("rescale_guidance: " + to_string(guided.shape()) + " is not [images, ...]");
   if (!(share >= 0 && share <= 1))
-    throw InputError("rescale_guidance: a share of " + std::to_string(share) + " is not between 0 and 1");
+    throw InputError("rescale_guidance: a fraction of " + std::to_string(share) + " is not between 0 and 1");
   if (share == 0) return combine_into(guided, {}, out, context);
   const Shape single{guided.shape().elements(), 1};
   if (single[0] == 0) return;

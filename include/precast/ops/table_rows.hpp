@@ -38,7 +38,7 @@ IndicesIn<Number, Space> rows_of_table(std::string_view op, IndicesIn<Number, Sp
                                        std::optional<std::int32_t> = {}) {
   if (ids.count < 0 || (ids.count > 0 && !ids.data))
     throw InputError(std::string(op) + ": " + std::to_string(ids.count) + " ids" +
-                     (ids.data ? "" : " at nullptr") + ": give their number and where they lie");
+                     (ids.data ? "" : " at nullptr") + ": give their number and address");
   return ids;
 }
 

@@ -17,7 +17,8 @@ namespace detail {
 /// Throws ShapeError unless rows of `dim` values hold a frequency.
 inline void require_waves(std::int64_t dim, const TimestepWaves& waves) {
   if (dim < 2)
-    throw ShapeError("timestep_embedding: " + std::to_string(dim) + " values hold no cosine and sine");
+    throw ShapeError("timestep_embedding: " + std::to_string(dim) +
+                     " values have no room for a cosine and a sine");
   if (waves.frequency_shift < 0 || waves.frequency_shift >= dim / 2)
     throw ShapeError("timestep_embedding: " + std::to_string(dim) +
                      " values have no frequencies that are shifted by " +

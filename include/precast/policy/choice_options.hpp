@@ -59,15 +59,15 @@ constexpr void spell_options(const ChoiceOptions& options, Put&& put) {
 }
 
 /// A word in a policy's name that is no option, or repeats or contradicts an earlier one.
-struct UnfitOption {
+struct InvalidOption {
   std::string_view option;   ///< without its +
   std::string_view earlier;  ///< the one before that it repeats or contradicts; empty where it is no option
 };
 
-/// The options of a name, up to the first unfit one, if any.
+/// The options of a name, up to the first invalid one, if any.
 struct OptionsRead {
   ChoiceOptions options;
-  std::optional<UnfitOption> unfit;
+  std::optional<InvalidOption> invalid;
 };
 
 /// Adds to `options` those in a policy's name after its first word: any of +upcast-attention,
@@ -78,7 +78,7 @@ constexpr OptionsRead read_options(std::string_view name, const ChoiceOptions& o
   constexpr std::size_t casts = choice_casts.size();
   std::array<std::string_view, casts + 1> given{};  // by cast, and that of flash
   std::size_t end = name.find('+');
-  while (end != name.npos && !read.unfit) {
+  while (end != name.npos && !read.invalid) {
     const std::size_t begin = end + 1;
     end = name.find('+', begin);
     const std::string_view option = name.substr(begin, end == name.npos ? end : end - begin);
@@ -88,9 +88,9 @@ constexpr OptionsRead read_options(std::string_view name, const ChoiceOptions& o
            !(option.starts_with(upcast) && option.substr(upcast.size()) == choice_casts[kind].name))
       ++kind;
     if (kind == casts && !of_flash) {
-      read.unfit = UnfitOption{option, {}};
+      read.invalid = InvalidOption{option, {}};
     } else if (!given[kind].empty()) {
-      read.unfit = UnfitOption{option, given[kind]};
+      read.invalid = InvalidOption{option, given[kind]};
     } else {
       given[kind] = option;
       (of_flash ? read.options.flash : read.options.*choice_casts[kind].wanted) = option != "no-flash";

@@ -80,7 +80,7 @@ concept OperandsOnly = requires {
   requires dtype_traits<T>::operands_only;
 };
 template <class T>
-inline constexpr bool is_resting = Dtype<T> && !OperandsOnly<T>;
+inline constexpr bool is_storable = Dtype<T> && !OperandsOnly<T>;
 
 // Overload look-up over inherited options: each pick is one overload resolution, however many options there
 // are. Picks are wrapped in type_identity: a function's return type loses const unless it is a class.

@@ -80,7 +80,7 @@ constexpr bool is_path_precision(Precision precision) {
 constexpr std::size_t place_in_path_dtypes(Precision precision) {
   const auto place = static_cast<std::size_t>(precision);
   if (!is_path_precision(precision))
-    throw Error("precision " + std::to_string(place) + " is none of PathDtypes (from " +
+    throw Error("precision " + std::to_string(place) + " is not one of PathDtypes (from " +
                 std::to_string(first_added_precision) +
                 " on it stands for an added preset): ask is_path_precision first");
   return place;

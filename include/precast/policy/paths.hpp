@@ -44,8 +44,8 @@ inline void require_path(const PolicyChoice& choice) {
   if (path_compiled(choice)) return;
   if (!is_path(choice))
     throw PathNotCompiled(to_string(choice) +
-                          " is no path of any build, which casts convolutions up alone or with attention and "
-                          "linear layers: the nearest is " +
+                          " is not a path of any build: convolutions are upcast alone, or together with "
+                          "attention and linear layers; the nearest is " +
                           to_string(nearest_path(choice)));
   const std::string wanted(to_string(choice.precision));
   if (compiled_preset != "all")

@@ -82,7 +82,7 @@ consteval bool known_once() {
   constexpr bool known = ((option_kind<Options> != OptionKind::unknown) && ...);
   static_assert(
       known,
-      "Policy: an option is none of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>, Upcast<Op...>, "
+      "Policy: an option is not one of Storage<T>, Compute<T>, Accumulate<T>, Activation<T>, Upcast<Op...>, "
       "Downcast<Op...>, Flash or Overflow<Saturate>.");
   if constexpr (known) {
     constexpr int storages = times_given<OptionKind::storage, Options...>;
@@ -115,25 +115,25 @@ consteval bool known_once() {
 
 template <class S, class C, class A, class R, bool UsesFlash>
 consteval bool consistent() {
-  if constexpr (Dtype<S>) static_cast<void>(says_its_format<S>());
+  if constexpr (Dtype<S>) static_cast<void>(declares_format<S>());
   static_assert(Dtype<S>,
                 "Policy: Storage<T> needs a dtype, whose dtype_traits<T> has static constexpr name, "
                 "values_per_block and bytes_per_block.");
   static_assert(
-      !Dtype<S> || is_resting<S>,
+      !Dtype<S> || is_storable<S>,
       "Policy: Storage<T> needs a dtype that memory can hold; a format of operands, such as tf32, is not.");
-  static_assert(!is_resting<S> || Dtype<C>,  // by default Compute is Storage
+  static_assert(!is_storable<S> || Dtype<C>,  // by default Compute is Storage
                 "Policy: Compute<T> needs a scalar dtype, whose dtype_traits<T> has static constexpr name, "
                 "values_per_block, bytes_per_block and format.");
-  static_assert(!is_resting<S> || !Dtype<C> || ScalarDtype<C>,
+  static_assert(!is_storable<S> || !Dtype<C> || ScalarDtype<C>,
                 "Policy: Compute<T> needs a scalar dtype: block dtypes are stored, not multiplied.");
   static_assert(ScalarDtype<A>, "Policy: Accumulate<T> needs a scalar dtype.");
   static_assert(
       !ScalarDtype<C> ||
-          (ScalarDtype<R> && is_resting<R>),  // by default Activation is Compute: one mistake, one sentence
+          (ScalarDtype<R> && is_storable<R>),  // by default Activation is Compute: one mistake, one sentence
       "Policy: Activation<T> needs a scalar dtype that memory can hold; a format of operands, such as tf32, "
       "is not.");
-  if constexpr (is_resting<S> && ScalarDtype<C> && ScalarDtype<A> && ScalarDtype<R> && is_resting<R>) {
+  if constexpr (is_storable<S> && ScalarDtype<C> && ScalarDtype<A> && ScalarDtype<R> && is_storable<R>) {
     if constexpr (is_within_f32<C> && is_within_f32<A>) {
       static_assert(
           widens_exactly<A, C>,

@@ -79,7 +79,7 @@ struct CanonicalMixed {
 template <class... Components>
 consteval auto canonical_mixed() {
   constexpr bool known = ((component_kind<Components> != 0) && ...);
-  static_assert(known, "Mixed: a component is none of Transformer<P>, TextEncoder<P> or Vae<P>.");
+  static_assert(known, "Mixed: a component is not one of Transformer<P>, TextEncoder<P> or Vae<P>.");
   if constexpr (known) {
     constexpr bool each_once = sizeof...(Components) == 3 && ((component_kind<Components> == 1) || ...) &&
                                ((component_kind<Components> == 2) || ...) &&

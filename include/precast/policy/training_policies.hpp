@@ -106,7 +106,7 @@ constexpr std::optional<TrainingChoice> training_choice_named(std::string_view t
   TrainingChoice choice{.regime = detail::regime_facts.size(), .options = read.options};
   for (std::size_t regime = 0; regime < detail::regime_facts.size(); ++regime)
     if (detail::regime_facts[regime].name == base) choice.regime = regime;
-  if (choice.regime == detail::regime_facts.size() || read.unfit || read.options.upcast_conv)
+  if (choice.regime == detail::regime_facts.size() || read.invalid || read.options.upcast_conv)
     return std::nullopt;
   if (base == regimes::F32::name) choice.options = {.flash = choice.options.flash};
   if (!detail::is_policy(choice)) return std::nullopt;

@@ -70,8 +70,7 @@ struct AdamWStep {
         step_size(static_cast<f32>(-(options.lr / (1 - std::pow(options.beta1, static_cast<double>(step)))))),
         decays(options.weight_decay != 0) {
     options.check();
-    if (step < 1)
-      throw InputError("AdamW: steps are counted from 1, and " + std::to_string(step) + " is none");
+    if (step < 1) throw InputError("AdamW: steps are counted from 1, not from " + std::to_string(step));
   }
 
   template <class On = AdamWOnOne<T>, class Number = f32>

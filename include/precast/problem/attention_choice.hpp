@@ -71,7 +71,7 @@ struct ChosenAttention<Biased, WithoutBias, Rest...> : ChosenAttention<Biased, R
                    ">: name " + given + " there too");
 }
 [[noreturn]] inline void bias_is_left_out() {
-  throw Error("attention: a bias is given, and was left out by WithoutBias: take that option away");
+  throw Error("attention: a bias is given, and was left out by WithoutBias: remove that option");
 }
 
 /// Throws ShapeError for a head width, and Error for a bias, that the choice excludes.

@@ -57,7 +57,7 @@ class HeadsViewIn {
   HeadsViewIn(const HeadsViewIn<U, Elsewhere>&) {  // NOLINT(google-explicit-constructor)
     static_assert(
         std::is_same_v<Elsewhere, space>,
-        "Precast: attention works in the other memory: the heads that it writes are its own backend's.");
+        "Precast: attention runs in the other memory space: the heads that it writes are its own backend's.");
   }
   /// Heads of another dtype are a static_assert error as well.
   template <class U>

@@ -172,9 +172,10 @@ inline namespace PRECAST_BACKEND {
 /// An op's input as a view; a view in a memory space other than the backend's is a static_assert error.
 template <class T, class Space>
 View<const std::remove_const_t<T>> as_view(const ViewIn<T, Space>& view) {
-  static_assert(std::is_same_v<Space, BackendSpace>,
-                "Precast: this op works in the other memory: give it tensors or views of its own backend "
-                "(arrived() brings a HostTensor to a device, to_host() brings a tensor back).");
+  static_assert(
+      std::is_same_v<Space, BackendSpace>,
+      "Precast: this op runs in the other memory space: give it tensors or views of its own backend "
+      "(arrived() copies a HostTensor to a device, to_host() copies a tensor back).");
   if constexpr (std::is_same_v<Space, BackendSpace>)
     return view;
   else

@@ -101,8 +101,9 @@ auto as_stored_view(const A& array) {
 }
 template <class T, class Space>
 BlockViewIn<const std::remove_const_t<T>, BackendSpace> as_stored_view(const BlockViewIn<T, Space>& view) {
-  static_assert(std::is_same_v<Space, BackendSpace>,
-                "Precast: this op works in the other memory: give it matrices or views of its own backend.");
+  static_assert(
+      std::is_same_v<Space, BackendSpace>,
+      "Precast: this op runs in the other memory space: give it matrices or views of its own backend.");
   return view;
 }
 template <BlockDtype T, class Memory>

@@ -24,7 +24,7 @@ concept ReadOnlyFormOf = !std::is_const_v<T> && std::is_same_v<ReadOnly, const T
 
 /// A tensor or view of rows of T in another memory space.
 template <class A, class T, class Space>
-concept RowsElsewhere = requires(const A& array) {
+concept RowsInOtherMemory = requires(const A& array) {
   requires std::is_same_v<typename A::value_type, std::remove_const_t<T>>;
   requires !std::is_same_v<typename A::space, Space>;
   array.columns();
@@ -76,12 +76,12 @@ class ViewIn {
   ViewIn(const ViewIn<Writable, space>& other)  // NOLINT(google-explicit-constructor)
       : ViewIn(other.data(), other.shape(), other.row_stride()) {}
   /// An array in another memory space is a static_assert error.
-  template <detail::RowsElsewhere<T, space> Elsewhere>
-  ViewIn(const Elsewhere&) {  // NOLINT(google-explicit-constructor)
-    static_assert(!detail::RowsElsewhere<Elsewhere, T, space>,
-                  "Precast: this op works in the other memory: what it writes, and every view that it takes, "
-                  "is of its own backend (arrived() brings a HostTensor to a device, to_host() brings a "
-                  "tensor back).");
+  template <detail::RowsInOtherMemory<T, space> Other>
+  ViewIn(const Other&) {  // NOLINT(google-explicit-constructor)
+    static_assert(
+        !detail::RowsInOtherMemory<Other, T, space>,
+        "Precast: this op runs in the other memory space: what it writes, and every view that it takes, "
+        "is of its own backend (arrived() copies a HostTensor to a device, to_host() copies a tensor back).");
   }
   /// Rows of another dtype are a static_assert error as well.
   template <detail::RowsOfAnotherDtype<T, space> Other>

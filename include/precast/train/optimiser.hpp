@@ -118,7 +118,7 @@ void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWO
     if (one_copy && one.stored.elements() != 0)
       refuse("stored values in its master's dtype: ops read the master, leave them out");
     if (!one_copy && one.stored.elements() != count)
-      refuse("stored values, which ops read and each step rounds anew, of another size");
+      refuse("stored values, which ops read and each step rounds again, of another size");
     if (!(one.master.contiguous() && one.gradient.contiguous() && one.mean.contiguous() &&
           one.square.contiguous() && one.stored.contiguous()))
       refuse("an array with gaps between its rows");

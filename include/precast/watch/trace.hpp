@@ -73,7 +73,7 @@ std::string diagnosis(const NonFinite& found, Spelling&& spelled = &in_policy) {
              "its input or its weights already hold such a value, or one that overflows f32 too, and no " +
              "precision option cures that: check the model's files";
     case Cause::weights:
-      return text + "a weight is no number of " + std::string(record.dtypes.storage) +
+      return text + "a weight is not a number of " + std::string(record.dtypes.storage) +
              ", in which they are stored, or what the op reads is not finite: where the file's own numbers " +
              "are, " + cure + " cures it, and otherwise no precision option does: check the model's files";
     case Cause::result:

@@ -210,8 +210,9 @@ void merge(const BenchOptions& options) {
   const Results merged = timing::merge_results(all);
   finish(options, merged);
   if (const std::vector<std::int64_t> missing = timing::missing_cases(merged); !missing.empty())
-    tell_warnings({"--merge: no file has " + cases_in_words(missing) + " of " + std::to_string(merged.cases) +
-                   ": add the parts that have them, and measure again what was interrupted"});
+    print_warnings({"--merge: no file has " + cases_in_words(missing) + " of " +
+                    std::to_string(merged.cases) +
+                    ": add the parts that have them, and measure again what was interrupted"});
 }
 
 void bench(BenchOptions& options, const CLI::App& command) {
@@ -230,7 +231,7 @@ void bench(BenchOptions& options, const CLI::App& command) {
   const timing::Suite suite = options.name == "lm"
                                   ? timing::model_suite(options.model_grid(), device)
                                   : timing::attention_suite(options.attention_grid(), device);
-  tell_device(options.device, chosen);
+  note_device(options.device, chosen);
   finish(options, measured(options, suite, device.backend()));
 }
 
@@ -243,11 +244,8 @@ void add_bench_command(CLI::App& app) {
   add_bench_options(*command, *options);
   command->footer(
       "The table goes to standard output, in Markdown: means and standard deviations in seconds. \"back\" is "
-      "the\n"
-      "difference of the two that are measured. What a case needs is known before it is taken, by a dry run; "
-      "one that\n"
-      "does not fit is a row that says so. Ctrl-C leaves what was measured.\n"
-      "\n"
+      "the\ndifference of the two that are measured. A dry run computes the memory of each case before it is "
+      "measured; one\nthat does not fit is a row that says so. Ctrl-C keeps what was measured.\n\n"
       "Examples:\n"
       "  precast bench lm --sizes tiny --contexts 32                   # a second\n"
       "  precast bench lm --sizes S,M --contexts 256 --output lm.html\n"

@@ -60,7 +60,7 @@ void BenchOptions::check_merge(const CLI::App& command) const {
 timing::AttentionGrid BenchOptions::attention_grid() const {
   for (const auto& [value, option] :
        {std::pair(&sizes, "--sizes"), {&variants, "--variant"}, {&parts, "--parts"}})
-    if (*value) throw UsageError(std::string(option) + " is of bench lm: leave it out");
+    if (*value) throw UsageError(std::string(option) + " applies to bench lm only: leave it out");
   timing::AttentionGrid grid;
   if (head_widths) grid.head_widths = parse_integers("--head-widths", *head_widths, 1, most_head_width);
   if (contexts) grid.contexts = parse_integers("--contexts", *contexts, 1, most_context);
@@ -74,7 +74,7 @@ timing::AttentionGrid BenchOptions::attention_grid() const {
 
 timing::ModelGrid BenchOptions::model_grid() const {
   for (const auto& [value, option] : {std::pair(&head_widths, "--head-widths"), {&kinds, "--attention"}})
-    if (*value) throw UsageError(std::string(option) + " is of bench attention: leave it out");
+    if (*value) throw UsageError(std::string(option) + " applies to bench attention only: leave it out");
   timing::ModelGrid grid;
   if (sizes) grid.sizes = parse_names("--sizes", *sizes, names_of_sizes());
   if (contexts) grid.contexts = parse_integers("--contexts", *contexts, 1, most_context);
@@ -105,23 +105,22 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
       ->type_name("lm|attention")
       ->required();
   add_text(command, "--sizes", options.sizes, io::joined(names_of_sizes(), "|") + ",...",
-           "Of models: width 768, 1024, 1280, 1600 and 2560 with 12, 24, 36, 48 and 32 layers, in turn, and "
-           "tiny, for a look; default S,M");
+           "Of models: width 768, 1024, 1280, 1600 and 2560 with 12, 24, 36, 48 and 32 layers, respectively, "
+           "and tiny, for a quick try; default S,M");
   add_text(command, "--contexts", options.contexts, "N,...",
-           "Tokens of a window; default 128,256,512, and 256,1024,4096,8192,16384 of attention");
-  add_text(
-      command, "--warmup", options.warmups, "N,...",
-      "Steps before the clock runs; with several, each is measured by itself; default 5, and 1 of attention");
+           "Tokens in a window; default 128,256,512, for attention 256,1024,4096,8192,16384");
+  add_text(command, "--warmup", options.warmups, "N,...",
+           "Warm-up steps before the timed ones; with several numbers, each is measured by itself; default "
+           "5, for attention 1");
   add_integer(command, "--steps", options.steps, 1, most_runs,
-              "Steps by the clock, of which mean and standard deviation are told; default 10");
-  add_integer(command, "--batch", options.batch, 1, 65536,
-              "Windows of a step; default 4, and 8 of attention");
+              "Timed steps, of which mean and standard deviation are reported; default 10");
+  add_integer(command, "--batch", options.batch, 1, 65536, "Windows in a step; default 4, for attention 8");
   // Not bound to a variable, as with --prompt.
   options.policies =
       command
           .add_option("--policies",
                       "What is stored, multiplied and summed in which format: the names that precast train "
-                      "--policy takes; of attention f32, bf16 and f16; default f32,bf16")
+                      "--policy takes; for attention f32, bf16 and f16; default f32,bf16")
           ->type_name("NAME,...")
           ->take_all();
   add_text(command, "--variant", options.variants, io::joined(variant_names, "|") + ",...",
@@ -130,24 +129,24 @@ void add_bench_options(CLI::App& command, BenchOptions& options) {
   add_text(command, "--parts", options.parts, io::joined(part_names, "|") + ",...",
            "What is measured: the loss alone, the loss and its gradients, AdamW's step; default all");
   add_text(command, "--head-widths", options.head_widths, "N,...",
-           "Of attention: values of a head; default 16,32,64,128");
+           "Attention only: values in a head; default 16,32,64,128");
   add_text(command, "--attention", options.kinds, io::joined(kind_names, "|") + ",...",
-           "Of attention: with scores in the policy's format, or in tiles in f32; default plain,flash");
-  command.add_option("--json", options.json, "File for the table as JSON, written anew after each case")
+           "Attention only: with scores in the policy's format, or in tiles in f32; default plain,flash");
+  command.add_option("--json", options.json, "File for the table as JSON, rewritten after each case")
       ->type_name("FILE");
   command.add_option("--csv", options.csv, "File for the table as comma-separated values")->type_name("FILE");
   command.add_option("--output,-o", options.page, "File for a report with plots (HTML)")->type_name("FILE");
   add_shard_option(
       command, options.part,
       "Every Nth of the cases, beginning with the Ith, from 1: for N machines, whose JSON --merge puts "
-      "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
+      "together; auto: I and N from this process's task of a Slurm array or rank of mpirun, into "
       "files with -I-of-N in their names");
-  options.merge = command
-                      .add_option("--merge",
-                                  "Puts files that --json wrote together, such as those of shards, in place "
-                                  "of measuring")
-                      ->type_name("FILE...")
-                      ->take_all();
+  options.merge =
+      command
+          .add_option("--merge",
+                      "Merges files that --json wrote, such as those of shards, instead of measuring")
+          ->type_name("FILE...")
+          ->take_all();
   add_device_option(command, options.device);
   add_threads_option(command, options.threads, "");
   add_quiet_option(command);

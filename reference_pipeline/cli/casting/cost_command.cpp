@@ -47,7 +47,7 @@ void check_usual_output(const CostOptions& options) {
   for (const std::string& name : options.merge->results())
     if (std::filesystem::equivalent(name, options.output, ignored)) return;
   throw UsageError(options.output +
-                   " is there already, and is none of the files to merge: say where to with --output");
+                   " already exists, and is not one of the files to merge: name another file with --output");
 }
 
 void merge(const CostOptions& options) {
@@ -64,8 +64,8 @@ void merge(const CostOptions& options) {
   show(options, merged);
   if (writes) notes() << "wrote " << io::shown(options.output) << "\n";
   if (!merged.missing.empty())
-    tell_warnings({"--merge: no file has " + missing_text(merged) +
-                   ": add the parts that have them, and measure again what was interrupted"});
+    print_warnings({"--merge: no file has " + missing_text(merged) +
+                    ": add the parts that have them, and measure again what was interrupted"});
 }
 
 void cost(CostOptions& options) {

@@ -81,8 +81,8 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
   while (std::ssize(loaded) < jobs) {
     const auto free = process::free_memory();
     if (free && 2 * each > *free) {
-      tell_warnings({"--jobs " + std::to_string(jobs) + ": each job takes " + in_bytes(each) + ", and " +
-                     in_bytes(*free) + " are free: going on with " + std::to_string(loaded.size())});
+      print_warnings({"--jobs " + std::to_string(jobs) + ": each job takes " + in_bytes(each) + ", and " +
+                      in_bytes(*free) + " are free: going on with " + std::to_string(loaded.size())});
       return;
     }
     loaded.push_back(pipeline.load_blocks(progress));
@@ -128,8 +128,8 @@ int useful_jobs(const CostOptions& options, const casting::CostSettings& setting
 void warn_of_other_model(const casting::Samples& samples, const std::string& model) {
   const auto of = samples.facts.find("model");
   if (of != samples.facts.end() && of->second != model)
-    tell_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
-                   "', and this is '" + io::printable(model) + "'"});
+    print_warnings({"the samples were recorded from the model '" + io::printable(of->second) +
+                    "', and this is '" + io::printable(model) + "'"});
 }
 
 /// Measures, and writes the file after each layer, so that Ctrl-C loses at most one.
@@ -175,8 +175,8 @@ std::string missing_text(const casting::CostFile& file) {
 void warn_of_missing(const std::filesystem::path& path, const casting::CostFile& file,
                      const std::string& result) {
   if (!file.missing.empty())
-    tell_warnings({io::shown(path) + " lacks " + missing_text(file) + ": the " + result +
-                   " is without them, until their costs are measured, or merged"});
+    print_warnings({io::shown(path) + " lacks " + missing_text(file) + ": the " + result +
+                    " is without them, until their costs are measured, or merged"});
 }
 
 InputError of_another_model(const std::filesystem::path& path, const casting::Samples& samples,
@@ -222,7 +222,8 @@ casting::CostFile measured_costs(const CostOptions& options) {
         "--measure estimate shows what --importance FILE gives: add it, or leave out --measure estimate");
   const families::ChosenDevice device = families::choose_device(options.part.device(options.device));
   if (options.jobs.value_or(1) > 1 && device.is_cuda)
-    throw UsageError("--jobs shares the CPU's threads, and this is " + device.name + ": add --device cpu");
+    throw UsageError("--jobs shares the CPU's threads, and the device is " + device.name +
+                     ": add --device cpu");
 
   const auto pipeline = families::open(model, families::ComponentChoices::all(policy), *device.backend);
   const std::unique_ptr<nn::ParameterSource> patch =

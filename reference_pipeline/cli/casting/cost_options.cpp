@@ -20,7 +20,7 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--types", options.types,
-                  "Formats, with commas between: scalars such as fp8_e4m3, and those of docs/quantisation.md")
+                  "Formats, comma-separated: scalars such as fp8_e4m3, and those of docs/quantisation.md")
       ->type_name("TYPE,...")
       ->capture_default_str();
   command
@@ -52,15 +52,14 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
       ->type_name("FILE");
   command.add_flag("--estimates-only", options.only_estimates,
                    "Runs nothing: only the estimates of --importance; --samples is not needed");
-  add_integer(
-      command, "--jobs", options.jobs, 1, 1024,
-      "Layers that are measured at once, each on one thread with a load of the model of its own, as far "
-      "as memory allows; default 1, which has all threads. No number depends on it");
+  add_integer(command, "--jobs", options.jobs, 1, 1024,
+              "Layers that are measured at once, each on one thread with its own copy of the model, as far "
+              "as memory allows; default 1, which has all threads. Results do not depend on it");
   command.add_flag("--biases", options.biases, "Casts biases too; without it they stay as they are");
   add_shard_option(
       command, options.part,
       "Every Nth of the layers, beginning with the Ith, from 1: for N machines, whose files --merge puts "
-      "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
+      "together; auto: I and N from this process's task of a Slurm array or rank of mpirun, into "
       "--output with -I-of-N in its name");
   command
       .add_option("--policy", options.policy,
@@ -105,7 +104,8 @@ std::vector<std::int64_t> parse_layers(const std::string& text, std::int64_t cou
     const std::int64_t last =
         dash == std::string::npos ? first : parse_integer("--layers", part.substr(dash + 1), 0, count - 1);
     if (last < first)
-      throw UsageError("--layers: " + part + " runs backwards: the first layer of a range is the smaller");
+      throw UsageError("--layers: " + part +
+                       " is reversed: the first layer of a range must be the smaller one");
     for (std::int64_t layer = first; layer <= last; ++layer) layers.insert(layer);
   }
   return {layers.begin(), layers.end()};
@@ -114,21 +114,18 @@ std::vector<std::int64_t> parse_layers(const std::string& text, std::int64_t cou
 void add_cost_options(CLI::App& command, CostOptions& options) {
   add_measuring_options(command, options);
   // Not bound to a variable, as with --prompt.
-  options.merge =
-      command
-          .add_option("--merge",
-                      "Puts cost files of one measurement together, in place of measuring; of one "
-                      "file, shows its table and writes nothing without --output")
-          ->type_name("FILE...")
-          ->take_all();
-  options.output_option =
-      command
-          .add_option(
-              "--output,-o", options.output,
-              "Cost file (JSON) to write, anew after each layer; where it is there, what it has is not "
-              "measured again")
-          ->type_name("FILE")
-          ->capture_default_str();
+  options.merge = command
+                      .add_option("--merge",
+                                  "Merges cost files of one measurement, instead of measuring; given one "
+                                  "file, shows its table, and writes only with --output")
+                      ->type_name("FILE...")
+                      ->take_all();
+  options.output_option = command
+                              .add_option("--output,-o", options.output,
+                                          "Cost file (JSON) to write, rewritten after each layer; if it "
+                                          "exists, what it has is not measured again")
+                              ->type_name("FILE")
+                              ->capture_default_str();
   options.measure_option = add_measure_option(
       command, options.measure,
       "What the table shows. cost (default): mean squared error of all tokens after the last block; loss: "
@@ -136,10 +133,10 @@ void add_cost_options(CLI::App& command, CostOptions& options) {
       "(default with --estimates-only): --importance's, with its rank correlation with what was measured");
   CLI::Option* weighted = command.add_flag(
       "--weighted", options.weighted,
-      "The table for each parameter: over the layer's parameters, in those of the smallest layer");
+      "The table's numbers divided by the layer's parameters, counted in those of the smallest layer");
   CLI::Option* markdown = command.add_flag("--markdown", options.markdown, "The table as Markdown");
   CLI::Option* csv = command.add_flag("--csv", options.csv, "The table as CSV")->excludes(markdown);
-  command.add_flag("--json", options.json, "The cost file on stdout in place of a table")
+  command.add_flag("--json", options.json, "The cost file on stdout instead of a table")
       ->excludes(markdown)
       ->excludes(csv)
       ->excludes(weighted);
@@ -149,7 +146,7 @@ void add_cost_options(CLI::App& command, CostOptions& options) {
       "is outside of\n"
       "blocks stay. Each run starts at that layer. Rows that a format's blocks do not divide take the "
       "format that convert\n"
-      "takes, and \"bits\" says what was taken. Interrupted or killed, the same command goes on with the "
+      "takes, and \"bits\" says what was taken. Interrupted or killed, the same command continues with the "
       "next layer.\n"
       "\n"
       "Examples:\n"

@@ -45,8 +45,8 @@ std::string_view measure_words(Measure measure) {
     case Measure::relative_loss:
       return "The loss over the mean square of that output";
     case Measure::estimate:
-      return "Squared errors of weights times the mean squares of what meets their columns, summed, and how "
-             "far that puts the layers into the order of what was measured (Spearman's rank correlation: 1 "
+      return "Squared errors of weights times the mean squares of their columns' inputs, summed, and how "
+             "well that orders the layers as measured (Spearman's rank correlation: 1 "
              "is the same order)";
   }
   return "";
@@ -100,7 +100,7 @@ bool has_zero(const casting::CostFile& file, Measure measure) {
 std::string measure_section(const casting::CostFile& file, Measure measure) {
   return "<h2>The " + name_of(measure) + " of each layer</h2>\n<p class=\"soft\">" +
          std::string(measure_words(measure)) + ". A cross is a number that is not finite." +
-         zero_words(has_zero(file, measure)) + " Rest the pointer on a layer to read its numbers.</p>\n" +
+         zero_words(has_zero(file, measure)) + " Hover over a layer to read its numbers.</p>\n" +
          types_legend(file) + "<div class=\"scroll\">" + measure_plot(file, measure) + "</div>\n";
 }
 

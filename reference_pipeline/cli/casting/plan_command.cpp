@@ -37,23 +37,23 @@ namespace precast::cli {
 namespace {
 
 /// Warns if the cost file names other samples or another policy than --verify runs.
-void tell_other_inputs(const PlanOptions& options, const casting::CostFile& file,
-                       const casting::Samples& samples) {
+void warn_of_other_inputs(const PlanOptions& options, const casting::CostFile& file,
+                          const casting::Samples& samples) {
   if (!file.settings || !file.settings->samples) return;
   const casting::CostConditions here = with_inputs(*file.settings, samples, options.policy);
   if (*file.settings == here) return;
-  tell_warnings({io::shown(options.cost) + " was measured under other conditions (" +
-                 io::printable(file.settings->in_words()) + ") than --verify (" + here.inputs_in_words() +
-                 "): the two errors are not of the same inputs or policy"});
+  print_warnings({io::shown(options.cost) + " was measured under other conditions (" +
+                  io::printable(file.settings->in_words()) + ") than --verify (" + here.inputs_in_words() +
+                  "): the two errors are not of the same inputs or policy"});
 }
 
 /// Warns that convert cannot write the plan to one file; generate --plan can still use it.
-void tell_no_file(const casting::Plan& plan) {
+void warn_of_unwritable_plan(const casting::Plan& plan) {
   std::vector<DtypeInfo> types;
   for (const auto& [layer, name] : plan.types)
     if (const auto type = formats::find_type(name)) types.push_back(*type);
   if (const auto both = conversion::in_no_file_together(types))
-    tell_warnings(
+    print_warnings(
         {"no file has both " + both->first + ", which needs .gguf, and " + both->second +
          ", which needs .safetensors: convert cannot write this plan; choose --types of one kind of file"});
 }
@@ -84,7 +84,7 @@ casting::PlanMeasurement verified(const PlanOptions& options, const casting::Cos
     throw of_another_model(options.samples, samples, cast_model_name(model, options.model), problem);
   }
   reporter.wipe();
-  tell_other_inputs(options, file, samples);
+  warn_of_other_inputs(options, file, samples);
   return measured;
 }
 
@@ -115,7 +115,7 @@ void plan(PlanOptions options) {
   options.request.limits.poll = [] { throw_if_interrupted(); };
   const casting::PlanResult result = casting::make_plan(file, path, options.request);
   warn_of_missing(path, file, "plan");
-  tell_no_file(result.plan);
+  warn_of_unwritable_plan(result.plan);
   for (const std::string& type : result.left_out)
     notes() << "left out: " << io::printable(type, 40)
             << ", which this build does not have (name it in --types)\n";
@@ -143,7 +143,7 @@ void plan(PlanOptions options) {
 void add_plan_command(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand(
-      "plan", "The format of each layer that loses least at a size, from what casting costs");
+      "plan", "The format of each layer that loses least within a size, from the measured costs of casting");
   add_plan_options(*command, *options);
   command->callback([options] { plan(*options); });
 }

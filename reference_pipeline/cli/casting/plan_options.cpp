@@ -15,8 +15,9 @@ namespace {
 void add_verifying_options(CLI::App& command, PlanOptions& options) {
   CLI::Option* verify =
       command
-          .add_flag("--verify", options.verify,
-                    "Runs the planned model on samples: its measured error beside the predicted one")
+          .add_flag(
+              "--verify", options.verify,
+              "Runs the planned model on samples, and shows its measured error beside the predicted one")
           ->group("Verifying");
   command.add_option("--samples", options.samples, "For --verify: what `precast record` wrote")
       ->type_name("FILE")
@@ -56,7 +57,7 @@ void add_plan_options(CLI::App& command, PlanOptions& options) {
                               [&options](const std::string& text) {
                                 options.request.bits = parse_real("--bits", text, 0.01, 64);
                               },
-                              "The same as an average of bits a parameter, scales of blocks included")
+                              "The same as average bits per parameter, scales of blocks included")
                           ->type_name("X");
   command
       .add_option_function<std::string>(
@@ -73,24 +74,24 @@ void add_plan_options(CLI::App& command, PlanOptions& options) {
       .add_option_function<std::string>(
           "--types",
           [&options](const std::string& text) { options.request.types = parse_list("--types", text); },
-          "Formats to choose from, with commas between; default: all of the cost file that this build has, "
+          "Formats to choose from, comma-separated; default: all of the cost file that this build has, "
           "as --version lists block formats; convert writes others too")
       ->type_name("TYPE,...");
   add_measure_option(command, options.request.measure,
-                     "Which number of the cost file is added up and made small; default cost");
+                     "The number of the cost file whose sum is minimised; default cost");
   command
       .add_option_function<std::string>(
           "--time-limit",
           [&options](const std::string& text) {
             options.request.limits.seconds = parse_real("--time-limit", text, 0, 1e6);
           },
-          "Seconds after which the search gives what it has, and says how far from the best that may be; "
-          "default 60")
+          "Time limit of the search in seconds, at which it returns the best plan so far, and how much "
+          "better the best may be; default 60")
       ->type_name("S");
   command
       .add_option("--output,-o", options.output, "The plan as JSON, for precast convert and generate --plan")
       ->type_name("FILE");
-  command.add_flag("--json", options.json, "The plan as JSON on stdout, with what it is held against");
+  command.add_flag("--json", options.json, "The plan as JSON on stdout, with what it is compared with");
   add_verifying_options(command, options);
   add_quiet_option(command);
   command.footer(

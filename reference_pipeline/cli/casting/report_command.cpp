@@ -48,7 +48,8 @@ void write_report(const ReportOptions& options) {
   const std::string format = format_of_page(options);
   if (options.weighted && format != "csv")
     throw UsageError(
-        "--weighted is of --format csv: the others have the weighted tables beside the plain ones");
+        "--weighted applies to --format csv only: the other formats have the weighted tables beside the "
+        "plain ones");
   const bool to_file = !options.output.empty() && !is_standard_output(options.output);
   if (to_file) {
     const std::array outputs{std::filesystem::path(options.output)};

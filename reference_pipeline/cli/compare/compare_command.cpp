@@ -119,7 +119,7 @@ Comparison checked(const CompareOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.part.device(options.run.device));
   const auto opened = [&](const PolicyChoice& choice) {
     auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
-    options.run.settle_guidance(*pipeline, request);
+    options.run.resolve_guidance(*pipeline, request);
     require_used(*pipeline, request);
     pipeline->check(request);
     return pipeline;
@@ -150,15 +150,15 @@ Comparison checked(const CompareOptions& options) {
 
 /// Called after all checks, so that an error is the only line.
 void tell(const CompareOptions& options, const Comparison& comparison) {
-  options.run.tell_device(comparison.device);
-  tell_warnings(comparison.warnings);
+  options.run.note_device(comparison.device);
+  print_warnings(comparison.warnings);
   if (const auto& image = comparison.request.image)
-    tell_fit(options.start.image, *image, comparison.used.width, comparison.used.height,
+    note_fit(options.start.image, *image, comparison.used.width, comparison.used.height,
              comparison.request.fit);
 }
-void tell_quality(const CompareOptions& options) {
+void warn_of_quality(const CompareOptions& options) {
   const std::array sheet_file{std::filesystem::path(options.output)};
-  tell_warnings(quality_warnings(options.quality_option, sheet_file));
+  print_warnings(quality_warnings(options.quality_option, sheet_file));
 }
 
 /// The contact sheet's settings text for these policies.
@@ -206,7 +206,7 @@ void compare_all(const CompareOptions& options) {
         "--report is without the largest value of each layer: ops of this build cannot be watched; configure "
         "with -DPRECAST_WATCH=on");
   tell(options, all);
-  tell_quality(options);
+  warn_of_quality(options);
   const std::string& prompt = all.part.facts.prompt;
   const auto start = std::chrono::steady_clock::now();
   all.part.rows = compare_policies(
@@ -248,7 +248,7 @@ void compare_part(CompareOptions& options) {
     ComparisonPart before = read_comparison_part(options.output);
     if (!same_comparison(before, part))
       throw UsageError("--output: " + io::shown(options.output) +
-                       " is there already, a part of another comparison: name another file");
+                       " already exists, a part of another comparison: name another file");
     for (Compared& row : before.rows) {
       if (options.layers && row.layers.empty()) continue;  // incomplete
       if (std::erase(all.policies, row.choice) > 0) part.rows.push_back(std::move(row));
@@ -275,7 +275,7 @@ void merge(const CompareOptions& options) {
   const std::array prompt{whole.facts.prompt};
   const auto files = checked_files(options, prompt);
   check_inputs_stay(files, std::vector<std::filesystem::path>(names.begin(), names.end()));
-  tell_quality(options);
+  warn_of_quality(options);
   write_sheet(options, whole.facts.prompt, whole.parameters, whole.rows);
   finish(options, whole, "");
 }

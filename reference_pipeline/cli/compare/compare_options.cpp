@@ -13,20 +13,21 @@ void add_compare_options(CLI::App& command, CompareOptions& options) {
   options.policies =
       command
           .add_option("--policies",
-                      "Policies, with commas between: presets and precisions, with +upcast-attention,\n"
+                      "Policies, comma-separated: presets and precisions, with +upcast-attention,\n"
                       "+upcast-matmul, +upcast-conv, +flash, +no-flash; the first is the reference.\n"
                       "Default: all presets")
           ->type_name(policy_names() + ",...")
           ->take_all();
-  options.output_option = command
-                              .add_option("--output,-o", options.output,
-                                          "Contact sheet to write, anew after each policy: .png, .jpg or "
-                                          ".webp; - for standard output, as "
-                                          "PNG. With --shard a part to write, .json, compare.json by "
-                                          "default; what it has is not run again, but for layers that it "
-                                          "lacks")
-                              ->type_name("FILE")
-                              ->capture_default_str();
+  options.output_option =
+      command
+          .add_option("--output,-o", options.output,
+                      "Contact sheet to write, rewritten after each policy: .png, .jpg or "
+                      ".webp; - for standard output, as "
+                      "PNG. With --shard a part to write, .json, compare.json by "
+                      "default; what it has is not run again, but for layers that it "
+                      "lacks")
+          ->type_name("FILE")
+          ->capture_default_str();
   options.report_option =
       command
           .add_option("--report", options.report,
@@ -36,19 +37,18 @@ void add_compare_options(CLI::App& command, CompareOptions& options) {
   CLI::Option* const shard = add_shard_option(
       command, options.part,
       "Every Nth of the policies, beginning with the Ith, from 1: for N machines, whose files --merge puts "
-      "together; auto: as the task of a Slurm array or the rank of mpirun that this process is, into "
+      "together; auto: I and N from this process's task of a Slurm array or rank of mpirun, into "
       "--output with -I-of-N in its name");
   command.add_flag("--layers", options.layers,
                    "With --shard: runs each policy again, watched, for the largest value of each layer, "
                    "which --merge --report shows");
-  options.merge =
-      command
-          .add_option("--merge",
-                      "Puts the parts of one comparison together, in place of running policies: the sheet, "
-                      "the table and --report are those of the whole")
-          ->type_name("FILE...")
-          ->take_all()
-          ->excludes(shard);
+  options.merge = command
+                      .add_option("--merge",
+                                  "Merges the parts of one comparison, instead of running policies: the "
+                                  "sheet, the table and --report are those of the whole")
+                      ->type_name("FILE...")
+                      ->take_all()
+                      ->excludes(shard);
   options.quality_option = add_quality_option(command, options.quality);
   CLI::Option* markdown = command.add_flag("--markdown", options.markdown, "The table as Markdown");
   command.add_flag("--json", options.json, "The table as JSON on stdout")->excludes(markdown);

@@ -47,11 +47,11 @@ Compared run_policy(const families::ModelFiles& model, const families::Request& 
   row.non_finite = run.non_finite();
   row.advice = run.advice();
   if (watch::compiled && !row.advice.empty()) {
-    notes() << row.name << ": not finite, again with the watch on\n";
+    notes() << row.name << ": not finite, running again with the watch on\n";
     row.advice = run_pipeline(*pipeline, request, std::make_unique<TraceFile>()).advice();
   }
   if (layers) {
-    notes() << row.name << ": again, watched, for the largest value of each layer\n";
+    notes() << row.name << ": running again, watched, for the largest value of each layer\n";
     LayerPeaks peaks;
     const watch::Watching watching(peaks);
     run_pipeline(*pipeline, request);

@@ -107,7 +107,7 @@ ComparisonPart parse_comparison_part(std::string_view text, const std::filesyste
   part.facts.model = json.string("model");
   part.facts.device = json.string("device");
   const nlohmann::json& seed = json.value("seed");
-  if (!seed.is_number_unsigned()) throw json.wrong("seed", "must be an integer from 0 on", seed);
+  if (!seed.is_number_unsigned()) throw json.wrong("seed", "must be an integer of 0 or more", seed);
   part.facts.seed = seed.get<std::uint64_t>();
   part.facts.width = static_cast<int>(json.integer("width", 1, image::max_side));
   part.facts.height = static_cast<int>(json.integer("height", 1, image::max_side));

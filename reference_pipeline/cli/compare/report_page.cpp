@@ -223,9 +223,8 @@ std::string report_page(const ReportFacts& facts, std::span<const Compared> rows
   page +=
       "<h2>The largest value of each layer</h2>\n<p class=\"soft\">The largest finite |x| that an op gave in "
       "all "
-      "steps, of a second run that was watched. A cross is a layer that gave infinities or NaN. Rest the "
-      "pointer "
-      "on a layer to read its values.</p>\n" +
+      "steps, of a second run that was watched. A cross is a layer that gave infinities or NaN. Hover over a "
+      "layer to read its values.</p>\n" +
       layers_section(rows);
   page += "<h2>Five dtypes for each class of op</h2>\n<p class=\"soft\">Marked: what differs from " +
           html_text(rows.front().name) + ".</p>\n" + dtypes_table(rows);

@@ -38,23 +38,24 @@ struct ConvertOptions {
   bool dry_run = false, json = false;
 };
 
-conversion::TypeWishes wishes_of(const ConvertOptions& options) {
-  conversion::TypeWishes wishes;
-  if (options.type) wishes.type = conversion::parse_type("--type", *options.type);
-  if (options.biases) wishes.biases = conversion::parse_type("--biases", *options.biases);
+conversion::TypeOptions type_options(const ConvertOptions& options) {
+  conversion::TypeOptions result;
+  if (options.type) result.type = conversion::parse_type("--type", *options.type);
+  if (options.biases) result.biases = conversion::parse_type("--biases", *options.biases);
   std::set<std::string> expressions;
   for (const std::string& text : options.rules) {
-    wishes.rules.push_back(conversion::parse_rule(text));
+    result.rules.push_back(conversion::parse_rule(text));
     if (!expressions.insert(text.substr(0, text.rfind('='))).second)
-      throw UsageError("--rule '" + io::printable(text) +
-                       "' has the expression of another one, and the first counts: leave one of them out");
+      throw UsageError(
+          "--rule '" + io::printable(text) +
+          "' has the expression of an earlier --rule, which takes precedence: remove one of them");
   }
-  if (!options.plan.empty()) wishes.plan = casting::read_plan(options.plan);
-  return wishes;
+  if (!options.plan.empty()) result.plan = casting::read_plan(options.plan);
+  return result;
 }
 
 conversion::Settings conversion_settings(const ConvertOptions& options) {
-  conversion::Settings settings{wishes_of(options), std::nullopt, {}, nullptr};
+  conversion::Settings settings{type_options(options), std::nullopt, {}, nullptr};
   std::vector<std::string_view> encoders;
   encoders.reserve(quant::named_encoders.size());
   for (const quant::NamedEncoder& named : quant::named_encoders) encoders.push_back(named.name);
@@ -82,9 +83,9 @@ void convert_model(const ConvertOptions& options) {
   if (!options.dry_run) check_not_redirected_to(out);
   check_inputs_stay(std::array{out}, std::array<std::filesystem::path, 2>{options.plan, options.importance});
   const conversion::ModelConversion model(named_model(options.in), out, conversion_settings(options));
-  bool told = false;  // no warnings before OUT is writable, so that an error is the only line
+  bool warned = false;  // no warnings before OUT is writable, so that an error is the only line
   const auto warn_once = [&] {
-    if (!std::exchange(told, true)) tell_warnings(model.warnings());
+    if (!std::exchange(warned, true)) print_warnings(model.warnings());
   };
   if (options.dry_run) {
     warn_once();
@@ -119,11 +120,10 @@ void add_type_options(CLI::App& command, ConvertOptions& options) {
           "they are")
       ->type_name(types);
   command
-      .add_option(
-          "--rule", options.rules,
-          "A type for tensors in whose name an expression is found (ECMAScript); TYPE may be 'keep'. The "
-          "first of several that is found counts, before --plan and --type. It also reaches what stays "
-          "precise otherwise, unless it is found in any text, as '.*' is")
+      .add_option("--rule", options.rules,
+                  "A type for tensors with a match of an expression (ECMAScript) in their names; TYPE may be "
+                  "'keep'. The first of several that matches wins, before --plan and --type. It also applies "
+                  "to what stays precise otherwise, unless it matches any text, as '.*' does")
       ->type_name("REGEX=TYPE")
       ->expected(1)
       ->take_all()
@@ -132,7 +132,7 @@ void add_type_options(CLI::App& command, ConvertOptions& options) {
       .add_option(
           "--plan", options.plan,
           "A type for the matrices of each layer; JSON as 'precast plan' writes it, {\"types\": {LAYER: "
-          "TYPE}}. It goes before --type")
+          "TYPE}}. It takes precedence over --type")
       ->type_name("FILE");
   command
       .add_option("--biases", options.biases,
@@ -163,11 +163,11 @@ void add_convert_command(CLI::App& app) {
   command
       ->add_option(
           "--layout", options->layout,
-          "Whose names a transformer's tensors have; diffusers', or those of Flux's authors, which other "
-          "programs read in GGUF and which put q, k and v together (T5 has ggml's names then). Default: "
+          "How a transformer's tensors are named: as diffusers does, or as Flux's authors do, which other "
+          "programs read in GGUF and which puts q, k and v together (T5 has ggml's names then). Default: "
           "bfl for .gguf, else as IN has them; in a folder diffusers")
       ->type_name("diffusers|bfl");
-  std::string encoder_help = "Who makes blocks";
+  std::string encoder_help = "Which encoder makes blocks";
   for (const quant::NamedEncoder& named : quant::named_encoders)
     encoder_help += "; " + std::string(named.name) + ": " + std::string(named.summary);
   command
@@ -182,12 +182,13 @@ void add_convert_command(CLI::App& app) {
           "IN or OUT. The search encoder, which this chooses, makes the weighted error small")
       ->type_name("FILE");
   command->add_flag("--dry-run", options->dry_run,
-                    "Say which types tensors would get, and how large OUT would be, and write nothing");
+                    "Shows which types tensors would get, and how large OUT would be, and writes nothing");
   command->add_flag("--json", options->json, "What was done, as JSON on stdout");
   add_quiet_option(*command);
   command->footer(
-      "Reads and writes some MiB at a time, whatever the size; OUT appears when it is whole. Where rows are "
-      "no whole blocks of a type, they get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, "
+      "Reads and writes some MiB at a time, whatever the size; OUT appears when it is complete. Where rows "
+      "are "
+      "not whole blocks of a type, they get the smallest of iq4_nl, q5_0, q5_1 and q8_0 that is no smaller, "
       "and a line at the end says so.\n"
       "\n"
       "Examples:\n"

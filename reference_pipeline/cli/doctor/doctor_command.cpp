@@ -87,7 +87,7 @@ void examine(Examiner& examiner, std::vector<Examined>& policies, const std::vec
   for (std::size_t i = 0; i < policies.size(); ++i) {
     Examined& policy = policies[i];
     if (!policy.candidate || verdict_of(*policy.found, reference) != Verdict::overflows) continue;
-    notes() << policy.name << " overflows: again with what cures it\n";
+    notes() << policy.name << " overflows: running again with what cures it\n";
     policy.treatment = examiner.treat(families::ComponentChoices::all(choices[i]));
     policy.treated = &examiner.examine(policy.treatment->choices);
   }
@@ -195,7 +195,7 @@ void doctor(const DoctorOptions& options) {
   const families::ChosenDevice device = families::choose_device(options.run.device);
   const auto pipeline =
       families::open(model, families::ComponentChoices::all(choices.front()), *device.backend);
-  options.run.settle_guidance(*pipeline, request);
+  options.run.resolve_guidance(*pipeline, request);
   require_used(*pipeline, request);
   if (!request.steps) request.steps = std::min(usual_steps, pipeline->with_defaults(request).steps);
   const families::ResolvedRequest used = pipeline->with_defaults(request);
@@ -206,9 +206,9 @@ void doctor(const DoctorOptions& options) {
   }
   DoctorReport report;
   report.warnings = run_warnings(*pipeline, request);
-  options.run.tell_device(device);
-  tell_warnings(report.warnings);
-  if (request.image) tell_fit(options.start.image, *request.image, used.width, used.height, request.fit);
+  options.run.note_device(device);
+  print_warnings(report.warnings);
+  if (request.image) note_fit(options.start.image, *request.image, used.width, used.height, request.fit);
   Examiner examiner(model, request, *device.backend);
   examine(examiner, policies, choices);
 
@@ -253,7 +253,7 @@ void add_doctor_command(CLI::App& app) {
       command
           ->add_option(
               "--policies",
-              "Policies to run, with commas between: presets and precisions, with\n"
+              "Policies to run, comma-separated: presets and precisions, with\n"
               "+upcast-attention, +upcast-matmul, +upcast-conv, +flash, +no-flash. Default: every path\n"
               "of this build, of which the presets may be recommended")
           ->type_name(policy_names() + ",...")
@@ -273,7 +273,7 @@ void add_doctor_command(CLI::App& app) {
       "its\n"
       "trace names, until it is finite. One prompt is seen, not all: below 2 x headroom a "
       "policy is\n"
-      "called close. Ends with 1 where no policy is finite.\n"
+      "called close. Exits with 1 where no policy is finite.\n"
       "\n"
       "Examples:\n"
       "  precast doctor\n"

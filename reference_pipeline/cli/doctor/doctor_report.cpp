@@ -62,7 +62,7 @@ std::vector<std::string> row(const std::string& name, const Examination& run, co
 }
 
 /// Why a run did not fit into memory or where it first was not finite, in one line; "" if neither.
-std::string trouble(const Examination& run) {
+std::string problem_of(const Examination& run) {
   if (!run.too_large.empty()) return run.too_large;
   if (run.first_non_finite) return diagnosis(*run.first_non_finite);
   if (!run.finite) return "the picture is not finite, but every op gave finite values";
@@ -83,11 +83,11 @@ std::string policies_text(const DoctorReport& report, const Examination& referen
 
 /// The problems of policies, one a line. Policies with the same failing op and the same cure share a line,
 /// with the first one's message.
-std::string troubles_text(const DoctorReport& report) {
+std::string problems_text(const DoctorReport& report) {
   std::vector<std::pair<std::string, std::string>> lines;  // the policies' names, what is wrong
   std::map<std::string, std::size_t> known;
   for (const Examined& policy : report.policies) {
-    const std::string why = trouble(*policy.found);
+    const std::string why = problem_of(*policy.found);
     if (why.empty()) continue;
     const auto& found = policy.found->first_non_finite;
     const std::string key =
@@ -171,7 +171,7 @@ Json run_json(const Examination& run, const Examination& reference) {
                    {"function", layer.function},
                    {"max_abs", layer.max_abs},
                    {"non_finite", layer.non_finite}});
-  const std::string why = trouble(run);
+  const std::string why = problem_of(run);
   return {{"policy", policy_text(run.choices)},
           {"verdict", to_string(verdict_of(run, reference))},
           {"headroom", run.finite ? json_number(run.headroom()) : Json()},
@@ -192,13 +192,13 @@ Json run_json(const Examination& run, const Examination& reference) {
 std::string doctor_text(const DoctorReport& report) {
   const Examination& reference = reference_of(report.policies);
   std::string text = policies_text(report, reference) + "\n";
-  text += troubles_text(report) + close_scores_text(report);
+  text += problems_text(report) + close_scores_text(report);
   for (const Examined& policy : report.policies) {
     if (!policy.treatment || policy.treated == policy.found) continue;
     const std::string changes = io::joined(policy.treatment->changes, ", ");
     text += policy.name + ": " +
             (policy.treatment->cured ? "cured by " + changes
-                                     : "not cured by " + changes + ": " + trouble(*policy.treated)) +
+                                     : "not cured by " + changes + ": " + problem_of(*policy.treated)) +
             "\n";
   }
   if (text.back() != '\n' || text[text.size() - 2] != '\n') text += "\n";
@@ -206,7 +206,7 @@ std::string doctor_text(const DoctorReport& report) {
   if (!report.recommendation) return text;
   const Recommendation& recommended = *report.recommendation;
   return text + "\nrecommended: " + policy_text(recommended.choices) + " (" + recommended.reason + ")" +
-         (recommended.verdict == Verdict::close ? ", though it is close to its end" : "") + "\n  " +
+         (recommended.verdict == Verdict::close ? ", though it is close to its limit" : "") + "\n  " +
          shell_line(report.command) + "\n";
 }
 

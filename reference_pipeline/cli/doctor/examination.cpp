@@ -116,7 +116,7 @@ std::optional<families::ComponentChoices> with_cast(families::ComponentChoices c
     *choice = nearest_path(*choice);
     if (!path_compiled(*choice)) return std::nullopt;
   }
-  choices.second_text_encoder.reset();
+  choices.t5_encoder.reset();
   if (choices == before) return std::nullopt;
   return choices;
 }
@@ -145,9 +145,9 @@ families::ComponentChoices with_role(families::ComponentChoices choices, familie
       choices.vae = choice;
       break;
     case families::Role::text_encoder:
-    case families::Role::second_text_encoder:
+    case families::Role::t5_encoder:
       choices.text_encoder = choice;
-      choices.second_text_encoder.reset();
+      choices.t5_encoder.reset();
   }
   return choices;
 }

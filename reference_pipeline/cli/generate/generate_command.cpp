@@ -79,29 +79,29 @@ void check_outputs(const GenerateOptions& options, const std::vector<std::filesy
   const auto preview = options.preview.file(options.output);
   for (const auto& file : files)
     if (options.no_overwrite && !is_standard_output(file) && io::is_there(file))
-      throw InputError(io::shown(file) + " is there already, and --no-overwrite keeps it: give another name");
+      throw InputError(io::shown(file) + " already exists, and --no-overwrite keeps it: give another name");
   check_names_file("--save-latents", options.save_latents, "the latents");
   check_names_file("--trace", options.trace, "the trace");
   check_names_file("--preview-output", options.preview.output, "the previews");
   if (is_standard_output(options.output) && (pictures.size() > 1 || options.json))
-    throw UsageError("standard output holds one picture, and nothing beside it: name a file");
+    throw UsageError("standard output holds one picture, and nothing else: name a file");
   check_output_files(files);
 }
 
 /// Makes previews optional: if one cannot be written, the run goes on with a warning and without further
 /// previews.
-std::optional<families::PreviewWish> dispensable(std::optional<families::PreviewWish> wish) {
-  if (!wish) return wish;
-  wish->show = [show = wish->show, lost = false](const families::Preview& preview) mutable {
+std::optional<families::PreviewRequest> best_effort(std::optional<families::PreviewRequest> request) {
+  if (!request) return request;
+  request->show = [show = request->show, lost = false](const families::Preview& preview) mutable {
     if (lost) return;
     try {
       show(preview);
     } catch (const InputError& failed) {
       lost = true;
-      tell_warnings({std::string(failed.what()) + "; the run goes on without previews"});
+      print_warnings({std::string(failed.what()) + "; the run goes on without previews"});
     }
   };
-  return wish;
+  return request;
 }
 
 /// The request of the options; only files of prompts are read here.
@@ -109,7 +109,8 @@ families::Request asked_for(const GenerateOptions& options) {
   families::Request request = options.run.request();
   options.start.apply(request);
   check_picture_name(options.output, recorded_texts(request));
-  request.preview = dispensable(options.preview.wish(options.output, options.quality, options.old_files()));
+  request.preview =
+      best_effort(options.preview.request(options.output, options.quality, options.old_files()));
   request.written_as = image::Encoding{image::format_of_name(options.output), options.quality};
   return request;
 }
@@ -166,7 +167,7 @@ families::MemoryEstimate checked_estimate(const GenerateOptions& options, const 
     throw UsageError(
         "--plan: a model of this family is not cast as it is loaded: write it with `precast convert "
         "--plan`, and draw with that file as --transformer");
-  options.run.settle_guidance(pipeline, request);
+  options.run.resolve_guidance(pipeline, request);
   require_used(pipeline, request);
   require_used(options.policy, pipeline.family());
   return pipeline.check(request);
@@ -210,13 +211,13 @@ void generate(const GenerateOptions& options) {
                         model_name(model.model, options.run.model),
                         given_beside(options, model, request),
                         files};
-  options.run.tell_device(device);
+  options.run.note_device(device);
   policies.tell();
   std::vector<std::string> warnings = run_warnings(*pipeline, request);
   for (const std::string& warning : generate_warnings(options)) warnings.push_back(warning);
-  tell_warnings(warnings);
+  print_warnings(warnings);
   tell(job, full, estimate);
-  if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
+  if (request.image) note_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
   const PictureRun run = run_pipeline(
       *pipeline, request,

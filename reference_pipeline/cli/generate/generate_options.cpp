@@ -46,7 +46,7 @@ void add_generate_options(CLI::App& command, GenerateOptions& options) {
       ->group(group);
   command
       .add_flag("--no-overwrite", options.no_overwrite,
-                "Refuses to replace a file; looks before any work, and again when it writes")
+                "Refuses to replace a file; checks before any work, and again when it writes")
       ->group(group);
   add_preview_options(command, options.preview);
   command.add_flag("--json", options.json, "What was made, as JSON on stdout");

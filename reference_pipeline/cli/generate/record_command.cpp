@@ -87,11 +87,13 @@ std::vector<std::filesystem::path> outputs_of(const RecordOptions& options) {
 void require_something_to_record(const RecordOptions& options, const families::Pipeline& pipeline,
                                  const families::ChosenDevice& device) {
   if (!options.importance.empty() && device.is_cuda)
-    throw UsageError("--importance is counted on the CPU, and this is " + device.name + ": add --device cpu");
+    throw UsageError("--importance is collected on the CPU, and the device is " + device.name +
+                     ": add --device cpu");
   if (pipeline.has_blocks()) return;
   if (!options.importance.empty() && options.output_option->count() == 0) {
     if (options.every)
-      throw UsageError("--every is of samples, and this model has none: its importance is that of all steps");
+      throw UsageError(
+          "--every applies to samples, and this model has none: its importance is that of all steps");
     return;
   }
   throw UsageError(
@@ -136,27 +138,27 @@ void run_recorded(const RecordOptions& options, const families::Pipeline& pipeli
 /// Writes both files, and reports them once both exist.
 void write_recorded(const RecordOptions& options, const casting::Samples& samples, bool has_samples,
                     const watch::InputSquares& squares, const std::string& model) {
-  Json told{{"model", model}};
+  Json json{{"model", model}};
   std::vector<std::string> lines;
   if (has_samples) {
     casting::write_samples(options.output, samples);
     const HostTensor<f32>& hidden = samples.recorded.front().state.hidden;  // of a UNet, pixels
-    told["output"] = options.output;
-    told["samples"] = samples.recorded.size();
-    told["tokens"] = hidden.rows();
-    told["width"] = hidden.columns();
+    json["output"] = options.output;
+    json["samples"] = samples.recorded.size();
+    json["tokens"] = hidden.rows();
+    json["width"] = hidden.columns();
     lines.push_back("wrote " + io::shown(options.output) + ": " +
                     io::counted(std::ssize(samples.recorded), "sample") + " of " +
                     std::to_string(hidden.rows()) + " tokens");
   }
   if (!options.importance.empty()) {
     const std::size_t matrices = write_importance(options, squares, model);
-    told["importance"] = options.importance;
-    told["matrices"] = matrices;
+    json["importance"] = options.importance;
+    json["matrices"] = matrices;
     lines.push_back("wrote " + io::shown(options.importance) + ": the importance of " +
                     std::to_string(matrices) + " matrices");
   }
-  if (options.json) print(told);
+  if (options.json) print(json);
   for (const std::string& line : lines) notes() << line << "\n";
 }
 
@@ -181,15 +183,15 @@ void record(const RecordOptions& options) {
   require_something_to_record(options, *pipeline, device);
   if (!pipeline->has_blocks()) files.erase(files.begin());
   check_output_files(files);  // before any computation
-  options.run.settle_guidance(*pipeline, request);
+  options.run.resolve_guidance(*pipeline, request);
   require_used(*pipeline, request);
   require_used(options.policy, pipeline->family());
   pipeline->check(request);
   const families::ResolvedRequest full = pipeline->with_defaults(request);
-  options.run.tell_device(device);
+  options.run.note_device(device);
   policies.tell();
-  tell_warnings(run_warnings(*pipeline, request));
-  if (request.image) tell_fit(options.start.image, *request.image, full.width, full.height, request.fit);
+  print_warnings(run_warnings(*pipeline, request));
+  if (request.image) note_fit(options.start.image, *request.image, full.width, full.height, request.fit);
 
   casting::Samples samples{facts_of_samples(options, *pipeline, full, name), {}};
   watch::InputSquares squares;
@@ -201,8 +203,8 @@ void record(const RecordOptions& options) {
 
 void add_record_command(CLI::App& app) {
   const auto options = std::make_shared<RecordOptions>();
-  CLI::App* command =
-      app.add_subcommand("record", "Saves what a model's blocks start from while pictures form, for cost");
+  CLI::App* command = app.add_subcommand(
+      "record", "Saves the inputs of a model's blocks while it makes pictures, for precast cost");
   add_run_options(*command, options->run);
   add_count_options(*command, options->run, options->start);
   add_image_options(*command, options->start);
@@ -231,8 +233,8 @@ void add_record_command(CLI::App& app) {
       ->type_name("FILE");
   command->add_flag("--json", options->json, "What was recorded, as JSON on stdout");
   command->footer(
-      "Pictures are denoised as generate does it, and not decoded but where importance is all that is "
-      "written. With\n"
+      "Pictures are denoised as generate does it, and decoded only where importance is all that is written. "
+      "With\n"
       "a CFG scale above 1 a Flux model's samples are of the prompt's predictions, and a UNet's of both, the "
       "negative's first. Samples at different times of different prompts tell more than many of one.\n"
       "\n"

@@ -55,7 +55,7 @@ Json info_json(const std::string& file, image::Format format, const image::Pictu
           {"texts", texts.json()}};
 }
 
-void tell_info(const std::string& file, bool json) {
+void print_info(const std::string& file, bool json) {
   const io::MappedFile mapped(file);
   const image::Format format = image::format_of(mapped.bytes(), file);
   const image::Picture picture = image::decode_image(mapped.bytes(), file);
@@ -89,7 +89,7 @@ void add_info_command(CLI::App& app) {
       "  precast info out.png\n"
       "  eval \"$(precast info out.png) --output another.png\"\n"
       "  precast info out.png --json");
-  command->callback([options] { tell_info(options->file, options->json); });
+  command->callback([options] { print_info(options->file, options->json); });
 }
 
 }  // namespace precast::cli

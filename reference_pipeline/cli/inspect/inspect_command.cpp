@@ -217,7 +217,7 @@ void add_inspect_command(CLI::App& app) {
       print_text(inspection, options->tensors);
     if (!inspection.missing.empty())
       throw io::file_error(inspection.path, "lacks " + listed(inspection.missing, "and") +
-                                                ", which its model_index.json names: get the model anew");
+                                                ", which its model_index.json names: get the model again");
   });
 }
 

@@ -210,7 +210,7 @@ void add_estimates(Inspection& inspection) {
         estimate();
       } catch (const sampling::SamplerNotHere&) {
         sampler = sampling::sampler_name(sampling::SamplerKind::ddim);
-        inspection.memory_note += ", with ddim, for its own sampler is not here";
+        inspection.memory_note += ", with ddim, as its own sampler is not supported";
         estimate();
       }
     }
@@ -254,7 +254,7 @@ Inspection inspect_file(const fs::path& path) {
 
 Inspection inspect(const fs::path& path) {
   if (!io::is_there(path))
-    throw io::file_error(path, "is not there: give a model folder, or a safetensors or GGUF file");
+    throw io::file_error(path, "does not exist: give a model folder, or a safetensors or GGUF file");
   if (!is_folder(path)) {
     Inspection inspection = inspect_file(path);
     add_memory(inspection);

@@ -103,7 +103,7 @@ std::vector<std::string> parse_list(std::string_view option, std::string_view te
     names.emplace_back(text.substr(begin, end - begin));
     if (names.back().empty())
       throw UsageError(std::string(option) + " is '" + std::string(text) +
-                       "': it takes a list with commas between, no part of it empty");
+                       "': it takes a comma-separated list without empty parts");
     if (std::count(names.begin(), names.end(), names.back()) > 1)
       throw UsageError(std::string(option) + " names " + names.back() + " twice");
     begin = end + 1;

@@ -36,7 +36,7 @@ std::string reason_for(const PolicyChoice& choice, std::span<const Candidate> ca
   const bool any_bf16 =
       std::ranges::any_of(candidates, [&](const Candidate& of) { return is_bf16(of.preset.choice); });
   if (is_bf16(choice) && machine.native_bf16) return std::string(machine.what) + " multiplies bf16 natively";
-  if (any_bf16 && !machine.native_bf16) return std::string(machine.what) + " has no bf16 of its own";
+  if (any_bf16 && !machine.native_bf16) return std::string(machine.what) + " has no native bf16";
   if (choice.options.flash &&
       std::ranges::any_of(candidates, [](const Candidate& of) { return !of.preset.choice.options.flash; }))
     return "it stores no attention scores";

@@ -42,8 +42,8 @@ fs::path folder_of(const BundledModel& model) {
   // A variable that is set must not be ignored silently.
   if (const char* chosen = std::getenv(model.variable); chosen && *chosen) {
     if (io::is_there(chosen)) return chosen;
-    throw InputError(std::string("the environment's ") + model.variable + " is " + io::shown(chosen) +
-                     ", which is not there: correct or unset it");
+    throw InputError(std::string("the environment variable ") + model.variable + " is " + io::shown(chosen) +
+                     ", which does not exist: correct or unset it");
   }
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
@@ -99,7 +99,7 @@ families::ModelFiles model_files(const std::optional<std::string>& given, const 
   families::ModelFiles model(model_path(given));
   for (const auto& [component, path] : files) {
     if (!io::is_there(path))
-      throw io::file_error(path, "is not there: correct the path of the " + component + "'s file");
+      throw io::file_error(path, "does not exist: correct the path of the " + component + "'s file");
     model.components.emplace(component, path);
   }
   return model;

@@ -18,7 +18,7 @@ CLI::Option* add_quality_option(CLI::App& command, int& quality) {
           [&quality](const std::string& text) {
             quality = static_cast<int>(parse_integer("--quality", text, 1, 100));
           },
-          "Of JPEG and WebP, 1 to 100; WebP's 100 keeps every pixel; default " +
+          "Quality of JPEG and WebP, 1 to 100; WebP's 100 keeps every pixel; default " +
               std::to_string(image::usual_quality))
       ->type_name("N");
 }
@@ -34,7 +34,7 @@ CLI::Option* add_fit_option(CLI::App& command, image::Fit& fit) {
       ->type_name("stretch|crop|pad");
 }
 
-void tell_fit(const std::string& file, const image::Image& given, int width, int height, image::Fit fit) {
+void note_fit(const std::string& file, const image::Image& given, int width, int height, image::Fit fit) {
   if (given.width == width && given.height == height) return;
   const auto size = [](int w, int h) { return std::to_string(w) + "x" + std::to_string(h); };
   const bool same_shape = std::int64_t{given.width} * height == std::int64_t{given.height} * width;
@@ -71,8 +71,9 @@ void check_picture_name(const std::string& output, std::span<const std::string> 
 void check_picture_size(const std::string& option, const std::filesystem::path& file, int width, int height) {
   if (image::format_of_name(file) != image::Format::webp) return;
   if (width > image::longest_side_of_webp || height > image::longest_side_of_webp)
-    throw UsageError(option + " is WebP, whose sides end at " + std::to_string(image::longest_side_of_webp) +
-                     " pixels, and this picture has " + std::to_string(width) + "x" + std::to_string(height) +
+    throw UsageError(option + " is WebP, whose sides have at most " +
+                     std::to_string(image::longest_side_of_webp) + " pixels, and this picture has " +
+                     std::to_string(width) + "x" + std::to_string(height) +
                      ": write it as .png or .jpg, or make it smaller");
 }
 

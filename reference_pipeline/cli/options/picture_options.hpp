@@ -19,7 +19,7 @@ CLI::Option* add_quality_option(CLI::App& command, int& quality);
 CLI::Option* add_fit_option(CLI::App& command, image::Fit& fit);
 
 /// Reports on stderr if and how the initial picture is resized.
-void tell_fit(const std::string& file, const image::Image& given, int width, int height, image::Fit fit);
+void note_fit(const std::string& file, const image::Image& given, int width, int height, image::Fit fit);
 
 /// Throws UsageError before any computation: if --output is a folder or has a suffix of no picture format,
 /// or if a text (a prompt, with the negative prompt that is recorded) is too long for that format beside

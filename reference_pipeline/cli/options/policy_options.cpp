@@ -40,8 +40,8 @@ std::string in_words(const PolicyChoice& choice) {
 }
 
 /// "has +flash and +no-flash: give one of them"
-std::string in_words(const UnfitOption& unfit) {
-  const std::string option(unfit.option), earlier(unfit.earlier);
+std::string in_words(const InvalidOption& invalid) {
+  const std::string option(invalid.option), earlier(invalid.earlier);
   if (earlier.empty()) {
     std::string casts;
     for (const ChoiceCast& cast : choice_casts) casts += "upcast-" + std::string(cast.name) + ", ";
@@ -188,13 +188,13 @@ families::ComponentChoices resolved_components(const PolicyOptions& options,
                                      component(options.clip ? options.clip : options.text),
                                      component(options.vae)};
   const PolicyChoice t5 = component(options.t5 ? options.t5 : options.text);
-  if (t5 != choices.text_encoder) choices.second_text_encoder = t5;
+  if (t5 != choices.text_encoder) choices.t5_encoder = t5;
   return choices;
 }
 
 void require_used(const PolicyOptions& options, const families::Family& family) {
   const auto is_second = [](const families::ComponentInfo& component) {
-    return component.role == families::Role::second_text_encoder;
+    return component.role == families::Role::t5_encoder;
   };
   if (options.t5 && std::ranges::none_of(family.components(), is_second))
     throw UsageError("--t5-precision is for models with a T5, and this is a model of the family " +
@@ -239,7 +239,7 @@ PolicyChoice parse_policy(const std::string& text) {
     throw UsageError("'" + text + "' names no policy: begin with " + listed(names));
   }
   const OptionsRead read = read_options(text, choice.options);
-  if (read.unfit) throw UsageError("'" + text + "' " + in_words(*read.unfit));
+  if (read.invalid) throw UsageError("'" + text + "' " + in_words(*read.invalid));
   choice.options = read.options;
   choice = choice.normalised();
   require_is_path(choice);
@@ -297,8 +297,7 @@ std::string policy_text(const families::ComponentChoices& choices) {
   if (choices == families::ComponentChoices::all(choices.denoiser)) return policy_text(choices.denoiser);
   const std::string text = policy_text(choices.text_encoder);
   return "transformer " + policy_text(choices.denoiser) + ", " +
-         (choices.second_text_encoder ? "clip " + text + ", t5 " + policy_text(*choices.second_text_encoder)
-                                      : "text " + text) +
+         (choices.t5_encoder ? "clip " + text + ", t5 " + policy_text(*choices.t5_encoder) : "text " + text) +
          ", vae " + policy_text(choices.vae);
 }
 

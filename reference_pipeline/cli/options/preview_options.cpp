@@ -16,8 +16,8 @@ std::optional<std::filesystem::path> PreviewOptions::file(const std::filesystem:
   return pictures.parent_path() / name;
 }
 
-std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem::path& pictures, int quality,
-                                                          io::OldFile old) const {
+std::optional<families::PreviewRequest> PreviewOptions::request(const std::filesystem::path& pictures,
+                                                                int quality, io::OldFile old) const {
   const auto target = file(pictures);
   if (!target) return std::nullopt;
   try {
@@ -30,21 +30,20 @@ std::optional<families::PreviewWish> PreviewOptions::wish(const std::filesystem:
                  old);
     old = io::OldFile::replaced;  // later previews overwrite the first
   };
-  return families::PreviewWish{*every, vae, write};
+  return families::PreviewRequest{*every, vae, write};
 }
 
 void add_preview_options(CLI::App& command, PreviewOptions& options) {
   const std::string group = "Preview";
-  CLI::Option* every =
-      add_integer(command, "--preview", options.every, 1, families::most_steps,
-                  "Writes the picture as it forms, every N steps, estimated from its latents");
+  CLI::Option* every = add_integer(command, "--preview", options.every, 1, families::most_steps,
+                                   "Writes the unfinished picture every N steps, estimated from its latents");
   every->group(group);
   command.add_flag("--preview-vae", options.vae, "Previews by the VAE: sharp, and it is loaded all the time")
       ->group(group)
       ->needs(every);
   command
       .add_option("--preview-output", options.output,
-                  "File of the preview, each time replaced as a whole; default: out-preview.png for out.png")
+                  "File of the preview, replaced each time; default: out-preview.png for out.png")
       ->type_name("FILE")
       ->group(group)
       ->needs(every);

@@ -22,8 +22,8 @@ struct PreviewOptions {
   /// The request for previews: each one atomically replaces the previous one, so that a viewer can follow.
   /// `old` applies to a file that exists before the first. Throws UsageError if the file name has no suffix
   /// of a picture format.
-  std::optional<families::PreviewWish> wish(const std::filesystem::path& pictures, int quality,
-                                            io::OldFile old) const;
+  std::optional<families::PreviewRequest> request(const std::filesystem::path& pictures, int quality,
+                                                  io::OldFile old) const;
 };
 
 /// Adds --preview, --preview-vae and --preview-output.

@@ -88,7 +88,7 @@ std::vector<std::string> prompts_in(std::istream& file, const std::string& name)
     line.clear();
     if (prompts.size() > most_prompts)
       throw InputError(name + ": holds more than " + std::to_string(most_prompts) +
-                       " prompts, the most in one run: divide it");
+                       " prompts, the most in one run: split it");
   };
   for (char c = 0; file.get(c);) {
     if (c == '\0') throw InputError(name + ": holds zero bytes, as UTF-16 has them: save it as UTF-8 text");

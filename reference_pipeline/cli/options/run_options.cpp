@@ -30,25 +30,26 @@ void add_stable_diffusion_options(CLI::App& command, RunOptions& options) {
               names.push_back(sampling::sampler_name(kind));
             options.settings.sampler = parse_name("--sampler", text, names);
           },
-          "How noise is taken away; default: what the model's scheduler/ says")
+          "How noise is removed; default: what the model's scheduler/ says")
       ->type_name(io::joined(sampling::sampler_kinds(), "|", sampling::sampler_name))
       ->group(group);
   add_real(command, "--eta", options.settings.eta, families::part_range,
            "How much noise each step of ddim draws: 0 (default) none, 1 as much as in training")
       ->group(group);
   add_real(command, "--guidance-rescale", options.settings.guidance_rescale, families::part_range,
-           "How far guided predictions are taken back to the deviation of the unguided: 0 (default) not at "
-           "all; 0.7 cures overexposure of models that predict v")
+           "How far guided predictions are rescaled to the standard deviation of the unguided ones: 0 "
+           "(default) not at all; 0.7 avoids overexposure of models that predict v")
       ->group(group);
   add_integer(command, "--clip-skip", options.settings.clip_skip, 1, families::most_clip_layers,
               "Which layer of CLIP the prompt is read from, counted from its last, 1; default 1, XL 2. Other "
               "programs' 'Clip skip: 2' is 2")
       ->group(group);
   add_real(command, "--aesthetic-score", options.settings.aesthetic_score, families::aesthetic_range,
-           "What a refiner is told of the picture; default 6")
+           "The aesthetic score that a refiner is given for the prompt; default 6")
       ->group(group);
   add_real(command, "--negative-aesthetic-score", options.settings.negative_aesthetic_score,
-           families::aesthetic_range, "What a refiner is told of what to keep away from; default 2.5")
+           families::aesthetic_range,
+           "The aesthetic score that a refiner is given for the negative prompt; default 2.5")
       ->group(group);
 }
 
@@ -67,7 +68,7 @@ families::Request RunOptions::request(const std::string& usual_prompt) const {
   return request;
 }
 
-void RunOptions::settle_guidance(const families::Pipeline& pipeline, families::Request& request) const {
+void RunOptions::resolve_guidance(const families::Pipeline& pipeline, families::Request& request) const {
   if (!cfg_scale || pipeline.family().guidance_is_distilled()) return;
   if (settings.guidance && *settings.guidance != *cfg_scale)
     throw UsageError("--guidance " + shortest(*settings.guidance) + " and --cfg-scale " +
@@ -76,13 +77,13 @@ void RunOptions::settle_guidance(const families::Pipeline& pipeline, families::R
   request.guidance = cfg_scale;
 }
 
-void tell_device(const std::string& asked_for, const families::ChosenDevice& chosen) {
+void note_device(const std::string& asked_for, const families::ChosenDevice& chosen) {
   if (asked_for == "auto" && !chosen.reason.empty())
     notes() << "device auto: " << chosen.name << " (" << chosen.reason << ")\n";
 }
 
-void RunOptions::tell_device(const families::ChosenDevice& chosen) const {
-  cli::tell_device(device, chosen);
+void RunOptions::note_device(const families::ChosenDevice& chosen) const {
+  cli::note_device(device, chosen);
   if (random_seed) notes() << "seed random: " << settings.seed << "\n";
 }
 
@@ -106,7 +107,7 @@ void add_model_option(CLI::App& command, std::optional<std::string>& model) {
   command
       .add_option(
           "--model,-m", model,
-          "Model folder as diffusers saves it, a transformer's or all-in-one file that lies in one, or "
+          "Model folder as diffusers saves it, a transformer's or all-in-one file in such a folder, or "
           "the name of a model in Hugging Face's cache, such as black-forest-labs/FLUX.1-schnell; "
           "shapes or shapes-flux, the Flux that comes with the program, which is the default, or shapes-sd, "
           "its Stable Diffusion")
@@ -137,8 +138,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   options.negative =
       command
           .add_option("--negative,--negative-prompt,-n",
-                      "What to keep away from, where --cfg-scale (of Stable Diffusion --guidance) "
-                      "is above 1")
+                      "What to avoid, where --cfg-scale (of Stable Diffusion --guidance) is above 1")
           ->type_name("TEXT");
   add_model_option(command, options.model);
   add_component_options(command, options.component_files);
@@ -152,7 +152,7 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                 options.random_seed ? random_seed() : parse_seed("--seed", text, ", or random");
           },
           "Draws what torch.Generator(\"cpu\").manual_seed(N) draws; random (or -1): a new one, which is "
-          "told and recorded; default 0")
+          "printed and recorded; default 0")
       ->type_name("N|random");
   add_integer(command, "--steps,--num-inference-steps", options.settings.steps, 1, families::most_steps,
               "Denoising steps; default: the model's");
@@ -185,8 +185,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
               "Tokens that T5 sees; default: 512, or its tokenizer's limit if smaller");
   add_integer(
       command, "--t5-padding", options.settings.padding, 1, 1 << 20,
-      "Fills T5's tokens up to N, and lets longer prompts be longer; 256 is what ComfyUI does; default: "
-      "--max-sequence-length, as diffusers does. Another padding is another picture");
+      "Pads T5's tokens to N, and leaves longer prompts as they are; 256 is what ComfyUI does; default: "
+      "--max-sequence-length, as diffusers does. Another padding gives another picture");
   command.add_flag(
       "--vae-tiling", options.settings.vae_tiling,
       "The VAE works through pictures of more than 65,536 pixels in bands of rows, with the whole "
@@ -212,7 +212,7 @@ ChosenPolicies chosen_policies(const PolicyOptions& options, const RunOptions& r
   if (!options.automatic()) return {resolved_components(options, {}), std::nullopt};
   const auto candidates = compiled_candidates([&](const PolicyChoice& choice) {
     const auto pipeline = families::open(model, families::ComponentChoices::all(choice), *device.backend);
-    run.settle_guidance(*pipeline, request);
+    run.resolve_guidance(*pipeline, request);
     return pipeline->estimate(request).needed();
   });
   const AutoChoice chosen = choose_preset(machine_of(device), candidates);

@@ -33,10 +33,10 @@ struct RunOptions {
   families::ModelFiles files() const { return model_files(model, component_files); }
   /// Uses --cfg-scale as --guidance for a model with only one of the two settings. Throws UsageError if
   /// they contradict each other.
-  void settle_guidance(const families::Pipeline& pipeline, families::Request& request) const;
+  void resolve_guidance(const families::Pipeline& pipeline, families::Request& request) const;
   /// Prints on stderr what `auto` and `random` chose, and why. Called after all checks, so that an error is
   /// the only line.
-  void tell_device(const families::ChosenDevice& chosen) const;
+  void note_device(const families::ChosenDevice& chosen) const;
 };
 
 /// Sets the library's number of threads, if one was given; PRECAST_THREADS is then ignored. Must be called
@@ -45,7 +45,7 @@ void set_threads(const std::optional<int>& threads);
 
 /// Prints which device auto chose, and why, if there was a choice. Called after all checks, so that an
 /// error is the only line.
-void tell_device(const std::string& asked_for, const families::ChosenDevice& chosen);
+void note_device(const std::string& asked_for, const families::ChosenDevice& chosen);
 
 /// Adds --prompt, --model, --device, --seed, --steps and the other options of a run.
 void add_run_options(CLI::App& command, RunOptions& options);

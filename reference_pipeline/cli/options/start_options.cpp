@@ -66,10 +66,9 @@ CLI::Option* add_image_options(CLI::App& command, StartOptions& options) {
       ->needs(image);
   add_fit_option(command, options.fit)->needs(image);
   command
-      .add_option(
-          "--mask", options.mask,
-          "Inpainting: a picture that is white where --image is painted anew, black where it stays; of\n"
-          "models that were trained for it, and of all others too")
+      .add_option("--mask", options.mask,
+                  "Inpainting: a picture that is white where --image is repainted, black where it stays; "
+                  "for\nmodels that were trained for it, and all others too")
       ->type_name("FILE")
       ->needs(image)
       ->group("Stable Diffusion");

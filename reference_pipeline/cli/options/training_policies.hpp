@@ -19,7 +19,7 @@ inline std::vector<std::string> training_policies_named(std::string_view option,
   for (auto name = names.begin(); name != names.end(); ++name) {
     const std::string given = std::exchange(*name, language_model::training_policy(*name).name);
     if (std::find(names.begin(), name, *name) != name)
-      throw UsageError(std::string(option) + ": " + given + " is " + *name + ", which stands there already");
+      throw UsageError(std::string(option) + ": " + given + " is " + *name + ", which is listed already");
   }
   return names;
 }

@@ -228,12 +228,12 @@ std::string what_no_option_makes(const GraphReader& reader, const GraphNode& nod
   if (node.kind.find("Lora") != std::string::npos) {
     const std::string name = reader.value(&node, "lora_name");
     return "its LoRA" + (name.empty() ? std::string() : " '" + io::printable(name) + "'") +
-           " is left out, which is not here";
+           " is left out, which is not supported";
   }
-  if (begins("ControlNetApply")) return "its ControlNet is left out, which is not here";
+  if (begins("ControlNetApply")) return "its ControlNet is left out, which is not supported";
   if (node.kind == "SetLatentNoiseMask" || node.kind == "VAEEncodeForInpaint" ||
       node.kind == "InpaintModelConditioning")
-    return "it was painted inside of a mask: say --image and --mask";
+    return "it was painted inside a mask: give --image and --mask";
   if (node.kind == "ConditioningCombine" || node.kind == "ConditioningConcat" ||
       node.kind == "ConditioningAverage")
     return "its prompt was made of several: this is the first of them";
@@ -270,11 +270,10 @@ std::optional<PictureSettings> read_comfyui(const std::string& text, const std::
     settings.notes.emplace_back("its second pass is left out: these are the settings of the first");
   settings.prompt = text_of(reader, conditioned, positive);
   if (settings.prompt.empty() && conditioned->links.contains(std::string(positive)))
-    settings.notes.emplace_back(
-        "its prompt is empty, or made by nodes that are not known here: say --prompt");
+    settings.notes.emplace_back("its prompt is empty, or made by unknown nodes: give --prompt");
   if (const std::string start = reader.value(sampler, "start_at_step"); !start.empty() && start != "0")
     settings.notes.push_back("its first " + io::printable(start) +
-                             " steps were not taken: say --image and --strength");
+                             " steps were not run: give --image and --strength");
   for (const auto& [number, node] : graph)
     if (std::string sentence = node.runs ? what_no_option_makes(reader, node) : std::string();
         !sentence.empty() && std::ranges::find(settings.notes, sentence) == settings.notes.end())

@@ -13,7 +13,7 @@ namespace precast::cli {
 namespace {
 
 /// Settings that the command has, or that other notes cover.
-constexpr std::array<std::string_view, 17> told_elsewhere{
+constexpr std::array<std::string_view, 17> handled_elsewhere{
     "Steps",     "Sampler",    "Schedule type",       "CFG scale",
     "Seed",      "Size",       "Distilled CFG Scale", "Guidance",
     "Model",     "Version",    "Denoising strength",  "Batch size",
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 17> told_elsewhere{
     "Clip skip"};
 
 /// Whether a setting names files, people or sites, which have no effect on the picture.
-bool says_nothing_of_the_picture(std::string_view name) {
+bool has_no_effect_on_picture(std::string_view name) {
   return name.ends_with("hash") || name.ends_with("hashes") || name.starts_with("Civitai") ||
          name.starts_with("Hires") || name == "Created Date" || name == "User" || name == "Quality";
 }
@@ -74,22 +74,23 @@ std::vector<std::string> notes_on_what_is_left_out(const PictureSettings& settin
   const std::string schedule = settings.value("Schedule type"), scale = settings.value("CFG scale");
   if (!is_usual_schedule(in_lower_case(schedule)) &&
       !(sampler.ends_with("_karras") && has_karras_schedule(settings)))
-    notes.push_back("its schedule of noise, '" + io::printable(schedule) +
-                    "', is not here for its sampler: the model's own takes its place");
+    notes.push_back("its noise schedule, '" + io::printable(schedule) +
+                    "', is not supported for its sampler: the model's own is used instead");
   if (in_lower_case(settings.value("Sampler")) == "euler" && !is_flux && !scale.empty() && scale != "1")
     notes.emplace_back("its sampler is Euler: for a model of Stable Diffusion add --sampler euler");
   if (const std::string network = network_in(settings.prompt); !network.empty())
     notes.push_back("its prompt asks for '" + io::printable(network) +
-                    "', which is not here: it would be read as words, so take it out");
+                    "', which is not supported: it would be read as words, so remove it");
   if (weighs_words(settings.prompt) || weighs_words(settings.negative.value_or("")))
     notes.emplace_back("its words in parentheses were weighted: here they are read as they stand");
   if (settings.source != SettingsSource::parameters) return notes;
   std::string others;
   for (const auto& [name, value] : settings.values)
-    if (!value.empty() && std::ranges::find(told_elsewhere, name) == told_elsewhere.end() &&
-        !says_nothing_of_the_picture(name))
+    if (!value.empty() && std::ranges::find(handled_elsewhere, name) == told_elsewhere.end() &&
+        !has_no_effect_on_picture(name))
       others += (others.empty() ? "" : ", ") + name + ": " + quoted_value(value);
-  if (!others.empty()) notes.push_back("what no option says is left out: " + io::printable(others, 600));
+  if (!others.empty())
+    notes.push_back("settings without an option are left out: " + io::printable(others, 600));
   return notes;
 }
 

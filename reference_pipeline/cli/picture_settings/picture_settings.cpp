@@ -149,10 +149,9 @@ PictureSettings settings_of(std::span<const image::Text> texts, const std::files
   if (wrong) throw InputError(*wrong);
   std::vector<std::string> keys;
   for (const image::Text& text : texts) keys.push_back(io::printable(text.key, 40));
-  throw io::file_error(file, texts.empty()
-                                 ? "holds no texts: its settings were not written, or were taken out"
-                                 : "holds texts (" + io::printable(listed(keys, "and")) +
-                                       "), but no settings that are known here");
+  throw io::file_error(file, texts.empty() ? "holds no texts: its settings were not written, or were removed"
+                                           : "holds texts (" + io::printable(listed(keys, "and")) +
+                                                 "), but no settings that precast knows");
 }
 
 }  // namespace precast::cli

@@ -127,7 +127,7 @@ void add_sampler(Arguments& to, const PictureSettings& settings) {
   if (const std::string refiner = settings.value("Refiner"); !refiner.empty()) {
     to.add("--refiner", refiner);
     to.add_real("--refiner-start", settings.value("Refiner switch at"), families::part_range);
-    to.note("its refiner was '" + io::printable(refiner) + "': say where that is");
+    to.note("its refiner was '" + io::printable(refiner) + "': give its path");
   }
   if (const std::string mask = settings.value("Mask"); !mask.empty()) {
     to.add("--mask", "MASK.png");
@@ -173,13 +173,13 @@ void add_model(Arguments& to, const PictureSettings& settings) {
   if (model.empty() || (settings.source == SettingsSource::precast && model == "shapes")) return;
   if (settings.source != SettingsSource::precast)
     return to.note("it was made with the model '" + io::printable(model) +
-                   "': say --model and the folder where you have it");
+                   "': give --model the folder where you have it");
   to.add("--model", model);
   if (settings.source == SettingsSource::precast && is_bundled(model)) return;
   const std::string folder = model.starts_with("./") ? model.substr(2) : model;
   if (folder.find('/') == std::string::npos)
     to.note(std::string("its model was ") + (is_file_of_weights(folder) ? "a file" : "in a folder") +
-            " called '" + io::printable(folder) + "': say where that is");
+            " called '" + io::printable(folder) + "': give its path");
 }
 
 /// Adds the files that replaced parts of the model, and its plan.
@@ -189,7 +189,7 @@ void add_given_files(Arguments& to, const PictureSettings& settings) {
     const std::string file = settings.value(label);
     if (file.empty()) return;
     to.add(option, file);
-    to.note("its " + option.substr(2) + " was read from '" + io::printable(file) + "': say where that is");
+    to.note("its " + option.substr(2) + " was read from '" + io::printable(file) + "': give its path");
   };
   for (const GivenPart& part : given_parts) add(part.label, std::string(part.option));
   add("Plan", "--plan");
@@ -255,7 +255,7 @@ RemadeCommand command_for(const PictureSettings& settings) {
     if (const std::string sampler = settings.value("Sampler");
         !sampler.empty() && !is_euler(sampler) && sampler_of(settings).empty())
       to.note("its sampler is " + io::printable(sampler) +
-              ", which is not here for such a model: the model's own takes its place");
+              ", which is not supported for such a model: the model's own is used instead");
     for (std::string& sentence : notes_on_what_is_left_out(settings, sampler_of(settings)))
       to.note(std::move(sentence));
     to.note("another program made it: the same settings make another picture of the same kind");

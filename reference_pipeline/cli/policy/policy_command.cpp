@@ -49,7 +49,7 @@ void add_policy_command(CLI::App& app) {
   add_policy_options(*command, options->policy);
   command
       ->add_option("--training", options->training,
-                   "A policy of training by its name, as train --policy takes it: a regime (" +
+                   "A training policy by its name, as train --policy takes it: a regime (" +
                        training_regimes_in_words() +
                        ") or a preset, then any of +flash, +upcast-attention and +upcast-matmul")
       ->type_name("NAME");
@@ -72,7 +72,8 @@ void add_policy_command(CLI::App& app) {
       const auto choice = training_choice_named(options->training);
       if (!choice)
         throw UsageError("--training is '" + io::printable(options->training, 60) +
-                         "', which names no policy of training: it takes " + training_names_in_words());
+                         "', which is not the name of a training policy: it takes " +
+                         training_names_in_words());
       if (options->json) return print(policy_tables_json(*choice));
       return print(to_string(*choice) + ": " + spelling(*choice) + "\n" + policy_tables_text(*choice));
     }

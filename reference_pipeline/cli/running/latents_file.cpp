@@ -60,7 +60,7 @@ Tensor<f32> read_latents(const std::filesystem::path& file) {
   if (lost != values.end())
     throw io::tensor_error(file, "latents",
                            "value " + std::to_string(lost - values.begin()) + " is " + std::to_string(*lost) +
-                               ": noise to start from is finite; save it anew");
+                               ": noise to start from must be finite: save it again");
   return latents;
 }
 

@@ -80,7 +80,7 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
                                                " above 1, which takes twice the time");
   constexpr std::uint8_t half = 128;
   if (request.mask && std::ranges::all_of(request.mask->rgb, [](std::uint8_t value) { return value < half; }))
-    warnings.emplace_back("--mask is black throughout, and what is white in it is painted anew: nothing is");
+    warnings.emplace_back("--mask is black throughout, and only what is white in it is repainted");
   const auto unused = [&](std::string_view option, const auto& given, const auto& taken,
                           std::string_view why) {
     if (given && !taken) warnings.push_back(std::string(option) + " does nothing: " + std::string(why));
@@ -88,7 +88,7 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
   if (used.sampler) {
     unused("--eta", request.eta, used.eta, "of the samplers only ddim has it");
     unused("--guidance-rescale", request.guidance_rescale, used.guidance_rescale,
-           takes_guidance_in ? as_input : "nothing is guided, with --guidance not above 1");
+           takes_guidance_in ? as_input : "without a --guidance above 1 nothing is guided");
     unused("--aesthetic-score", request.aesthetic_score, used.aesthetic_score, "only refiners take one");
     unused("--negative-aesthetic-score", request.negative_aesthetic_score, used.negative_aesthetic_score,
            "only refiners take one");
@@ -102,7 +102,7 @@ std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const 
   return warnings;
 }
 
-void tell_warnings(const std::vector<std::string>& warnings) {
+void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) std::cerr << "precast: warning: " << warning << "\n";
 }
 

@@ -17,7 +17,7 @@ void require_used(const families::Pipeline& pipeline, const families::Request& r
 std::vector<std::string> run_warnings(const families::Pipeline& pipeline, const families::Request& request);
 
 /// Prints them on stderr, one a line.
-void tell_warnings(const std::vector<std::string>& warnings);
+void print_warnings(const std::vector<std::string>& warnings);
 
 /// "3.2 s in all, 0.41 s a step, peak memory 136.2 MiB": memory of the process, or of the device if models
 /// ran on one.

@@ -14,7 +14,7 @@ namespace precast::cli {
 
 namespace {
 
-volatile std::sig_atomic_t interrupting = 0, is_of_starter = 0, is_muted = 0;
+volatile std::sig_atomic_t interrupting = 0, is_of_parent = 0, is_muted = 0;
 
 /// The handler's own stack: oneDNN's f32 AVX2 kernels use more below the stack pointer than the red zone of
 /// 128 bytes, which a handler on the same stack would overwrite.
@@ -35,7 +35,7 @@ void on_signal(int signal, siginfo_t* facts, void*) {
   constexpr std::int64_t same_milliseconds = 300;
   std::int64_t first = 0;
   if (first_signal.compare_exchange_strong(first, milliseconds_now())) {
-    is_of_starter = facts->si_pid == getppid();
+    is_of_parent = facts->si_pid == getppid();
     interrupting = signal;
     if (is_muted || quiet()) return;
     static_cast<void>(
@@ -69,7 +69,7 @@ void catch_interrupts() {
 
 int interrupting_signal() { return interrupting; }
 
-bool is_interrupted_by_starter() { return is_of_starter; }
+bool is_interrupted_by_parent() { return is_of_parent; }
 
 void throw_if_interrupted(const std::string& left_behind) {
   if (interrupting) throw Interrupted("interrupted: " + left_behind, interrupting);

@@ -22,7 +22,7 @@ void catch_interrupts();
 int interrupting_signal();
 
 /// Whether the signal was sent by the parent process, as by mpirun.
-bool is_interrupted_by_starter();
+bool is_interrupted_by_parent();
 
 /// Throws Interrupted if the flag is set, with what the run leaves behind: "2 of 6 pictures written".
 void throw_if_interrupted(const std::string& left_behind = "nothing was written");

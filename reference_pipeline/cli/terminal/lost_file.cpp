@@ -62,10 +62,10 @@ bool holds(std::string_view line, std::uintptr_t address) {
   return std::from_chars(dash + 1, stop, end, 16).ec == std::errc{} && address >= first && address < end;
 }
 
-std::atomic_flag is_told = ATOMIC_FLAG_INIT;
+std::atomic_flag is_reported = ATOMIC_FLAG_INIT;
 
 void on_bus_error(int, siginfo_t* facts, void*) {
-  while (is_told.test_and_set()) ::pause();  // another thread is reporting and ends the program
+  while (is_reported.test_and_set()) ::pause();  // another thread is reporting and ends the program
   const auto address = reinterpret_cast<std::uintptr_t>(facts->si_addr);
   PlainLines maps("/proc/self/maps");
   while (maps.next()) {
@@ -75,7 +75,7 @@ void on_bus_error(int, siginfo_t* facts, void*) {
     say("precast: error: ");
     say(line.substr(path));
     say(": could not be read to its end: it became shorter while it was read, or its disk failed: get it "
-        "anew\n");
+        "again\n");
     ::_exit(1);
   }
   std::signal(SIGBUS, SIG_DFL);  // not a mapped file: restore the default action
@@ -84,7 +84,7 @@ void on_bus_error(int, siginfo_t* facts, void*) {
 
 }  // namespace
 
-void tell_lost_files() {
+void handle_lost_files() {
   struct sigaction action {};
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;

@@ -63,7 +63,7 @@ void Checkpoints::after_step() {
   if (trainer_.next_step() % every_ == 0 || trainer_.done()) write();
 }
 
-std::string Checkpoints::leave_behind() {
+std::string Checkpoints::save_on_interrupt() {
   if (trainer_.next_step() > first_step_) write();
   return is_described_ ? resumes_from(trainer_.next_step()) : "nothing was written";
 }

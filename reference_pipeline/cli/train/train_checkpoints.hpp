@@ -25,7 +25,7 @@ class Checkpoints {
   /// Writes a checkpoint if one is due: at its interval, and after the last step.
   void after_step();
   /// For an interrupted run: writes a checkpoint if a step was taken, and returns how to resume.
-  std::string leave_behind();
+  std::string save_on_interrupt();
 
  private:
   void write();

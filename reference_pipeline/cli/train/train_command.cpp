@@ -34,7 +34,7 @@ namespace {
 std::string bound_to_few_cores() {
   const int cores = host::available_cores(), threads = host::threads();
   if (threads <= cores || cores >= sysconf(_SC_NPROCESSORS_ONLN)) return "";
-  return io::counted(threads, "thread") + " of a rank take turns on " + io::counted(cores, "core") +
+  return io::counted(threads, "thread") + " of a rank share " + io::counted(cores, "core") +
          ", all that it may run on: give mpirun --bind-to none (or --bind-to socket), Slurm a larger "
          "--cpus-per-task, or fewer --threads";
 }
@@ -56,15 +56,16 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
     for (const char* name : {"--compare", "--resume", "--log", "--output", "--overwrite",
                              "--checkpoint-every", "--sample", "--validation", "--validate-every"})
       if (command.get_option(name)->count() > 0)
-        throw UsageError(std::string(name) +
-                         " does not go with --predict-ranks, which times steps and writes no model: leave it "
-                         "out");
+        throw UsageError(
+            std::string(name) +
+            " cannot be combined with --predict-ranks, which times steps and writes no model: leave it "
+            "out");
   check_inputs_of_training(options);
   check_page_name("--report", options.report);
   cluster::Communicator& job = cluster::join_job(stop_requested);
   if (job.rank() != 0) set_quiet(true);
   if (job.size() > 1 && job.rank() == 0)
-    if (const std::string few = bound_to_few_cores(); !few.empty()) tell_warnings({few});
+    if (const std::string few = bound_to_few_cores(); !few.empty()) print_warnings({few});
   // The checks that follow depend on these.
   TrainSettings mode{{"--device", options.device == "auto" ? "cpu" : options.device},
                      {"--compare", options.compare}};
@@ -77,7 +78,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
         return cluster::place_on_this_machine(job);
       }));
   if (!predicts && options.compare.empty()) return train_one(options, command, chosen, job);
-  settle_training(options, command);
+  resolve_training(options, command);
   if (job.rank() == 0) {
     std::vector<std::filesystem::path> files;
     for (const std::string& name : {options.report, options.log})
@@ -100,8 +101,8 @@ void add_train_command(CLI::App& app) {
   add_scaling_options(*command, *scaling);
   command->footer(
       "--output gets config.json and model.safetensors, which transformers reads, and "
-      "checkpoint.safetensors, from\n"
-      "which --resume goes on. Each appears whole or not at all: a run that is killed loses the steps since "
+      "checkpoint.safetensors, from\nwhich --resume continues. Each appears whole or not at all: a run that "
+      "is killed loses the steps since "
       "its last\n"
       "checkpoint, and Ctrl-C writes one. Under naive-f16 parameters and AdamW's moments are f16 too, and "
       "the loss is soon not "

@@ -25,7 +25,7 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
   for (const char* name : {"--output", "--sample"})
     if (command.get_option(name)->count() > 0)
       throw UsageError(std::string(name) +
-                       " does not go with --compare, which writes a table, --report and --log: "
+                       " cannot be combined with --compare, which writes a table, --report and --log: "
                        "leave it out, or train under one --policy");
   const std::vector<std::string> names = options.policies();
   const TrainInputs inputs = open_inputs(options, job, device, data_parallel(options, job));
@@ -34,8 +34,8 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
   settings["--compare"] = options.compare;
   require_same_on_all_ranks(std::move(settings), inputs, job);
   TrainLog log(job.rank() == 0 ? options.log : "", 0);
-  if (job.rank() == 0) tell_unused(GivenOptions(command), names, job.size());
-  tell_device(options.device, chosen);
+  if (job.rank() == 0) warn_of_unused_options(GivenOptions(command), names, job.size());
+  note_device(options.device, chosen);
   std::vector<TrainedRun> runs;
   const auto finish = [&] {
     if (job.rank() != 0) return;
@@ -51,7 +51,7 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
         });
     if (!options.report.empty()) notes() << "wrote " << io::shown(options.report) << "\n";
   };
-  const auto leave_behind = [&]() -> std::string {
+  const auto save_on_interrupt = [&]() -> std::string {
     if (!runs.empty()) finish();
     return std::to_string(runs.size()) + " of " + std::to_string(names.size()) + " policies were trained";
   };
@@ -62,10 +62,10 @@ void compare_training(const TrainOptions& options, const CLI::App& command,
     language_model::Trainer trainer(inputs.config, training, inputs.values, device,
                                     data_parallel(options, job));
     const auto after_step = [&](const language_model::StepFacts& step) {
-      log.write_or_leave(step, name, leave_behind);
+      log.write_or_leave(step, name, save_on_interrupt);
     };
     runs.push_back(train_to_the_end(trainer, job, inputs,
-                                    {.leave_behind = leave_behind,
+                                    {.save_on_interrupt = save_on_interrupt,
                                      .after_step = after_step,
                                      .takes_last_gradients = !options.report.empty()}));
   }

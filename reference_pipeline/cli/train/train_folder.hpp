@@ -65,9 +65,9 @@ inline void check_train_folder(const TrainOptions& options) {
   std::ranges::move(sharded_model_in(folder), std::back_inserter(files));
   for (const std::string& file : files)
     if (std::filesystem::exists(folder / file, ignored))
-      throw UsageError("--output: " + io::shown(folder / file) +
-                       " is there: " + (file == checkpoint_file ? "go on from it with --resume, " : "") +
-                       "train anew in its place with --overwrite, or name another folder");
+      throw UsageError("--output: " + io::shown(folder / file) + " already exists: " +
+                       (file == checkpoint_file ? "continue from it with --resume, " : "") +
+                       "train again and replace it with --overwrite, or name another folder");
 }
 
 /// The same for a config.json without them, such as next to weights in an unknown format. Accepts a
@@ -80,7 +80,7 @@ inline void check_config_of_folder(const TrainOptions& options, const std::strin
       (io::MappedFile(config).text() == text && !io::find_weights(folder)))
     return;
   throw UsageError("--output: " + io::shown(config) +
-                   " is there: train anew in its place with --overwrite, or name another folder");
+                   " already exists: train again and replace it with --overwrite, or name another folder");
 }
 
 /// Creates a folder and its missing parents, and removes those that are still empty in the end. Holds a
@@ -97,7 +97,8 @@ class OutputFolder {
     }
     opened_ = io::FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (opened_.is_locked_by_another())
-      throw io::file_error(folder, "another run writes there: wait for its end, or name another folder");
+      throw io::file_error(folder,
+                           "another run is writing there: wait until it ends, or name another folder");
     io::sweep_left_over_files(folder);  // temporary files of a killed run, as large as checkpoints
   }
   ~OutputFolder() { remove_made_folders(); }

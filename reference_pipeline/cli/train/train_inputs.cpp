@@ -65,7 +65,8 @@ Texts texts_of(const TrainOptions& options, bool is_new) {
     texts.data = text_of_data(options);
   else if (!options.data.empty())
     throw UsageError(
-        "--data and --batches are both given, and the model has its tokens: leave one of them out");
+        "--data and --batches are both given, and the model comes without a tokenizer for --data: leave one "
+        "of them out");
   texts.validation = text_of_validation(options);
   return texts;
 }
@@ -135,7 +136,7 @@ TrainInputs model_of_folder(const TrainOptions& options, const std::filesystem::
     inputs.values = values_of_checkpoint(folder / checkpoint_file, inputs.config);
   else
     inputs.values = read_values(folder, inputs.config);
-  if (job.rank() == 0) tell_warnings(warnings_of_model(folder, inputs.config, of_checkpoint));
+  if (job.rank() == 0) print_warnings(warnings_of_model(folder, inputs.config, of_checkpoint));
   return inputs;
 }
 
@@ -145,15 +146,14 @@ void require_tokenizer(const TrainOptions& options, const std::filesystem::path&
   if (!inputs.tokenizer && options.resume)
     throw io::file_error(
         folder / tokenizer_file,
-        "is not there, which says what the tokens are: put it back, or give the run's --batches");
+        "is missing, which says what the tokens are: put it back, or give the run's --batches");
   if (!inputs.tokenizer)
     throw UsageError("--model has no tokenizer that precast reads: give its tokens by --batches");
   if (inputs.tokenizer->size() > inputs.config.vocabulary)
     throw io::file_error(folder / tokenizer_file,
                          "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
                              std::to_string(inputs.config.vocabulary) +
-                             ": they are not of one model; take the file away, or give its tokens by "
-                             "--batches");
+                             ": they are not of one model; remove the file, or give its tokens by --batches");
 }
 
 /// The training batches of all ranks together.
@@ -215,7 +215,7 @@ void warn_of_unread(const std::filesystem::path& file) {
   const io::SafetensorsFile opened(file);
   for (const io::TensorEntry& entry : opened.tensors())
     if (entry.name != "tokens") unread.push_back(entry.name);
-  if (!unread.empty()) tell_warnings({weights::unread_note(file, unread)});
+  if (!unread.empty()) print_warnings({weights::unread_note(file, unread)});
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ bool begins_a_line(std::string_view text) { return begins_with(text, R"({"step")
 bool begins_a_line_of_comparison(std::string_view text) { return begins_with(text, R"({"policy")"); }
 
 [[noreturn]] void refuse_log(const std::string& file) {
-  throw io::file_error(file, "is no log of precast train: give --log another name");
+  throw io::file_error(file, "is not a log of precast train: give --log another name");
 }
 
 /// The kinds of log that are accepted; a comparison's lines have the policy.
@@ -65,9 +65,9 @@ std::string lines_before(const std::string& file, std::int64_t next_step) {
   }
   if (newline == text.npos && !begins_a_line(text.substr(end))) refuse_log(file);
   if (last && *last + 1 < next_step)
-    tell_warnings({io::shown(file) + " ends with step " + std::to_string(*last) +
-                   ", and the checkpoint is of step " + std::to_string(next_step) +
-                   ": the log lacks the steps between"});
+    print_warnings({io::shown(file) + " ends with step " + std::to_string(*last) +
+                    ", and the checkpoint is of step " + std::to_string(next_step) +
+                    ": the log lacks the steps between"});
   return std::string(text.substr(0, end));
 }
 
@@ -84,13 +84,13 @@ void TrainLog::write(const language_model::StepFacts& step, const std::string& p
 }
 
 void TrainLog::write_or_leave(const language_model::StepFacts& step, const std::string& policy,
-                              const std::function<std::string()>& leave_behind) {
+                              const std::function<std::string()>& save_on_interrupt) {
   try {
     write(step, policy);
   } catch (const InputError& failed) {
     std::string left;
     try {
-      left = "; " + leave_behind();
+      left = "; " + save_on_interrupt();
     } catch (const InputError&) {
       // The disk may be full for it too: earlier checkpoints remain, and the log's error is the one thrown.
     }

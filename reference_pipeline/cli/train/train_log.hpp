@@ -20,10 +20,10 @@ class TrainLog {
   TrainLog(const std::string& file, std::int64_t next_step);
   /// Appends a line for a step, with the policy if there is one.
   void write(const language_model::StepFacts& step, const std::string& policy = "");
-  /// The same, but if the line cannot be written, calls `leave_behind` as Ctrl-C would, appends its message
-  /// to the log's InputError, and throws that.
+  /// The same, but if the line cannot be written, calls `save_on_interrupt` as Ctrl-C would, appends its
+  /// message to the log's InputError, and throws that.
   void write_or_leave(const language_model::StepFacts& step, const std::string& policy,
-                      const std::function<std::string()>& leave_behind);
+                      const std::function<std::string()>& save_on_interrupt);
 
  private:
   std::optional<io::LineFile> file_;

@@ -76,7 +76,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   const GivenOptions given(command);
   std::optional<ResumedRun> resumed = open_run_to_resume(options, command);
   check_run_keeps_inputs(options);
-  settle_training(options, command);
+  resolve_training(options, command);
   options.training.policy = language_model::training_policy(options.training.policy).name;
 
   const language_model::DataParallel parallel = data_parallel(options, job);
@@ -87,7 +87,7 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
 
   language_model::Trainer trainer(inputs.config, options.training, inputs.values, device, parallel);
   inputs.values.clear();  // the trainer has copied them
-  if (resumed) go_on(trainer, resumed, options);
+  if (resumed) resume_training(trainer, resumed, options);
   if (trainer.done()) {
     if (is_first) end_as_done(trainer, options);
     return;
@@ -96,15 +96,15 @@ void train_one(TrainOptions& options, CLI::App& command, const families::ChosenD
   if (is_first) check_files_of_run(options);
   Checkpoints checkpoints(trainer, inputs, settings_text(settings), options, is_first);
   TrainLog log(is_first ? options.log : "", trainer.next_step());
-  if (is_first) tell_unused(given, {&options.training.policy, 1}, job.size());
-  tell_device(options.device, chosen);
-  const auto leave_behind = [&] { return checkpoints.leave_behind(); };
+  if (is_first) warn_of_unused_options(given, {&options.training.policy, 1}, job.size());
+  note_device(options.device, chosen);
+  const auto save_on_interrupt = [&] { return checkpoints.save_on_interrupt(); };
   const auto after_step = [&](const language_model::StepFacts& step) {
-    log.write_or_leave(step, "", leave_behind);
+    log.write_or_leave(step, "", save_on_interrupt);
     checkpoints.after_step();
   };
-  const TrainedRun run =
-      train_to_the_end(trainer, job, inputs, {.leave_behind = leave_behind, .after_step = after_step});
+  const TrainedRun run = train_to_the_end(trainer, job, inputs,
+                                          {.save_on_interrupt = save_on_interrupt, .after_step = after_step});
 
   if (is_first) {
     write_trained_model(trainer, options.output);

@@ -74,8 +74,8 @@ void add_data(CLI::App& command, TrainOptions& options) {
       ->type_name("FILE");
   command
       .add_option("--validation", options.validation,
-                  "Text that is not trained on, whose loss is told beside the training's; or, where its name "
-                  "ends in .safetensors, tokens as of --batches")
+                  "Text that is not trained on, whose loss is reported beside the training's; or, where its "
+                  "name ends in .safetensors, tokens as in --batches")
       ->type_name("FILE");
   command
       .add_option("--model,-m", options.model,
@@ -118,14 +118,14 @@ void add_run(CLI::App& command, TrainOptions& options) {
           "ranks")
       ->type_name("FILE");
   add_count(command, "--steps", training.steps, 1, most_steps,
-            "Steps in all; default 200, and of --batches as many as the file has");
-  add_integer(command, "--batch", options.batch, 1, 65536, "Windows of a step, for each rank; default 16");
+            "Steps in all; default 200, with --batches as many as the file has");
+  add_integer(command, "--batch", options.batch, 1, 65536, "Windows in a step, for each rank; default 16");
   add_integer(command, "--context", options.context, 1, 1 << 20,
-              "Tokens of a window; default 64, or all that --model reads, where these are fewer");
+              "Tokens in a window; default 64, or all that --model reads, where these are fewer");
   command
       .add_option_function<std::string>(
           "--seed", [&options](const std::string& text) { options.seed = parse_seed("--seed", text); },
-          "Of a new model's values, the data's order and sampled text; default 0")
+          "Seed of a new model's values, the data's order and sampled text; default 0")
       ->type_name("N");
   add_integer(command, "--checkpoint-every", options.checkpoint_every, 1, 1'000'000'000,
               "Steps from one checkpoint to the next, and one at the end or at Ctrl-C; default 50")
@@ -134,13 +134,14 @@ void add_run(CLI::App& command, TrainOptions& options) {
               "Steps from one loss of --validation to the next, and one at the end; default 50");
   CLI::Option* resume = command.add_flag(
       "--resume", options.resume,
-      "Goes on from the checkpoint in --output, with the bits of a run that never stopped: options that are "
-      "left out are those of its run, others must equal them, but for --steps under a constant rate; --log, "
-      "--sample, --device, --threads and --json are not kept, and are given again");
+      "Continues from the checkpoint in --output, with the bits of a run that never stopped: options that "
+      "are left out are those of its run, others must equal them, except --steps under a constant rate; "
+      "--log, --sample, --device, --threads and --json are not kept, and must be given again");
   resume->excludes(compare)->excludes(command.get_option("--model"));
   command
       .add_flag("--overwrite", options.overwrite,
-                "Trains anew where --output has a model or a checkpoint, which is an error otherwise")
+                "Trains from the start, and replaces a model or a checkpoint in --output, which is an error "
+                "otherwise")
       ->excludes(resume)
       ->excludes(compare);
   add_integer(command, "--sample", options.sample, 0, 100'000,
@@ -148,7 +149,7 @@ void add_run(CLI::App& command, TrainOptions& options) {
   add_device_option(command, options.device,
                     "auto, cpu, cuda or cuda:N; auto takes CUDA where there is a device. With several ranks "
                     "(mpirun), cuda gives each its own device, and auto is the CPU");
-  add_threads_option(command, options.threads, "bits do not depend on them");
+  add_threads_option(command, options.threads, "the bits of results do not depend on them");
   command.add_flag("--json", options.json, "The result as JSON on stdout");
   add_quiet_option(command);
 }
@@ -162,7 +163,7 @@ void add_new_model(CLI::App& command, TrainOptions& options) {
   add_integer(command, "--heads-kv", options.heads_kv, 1, 4096,
               "Its heads of keys and values, where it is a llama; default: as many as --heads");
   add_name(command, "--tokenizer", {"characters", "bytes"},
-           "What tokens of a new model are: the characters of the text, or bytes; default characters",
+           "The tokens of a new model: the characters of the text, or bytes; default characters",
            [&options](const std::string& name) { options.tokenizer = name; });
 }
 
@@ -181,21 +182,22 @@ void add_optimiser(CLI::App& command, TrainOptions& options) {
             training.adamw.beta2 =
                 parse_real("the second of --betas", text.substr(comma + 1), 0, 1, Ends::below_high);
           },
-          "Of AdamW's moving means of gradients and of their squares; default 0.9,0.999")
+          "AdamW's decay rates of the moving means of gradients and of their squares; default 0.9,0.999")
       ->type_name("B1,B2");
   add_real(command, "--eps", training.adamw.eps, 0, largest_f32,
-           "Added to the root of the second; default 1e-8");
+           "Added to the square root of the second mean; default 1e-8");
   add_real(command, "--weight-decay", training.adamw.weight_decay, 0, 1e3,
            "Weight decay of AdamW, on matrices alone; default 0.01");
   add_positive(command, "--clip", training.clip, largest_f32,
-               "The most that the norm of all gradients may be, after they are unscaled; default: any");
+               "Clips the norm of all gradients to this, after they are unscaled; default: no clipping");
   add_count(command, "--warmup", training.warmup, 0, most_steps,
             "Steps in which the learning rate rises from 0; default 0");
-  add_name(command, "--schedule", {"constant", "cosine"},
-           "The learning rate after the warm-up: as it is, or down to 0 in half a cosine; default constant",
-           [&training](const std::string& name) {
-             training.schedule = name == "cosine" ? train::Schedule::cosine : train::Schedule::constant;
-           });
+  add_name(
+      command, "--schedule", {"constant", "cosine"},
+      "The learning rate after the warm-up: constant, or down to 0 along half a cosine; default constant",
+      [&training](const std::string& name) {
+        training.schedule = name == "cosine" ? train::Schedule::cosine : train::Schedule::constant;
+      });
   auto& scaler = training.scaler;
   add_positive(command, "--init-scale", scaler.init_scale, largest_f32,
                "Where the loss is scaled: what the loss is multiplied by at first; default 65536");
@@ -244,14 +246,14 @@ language_model::LanguageModelConfig TrainOptions::new_model(std::int64_t vocabul
   config.heads = heads.value_or(4);
   config.heads_kv = llama ? heads_kv.value_or(static_cast<int>(config.heads)) : config.heads;
   if (!llama && heads_kv)
-    throw UsageError("--heads-kv is of a llama: add --architecture llama, or leave it out");
+    throw UsageError("--heads-kv applies to llama models: add --architecture llama, or leave it out");
   if (config.width % config.heads != 0)
     throw UsageError("--width is " + std::to_string(config.width) + ": it must be a multiple of --heads, " +
                      std::to_string(config.heads));
   config.head_width = config.width / config.heads;
   if (llama && config.head_width % 2 != 0)
     throw UsageError("--width over --heads is " + std::to_string(config.head_width) +
-                     ": rotary positions turn pairs, and need an even number");
+                     ": rotary embeddings rotate pairs, and need an even number");
   if (config.heads % config.heads_kv != 0)
     throw UsageError("--heads-kv is " + std::to_string(config.heads_kv) + ": it must divide --heads, " +
                      std::to_string(config.heads));
@@ -278,7 +280,7 @@ GivenOptions::GivenOptions(const CLI::App& command) {
   add(of_ranks, {"--all-reduce-precision", "--bucket-size"});
 }
 
-void tell_unused(const GivenOptions& given, std::span<const std::string> policies, int ranks) {
+void warn_of_unused_options(const GivenOptions& given, std::span<const std::string> policies, int ranks) {
   const auto scales = [](const std::string& name) {
     return language_model::training_policy(name).scales_loss;
   };
@@ -289,11 +291,11 @@ void tell_unused(const GivenOptions& given, std::span<const std::string> policie
                        (policies.size() == 1 ? policies.front() : "any of these policies"));
   if (ranks == 1)
     for (const std::string& option : given.of_ranks)
-      unused.push_back(option + " does nothing: there is one rank, and no gradients travel");
-  tell_warnings(unused);
+      unused.push_back(option + " does nothing: there is one rank, and no gradients are exchanged");
+  print_warnings(unused);
 }
 
-void settle_training(TrainOptions& options, const CLI::App& command) {
+void resolve_training(TrainOptions& options, const CLI::App& command) {
   language_model::TrainingOptions& training = options.training;
   if (!options.batches.empty() && command.get_option("--steps")->count() == 0)
     training.steps = language_model::shape_of_batches(options.batches)[0];
@@ -301,7 +303,7 @@ void settle_training(TrainOptions& options, const CLI::App& command) {
     throw UsageError("--warmup is " + std::to_string(training.warmup) + ", and --steps " +
                      std::to_string(training.steps) + ": give a warm-up that ends with the run or before");
   if (options.validate_every && options.validation.empty())
-    throw UsageError("--validate-every goes with --validation: add it, or leave this out");
+    throw UsageError("--validate-every needs --validation: add it, or leave this out");
   training.check();
 }
 

@@ -50,10 +50,10 @@ struct GivenOptions {
   explicit GivenOptions(const CLI::App& command);
 };
 /// Warns of those without effect: no policy scales the loss, or there is only one rank.
-void tell_unused(const GivenOptions& given, std::span<const std::string> policies, int ranks);
+void warn_of_unused_options(const GivenOptions& given, std::span<const std::string> policies, int ranks);
 
 /// Called once all options are known, a checkpoint's included: without --steps, uses all batches of a file.
 /// Throws UsageError and InputError for values out of range, and for a file without batches.
-void settle_training(TrainOptions& options, const CLI::App& command);
+void resolve_training(TrainOptions& options, const CLI::App& command);
 
 }  // namespace precast::cli

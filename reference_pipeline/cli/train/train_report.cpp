@@ -102,7 +102,7 @@ std::string gradient_plot(const GradientHistogram& histogram) {
 
 }  // namespace
 
-double middle_speed(const TrainedRun& run) {
+double median_speed(const TrainedRun& run) {
   std::vector<double> speeds;
   for (const StepFacts& step : run.steps) speeds.push_back(step.tokens_per_second);
   std::ranges::nth_element(speeds, speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2));
@@ -119,7 +119,7 @@ std::vector<std::vector<std::string>> comparison_table(std::span<const TrainedRu
                      run.failed_at() ? "step " + std::to_string(*run.failed_at()) : "-",
                      four_digits(run.steps.back().grad_norm), std::to_string(run.non_finite()),
                      std::to_string(run.skipped()), four_digits(run.steps.back().scale),
-                     four_digits(middle_speed(run)), in_bytes(run.steps.back().memory)});
+                     four_digits(median_speed(run)), in_bytes(run.steps.back().memory)});
   if (runs.front().validation_loss()) {
     constexpr std::size_t place = 4;  // after the training losses
     table[0].insert(table[0].begin() + place, "validation loss");
@@ -171,7 +171,7 @@ Json run_json(const TrainedRun& run) {
           {"non_finite", run.non_finite()},
           {"skipped", run.skipped()},
           {"scale", json_number(last.scale)},
-          {"tokens_per_second", json_number(middle_speed(run))},
+          {"tokens_per_second", json_number(median_speed(run))},
           {"memory", last.memory}};
 }
 

@@ -11,7 +11,7 @@
 namespace precast::cli {
 
 /// Tokens per second of the median step.
-double middle_speed(const TrainedRun& run);
+double median_speed(const TrainedRun& run);
 
 /// One row per run below a head: policy, losses, first non-finite step, last gradient norm, number of inf
 /// and NaN values in gradients, skipped steps, loss scale, speed, memory.

@@ -22,8 +22,8 @@ std::optional<ResumedRun> open_run_to_resume(TrainOptions& options, CLI::App& co
   return ResumedRun{std::move(checkpoint), std::move(settings)};
 }
 
-void go_on(language_model::Trainer& trainer, std::optional<ResumedRun>& resumed,
-           const TrainOptions& options) {
+void resume_training(language_model::Trainer& trainer, std::optional<ResumedRun>& resumed,
+                     const TrainOptions& options) {
   trainer.read_checkpoint(resumed->checkpoint);
   resumed.reset();
   if (trainer.next_step() > options.training.steps)

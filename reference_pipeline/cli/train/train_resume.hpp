@@ -25,7 +25,8 @@ std::optional<ResumedRun> open_run_to_resume(TrainOptions& options, CLI::App& co
 
 /// Restores the trainer from the checkpoint, and closes it. Throws InputError if it is another model's, and
 /// UsageError if its step is past --steps.
-void go_on(language_model::Trainer& trainer, std::optional<ResumedRun>& resumed, const TrainOptions& options);
+void resume_training(language_model::Trainer& trainer, std::optional<ResumedRun>& resumed,
+                     const TrainOptions& options);
 
 /// Ends --resume of a finished run: does nothing, so that scripts can repeat the command, unless the run
 /// was killed between its last checkpoint and writing the model.

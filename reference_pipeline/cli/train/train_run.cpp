@@ -46,9 +46,9 @@ TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communica
     if (hooks.takes_last_gradients && trainer.next_step() + 1 == steps)
       run.gradients = trainer.model().histogram();
   };
-  const WhileTraining trains;
+  const TrainingScope trains;
   while (!trainer.done()) {
-    stop_where_interrupted(job, hooks.leave_behind);
+    stop_if_interrupted(job, hooks.save_on_interrupt);
     run.steps.push_back(trainer.step(*inputs.batches, take_last_gradients));
     // Not interruptible: a resumed run would not repeat this validation.
     if (inputs.held_out && (trainer.next_step() % inputs.validate_every == 0 || trainer.done()))

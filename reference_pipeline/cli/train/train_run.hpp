@@ -38,7 +38,7 @@ struct TrainedRun {
 /// Callbacks and options of a run.
 struct RunHooks {
   /// Called on all ranks if one is interrupted: may write, and returns a message on what was left.
-  std::function<std::string()> leave_behind;
+  std::function<std::string()> save_on_interrupt;
   /// May throw to end the run.
   std::function<void(const language_model::StepFacts&)> after_step;
   /// Whether to keep a histogram of the last step's gradients.
@@ -46,7 +46,7 @@ struct RunHooks {
 };
 
 /// Trains to the last step, with progress, and computes validation losses. After Ctrl-C on any rank throws
-/// Interrupted with the message of `leave_behind`.
+/// Interrupted with the message of `save_on_interrupt`.
 TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communicator& job,
                             const TrainInputs& inputs, const RunHooks& hooks);
 

@@ -184,29 +184,29 @@ class TimedSteps {
 }  // namespace
 
 void add_scaling_options(CLI::App& command, ScalingOptions& options) {
-  CLI::Option* const predict_ranks =
-      command
-          .add_option_function<std::string>(
-              "--predict-ranks",
-              [&options](const std::string& text) {
-                options.ranks = parse_integers("--predict-ranks", text, 1, most_ranks);
-              },
-              "In place of training, times 20 steps and says how long one takes on so many ranks, as in "
-              "1,2,4,1024; "
-              "started as 2 ranks or more, it measures the link between them, and how those of one machine "
-              "slow each other")
-          ->type_name("LIST");
+  CLI::Option* const predict_ranks = command
+                                         .add_option_function<std::string>(
+                                             "--predict-ranks",
+                                             [&options](const std::string& text) {
+                                               options.ranks =
+                                                   parse_integers("--predict-ranks", text, 1, most_ranks);
+                                             },
+                                             "Instead of training, times 20 steps and predicts how long one "
+                                             "takes on these numbers of ranks, as in 1,2,4,1024; "
+                                             "started as 2 ranks or more, it measures the link between them, "
+                                             "and how much ranks of one machine slow each other down")
+                                         ->type_name("LIST");
   add_real(command, "--link-latency", options.latency, 0, 1e6,
-           "Of --predict-ranks: microseconds that the shortest message takes between two ranks; default: "
+           "With --predict-ranks: microseconds that the shortest message takes between two ranks; default: "
            "measured");
   command
       .add_option_function<std::string>(
           "--link-bandwidth",
           [&options](const std::string& text) { options.bandwidth = parse_bytes("--link-bandwidth", text); },
-          "Of --predict-ranks: bytes a second between two ranks, such as 12.5GB; default: measured")
+          "With --predict-ranks: bytes a second between two ranks, such as 12.5GB; default: measured")
       ->type_name("SIZE");
   add_integer(command, "--ranks-per-machine", options.ranks_per_machine, 1, 4096,
-              "Of --predict-ranks: ranks that share the cores and the memory of a machine like this one; "
+              "With --predict-ranks: ranks that share the cores and the memory of a machine like this one; "
               "default: as many as mpirun started on it, and 1 without");
   for (const char* name : {"--link-latency", "--link-bandwidth", "--ranks-per-machine"})
     command.get_option(name)->needs(predict_ranks);
@@ -240,15 +240,15 @@ Scaling measured_scaling(const TrainOptions& train, const ScalingOptions& option
     cluster::sum(job, 0);
   }
   if (shares) {
-    const double all = cluster::sum(job, cluster::middle_step(together).seconds);
+    const double all = cluster::sum(job, cluster::median_step(together).seconds);
     if (job.rank() == 0)
-      scaling.machine.slowdown = cluster::measured_slowdown(cluster::middle_step(alone).seconds,
+      scaling.machine.slowdown = cluster::measured_slowdown(cluster::median_step(alone).seconds,
                                                             all / static_cast<double>(job.size()),
                                                             scaling.ranks_measured, scaling.machine);
   }
   if (job.rank() != 0) return scaling;
   scaling.tokens = timed.tokens();
-  scaling.parts = cluster::middle_step(alone);
+  scaling.parts = cluster::median_step(alone);
   for (const std::int64_t ranks : options.ranks)
     scaling.steps.push_back(predicted_step(scaling.parts, ranks, scaling.link, scaling.machine));
   return scaling;

@@ -127,7 +127,7 @@ io::SafetensorsFile open_checkpoint_to_resume(const std::filesystem::path& check
   std::error_code ignored;
   namespace fs = std::filesystem;  // reading reports why an existing file cannot be read
   if (fs::status(checkpoint, ignored).type() == fs::file_type::not_found)
-    throw io::file_error(checkpoint, "is not there: there is nothing to go on from; leave out --resume");
+    throw io::file_error(checkpoint, "does not exist, so there is nothing to resume: leave out --resume");
   return language_model::open_checkpoint(checkpoint);
 }
 
@@ -137,7 +137,7 @@ TrainSettings settings_of_checkpoint(const io::SafetensorsFile& checkpoint) {
       found == checkpoint.metadata().end() ? TrainSettings() : settings_from(found->second);
   if (kept.empty())
     throw io::file_error(checkpoint.path(),
-                         "is not a checkpoint that precast train wrote: name one, or train anew");
+                         "is not a checkpoint that precast train wrote: name one, or train again");
   return kept;
 }
 
@@ -154,9 +154,10 @@ void take_settings(CLI::App& command, const TrainSettings& kept, const std::file
     try {
       option->run_callback();
     } catch (const std::exception&) {  // its message assumes the option was given
-      throw io::file_error(checkpoint, "says that " + name + " of its run was '" + io::printable(value, 40) +
-                                           "', which is none: put an earlier copy in its place, or train "
-                                           "again with --overwrite");
+      throw io::file_error(
+          checkpoint,
+          "says that " + name + " of its run was '" + io::printable(value, 40) +
+              "', which is not valid: put an earlier copy in its place, or train again with --overwrite");
     }
   }
 }
@@ -230,7 +231,7 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
         (name == "--steps" && any_end))
       continue;
     if (name == "data")
-      add("the data are others than those that it was trained on");
+      add("the data differ from those that it was trained on");
     else
       add(name + " is " + io::printable(is.empty() ? "not given" : is, 40) + ", and was " +
           io::printable(was.empty() ? "not given" : was, 40));

@@ -29,25 +29,25 @@ bool stop_requested() {
   if (training == Training::is_being_left) return signal != signal_of_leaving;
   // SIGTERM from the process that started the ranks means that a rank has died, for which the others would
   // wait for ever. From any other process it is a request, and the current step is completed.
-  return training == Training::yes ? signal == SIGTERM && is_interrupted_by_starter() : signal != 0;
+  return training == Training::yes ? signal == SIGTERM && is_interrupted_by_parent() : signal != 0;
 }
 
-WhileTraining::WhileTraining() { training = Training::yes; }
-WhileTraining::~WhileTraining() { training = Training::no; }
+TrainingScope::TrainingScope() { training = Training::yes; }
+TrainingScope::~TrainingScope() { training = Training::no; }
 
-void stop_where_interrupted(cluster::Communicator& job, const std::function<std::string()>& leave_behind) {
+void stop_if_interrupted(cluster::Communicator& job, const std::function<std::string()>& save_on_interrupt) {
   const int signal = signal_to_any(job);
   if (signal == 0) return;
   signal_of_leaving = interrupting_signal();
   training = Training::is_being_left;  // rank 0 may take a while to write
-  const std::string left = leave_behind();
+  const std::string left = save_on_interrupt();
   cluster::sum(job, 0);  // the exit of one rank ends all: wait until rank 0 has written
   throw Interrupted("interrupted: " + left, signal);
 }
 
 void end_together(cluster::Communicator& job) {
-  if (job.rank() == 0 && is_interrupted_by_starter()) return;  // all is written, and nobody may come
-  const WhileTraining trains;
+  if (job.rank() == 0 && is_interrupted_by_parent()) return;  // all is written, and nobody may come
+  const TrainingScope trains;
   cluster::sum(job, 0);
 }
 

@@ -14,16 +14,16 @@ namespace precast::cli {
 bool stop_requested();
 
 /// Marks this process as training during its lifetime.
-struct WhileTraining {
-  WhileTraining();
-  ~WhileTraining();
-  WhileTraining(const WhileTraining&) = delete;
-  WhileTraining& operator=(const WhileTraining&) = delete;
+struct TrainingScope {
+  TrainingScope();
+  ~TrainingScope();
+  TrainingScope(const TrainingScope&) = delete;
+  TrainingScope& operator=(const TrainingScope&) = delete;
 };
 
-/// To be called between two steps, on all ranks. After Ctrl-C on any rank, calls `leave_behind` on all
+/// To be called between two steps, on all ranks. After Ctrl-C on any rank, calls `save_on_interrupt` on all
 /// ranks, which may write, and throws Interrupted with its message.
-void stop_where_interrupted(cluster::Communicator& job, const std::function<std::string()>& leave_behind);
+void stop_if_interrupted(cluster::Communicator& job, const std::function<std::string()>& save_on_interrupt);
 
 /// A barrier at the end, from which rank 0, which writes, returns last. A rank that died on its way is
 /// reported like one that died in a step.

@@ -62,7 +62,7 @@ void show(const TrainedRun& run, const std::string& sample, const TrainOptions& 
   print("loss " + four_digits(run.steps.front().loss) + " -> " + four_digits(last.loss) + " in " +
         io::counted(std::ssize(run.steps), "step") +
         (first > 0 ? " from step " + std::to_string(first) + " on" : "") + ", " +
-        std::to_string(run.skipped()) + " skipped, " + four_digits(middle_speed(run)) +
+        std::to_string(run.skipped()) + " skipped, " + four_digits(median_speed(run)) +
         " tokens/s, peak memory " + in_bytes(last.memory) + "\ngradient norm " + four_digits(last.grad_norm) +
         " in the last step, loss scale " + four_digits(last.scale) + ", " + std::to_string(run.non_finite()) +
         " values of gradients inf or NaN in all\n");

@@ -32,7 +32,7 @@ void require(int code, const char* what) {
   int length = 0;
   MPI_Error_string(code, text, &length);
   throw CommunicationError(std::string("MPI: ") + what + " failed: " + text +
-                           ": start the job anew with --resume");
+                           ": start the job again with --resume");
 }
 
 /// MPI has neither f16 nor bf16: their sums are computed here in f32, each rounded once.
@@ -70,8 +70,8 @@ struct Types {
 
 class Job final : public MpiJob {
  public:
-  Job(std::function<bool()> is_told_to_stop, std::chrono::milliseconds patience)
-      : is_told_to_stop_(std::move(is_told_to_stop)), patience_(patience) {
+  Job(std::function<bool()> stop_requested, std::chrono::milliseconds grace_period)
+      : stop_requested_(std::move(stop_requested)), grace_period_(grace_period) {
     thread_ = std::thread([this] { run(); });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return has_joined_ || failure_; });
@@ -102,11 +102,11 @@ class Job final : public MpiJob {
     std::unique_lock lock(mutex_);
     const auto is_done = [&] { return done_ >= ticket || failure_; };
     constexpr std::chrono::milliseconds pause(50);
-    std::optional<Clock::time_point> told;
+    std::optional<Clock::time_point> stopped_since;
     while (!changed_.wait_for(lock, pause, is_done)) {
-      if (!is_told_to_stop_ || !is_told_to_stop_()) continue;
-      if (!told) told = Clock::now();
-      if (Clock::now() - *told < patience_) continue;
+      if (!stop_requested_ || !stop_requested_()) continue;
+      if (!stopped_since) stopped_since = Clock::now();
+      if (Clock::now() - *stopped_since < grace_period_) continue;
       // The caller may free the memory of its sums after this, so MPI must no longer use it.
       gave_up_ = true;
       changed_.wait(lock, is_done);
@@ -122,7 +122,7 @@ class Job final : public MpiJob {
     wait(ask({.values = bytes.data(), .count = static_cast<std::int64_t>(bytes.size()), .from = from}));
   }
   void abort(int code) override {
-    if (is_told_to_stop_ && is_told_to_stop_()) std::_Exit(code);  // the job is being ended
+    if (stop_requested_ && stop_requested_()) std::_Exit(code);  // the job is being ended
     {
       const std::lock_guard lock(mutex_);
       abort_code_ = code;
@@ -172,7 +172,8 @@ class Job final : public MpiJob {
     require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "to join the job");
     if (level < MPI_THREAD_FUNNELED)
       throw CommunicationError(
-          "MPI does not allow threads beside the one that calls it: install one that was built with threads");
+          "MPI does not allow other threads beside the one that calls it: install an MPI built with thread "
+          "support");
     require(MPI_Comm_dup(MPI_COMM_WORLD, &ranks_), "to join the job");
     MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
     require(MPI_Comm_rank(ranks_, &rank_), "the rank");
@@ -205,7 +206,7 @@ class Job final : public MpiJob {
   void perform(const Request& request) {
     constexpr std::int64_t most = 1 << 28;  // MPI counts in int
     auto* place = static_cast<std::byte*>(request.values);
-    meet();
+    barrier();
     for (std::int64_t done = 0; done < request.count; done += most) {
       const auto count = static_cast<int>(std::min(most, request.count - done));
       MPI_Request running = MPI_REQUEST_NULL;
@@ -223,11 +224,11 @@ class Job final : public MpiJob {
   }
 
   /// MPI makes progress only while it is called, here only while all ranks call it: with sleep between
-  /// calls, each would move one fragment. So the ranks first meet at a barrier, where waiting is mostly
+  /// calls, each would move one fragment. So the ranks first wait at a barrier, where waiting is mostly
   /// sleep, which leaves the core to threads that compute; then they send and poll without sleep.
-  void meet() {
+  void barrier() {
     MPI_Request all_here = MPI_REQUEST_NULL;
-    require(MPI_Ibarrier(ranks_, &all_here), "to meet the other ranks");
+    require(MPI_Ibarrier(ranks_, &all_here), "the barrier of all ranks");
     constexpr int eager = 100;
     constexpr std::chrono::microseconds pause(20);
     for (int calls = 0; !is_done(all_here); ++calls)
@@ -254,11 +255,11 @@ class Job final : public MpiJob {
     if (gave_up)
       throw CommunicationError(
           "the job was stopped while this rank waited for the others; where nobody stopped it, another "
-          "rank ended: start the job anew with --resume");
+          "rank ended: start the job again with --resume");
   }
 
-  std::function<bool()> is_told_to_stop_;
-  std::chrono::milliseconds patience_;
+  std::function<bool()> stop_requested_;
+  std::chrono::milliseconds grace_period_;
   MPI_Comm ranks_ = MPI_COMM_NULL;
   Types types_;
   int rank_ = 0, size_ = 1;
@@ -280,7 +281,7 @@ class Job final : public MpiJob {
 }  // namespace precast::cluster
 
 extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
-                                 const std::function<bool()>* is_told_to_stop,
-                                 std::chrono::milliseconds patience) {
-  *job = std::make_unique<precast::cluster::Job>(*is_told_to_stop, patience);
+                                 const std::function<bool()>* stop_requested,
+                                 std::chrono::milliseconds grace_period) {
+  *job = std::make_unique<precast::cluster::Job>(*stop_requested, grace_period);
 }

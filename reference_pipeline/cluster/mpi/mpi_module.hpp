@@ -19,8 +19,8 @@ class MpiJob : public Communicator {
 }  // namespace precast::cluster
 
 /// The module's only function: joins the MPI job that this process was started in, which MPI allows once. A
-/// rank that waits for others gives up with CommunicationError once `is_told_to_stop` has been true for
-/// `patience`. Throws CommunicationError.
+/// rank that waits for others gives up with CommunicationError once `stop_requested` has been true for
+/// `grace_period`. Throws CommunicationError.
 extern "C" void precast_join_mpi(std::unique_ptr<precast::cluster::MpiJob>* job,
-                                 const std::function<bool()>* is_told_to_stop,
-                                 std::chrono::milliseconds patience);
+                                 const std::function<bool()>* stop_requested,
+                                 std::chrono::milliseconds grace_period);

@@ -21,15 +21,15 @@ namespace precast::gpu {
 /// of additions: all ranks get the same bits; another number of ranks, or another machine, may give others.
 class NcclCommunicator final : public cluster::Communicator {
  public:
-  /// Joins this thread's current device to those of the other ranks of `meeting`, over which ranks find
+  /// Joins this thread's current device to those of the other ranks of `bootstrap`, over which ranks find
   /// each other. Throws Error where NCCL was not found, CommunicationError where it fails.
-  explicit NcclCommunicator(cluster::Communicator& meeting,
+  explicit NcclCommunicator(cluster::Communicator& bootstrap,
                             const NcclLibrary& library = NcclLibrary::instance())
-      : library_(&library), number_(meeting.rank()), size_(meeting.size()) {
+      : library_(&library), number_(bootstrap.rank()), size_(bootstrap.size()) {
     const NcclFunctions& nccl = library.functions();
     NcclId id{};
-    if (number_ == 0) library.check(nccl.get_id(&id), "make a meeting place");
-    meeting.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
+    if (number_ == 0) library.check(nccl.get_id(&id), "create a unique id");
+    bootstrap.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
     library.check(nccl.join(&rank_, size_, id, number_),
                   "join rank " + std::to_string(number_) + " of " + std::to_string(size_));
   }
@@ -63,9 +63,9 @@ class NcclCommunicator final : public cluster::Communicator {
   }
   void wait(Ticket ticket) override {
     NcclResult state = 0;
-    check(library_->functions().state(rank_, &state), "say how it is");
-    constexpr NcclResult goes_on = 7;
-    if (state != goes_on) check(state, "go on");
+    check(library_->functions().state(rank_, &state), "get the state of a communicator");
+    constexpr NcclResult in_progress = 7;
+    if (state != in_progress) check(state, "go on");
     const auto sum = sums_.find(ticket);
     if (sum == sums_.end()) return;
     sum->second.order_before(current_context().stream);

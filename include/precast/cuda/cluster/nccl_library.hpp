@@ -76,7 +76,7 @@ class NcclLibrary {
   void check(NcclResult result, const std::string& doing) const {
     if (result == 0) return;
     throw cluster::CommunicationError("NCCL could not " + doing + " (" + functions_.error_string(result) +
-                                      "): start the job anew, with NCCL_DEBUG=WARN to see more");
+                                      "): start the job again, with NCCL_DEBUG=WARN to see more");
   }
 
  private:

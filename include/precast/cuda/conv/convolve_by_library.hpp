@@ -39,8 +39,8 @@ constexpr bool padded_alike(const ConvSizes& s) {
 /// Whether cuDNN can take rows in place: each must begin on a multiple of 16 bytes, since its descriptors
 /// cannot state a smaller alignment.
 template <class T>
-bool lies_for_cudnn(const DeviceView<T>& view) {
-  return rows_begin_on_16_bytes(view) && lies_for_library(view);
+bool readable_by_cudnn(const DeviceView<T>& view) {
+  return rows_begin_on_16_bytes(view) && readable_by_library(view);
 }
 
 /// Starts the convolution and returns true, or returns false where the library does not take it.
@@ -52,8 +52,8 @@ bool convolve_by_library(const DeviceView<const X>& x,
   if constexpr (conv_library_has_dtypes<Types> && std::is_same_v<X, typename Types::operand>) {
     const auto& library = library_in_use<ConvLibrary>();
     if (!library.has_code || epilogue.bias.elements() == 0 || epilogue.activate != ActivationFunction::none ||
-        x.elements() == 0 || !padded_alike(sizes) || !weight.contiguous() || !lies_for_cudnn(weight) ||
-        !lies_for_cudnn(x) || !lies_for_cudnn(out))
+        x.elements() == 0 || !padded_alike(sizes) || !weight.contiguous() || !readable_by_cudnn(weight) ||
+        !readable_by_cudnn(x) || !readable_by_cudnn(out))
       return false;
     ConvRequest conv{.dtype = library_dtype<X>(),
                      .sizes = sizes,

@@ -57,8 +57,10 @@ inline int device_capability() {
   const int device = detail::current_device();
   if (device == known_device) return capability;
   int major = 0, minor = 0;
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "ask for its capability");
-  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "ask for its capability");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+        "get its compute capability");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
+        "get its compute capability");
   capability = 10 * major + minor;
   known_device = device;
   return capability;

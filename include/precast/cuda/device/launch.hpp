@@ -23,8 +23,9 @@ namespace precast::gpu {
 /// `blocks` as one dimension of a grid. Throws ShapeError above 2^31 - 1, the limit of CUDA's grids.
 inline int grid_blocks(std::int64_t blocks) {
   if (blocks > std::numeric_limits<int>::max())
-    throw ShapeError("this takes " + std::to_string(blocks) + " blocks of threads, and CUDA's grids have " +
-                     std::to_string(std::numeric_limits<int>::max()) + " at most: give it in parts");
+    throw ShapeError("this launch takes " + std::to_string(blocks) +
+                     " blocks of threads, and a CUDA grid has " +
+                     std::to_string(std::numeric_limits<int>::max()) + " at most: split it");
   return static_cast<int>(blocks);
 }
 

@@ -61,7 +61,7 @@ inline decltype(&cuTensorMapEncodeTiled) tensor_map_encoder() {
 #endif
   check(status, "find cuTensorMapEncodeTiled in its driver");
   if (found != cudaDriverEntryPointSuccess)
-    throw Error("the NVIDIA driver has no cuTensorMapEncodeTiled: it needs to be one for CUDA 12 or newer");
+    throw Error("the NVIDIA driver has no cuTensorMapEncodeTiled: install a driver for CUDA 12 or newer");
   return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
 }
 #endif
@@ -99,7 +99,7 @@ TensorMap make_tensor_map(GlobalPointer<const T> data, const BoxedTensor& of) {
   std::int64_t last = of.sizes[0] - 1;
   for (std::size_t d = 1; d < 4; ++d) last += (of.sizes[d] - 1) * of.strides[d - 1];
   if (data.index() < 0 || data.index() + last >= data.count())
-    throw Error("make_tensor_map: the tensor leaves its array");
+    throw Error("make_tensor_map: the tensor exceeds its array");
   const T* first = data.base() + data.index();
   detail::check_boxes(first, of);
   TensorMap map{

@@ -17,7 +17,7 @@ namespace precast::gpu {
 namespace detail {
 
 /// The factor, and the sizes of the input and output images.
-struct Enlargement {
+struct UpsampleSizes {
   std::int64_t factor, in_height, in_width, out_height, out_width;
 };
 
@@ -25,7 +25,7 @@ struct Enlargement {
 // writes all of its copies. `in` describes the rows, columns and plan of what is read.
 template <int Count, bool Saturates, class From, class To>
 PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(map_tile.threads, 1)
-    upsample_nearest_kernel(MapOutput<const From> in, DeviceRows<To> out, Enlargement sizes) {
+    upsample_nearest_kernel(MapOutput<const From> in, DeviceRows<To> out, UpsampleSizes sizes) {
   const MapPlace<Count> place = map_place<Count>(in);
   const auto [line, pixel] = divide_index(place.row, sizes.in_width);
   const auto [image, line_of_image] = divide_index(line, sizes.in_height);
@@ -70,7 +70,7 @@ void upsample_nearest(DeviceView<const From> x, std::int64_t factor, DeviceView<
                                             rows_are_aligned<count>(x) && rows_are_aligned<count>(out)};
   launch("upsample_nearest", detail::upsample_nearest_kernel<count, Types::saturate, From, To>,
          {{grid_blocks(input.plan.blocks), 1, 1}, map_tile.threads}, stream, input, DeviceRows<To>(out),
-         detail::Enlargement{factor, x.shape()[1], x.shape()[2], out.shape()[1], out.shape()[2]});
+         detail::UpsampleSizes{factor, x.shape()[1], x.shape()[2], out.shape()[1], out.shape()[2]});
 }
 
 }  // namespace precast::gpu

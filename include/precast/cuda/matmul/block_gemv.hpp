@@ -153,7 +153,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_block_gemv_ti
   store_sums_of_lanes(sums, first_feature, store);
 }
 
-/// Starts the product of at most `most_skinny_rows` rows with a weight in blocks.
+/// Starts the product of at most `max_skinny_rows` rows with a weight in blocks.
 template <class Types, class X>
 void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::storage>& weight,
                        const ProductEpilogue<typename Types::result, Types::saturate>& store, Stream stream) {
@@ -161,7 +161,7 @@ void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::s
   const std::int64_t bytes_per_row = weight.row_stride * std::int64_t{sizeof(Format)};
   if (bytes_per_row >> 31)
     throw ShapeError("linear: a row of the weight takes " + std::to_string(bytes_per_row) +
-                     " bytes, of 2^31 at most");
+                     " bytes, and at most 2^31 are supported");
   const auto data = bytes_of(weight.data, weight.rows * weight.row_stride);
   const BlockBytes bytes{.data = data,
                          .bytes = weight.rows * bytes_per_row,
@@ -179,7 +179,7 @@ void launch_block_gemv(const MatrixRows<X>& x, const BlockRows<typename Types::s
   if (store.rows == 1)
     start(std::integral_constant<int, 1>{});
   else
-    start(std::integral_constant<int, most_skinny_rows>{});
+    start(std::integral_constant<int, max_skinny_rows>{});
 }
 
 }  // namespace precast::gpu

@@ -41,7 +41,7 @@ template <BlockDtype Format, ScalarDtype Operand>
 void multiply_blocks(const BlockProductRequest& product, Stream stream) {
   // On an H200, decoding panels of q8_0 and q4_k and multiplying by them took half the time of tiles for 16
   // rows, and a seventh for 4608 rows.
-  if (product.rows > most_skinny_rows && detail::multiply_panels<Format, Operand>(product, stream)) return;
+  if (product.rows > max_skinny_rows && detail::multiply_panels<Format, Operand>(product, stream)) return;
   using X = LibraryOperand<Operand>;
   using Types = OpDtypes<Format, Operand, f32, NoDtype, AnyResult>;
   const auto x = matrix_rows(DeviceView<const X>(static_cast<const X*>(product.x),
@@ -56,7 +56,7 @@ void multiply_blocks(const BlockProductRequest& product, Stream stream) {
   const auto store = product.result == LibraryDtype::bf16  ? start(static_cast<bf16*>(nullptr))
                      : product.result == LibraryDtype::f16 ? start(static_cast<f16*>(nullptr))
                                                            : start(static_cast<f32*>(nullptr));
-  if (product.rows <= most_skinny_rows)
+  if (product.rows <= max_skinny_rows)
     launch_block_gemv<Types>(x, weight, store, stream);
   else
     launch_tiled_product<Types>("block_matmul", x, weight, store, stream);

@@ -106,7 +106,7 @@ bool multiply_decoded_panels(const BlockProductRequest& product, std::int64_t in
     const DeviceView<Result> out(static_cast<Result*>(product.out), Shape{product.rows, product.features},
                                  product.out_stride);
     // Checked before anything is decoded.
-    if (product.columns == 0 || !lies_for_library(x) || !lies_for_library(out)) return false;
+    if (product.columns == 0 || !readable_by_library(x) || !readable_by_library(out)) return false;
     const auto weight = stored_rows(BlockViewIn<const Format, DeviceSpace>(
         reinterpret_cast<const Format*>(product.weight), Shape{product.features, product.columns}));
     const StreamScope scope(stream);  // of the memory

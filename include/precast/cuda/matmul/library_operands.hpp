@@ -38,7 +38,7 @@ void round_values(const DeviceView<const From>& from, const DeviceView<LibraryOp
 
 /// Whether a library can read a view's rows in place, as ProductLibrary::takes requires.
 template <class T>
-bool lies_for_library(const DeviceView<T>& view) {
+bool readable_by_library(const DeviceView<T>& view) {
   return view.rows() == 0 || view.row_stride() >= view.columns();
 }
 

@@ -42,7 +42,7 @@ void multiply_transposed(const DeviceView<const X>& x, const PackedWeight<typena
   if constexpr (!std::is_same_v<typename Types::accumulate, f32>) {
     launch_rounded_product<Kernels>(rows, features, store, stream);
   } else {
-    if (out.rows() <= most_skinny_rows) {
+    if (out.rows() <= max_skinny_rows) {
       if constexpr (ScalarDtype<typename Types::storage>)
         return launch_skinny_gemm<Kernels>(rows, features, store, stream);
       else if constexpr (blocks_of_one_size<typename Types::storage>)  // other formats have no slabs
@@ -61,7 +61,7 @@ void multiply_transposed(const DeviceView<const X>& x, const PackedWeight<typena
 /// rounded to Types::operand, products are summed in Types::accumulate, and results are rounded to
 /// Types::result once. Values that an operand wider than theirs would only widen are multiplied as they are
 /// (`ExactOperand`): stored in bf16 and computed in f32, tensor cores' bf16 makes the same products. Up to
-/// `most_skinny_rows` rows are as fast as the weight is read; more are the library's where it has the dtypes
+/// `max_skinny_rows` rows are as fast as the weight is read; more are the library's where it has the dtypes
 /// (`library_has_dtypes`; of a weight that is rounded first, from `least_rows_of_rounded_weight` on) and rows
 /// do not lie over each other, else a tiled kernel's. Weights in blocks are decoded by our kernels as
 /// they are read; those of a format that a file has chosen

@@ -7,7 +7,7 @@
 
 #include <precast/cuda/device/convert.hpp>
 #include <precast/cuda/matmul/matmul.hpp>
-#include <precast/cuda/matmul/multiply_as_they_lie.hpp>
+#include <precast/cuda/matmul/multiply_without_transpose.hpp>
 #include <precast/cuda/matmul/packed_weight.hpp>
 #include <precast/cuda/matmul/product_types.hpp>
 #include <precast/cuda/matmul/transpose.hpp>
@@ -55,7 +55,7 @@ void multiply(DeviceView<const A> a, DeviceView<const B> b, DeviceView<typename 
   using Row = with_storage<Types, B>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  if (multiply_as_they_lie<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, {}, out, stream)) return;
+  if (multiply_without_transpose<ExactTypes<Row, A>>(a, LeftSide::by_rows, b, {}, out, stream)) return;
   const StreamScope scope(stream);  // for the memory of `right`
   const auto right = transposed_over(b, stream);
   matmul_transposed<Row>(a, right.view(), Epilogue{}, out, stream);
@@ -66,10 +66,11 @@ template <class Types, class A, class B>
 void multiply_over_rows(DeviceView<const A> a, DeviceView<const B> b, const GradientOptions& options,
                         DeviceView<typename Types::result> out, Stream stream) {
   using Row = with_storage<Types, B, f32>;
-  using AsTheyLie = with_storage<Types, B>;
+  using StoredTypes = with_storage<Types, B>;
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
-  if (multiply_as_they_lie<ExactTypes<AsTheyLie, A>>(a, LeftSide::transposed, b, options, out, stream))
+  if (multiply_without_transpose<ExactTypes<StoredTypes, A>>(a, LeftSide::transposed, b, options, out,
+                                                             stream))
     return;
   const StreamScope scope(stream);  // for the memory of both sides and the sums
   Tensor<f32, Memory> sums(Shape{out.rows(), out.columns()});

@@ -107,7 +107,7 @@ PRECAST_KERNEL void PRECAST_LAUNCH_BOUNDS(threads_per_warp* select_skinny_gemm_t
   store_sums_of_lanes(sums, first_feature, store);
 }
 
-/// Starts the product of at most `most_skinny_rows` rows.
+/// Starts the product of at most `max_skinny_rows` rows.
 template <class Types, class X>
 void launch_skinny_gemm(const MatrixRows<X>& x, const MatrixRows<typename Types::storage>& weight,
                         const ProductEpilogue<typename Types::result, Types::saturate>& store,
@@ -127,7 +127,7 @@ void launch_skinny_gemm(const MatrixRows<X>& x, const MatrixRows<typename Types:
   else if (store.rows <= 4)
     start(std::integral_constant<int, 4>{});
   else
-    start(std::integral_constant<int, most_skinny_rows>{});
+    start(std::integral_constant<int, max_skinny_rows>{});
 }
 
 }  // namespace precast::gpu

@@ -37,7 +37,8 @@ struct GroupPlan {
   static constexpr GroupPlan of(std::int64_t batch, std::int64_t pixels, std::int64_t groups,
                                 std::int64_t width, int values_of_run) {
     if (width >> 31)
-      throw ShapeError("group_norm: groups of " + std::to_string(width) + " channels, of 2^31 at most");
+      throw ShapeError("group_norm: groups of " + std::to_string(width) +
+                       " channels, and at most 2^31 are supported");
     GroupPlan plan{batch, pixels, groups, static_cast<int>(width)};
     plan.runs = ceil_divide(plan.width, values_of_run);
     const std::int64_t most = min_of<std::int64_t>(groups, 4);

@@ -33,7 +33,8 @@ class RecordedArrival final : public Arrival {
       if (stream != by_.stream && std::none_of(waited_.begin(), waited_.end(),
                                                [&](const Waited& one) { return one.stream == stream; }))
         throw Error(
-            "values that another stream brought are first asked for as part of a CUDA graph: ask before");
+            "values that another stream uploaded are first waited for inside a CUDA graph: wait for them "
+            "before capturing it");
       return;
     }
     const auto who = number_of(stream);
@@ -65,7 +66,7 @@ class RecordedArrival final : public Arrival {
     return static_cast<std::uint64_t>(stream.number);
 #else
     unsigned long long number = 0;
-    check(cudaStreamGetId(stream, &number), "ask who a stream is");
+    check(cudaStreamGetId(stream, &number), "get a stream's id");
     return number;
 #endif
   }

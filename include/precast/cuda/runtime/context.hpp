@@ -105,7 +105,8 @@ class ContextScope {
   explicit ContextScope(const Context& context) : changes_(&context != &current_context()) {
     if (!changes_) return;  // an op without a Context argument
     if (!context.memory)
-      throw InputError("a Context without a MemoryResource: leave it out, and memory is the device's pool's");
+      throw InputError(
+          "a Context has no MemoryResource: leave the member out to use the device's memory pool");
 #if !PRECAST_CUDA_IS_EMULATED
     if (context.stream == cudaStreamPerThread)
       throw InputError("a Context of cudaStreamPerThread: give ops an OwnStream in each thread instead");

@@ -114,7 +114,7 @@ inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {
   if (cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, number) == cudaSuccess &&
       !has_pools)
     return {std::nullopt,
-            described + " has no pools of memory (cudaMallocAsync), which tensors take theirs from"};
+            described + " has no memory pools (cudaMallocAsync), from which tensors are allocated"};
   const detail::AnswersOfDevice answers = detail::ask_device(number, probe);
   if (answers.start != cudaSuccess)
     return {std::nullopt, described + " does not start: " + cudaGetErrorString(answers.start)};
@@ -131,7 +131,7 @@ inline FoundDevice find_device(int number = 0, CodeProbe probe = nullptr) {
 inline void use_device(const Device& device) {
   check(cudaSetDevice(device.number), "use device " + std::to_string(device.number));
   cudaMemPool_t pool{};
-  check(cudaDeviceGetDefaultMemPool(&pool, device.number), "find its pool of memory");
+  check(cudaDeviceGetDefaultMemPool(&pool, device.number), "get its memory pool");
   auto everything = std::numeric_limits<std::uint64_t>::max();
   check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything),
         "keep memory in its pool");

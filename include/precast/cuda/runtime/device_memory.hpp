@@ -104,11 +104,11 @@ struct DeviceMemory {
   static void* block_of(const Context& context, std::size_t bytes) {
     void* const block = context.memory->allocate(bytes, context.stream);
     if (!block)
-      throw OutOfMemory("the MemoryResource of a Context gave no memory for " +
+      throw OutOfMemory("the MemoryResource of a Context returned null for " +
                         in_bytes(static_cast<std::int64_t>(bytes)));
     if (reinterpret_cast<std::uintptr_t>(block) % alignment == 0) return block;
     context.memory->deallocate(block, bytes, context.stream);
-    throw InputError("the MemoryResource of a Context gave memory that is on no multiple of 256 bytes");
+    throw InputError("the MemoryResource of a Context returned memory that is not aligned to 256 bytes");
   }
 };
 

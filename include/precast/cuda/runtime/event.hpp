@@ -45,7 +45,7 @@ class Event {
     return false;  // the emulator orders work by what waits for what
 #else
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-    check(cudaThreadExchangeStreamCaptureMode(&mode), "leave recordings of graphs alone");
+    check(cudaThreadExchangeStreamCaptureMode(&mode), "set the stream capture mode");
     const cudaError_t status = recorded_ ? cudaEventQuery(event_) : cudaErrorNotReady;
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
     if (status != cudaSuccess) (void)cudaGetLastError();  // "not ready" must not surface in a later call

@@ -58,8 +58,8 @@ void record_body(Body&& body) {
   body();
   if (GraphMemory::blocks() > 0)
     throw Error(
-        "the body of a Replay keeps memory that it took, which is its graph's: have it write to memory from "
-        "before");
+        "the body of a Replay keeps memory that it allocated, which belongs to its graph: let it write to "
+        "memory allocated before");
 }
 
 }  // namespace detail
@@ -161,7 +161,7 @@ class Replay {
     // The first run's memory is of no use any more, and is only free once that run is over.
     wait_for(stream);
     cudaMemPool_t pool{};
-    check(cudaDeviceGetDefaultMemPool(&pool, device_), "find its pool of memory");
+    check(cudaDeviceGetDefaultMemPool(&pool, device_), "get its memory pool");
     check(cudaMemPoolTrimTo(pool, 0), "give memory back");
   }
 

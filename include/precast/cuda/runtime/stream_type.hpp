@@ -5,7 +5,7 @@
 #define PRECAST_CUDA_IS_EMULATED 0
 #if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
 #error \
-    "Precast: memory and uploads know their stream by its handle, which -default-stream per-thread makes another stream in each thread: compile without it, and give ops an OwnStream in each thread"
+    "Precast: memory and uploads identify their stream by its handle, which -default-stream per-thread makes a different stream in each thread: compile without it, and give ops an OwnStream in each thread"
 #endif
 #include <cuda_runtime_api.h>
 
@@ -40,7 +40,7 @@ inline bool records_graph(Stream stream) {
   return simt::is_recording(stream);
 #else
   cudaStreamCaptureStatus status{};
-  check(cudaStreamIsCapturing(stream, &status), "ask what a stream does");
+  check(cudaStreamIsCapturing(stream, &status), "get the capture status of a stream");
   return status != cudaStreamCaptureStatusNone;
 #endif
 }

@@ -32,7 +32,7 @@ class Workspace {
     if (bytes <= bytes_) return data_;
     if (records_graph(stream_))
       throw Error(
-          "a workspace cannot be taken as part of a CUDA graph: run the work once before it is captured");
+          "a workspace cannot be allocated as part of a CUDA graph: run the work once before it is captured");
     release();
 #if PRECAST_CUDA_IS_EMULATED
     data_ = simt::allocate_device(bytes, stream_);

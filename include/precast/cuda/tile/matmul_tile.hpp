@@ -87,13 +87,13 @@ struct SkinnyGemmTile {
 };
 
 /// The most rows of a skinny GEMM.
-inline constexpr int most_skinny_rows = 8;
+inline constexpr int max_skinny_rows = 8;
 
 PRECAST_HOST_DEVICE_CONSTEXPR SkinnyGemmTile select_skinny_gemm_tile(int rows) {
   if (rows == 1) return SkinnyGemmTile{.rows = 1, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
   if (rows == 2) return SkinnyGemmTile{.rows = 2, .features_per_warp = 2, .loads_in_flight = 4, .warps = 4};
   return SkinnyGemmTile{
-      .rows = rows <= 4 ? 4 : most_skinny_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};
+      .rows = rows <= 4 ? 4 : max_skinny_rows, .features_per_warp = 4, .loads_in_flight = 2, .warps = 4};
 }
 
 }  // namespace precast::gpu

@@ -72,7 +72,8 @@ inline constexpr std::int64_t most_columns = std::numeric_limits<std::int32_t>::
 /// Throws ShapeError for more than most_columns.
 inline int checked_columns(std::int64_t columns) {
   if (columns > most_columns)
-    throw ShapeError("a product over " + std::to_string(columns) + " columns has too many of them");
+    throw ShapeError("a product over " + std::to_string(columns) +
+                     " columns is larger than a kernel supports");
   return static_cast<int>(columns);
 }
 

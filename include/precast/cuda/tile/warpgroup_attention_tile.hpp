@@ -41,9 +41,9 @@ static_assert(warpgroup_attention_tile.producer_registers +
 template <class Operand, class Q, class K, class V>
 constexpr bool takes_warpgroups(int width) {
   constexpr bool has_16_bits = std::is_same_v<Operand, bf16> || std::is_same_v<Operand, f16>;
-  constexpr bool as_it_lies =
+  constexpr bool needs_no_conversion =
       std::is_same_v<Q, Operand> && std::is_same_v<K, Operand> && std::is_same_v<V, Operand>;
-  return has_sm_90a_kernels && (width == 64 || width == 128) && has_16_bits && as_it_lies;
+  return has_sm_90a_kernels && (width == 64 || width == 128) && has_16_bits && needs_no_conversion;
 }
 
 }  // namespace precast::gpu

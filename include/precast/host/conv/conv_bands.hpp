@@ -149,8 +149,8 @@ std::shared_ptr<const BandConv<T>> band_conv_for(const ConvSizes& sizes, std::in
 /// A packed weight of columns [kernel_height, kernel_width, channels], where it lies in this layout already
 /// and holds operands; else null.
 template <class Types, OneDnnOperand T>
-const void* weight_as_it_lies(const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
-                              const dnnl_memory_desc_t& layout) {
+const void* weight_in_place(const PackedWeight<typename Types::storage>& weight, const ConvSizes& sizes,
+                            const dnnl_memory_desc_t& layout) {
   constexpr std::int64_t pairs = std::is_same_v<T, bf16> ? 2 : 1;
   if constexpr (are_operands<typename Types::operand, T, typename Types::storage>) {
     if (!weight.in_storage() || weight.columns_at_once() != pairs || weight.features() % widest_panel != 0 ||
@@ -248,7 +248,7 @@ bool conv_in_bands(HostView<const X> x, const PackedWeight<typename Types::stora
   const auto bands = band_conv_for<Multiplied>(sizes, features, rows_per_band);
   if (!bands->fast()) return false;
 
-  const void* weights = weight_as_it_lies<Types, Multiplied>(weight, sizes, bands->weight_layout());
+  const void* weights = weight_in_place<Types, Multiplied>(weight, sizes, bands->weight_layout());
   Buffer rearranged;
   if (!weights) {
     rearranged = rearranged_weight<Types, Multiplied>(weight, sizes, bands->weight_layout());

@@ -73,7 +73,7 @@ void block_matmul(HostView<const Multiplied> x, const BlockGemv<Multiplied>& gem
   parallel_for(weight.panels(), [&](std::int64_t panel) {
     const std::int64_t first = panel * widest_panel,
                        count = std::min(widest_panel, weight.features() - first);
-    alignas(64) f32 tile[most_skinny_rows * widest_panel];
+    alignas(64) f32 tile[max_skinny_rows * widest_panel];
     gemv.multiply(weight.rows().from_row(first), count, weight.columns(), arranged.data(), rows, tile,
                   weight.panel_width());
     store_tile<Types>(tile, weight.panel_width(), first, epilogue,
@@ -89,7 +89,7 @@ void store_skinny_sums(const Epilogue& epilogue, HostView<typename Types::result
   const std::int64_t width = std::min(widest_panel, rounded_up(out.columns(), 16));
   parallel_for(ceil_divide(out.columns(), width), [&](std::int64_t panel) {
     const std::int64_t first = panel * width, count = std::min(width, out.columns() - first);
-    alignas(64) f32 tile[most_skinny_rows * widest_panel];
+    alignas(64) f32 tile[max_skinny_rows * widest_panel];
     sums_of(first, count, width, tile);
     store_tile<Types>(tile, width, first, epilogue,
                       out.rows_between(0, out.rows()).columns_between(first, count));
@@ -146,7 +146,7 @@ void matmul_transposed(HostView<const X> x, const PackedWeight<typename Types::s
   if (out.elements() == 0) return;
   count_inputs(x);
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    if (out.rows() <= most_skinny_rows) {
+    if (out.rows() <= max_skinny_rows) {
       if constexpr (skinny_in_pairs<Types>)
         if (weight.columns_at_once() == 2)
           return detail::skinny_matmul<Types, bf16>(x, weight, epilogue, out);
@@ -164,7 +164,7 @@ void matmul_transposed(HostView<const X> x, HostStoredView<const typename Types:
                        const Epilogue& epilogue, HostView<typename Types::result> out) {
   using Storage = typename Types::storage;
   if constexpr (ScalarDtype<Storage> && std::is_same_v<typename Types::accumulate, f32>)
-    if (out.rows() <= most_skinny_rows) {
+    if (out.rows() <= max_skinny_rows) {
       watch::ran_in<Types>();
       if (out.elements() == 0) return;
       count_inputs(x);
@@ -187,7 +187,7 @@ void matmul(HostView<const A> a, HostView<const typename Types::storage> b,
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    if (out.rows() <= most_skinny_rows) {
+    if (out.rows() <= max_skinny_rows) {
       count_inputs(a);
       return detail::few_rows_times_rows<Types>(a, b, out);
     }

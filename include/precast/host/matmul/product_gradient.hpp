@@ -137,7 +137,7 @@ void multiply(HostView<const A> a, HostView<const B> b, HostView<typename Types:
   watch::ran_in<Types>();
   if (out.elements() == 0) return;
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    if (out.rows() <= most_skinny_rows) return detail::few_rows_times_rows<Types>(a, b, out);
+    if (out.rows() <= max_skinny_rows) return detail::few_rows_times_rows<Types>(a, b, out);
   using Operand = typename Types::operand;
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     const RowPanels<Multiplied> panels = RowPanels<Multiplied>::template of<Operand, Types::saturate>(b);
@@ -161,7 +161,7 @@ void multiply_over_rows(HostView<const A> a, HostView<const B> b, const Gradient
     return;
   }
   if constexpr (std::is_same_v<typename Types::accumulate, f32>)
-    if (a.rows() <= most_skinny_rows) return detail::multiply_over_few_rows<Types>(a, b, options, out);
+    if (a.rows() <= max_skinny_rows) return detail::multiply_over_few_rows<Types>(a, b, options, out);
   using Operand = typename Types::operand;
   in_multiplied_dtype<Types>([&]<class Multiplied>(Multiplied) {
     const RowPanels<Multiplied> panels = RowPanels<Multiplied>::template of<Operand, Types::saturate>(b);

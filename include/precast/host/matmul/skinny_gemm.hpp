@@ -53,7 +53,7 @@ void add_columns(const T* x, std::int64_t x_stride, const T* weights, std::int64
 }  // namespace detail
 
 /// The most rows that `skinny_gemm` takes.
-inline constexpr std::int64_t most_skinny_rows = 4;
+inline constexpr std::int64_t max_skinny_rows = 4;
 
 namespace detail {
 
@@ -66,7 +66,7 @@ inline constexpr std::int64_t skinny_chunk = 64;
 template <OneDnnOperand Multiplied, class ColumnsAt>
 void skinny_sums(HostView<const Multiplied> x, std::int64_t width, f32* sums, const ColumnsAt& columns_at) {
   constexpr std::int64_t chunk = skinny_chunk;
-  alignas(64) Multiplied rows[most_skinny_rows * chunk];
+  alignas(64) Multiplied rows[max_skinny_rows * chunk];
   std::fill_n(sums, x.rows() * width, 0.0f);
   for (std::int64_t first = 0; first < x.columns(); first += chunk) {
     const std::int64_t count = std::min(chunk, x.columns() - first);
@@ -109,7 +109,7 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
   constexpr std::int64_t decoded_at_once = 4 * detail::skinny_chunk;
   constexpr bool in_place = are_operands<Operand, Multiplied, Storage>;
   const bool in_blocks = BlockDtype<Storage> || weight.decoder();
-  const bool as_it_lies = in_place && weight.in_storage();
+  const bool needs_no_conversion = in_place && weight.in_storage();
   alignas(64) Multiplied widened[decoded_at_once * widest_panel];
   const std::int64_t width = weight.panel_width();
   detail::skinny_sums(x, width, sums, [&](std::int64_t first, std::int64_t) -> const Multiplied* {
@@ -120,7 +120,7 @@ void skinny_gemm(HostView<const Multiplied> x, const PackedWeight<Storage>& weig
       return widened + first % decoded_at_once * width;
     }
     if constexpr (in_place)
-      if (as_it_lies) return weight.panel(panel) + first * width;
+      if (needs_no_conversion) return weight.panel(panel) + first * width;
     if constexpr (ScalarDtype<Storage>)
       operand_columns<Operand, Saturates>(weight, panel, first, std::min(detail::skinny_chunk, left),
                                           widened);
@@ -147,7 +147,7 @@ namespace detail {
 /// `count` columns, which fill registers.
 template <int Rows, std::size_t Features, OneDnnOperand T>
 void add_row_products(const T* x, std::int64_t x_stride, const std::array<const T*, Features>& weights,
-                      std::int64_t count, Lanes (&sums)[Features][most_skinny_rows]) {
+                      std::int64_t count, Lanes (&sums)[Features][max_skinny_rows]) {
   constexpr std::int64_t step = std::is_same_v<T, bf16> ? 2 * Lanes::width : Lanes::width;
   Lanes partial[Features][Rows];
   for (auto& of_feature : partial)
@@ -189,13 +189,13 @@ void skinny_gemm_of_features(HostView<const Multiplied> x, HostView<const W> wei
   constexpr std::int64_t chunk = 512,
                          step = std::is_same_v<Multiplied, bf16> ? 2 * Lanes::width : Lanes::width;
   constexpr auto at_once = static_cast<std::size_t>(Lanes::columns_at_once);
-  alignas(64) Multiplied x_end[most_skinny_rows * chunk], copies[at_once][chunk];
+  alignas(64) Multiplied x_end[max_skinny_rows * chunk], copies[at_once][chunk];
   const std::int64_t end = x.columns() / chunk * chunk;
-  std::fill_n(x_end, most_skinny_rows * chunk, Multiplied{});
+  std::fill_n(x_end, max_skinny_rows * chunk, Multiplied{});
   for (std::int64_t r = 0; r < x.rows(); ++r)
     std::copy(x.row(r).begin() + end, x.row(r).end(), x_end + r * chunk);
   for (std::int64_t feature = 0; feature < weight.rows(); feature += Lanes::columns_at_once) {
-    Lanes lanes[at_once][most_skinny_rows];
+    Lanes lanes[at_once][max_skinny_rows];
     for (auto& of_feature : lanes) std::fill(std::begin(of_feature), std::end(of_feature), Lanes::zero());
     for (std::int64_t first = 0; first < x.columns(); first += chunk) {
       const std::int64_t count = std::min(chunk, x.columns() - first), padded = rounded_up(count, step);

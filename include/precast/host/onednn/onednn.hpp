@@ -73,7 +73,7 @@ inline void require_memory_for_code(const std::string& doing) {
   constexpr std::size_t enough = std::size_t{6} << 20;
   void* const probe = ::mmap(nullptr, enough, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (probe == MAP_FAILED)
-    throw OutOfMemory("there is no memory left for the code that oneDNN makes to " + doing);
+    throw OutOfMemory("no memory is left for the code that oneDNN generates to " + doing);
   ::munmap(probe, enough);
 }
 
@@ -170,7 +170,8 @@ class Primitive {
   /// The name of the code that oneDNN chose, "brgconv:avx512_core".
   std::string_view implementation() const {
     const char* name = "";
-    check(dnnl_primitive_desc_query(description_.get(), dnnl_query_impl_info_str, 0, &name), "name its code");
+    check(dnnl_primitive_desc_query(description_.get(), dnnl_query_impl_info_str, 0, &name),
+          "get the name of its implementation");
     return name;
   }
   /// Whether that is its reference implementation, a plain loop.

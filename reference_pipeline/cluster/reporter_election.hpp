@@ -8,16 +8,16 @@ namespace precast::cluster {
 
 /// A file in /dev/shm of rank 0's machine, unlinked once all ranks of that machine have opened it. Rank 0
 /// holds its lock for as long as it lives.
-class LastWord {
+class ReporterElection {
  public:
   /// Every rank of the job makes one. Throws CommunicationError.
-  explicit LastWord(Communicator& job);
-  LastWord(const LastWord&) = delete;
-  LastWord& operator=(const LastWord&) = delete;
+  explicit ReporterElection(Communicator& job);
+  ReporterElection(const ReporterElection&) = delete;
+  ReporterElection& operator=(const ReporterElection&) = delete;
 
   /// Whether this rank reports; at most one rank on rank 0's machine does. Among ranks stopped because of
   /// another, it is rank 0, or, if rank 0 is gone, one on its machine.
-  bool is_ours(bool is_stopped);
+  bool is_elected(bool is_stopped);
 
  private:
   bool is_first_;

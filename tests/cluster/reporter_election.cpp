@@ -6,12 +6,12 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include <cluster/last_word.hpp>
+#include <cluster/reporter_election.hpp>
 #include <sys/resource.h>
 
 #include "ranks.hpp"
 
-using precast::cluster::LastWord, precast::cluster::sum;
+using precast::cluster::ReporterElection, precast::cluster::sum;
 
 namespace {
 
@@ -37,14 +37,14 @@ class Rank final : public precast::cluster::Communicator {
   std::vector<std::byte>* sent_;
 };
 
-/// Calls `body(rank, its last word)` for each of so many ranks, which begin and end it together.
+/// Calls `body(rank, its last election)` for each of so many ranks, which begin and end it together.
 template <class Body>
-void run_words(int size, Body&& body) {
+void run_elections(int size, Body&& body) {
   std::vector<std::byte> sent;
   ranks::run_ranks(size, [&](ranks::ThreadRank& thread) {
     Rank rank(thread, sent);
-    LastWord word(rank);
-    body(rank, word);
+    ReporterElection election(rank);
+    body(rank, election);
     sum(rank, 0);
   });
 }
@@ -73,25 +73,25 @@ class FullDisk {
 
 TEST_CASE("of ranks that all find the same error one says it, where memory is full, too") {
   for (int run = 0; run < 20; ++run) {
-    std::vector<int> spoke(4);
+    std::vector<int> reports(4);
     {
       const FullDisk disk;
-      run_words(4, [&](Rank& rank, LastWord& word) {
-        spoke[static_cast<std::size_t>(rank.rank())] = word.is_ours(false);
+      run_elections(4, [&](Rank& rank, ReporterElection& election) {
+        reports[static_cast<std::size_t>(rank.rank())] = election.is_elected(false);
       });
     }
-    CHECK(std::ranges::count(spoke, 1) == 1);
+    CHECK(std::ranges::count(reports, 1) == 1);
   }
 }
 
 TEST_CASE("of ranks that were stopped because of another the first speaks, once") {
-  std::vector<int> spoke(3), again(3);
-  run_words(3, [&](Rank& rank, LastWord& word) {
+  std::vector<int> reports(3), again(3);
+  run_elections(3, [&](Rank& rank, ReporterElection& election) {
     const auto place = static_cast<std::size_t>(rank.rank());
-    spoke[place] = word.is_ours(true);
+    reports[place] = election.is_elected(true);
     sum(rank, 0);
-    again[place] = word.is_ours(true);
+    again[place] = election.is_elected(true);
   });
-  CHECK(spoke == std::vector<int>{1, 0, 0});
+  CHECK(reports == std::vector<int>{1, 0, 0});
   CHECK(again == std::vector<int>{0, 0, 0});
 }

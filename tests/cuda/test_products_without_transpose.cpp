@@ -155,21 +155,21 @@ TEMPLATE_TEST_CASE("cuda: sides and results may be parts of longer rows", "[libr
   using Types = precisions<TestType, Matmul>;
   using T = typename Types::result;
   HostLibrary host;
-  const auto as_they_lie = [&] {
+  const auto without_transpose = [&] {
     return std::ranges::count_if(host.multiplied, &gpu::ProductRequest::weight_transposed);
   };
   const Sides<T> sides(16, 24, 40);
   check_parts<Types>(sides, {0, 0, 0}, host);
-  CHECK(as_they_lie() == 3);
+  CHECK(without_transpose() == 3);
   for (const Begin& begin : {Begin{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}) {
     host.multiplied.clear();
     check_parts<Types>(sides, begin, host);
-    CHECK(as_they_lie() == 3);
+    CHECK(without_transpose() == 3);
   }
   // Rows that are no multiples of 16 bytes.
   host.multiplied.clear();
   check_parts<Types>(Sides<T>(13, 19, 40), {0, 0, 0}, host);
-  CHECK(as_they_lie() == 3);
+  CHECK(without_transpose() == 3);
 }
 
 TEMPLATE_TEST_CASE("cuda: the products of a vocabulary off the multiples of 8 are the library's",

@@ -25,9 +25,9 @@ enum class LeftSide : bool { by_rows, transposed };
 /// out [M, N] = a b for b [K, N] and a [M, K], or a^T b for a [K, M]; or added to what `out` holds. Rounded
 /// once. Starts the product and returns true, or returns false where the library does not take it.
 template <class Types, class A, class B>
-bool multiply_as_they_lie(const DeviceView<const A>& a, LeftSide side, const DeviceView<const B>& b,
-                          const GradientOptions& options, const DeviceView<typename Types::result>& out,
-                          Stream stream) {
+bool multiply_without_transpose(const DeviceView<const A>& a, LeftSide side, const DeviceView<const B>& b,
+                                const GradientOptions& options, const DeviceView<typename Types::result>& out,
+                                Stream stream) {
   if constexpr (library_reads_transposed<Types>) {
     using Operand = typename Types::operand;
     using Left = LibraryOperands<Operand, A>;
