@@ -69,9 +69,9 @@ void merge(const CostOptions& options) {
 }
 
 void cost(CostOptions& options) {
-  options.part.check_ranks();
+  check_ranks(options.part);
   check_names_file("--output", options.output, "the numbers");
-  if (options.part.names_files) options.output = part_file(options.output, options.part.shard);
+  options.output = file_of(options.part, options.output);
   const std::array files{std::filesystem::path(options.output)};
   const bool merging = options.merge->count() > 0;
   if (!merging || merge_is_written(options)) check_output_files(files);
