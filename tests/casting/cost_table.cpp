@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
-#include <casting/cost_table.hpp>
 #include <casting/merge_costs.hpp>
 #include <catch2/catch.hpp>
+#include <cli/casting/cost_table.hpp>
+#include <plots/table_text.hpp>
 
 #include <precast/error.hpp>
 
@@ -14,6 +15,7 @@ namespace {
 
 using namespace precast;
 using namespace precast::casting;
+using cli::cost_table, cli::weighted_cost_table, plots::as_csv, plots::as_markdown;
 
 CostFile small_file() {
   CostFile file;
@@ -55,9 +57,9 @@ TEST_CASE("tables have the layers in rows and the formats in columns", "[casting
         "bits,8.5,4.5\n"
         "transformer_blocks.0,25.542,76.554\n"
         "single_transformer_blocks.0,8.992,\n");
-  CHECK(cost_table(file, Measure::loss).rows[3][1] == "inf");
-  CHECK(cost_table(file, Measure::relative_cost).rows[2][1] == "0.5");
-  CHECK(cost_table(file, Measure::relative_loss).rows[2][1] == "0.25");
+  CHECK(cost_table(file, Measure::loss)[3][1] == "inf");
+  CHECK(cost_table(file, Measure::relative_cost)[2][1] == "0.5");
+  CHECK(cost_table(file, Measure::relative_loss)[2][1] == "0.25");
   CostFile odd = file;
   odd.layers[0].types["q8_0"].cost = -std::numeric_limits<double>::quiet_NaN();  // as inf - inf is
   CHECK(as_csv(cost_table(odd, Measure::cost)).find("transformer_blocks.0,nan,183.73") != std::string::npos);
@@ -85,7 +87,7 @@ TEST_CASE("tables have the layers in rows and the formats in columns", "[casting
   // Where fallbacks make layers differ, the mean of their bits by parameters.
   odd = file;
   odd.layers[1].types["q8_0"].bits = 16;
-  CHECK(cost_table(odd, Measure::cost).rows[1][1] == "10.706");
+  CHECK(cost_table(odd, Measure::cost)[1][1] == "10.706");
 }
 
 TEST_CASE("cost files merge into the order of the model, and refuse what contradicts", "[casting]") {

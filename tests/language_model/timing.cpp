@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 #include <language_model/parameters.hpp>
+#include <plots/cells.hpp>
+#include <plots/table_text.hpp>
 #include <timing/model_grid.hpp>
 #include <timing/model_sizes.hpp>
 
@@ -60,8 +62,10 @@ TEST_CASE("Shards of a benchmark are merged by the numbers of their cases", "[ti
   const std::array shards{timing::NamedResults{"b", results_of("four cases", {1, 3})},
                           timing::NamedResults{"a", results_of("four cases", {0, 2})}};
   CHECK(timing::results_json(timing::merge_results(shards)) == timing::results_json(whole));
-  CHECK(timing::results_csv(whole).starts_with("case,model,fwd avg (sec)\n0,\"S, with a comma\",0\n"));
-  CHECK(timing::results_markdown(whole).starts_with("| case | model | fwd avg (sec) |\n|---|--:|--:|\n"));
+  CHECK(plots::as_csv(plots::text_rows(whole.table))
+            .starts_with("case,model,fwd avg (sec)\n0,\"S, with a comma\",0\n"));
+  CHECK(plots::as_markdown(plots::text_rows(whole.table))
+            .starts_with("| case | model | fwd avg (sec) |\n|---|--:|--:|\n"));
 
   CHECK(timing::missing_cases(timing::merge_results(shards)).empty());
   CHECK(timing::missing_cases(timing::merge_results(std::array{shards[0]})) ==
@@ -77,8 +81,10 @@ TEST_CASE("A count has all its digits in every form of a benchmark's table", "[t
   timing::Results results{
       "lm", "", {{timing::case_column, "context_length", "fwd avg (sec)"}, {}}, 1'000'000};
   results.table.rows.push_back({999'999.0, 1'048'576.0, 1.0 / 3});
-  CHECK(timing::results_csv(results) == "case,context_length,fwd avg (sec)\n999999,1048576,0.333333\n");
-  CHECK_THAT(timing::results_markdown(results), Catch::Contains("| 999999 | 1048576 | 0.333333 |"));
+  CHECK(plots::as_csv(plots::text_rows(results.table)) ==
+        "case,context_length,fwd avg (sec)\n999999,1048576,0.333333\n");
+  CHECK_THAT(plots::as_markdown(plots::text_rows(results.table)),
+             Catch::Contains("| 999999 | 1048576 | 0.333333 |"));
   CHECK_THAT(timing::results_json(results), Catch::Contains("\"context_length\": 1048576"));
 }
 

@@ -21,6 +21,8 @@
 #include <cli/terminal/output.hpp>
 #include <cli/terminal/progress.hpp>
 #include <families/device.hpp>
+#include <plots/cells.hpp>
+#include <plots/table_text.hpp>
 #include <process/memory.hpp>
 #include <timing/results.hpp>
 #include <timing/suite.hpp>
@@ -64,10 +66,10 @@ void finish(const BenchOptions& options, const Results& results) {
   write_and_show(
       [&] {
         write_json(options, results);
-        if (!options.csv.empty()) io::write_file(options.csv, timing::results_csv(results));
+        if (!options.csv.empty()) io::write_file(options.csv, plots::as_csv(plots::text_rows(results.table)));
         if (!options.page.empty()) io::write_file(options.page, bench_page(results));
       },
-      [&] { print(timing::results_markdown(results)); });
+      [&] { print(plots::as_markdown(plots::text_rows(results.table))); });
   for (const std::filesystem::path& file : files_of(options)) notes() << "wrote " << io::shown(file) << "\n";
 }
 
