@@ -21,6 +21,8 @@ std::int64_t parameters_of_size(const char* name, Architecture architecture) {
   return elements_of(timing::model_config(timing::model_size(name), architecture, 256));
 }
 
+timing::TimedDevice cpu() { return timing::timed_on(families::choose_device("cpu")); }
+
 timing::Results results_of(const std::string& settings, const std::vector<double>& cases) {
   timing::Results results{"lm", settings, {{timing::case_column, "model", "fwd avg (sec)"}, {}}, 4};
   for (const double number : cases)
@@ -112,7 +114,7 @@ TEST_CASE("What is not measured takes no memory: gradients of a forward pass, mo
   timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 16, .batch = 1};
   const auto copies = [&](timing::Parts parts) {
     of.parts = parts;
-    return static_cast<double>(timing::needed_memory(of, timing::timed_on_cpu())) / (3'406'809'600.0 * 4);
+    return static_cast<double>(timing::needed_memory(of, cpu())) / (3'406'809'600.0 * 4);
   };
   CHECK(copies({.forward = true, .forward_backward = false, .optimizer = false}) == Approx(1).epsilon(0.05));
   CHECK(copies({.forward = true, .forward_backward = true, .optimizer = false}) == Approx(2).epsilon(0.05));
@@ -124,8 +126,8 @@ TEST_CASE("What is not measured takes no memory: gradients of a forward pass, mo
 
 TEST_CASE("A size that fits nowhere says what it needs without taking it", "[timing]") {
   timing::ModelCase of{.size = "2.7B", .policy = "f32", .context = 1024, .batch = 64};
-  const std::int64_t most = timing::needed_memory(of, timing::timed_on_cpu());
+  const std::int64_t most = timing::needed_memory(of, cpu());
   CHECK(most > std::int64_t{3'406'809'600} * 4 * 4);  // parameters, gradients and both moments
   of.parts = {.forward = true, .forward_backward = false, .optimizer = false};
-  CHECK(timing::needed_memory(of, timing::timed_on_cpu()) < most);
+  CHECK(timing::needed_memory(of, cpu()) < most);
 }
