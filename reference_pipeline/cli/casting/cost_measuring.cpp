@@ -175,8 +175,8 @@ void warn_of_missing(const std::filesystem::path& path, const casting::CostFile&
                    " is without them, until their costs are measured, or merged"});
 }
 
-InputError of_another_model(const std::filesystem::path& path, const casting::Samples& samples,
-                            const std::string& model, const ShapeError& problem) {
+io::FileError of_another_model(const std::filesystem::path& path, const casting::Samples& samples,
+                               const std::string& model, const ShapeError& problem) {
   const std::string remedy = ": give samples that were recorded from it";
   const auto of = samples.facts.find("model");
   if (of == samples.facts.end() || of->second == model)
