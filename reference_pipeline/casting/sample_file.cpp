@@ -50,8 +50,8 @@ HostView<const f32> checked(const io::SafetensorsFile& file, std::size_t sample,
   return view;
 }
 
-InputError wrong_part(const io::SafetensorsFile& file, std::size_t sample, std::string_view part,
-                      const std::string& problem) {
+io::FileError wrong_part(const io::SafetensorsFile& file, std::size_t sample, std::string_view part,
+                         const std::string& problem) {
   return io::tensor_error(file.path(), tensor_name(sample, part), problem + ": record the samples again");
 }
 

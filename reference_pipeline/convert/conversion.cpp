@@ -35,8 +35,8 @@ constexpr std::int64_t values_at_once = 64 * task_values;
 /// Bytes of the input after which the memory behind it is given back.
 constexpr std::int64_t release_every = std::int64_t{64} << 20;
 
-InputError value_error(const InputWeights& input, const InputTensor& tensor, std::int64_t index, double value,
-                       const std::string& problem) {
+io::FileError value_error(const InputWeights& input, const InputTensor& tensor, std::int64_t index,
+                          double value, const std::string& problem) {
   return io::tensor_error(input.path(), tensor.name,
                           "value " + std::to_string(index) + ", at " + watch::place(tensor.shape, index) +
                               ", is " + watch::digits(value) + problem);

@@ -290,12 +290,11 @@ void ModelConversion::write(const WrittenCallback& written) const {
   try {
     copy_others_to(folder.path());
     write_parts(folder.path(), written);
-  } catch (const InputError& failed) {
-    // It names a file of a folder that is gone when it is read.
-    const std::string words = failed.what(), hidden = io::shown(folder.path());
-    if (!words.starts_with(hidden)) throw;
-    throw InputError(io::shown(out_.has_filename() ? out_ : out_.parent_path()) +
-                     words.substr(hidden.size()));
+  } catch (const io::FileError& failed) {
+    // It may name a file of a folder that is gone when it is read.
+    const fs::path place = failed.path.lexically_relative(folder.path());
+    if (place.empty() || *place.begin() == "..") throw;
+    throw io::file_error(out_ / place, failed.problem);
   }
   folder.keep();
 }

@@ -34,7 +34,8 @@ struct ComponentPlaces {
 
   /// The error that a number of a component does not fit the others. It names the config with that number,
   /// or else the file whose tensors it is from.
-  InputError mismatch_error(std::string_view name, std::string_view key, const std::string& problem) const {
+  io::FileError mismatch_error(std::string_view name, std::string_view key,
+                               const std::string& problem) const {
     const std::filesystem::path config = config_file(name);
     if (!config.empty()) return io::Config::load(config).error(key, problem);
     return io::file_error(component(name), std::string(key) + ": " + problem);

@@ -39,7 +39,7 @@ std::vector<const Family*> all_families() { return known(); }
 Registration::Registration(const Family& family) : family_(&family) { known().push_back(family_); }
 Registration::~Registration() { std::erase(known(), family_); }
 
-InputError no_family(const io::Config& index) {
+io::FileError no_family(const io::Config& index) {
   const std::string name = pipeline_class(index);
   const std::string given = "is '" + io::printable(name, 60) + "', ";
   for (const Family* family : known())

@@ -34,7 +34,7 @@ class Registration {
 io::Config model_index(const std::filesystem::path& folder);
 
 /// The error that no family opens the folder of this model_index.json; it names the class in it.
-InputError no_family(const io::Config& model_index);
+io::FileError no_family(const io::Config& model_index);
 
 /// The family of a model folder, by the class that its model_index.json names. Throws InputError.
 const Family& family_of(const std::filesystem::path& folder);

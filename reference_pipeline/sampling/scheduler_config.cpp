@@ -222,7 +222,7 @@ SchedulerConfig::SchedulerConfig(io::Config config, ClassNamedBy by)
     throw wrong_class("and Stable Diffusion is not flow matching: get the model's own scheduler_config.json");
 }
 
-InputError SchedulerConfig::wrong_class(const std::string& problem) const {
+io::FileError SchedulerConfig::wrong_class(const std::string& problem) const {
   return config_.error("_class_name",
                        "is '" + io::printable(class_name_) +
                            (class_named_by_ == ClassNamedBy::index ? "' by model_index.json, " : "', ") +

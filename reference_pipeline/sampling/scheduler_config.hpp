@@ -122,7 +122,7 @@ class SchedulerConfig {
   enum class ClassNamedBy : std::uint8_t { file, index };  ///< index: and the file names another class
 
   SchedulerConfig(io::Config config, ClassNamedBy by);
-  InputError wrong_class(const std::string& problem) const;
+  io::FileError wrong_class(const std::string& problem) const;
 
   io::Config config_;
   std::string class_name_;

@@ -62,7 +62,7 @@ class PlacedSource : public nn::ParameterSource {
   /// The shape of a parameter; nothing where it is missing.
   std::optional<Shape> shape(std::string_view name) const;
   /// "FILE: problem".
-  InputError error(const std::string& problem) const { return io::file_error(path_, problem); }
+  io::FileError error(const std::string& problem) const { return io::file_error(path_, problem); }
 
  protected:
   /// `locate` finds the component in the file. Throws InputError, as `locate` does.

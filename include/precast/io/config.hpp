@@ -211,12 +211,12 @@ class Config {
   }
 
   /// "PATH: key 'x': problem", for checks that take more than one key.
-  InputError error(std::string_view key, const std::string& problem) const {
+  FileError error(std::string_view key, const std::string& problem) const {
     return file_error(path(),
                       file_->part + "key '" + printable(prefix_ + std::string(key)) + "': " + problem);
   }
   /// The same for a wrong value: "must be a token, not 3: correct it".
-  InputError wrong(std::string_view key, const std::string& wanted, const nlohmann::json& found) const {
+  FileError wrong(std::string_view key, const std::string& wanted, const nlohmann::json& found) const {
     const bool is_text = file_->part.empty();  // which an editor opens
     return error(
         key, wanted + ", not " + json_in_words(found) + (is_text ? ": correct it" : ": get the file again"));

@@ -42,7 +42,7 @@ class JsonReader final : public nlohmann::json_sax<nlohmann::json> {
   /// What was read, once.
   nlohmann::json take() { return std::move(root_); }
 
-  InputError invalid(std::size_t byte) const {
+  FileError invalid(std::size_t byte) const {
     const std::size_t bytes = text_.size();
     // Python's json writes and reads these: to get the file anew would not help.
     for (const std::string number : {"NaN", "Infinity"})

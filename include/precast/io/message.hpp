@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <precast/error.hpp>
 
@@ -46,19 +47,27 @@ inline std::string printable(std::string_view text, std::size_t longest = 120) {
 /// A path as it stands at the start of a message.
 inline std::string shown(const std::filesystem::path& path) { return printable(path.string(), 4096); }
 
-/// An InputError that reads "PATH: problem".
-inline InputError file_error(const std::filesystem::path& path, const std::string& problem) {
-  return InputError(shown(path) + ": " + problem);
+/// What is wrong with a file; what() reads "PATH: problem".
+struct FileError : InputError {
+  FileError(std::filesystem::path file, std::string wrong)
+      : InputError(shown(file) + ": " + wrong), path(std::move(file)), problem(std::move(wrong)) {}
+
+  std::filesystem::path path;
+  std::string problem;
+};
+
+inline FileError file_error(const std::filesystem::path& path, const std::string& problem) {
+  return {path, problem};
 }
 
-/// An InputError that reads "PATH: problem: the system's words for errno: advice".
-inline InputError system_error(const std::filesystem::path& path, const std::string& problem,
-                               int error_number, const std::string& advice) {
+/// The error that reads "PATH: problem: the system's words for errno: advice".
+inline FileError system_error(const std::filesystem::path& path, const std::string& problem, int error_number,
+                              const std::string& advice) {
   return file_error(path, problem + ": " + std::generic_category().message(error_number) + ": " + advice);
 }
 
-/// An InputError for a file that could not be written, with what helps against this errno.
-inline InputError write_error(const std::filesystem::path& path, int error_number) {
+/// The error of a file that could not be written, with what helps against this errno.
+inline FileError write_error(const std::filesystem::path& path, int error_number) {
   const bool is_full = error_number == ENOSPC || error_number == EDQUOT;
   if (error_number == EFAULT)  // its bytes are in a map of another file
     return file_error(

@@ -15,8 +15,8 @@
 namespace precast::io {
 
 /// "PATH: tensor 'x.y': problem".
-inline InputError tensor_error(const std::filesystem::path& path, std::string_view name,
-                               const std::string& problem) {
+inline FileError tensor_error(const std::filesystem::path& path, std::string_view name,
+                              const std::string& problem) {
   return file_error(path, "tensor '" + printable(name) + "': " + problem);
 }
 

@@ -9,6 +9,7 @@
 #include <cli/casting/cost_options.hpp>
 
 #include <precast/error.hpp>
+#include <precast/io/message.hpp>
 
 namespace precast::cli {
 
@@ -21,8 +22,8 @@ void warn_of_missing(const std::filesystem::path& path, const casting::CostFile&
 
 /// The error for samples whose hidden states do not fit the blocks of the model (`problem`): names their
 /// file and the model they were recorded from.
-InputError of_another_model(const std::filesystem::path& path, const casting::Samples& samples,
-                            const std::string& model, const ShapeError& problem);
+io::FileError of_another_model(const std::filesystem::path& path, const casting::Samples& samples,
+                               const std::string& model, const ShapeError& problem);
 
 /// Measures what the options ask for, resuming from the file of --output, and writes it after each layer.
 /// Throws UsageError for options that contradict each other, and whatever measuring throws.
