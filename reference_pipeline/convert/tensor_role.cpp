@@ -74,6 +74,7 @@ bool is_of_small_component(std::string_view name) {
   using weights::Part;
   const auto has_prefix_of = [&](Part part) { return weights::without_prefix(name, part) != name; };
   return has_prefix_of(Part::clip) || has_prefix_of(Part::autoencoder) ||
+         (has_prefix_of(Part::second_clip) && !has_prefix_of(Part::t5)) ||
          std::ranges::any_of(clips, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 

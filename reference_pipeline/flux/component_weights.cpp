@@ -45,7 +45,7 @@ FoundComponent part_found(const io::ComponentSource& file, Part part, bool folde
     if (other)
       throw refused("is " + other->in_words + ", which is not read: give a Flux.1 dev or schnell model");
   }
-  if (const auto found = weights::find_part(parts, part)) return *found;
+  if (const FoundComponent* found = weights::find_component(parts, weights::folder_of(part))) return *found;
   // What a folder lacks is named as it is asked for.
   if (folder) return {std::string(weights::folder_of(part)), Naming::ours, ""};
   std::string holds;

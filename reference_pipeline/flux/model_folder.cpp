@@ -88,7 +88,7 @@ void add_tokenizer(ModelFolder& model) {
 void add_file(ModelFolder& model, const std::filesystem::path& file) {
   const io::ComponentSource source(file);
   const auto parts = weights::parts_of(source);
-  if (!weights::find_part(parts, weights::Part::transformer)) {
+  if (!weights::find_component(parts, "transformer")) {
     const auto other = weights::other_model(source, parts);
     const std::string known =
         ": give a model of Flux.1 dev or schnell, or of Stable Diffusion 1.x, 2.x or XL";
@@ -116,7 +116,7 @@ void add_file(ModelFolder& model, const std::filesystem::path& file) {
 /// The folder is a model's, or every component is given and it has what files do not hold.
 void check_folder(const ModelFolder& model) {
   if (model.files.empty() || io::is_there(model.path / "model_index.json")) return check_index(model);
-  for (const weights::Part part : weights::all_parts)
+  for (const weights::Part part : weights::flux_parts)
     if (!model.files.contains(weights::folder_of(part)) &&
         !io::is_there(model.path / weights::folder_of(part)))
       throw io::file_error(model.path, "is not a model that diffusers saved, and " +

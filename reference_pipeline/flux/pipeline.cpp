@@ -115,7 +115,7 @@ families::RunPlan FluxPipeline::Parts::checked_plan(const ResolvedRequest& full,
   const PackedLayout packed = layout(full);
   families::check_latents(given, Shape{families::pictures(full), packed.tokens(), packed.token_channels()});
   for (const std::string& text : families::texts_of(full)) tokenized(text, full);
-  for (const weights::Part part : weights::all_parts)
+  for (const weights::Part part : weights::flux_parts)
     ComponentWeights{model.component(weights::folder_of(part)), part};
   families::RunPlan plan = this->plan(full, given);
   families::require_memory(model.path, plan.estimate, choices, full.vae_tiling, backend.free_memory());

@@ -2,83 +2,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <span>
 
 #include <stable_diffusion/weight_file.hpp>
 #include <weights/weight_tensors.hpp>
 
 namespace precast::stable_diffusion {
 
+using weights::Part;
+
 namespace {
-
-/// A component's prefix in files, recognised by a tensor that every such component has.
-struct Place {
-  std::string_view component;
-  Naming naming;
-  std::string_view prefix, tensor;
-};
-constexpr Place places[] = {
-    {"text_encoder", Naming::ours, "cond_stage_model.transformer.", "text_model.final_layer_norm.weight"},
-    {"text_encoder", Naming::ours, "cond_stage_model.transformer.", "final_layer_norm.weight"},
-    {"text_encoder", Naming::openclip, "cond_stage_model.model.", "ln_final.weight"},
-    {"text_encoder", Naming::ours, "conditioner.embedders.0.transformer.",
-     "text_model.final_layer_norm.weight"},
-    {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model.", "ln_final.weight"},
-    // stable-diffusion.cpp gives OpenCLIP's parameters transformers' names.
-    {"text_encoder_2", Naming::ours, "cond_stage_model.1.transformer.", "text_model.final_layer_norm.weight"},
-    {"vae", Naming::original, "first_stage_model.", "decoder.conv_in.weight"},
-    {"vae", Naming::original, "vae.", "decoder.conv_in.weight"},
-};
-
-/// OpenCLIP alone, as named in Stability's later programs: the refiner's, or that of 2.x.
-constexpr std::string_view lone_openclip = "conditioner.embedders.0.model.";
-
-/// Prefixes in files of one component, or of text encoders alone. A prefix must follow longer ones that
-/// begin with it.
-struct LonePlace {
-  std::string_view component;
-  Naming naming;
-  std::string_view prefix;
-};
-constexpr LonePlace lone_places[] = {
-    {"vae", Naming::original, ""},
-    {"vae", Naming::original, "first_stage_model."},
-    {"vae", Naming::original, "vae."},
-    {"text_encoder", Naming::ours, "cond_stage_model.transformer."},
-    {"text_encoder", Naming::ours, "conditioner.embedders.0.transformer."},
-    {"text_encoder", Naming::ours, "text_encoders.clip_l.transformer."},
-    {"text_encoder", Naming::ours, "text_encoders.clip_l."},
-    {"text_encoder", Naming::ours, "clip_l.transformer."},
-    {"text_encoder", Naming::ours, "clip_l."},
-    {"text_encoder", Naming::ours, "text_encoder."},
-    {"text_encoder", Naming::openclip, "cond_stage_model.model."},
-    {"text_encoder", Naming::openclip, lone_openclip},
-    {"text_encoder", Naming::openclip, ""},
-    {"text_encoder_2", Naming::ours, "cond_stage_model.1.transformer."},
-    {"text_encoder_2", Naming::ours, "text_encoders.clip_g.transformer."},
-    {"text_encoder_2", Naming::ours, "text_encoders.clip_g."},
-    {"text_encoder_2", Naming::ours, "clip_g.transformer."},
-    {"text_encoder_2", Naming::ours, "clip_g."},
-    {"text_encoder_2", Naming::ours, "text_encoder_2."},
-    {"text_encoder_2", Naming::openclip, "conditioner.embedders.1.model."},
-    {"text_encoder_2", Naming::openclip, lone_openclip},
-    {"text_encoder_2", Naming::openclip, ""},
-};
-
-/// Tensors of which each text encoder or VAE has one in this naming, and none in another.
-std::span<const std::string_view> marks_of(Naming naming) {
-  static constexpr std::array<std::string_view, 2> transformers{"text_model.final_layer_norm.weight",
-                                                                "final_layer_norm.weight"};
-  static constexpr std::array<std::string_view, 1> openclip{"ln_final.weight"},
-      original{"decoder.mid.block_1.norm1.weight"};
-  if (naming == Naming::ours) return transformers;
-  return naming == Naming::openclip ? openclip : original;
-}
 
 /// The width of 2.x's text encoder, and of its prompts.
 constexpr std::int64_t width_of_openclip_h = 1024;
-
-constexpr std::array<std::string_view, 2> unet_prefixes{"model.diffusion_model.", ""};
 
 /// The width of the prompt's tokens from the first attention to them, or 0: the columns of the logical
 /// matrix, of which a byte may pack several.
@@ -111,11 +46,15 @@ Kind kind_of(const io::ComponentSource& file, const WeightFile& found) {
   return Kind::v1;
 }
 
-/// The component of `lone_openclip`: 2.x's encoder, unless the UNet takes pooled text as the refiner does.
-std::string_view owner_of_lone_openclip(const io::ComponentSource& file, const std::string& unet) {
-  const bool is_refiner =
-      file.has_names_beginning(unet + "label_emb.") && context_width(file) != width_of_openclip_h;
-  return is_refiner ? "text_encoder_2" : "text_encoder";
+/// The text encoders in a file. `is_second(prefix)` decides about one in a place that both may have.
+template <class IsSecond>
+std::vector<FoundComponent> text_encoders(const io::ComponentSource& file, IsSecond&& is_second) {
+  std::vector<FoundComponent> found;
+  for (const std::string_view component : {"text_encoder", "text_encoder_2"})
+    if (const auto encoder = lone_component(file, component)) found.push_back(*encoder);
+  if (found.size() == 2 && found[0].prefix == found[1].prefix)
+    found.erase(is_second(found[0].prefix) ? found.begin() : found.end() - 1);
+  return found;
 }
 
 /// ComfyUI's test for 2.x (comfy/supported_models.py, SD20, 2025): the biases of the last norm before
@@ -134,11 +73,6 @@ std::optional<bool> spread_of_v(const io::ComponentSource& file, const std::stri
 }
 
 }  // namespace
-
-const FoundComponent* WeightFile::find(std::string_view component) const {
-  const auto found = std::ranges::find(components, component, &FoundComponent::component);
-  return found == components.end() ? nullptr : &*found;
-}
 
 std::string in_words(const WeightFile& file) {
   constexpr std::array<std::string_view, 4> words{"Stable Diffusion 1.x", "Stable Diffusion 2.x",
@@ -170,22 +104,21 @@ std::string refusal(const WeightFile& file) {
 
 std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
   WeightFile found{};
-  for (const std::string_view prefix : unet_prefixes) {
-    const std::string start(prefix);
-    const io::TensorEntry* first = file.lookup(start + "input_blocks.0.0.weight");
-    if (!first || first->shape.rank() < 2 || !file.lookup(start + "time_embed.0.weight")) continue;
+  for (const FoundComponent& unet : weights::places_of(file, Part::unet)) {
+    const io::TensorEntry* first = file.lookup(unet.prefix + "input_blocks.0.0.weight");
+    if (!first || first->shape.rank() < 2 || !file.lookup(unet.prefix + "time_embed.0.weight")) continue;
     found.in_channels = first->shape[1];
-    found.components.push_back({"unet", Naming::original, start});
+    found.components.push_back(unet);
     break;
   }
   if (found.components.empty()) return std::nullopt;
-  for (const Place& place : places)
-    if (!found.find(place.component) && file.lookup(std::string(place.prefix).append(place.tensor)))
-      found.components.push_back({std::string(place.component), place.naming, std::string(place.prefix)});
-  const std::string unet = found.find("unet")->prefix;
-  if (file.lookup(std::string(lone_openclip).append("ln_final.weight")))
-    if (const std::string_view owner = owner_of_lone_openclip(file, unet); !found.find(owner))
-      found.components.push_back({std::string(owner), Naming::openclip, std::string(lone_openclip)});
+  const std::string unet = found.components.front().prefix;
+  const auto takes_pooled_text = [&](const std::string&) {
+    return file.has_names_beginning(unet + "label_emb.") && context_width(file) != width_of_openclip_h;
+  };
+  for (const FoundComponent& encoder : text_encoders(file, takes_pooled_text))
+    found.components.push_back(encoder);
+  if (auto vae = lone_component(file, "vae")) found.components.push_back(std::move(*vae));
   found.kind = kind_of(file, found);
   // Tensors that trainers store with models whose noise schedule is not the published one.
   const auto holds = [&](std::string_view name) { return file.lookup(name) != nullptr; };
@@ -201,23 +134,17 @@ std::optional<WeightFile> weight_file(const io::ComponentSource& file) {
 }
 
 std::optional<FoundComponent> lone_component(const io::ComponentSource& file, std::string_view component) {
-  for (const LonePlace& place : lone_places)
-    for (const std::string_view tensor : marks_of(place.naming))
-      if (place.component == component && file.lookup(std::string(place.prefix).append(tensor)))
-        return FoundComponent{std::string(component), place.naming, std::string(place.prefix)};
+  for (const Part part : {Part::clip, Part::second_clip, Part::autoencoder})
+    if (folder_of(part) == component)
+      if (const auto places = weights::places_of(file, part); !places.empty()) return places.front();
   return std::nullopt;
 }
 
 std::vector<FoundComponent> lone_text_encoders(const io::ComponentSource& file) {
-  std::vector<FoundComponent> found;
-  for (const std::string_view component : {"text_encoder", "text_encoder_2"})
-    if (const auto encoder = lone_component(file, component)) found.push_back(*encoder);
-  if (found.size() == 2 && found[0].prefix == found[1].prefix) {
-    const io::TensorEntry* norm = file.lookup(found[0].prefix + "ln_final.weight");
-    const bool is_of_xl = norm && norm->shape.elements() > width_of_openclip_h;
-    found.erase(is_of_xl ? found.begin() : found.end() - 1);
-  }
-  return found;
+  return text_encoders(file, [&](const std::string& prefix) {
+    const io::TensorEntry* norm = file.lookup(prefix + "ln_final.weight");
+    return norm && norm->shape.elements() > width_of_openclip_h;
+  });
 }
 
 std::vector<std::string> other_matrices(const io::ComponentSource& file, const WeightFile& found) {

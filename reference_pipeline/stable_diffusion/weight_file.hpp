@@ -31,7 +31,9 @@ struct WeightFile {
   std::vector<FoundComponent> components;
 
   /// The component of that name, or nullptr.
-  const FoundComponent* find(std::string_view component) const;
+  const FoundComponent* find(std::string_view component) const {
+    return weights::find_component(components, component);
+  }
 };
 
 /// The bias whose spread determines `seems_to_predict_v`, in the authors' naming of a UNet.

@@ -10,7 +10,7 @@ namespace precast::weights {
 
 namespace {
 
-/// A start of names, behind a prefix, that only one part of a model has.
+/// A start of names, behind a prefix, that only one part of a model has. Both CLIPs have the same names.
 struct Signature {
   Part part;
   Naming naming;
@@ -21,8 +21,13 @@ constexpr Signature signatures[] = {
     {Part::transformer, Naming::original, "single_blocks."},
     {Part::transformer, Naming::ours, "transformer_blocks."},
     {Part::transformer, Naming::ours, "single_transformer_blocks."},
-    {Part::clip, Naming::ours, "text_model."},
-    {Part::clip, Naming::ours, "encoder.layers.0.layer_norm1."},
+    {Part::unet, Naming::original, "input_blocks.0.0.weight"},
+    {Part::clip, Naming::ours, "text_model.final_layer_norm.weight"},
+    {Part::clip, Naming::ours, "final_layer_norm.weight"},
+    {Part::clip, Naming::openclip, "ln_final.weight"},
+    {Part::second_clip, Naming::ours, "text_model.final_layer_norm.weight"},
+    {Part::second_clip, Naming::ours, "final_layer_norm.weight"},
+    {Part::second_clip, Naming::openclip, "ln_final.weight"},
     {Part::t5, Naming::ours, "encoder.block."},
     {Part::t5, Naming::gguf, "enc.blk."},
     {Part::autoencoder, Naming::original, "decoder.up."},
@@ -31,31 +36,49 @@ constexpr Signature signatures[] = {
     {Part::autoencoder, Naming::ours, "decoder.mid_block."},
 };
 
+/// The prefixes of a part in files. Stability's later programs have OpenCLIP alone, whichever it is, in
+/// "conditioner.embedders.0.model."; stable-diffusion.cpp calls XL's second
+/// "cond_stage_model.1.transformer.".
 std::span<const std::string_view> prefixes_of(Part part) {
-  static constexpr std::array<std::string_view, 7> transformer{
+  static constexpr std::string_view denoiser[] = {
       "", "model.diffusion_model.", "model.model.", "net.", "model.", "transformer.", "diffusion_model."};
-  static constexpr std::array<std::string_view, 6> clip{"",
-                                                        "text_encoders.clip_l.transformer.",
-                                                        "text_encoders.clip_l.",
-                                                        "clip_l.transformer.",
-                                                        "clip_l.",
-                                                        "text_encoder."};
-  static constexpr std::array<std::string_view, 6> t5{"",
-                                                      "text_encoders.t5xxl.transformer.",
-                                                      "text_encoders.t5xxl.",
-                                                      "t5xxl.transformer.",
-                                                      "t5xxl.",
-                                                      "text_encoder_2."};
-  static constexpr std::array<std::string_view, 3> autoencoder{"", "vae.", "first_stage_model."};
+  static constexpr std::string_view clip[] = {"",
+                                              "cond_stage_model.transformer.",
+                                              "cond_stage_model.model.",
+                                              "conditioner.embedders.0.transformer.",
+                                              "conditioner.embedders.0.model.",
+                                              "text_encoders.clip_l.transformer.",
+                                              "text_encoders.clip_l.",
+                                              "clip_l.transformer.",
+                                              "clip_l.",
+                                              "text_encoder."};
+  static constexpr std::string_view second_clip[] = {"",
+                                                     "conditioner.embedders.1.model.",
+                                                     "conditioner.embedders.0.model.",
+                                                     "cond_stage_model.1.transformer.",
+                                                     "text_encoders.clip_g.transformer.",
+                                                     "text_encoders.clip_g.",
+                                                     "clip_g.transformer.",
+                                                     "clip_g.",
+                                                     "text_encoder_2."};
+  static constexpr std::string_view t5[] = {"",
+                                            "text_encoders.t5xxl.transformer.",
+                                            "text_encoders.t5xxl.",
+                                            "t5xxl.transformer.",
+                                            "t5xxl.",
+                                            "text_encoder_2."};
+  static constexpr std::string_view autoencoder[] = {"", "first_stage_model.", "vae."};
   switch (part) {
-    case Part::transformer:
-      return transformer;
     case Part::clip:
       return clip;
+    case Part::second_clip:
+      return second_clip;
     case Part::t5:
       return t5;
-    default:
+    case Part::autoencoder:
       return autoencoder;
+    default:
+      return denoiser;
   }
 }
 
@@ -136,10 +159,9 @@ bool has_any(const io::ComponentSource& file, std::string_view prefix,
 
 /// Whether a transformer with this prefix has entry layers, but none for pooled text.
 bool lacks_pooled_text(const io::ComponentSource& file, std::string_view prefix) {
-  const bool has_blocks = std::ranges::any_of(signatures, [&](const Signature& signature) {
-    return signature.part == Part::transformer &&
-           file.has_names_beginning(std::string(prefix).append(signature.start));
-  });
+  const bool has_blocks =
+      std::ranges::any_of(places_of(file, Part::transformer),
+                          [&](const FoundComponent& place) { return place.prefix == prefix; });
   return has_blocks && has_any(file, prefix, entries) && !has_any(file, prefix, pooled_text);
 }
 
@@ -190,29 +212,31 @@ std::string_view without_prefix(std::string_view name, Part part) {
 
 std::string_view without_prefix(std::string_view name) {
   std::string_view shortest = name;
-  for (const Part part : all_parts)
+  for (const Part part : flux_parts)
     if (const auto plain = without_prefix(name, part); plain.size() < shortest.size()) shortest = plain;
   return shortest;
 }
 
 bool are_prefixes_of_one_part(std::string_view prefix, std::string_view other) {
-  return std::ranges::any_of(all_parts, [&](Part part) {
+  return std::ranges::any_of(flux_parts, [&](Part part) {
     const auto known = prefixes_of(part);
     return std::ranges::find(known, prefix) != known.end() && std::ranges::find(known, other) != known.end();
   });
 }
 
 std::string_view in_words(Part part) {
-  constexpr std::array<std::string_view, 4> words{"the transformer", "the first text encoder (CLIP)",
-                                                  "the second text encoder (T5)", "the VAE"};
+  constexpr std::string_view words[] = {
+      "the transformer", "the first text encoder (CLIP)", "the second text encoder (T5)", "the VAE",
+      "the UNet",        "the second text encoder (CLIP)"};
   return words[static_cast<std::size_t>(part)];
 }
 std::string_view folder_of(Part part) {
-  constexpr std::array<std::string_view, 4> folders{"transformer", "text_encoder", "text_encoder_2", "vae"};
+  constexpr std::string_view folders[] = {"transformer", "text_encoder", "text_encoder_2",
+                                          "vae",         "unet",         "text_encoder_2"};
   return folders[static_cast<std::size_t>(part)];
 }
 Part part_in(std::string_view folder) {
-  return *std::ranges::find(all_parts, folder, [](Part part) { return folder_of(part); });
+  return *std::ranges::find(flux_parts, folder, [](Part part) { return folder_of(part); });
 }
 std::string_view in_words(Naming naming) {
   constexpr std::array<std::string_view, 4> words{"diffusers", "original", "OpenCLIP", "GGUF"};
@@ -224,6 +248,18 @@ bool is_importance(const io::TensorFile& file) {
   return type && type->type() == io::GgufValueType::string && type->text() == importance_type;
 }
 
+std::vector<FoundComponent> places_of(const io::ComponentSource& file, Part part) {
+  std::vector<FoundComponent> places;
+  for (const Signature& signature : signatures)
+    for (const std::string_view prefix : prefixes_of(part)) {
+      if (signature.part != part || !file.has_names_beginning(std::string(prefix).append(signature.start)))
+        continue;
+      FoundComponent place{std::string(folder_of(part)), signature.naming, std::string(prefix)};
+      if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
+    }
+  return places;
+}
+
 std::vector<FoundComponent> parts_of(const io::ComponentSource& file) {
   for (const io::TensorFile& one : file.files())
     if (is_importance(one))
@@ -231,29 +267,28 @@ std::vector<FoundComponent> parts_of(const io::ComponentSource& file) {
                            "holds the importance of a model's matrices and no weights: it is for convert "
                            "--importance, give the model");
   std::vector<FoundComponent> parts;
-  for (const Signature& signature : signatures)
-    for (const std::string_view prefix : prefixes_of(signature.part)) {
-      if (!file.has_names_beginning(std::string(prefix).append(signature.start))) continue;
-      const auto known = find_part(parts, signature.part);
-      if (!known) {
-        parts.push_back({std::string(folder_of(signature.part)), signature.naming, std::string(prefix)});
-      } else if (known->prefix != prefix || known->naming != signature.naming) {
-        const auto shown = [](const std::string& text) {
-          return text.empty() ? std::string("no prefix") : "prefix '" + text + "'";
-        };
-        throw io::file_error(file.description(),
-                             "holds " + std::string(in_words(signature.part)) + " twice, with " +
-                                 shown(known->prefix) + " and " + shown(std::string(prefix)) +
-                                 (known->naming == signature.naming ? "" : " and under other names") +
-                                 ": get a file that holds it once");
-      }
+  for (const Part part : {Part::transformer, Part::clip, Part::t5, Part::autoencoder}) {
+    std::vector<FoundComponent> places = places_of(file, part);
+    std::erase_if(places, [](const FoundComponent& place) { return place.naming == Naming::openclip; });
+    if (places.empty()) continue;
+    if (places.size() > 1) {
+      const auto shown = [](const std::string& text) {
+        return text.empty() ? std::string("no prefix") : "prefix '" + text + "'";
+      };
+      throw io::file_error(file.description(),
+                           "holds " + std::string(in_words(part)) + " twice, with " +
+                               shown(places[0].prefix) + " and " + shown(places[1].prefix) +
+                               (places[0].naming == places[1].naming ? "" : " and under other names") +
+                               ": get a file that holds it once");
     }
+    parts.push_back(std::move(places.front()));
+  }
   return parts;
 }
 
-std::optional<FoundComponent> find_part(const std::vector<FoundComponent>& parts, Part part) {
-  const auto found = std::ranges::find(parts, folder_of(part), &FoundComponent::component);
-  return found == parts.end() ? std::nullopt : std::optional(*found);
+const FoundComponent* find_component(const std::vector<FoundComponent>& parts, std::string_view component) {
+  const auto found = std::ranges::find(parts, component, &FoundComponent::component);
+  return found == parts.end() ? nullptr : &*found;
 }
 
 bool differs_from_flux(const io::ComponentSource& file) {
@@ -265,7 +300,7 @@ bool differs_from_flux(const io::ComponentSource& file) {
 std::optional<OtherModel> other_model(const io::ComponentSource& file,
                                       const std::vector<FoundComponent>& parts) {
   using Kind = OtherModel::Kind;
-  const auto transformer = find_part(parts, Part::transformer);
+  const FoundComponent* const transformer = find_component(parts, "transformer");
   if (!transformer && !parts.empty() && !file.has_names_beginning("model.diffusion_model."))
     return std::nullopt;
   if (const OtherModelPrefix* const other = find_other_model(file))

@@ -12,8 +12,9 @@
 
 namespace precast::weights {
 
-enum class Part : std::uint8_t { transformer, clip, t5, autoencoder };
-inline constexpr std::array<Part, 4> all_parts{Part::clip, Part::t5, Part::transformer, Part::autoencoder};
+/// `second_clip` is Stable Diffusion XL's, beside `clip`.
+enum class Part : std::uint8_t { transformer, clip, t5, autoencoder, unet, second_clip };
+inline constexpr std::array flux_parts{Part::clip, Part::t5, Part::transformer, Part::autoencoder};
 /// Who named the tensors of a component.
 enum class Naming : std::uint8_t {
   ours,      ///< diffusers and transformers, of any release
@@ -26,7 +27,7 @@ enum class Naming : std::uint8_t {
 std::string_view in_words(Part part);
 /// The folder of that part in a diffusers model: "text_encoder".
 std::string_view folder_of(Part part);
-/// The part that lies in a folder of that name in a diffusers model.
+/// The part of a Flux model that lies in a folder of that name.
 Part part_in(std::string_view folder);
 /// "diffusers", "original", "OpenCLIP", "GGUF".
 std::string_view in_words(Naming naming);
@@ -36,6 +37,8 @@ struct FoundComponent {
   std::string component;  ///< its folder in a diffusers model: "text_encoder"
   Naming naming;
   std::string prefix;  ///< before the names of its tensors
+
+  bool operator==(const FoundComponent&) const = default;
 };
 
 /// The metadata key and value of a GGUF file that holds the importance of a model's matrices.
@@ -43,11 +46,14 @@ inline constexpr std::string_view type_key = "general.type", importance_type = "
 /// Whether a file holds importance, and no weights.
 bool is_importance(const io::TensorFile& file);
 
+/// Where a file or folder has a part of a model, under each naming and prefix that it is there.
+std::vector<FoundComponent> places_of(const io::ComponentSource& file, Part part);
+
 /// The parts of a Flux model that a file or folder holds, at most one of a kind. Throws InputError where a
 /// kind is there under two prefixes, and for a file of importance.
 std::vector<FoundComponent> parts_of(const io::ComponentSource& file);
-/// The component of that part, or nothing.
-std::optional<FoundComponent> find_part(const std::vector<FoundComponent>& parts, Part part);
+/// The component in that folder of a diffusers model, or nullptr.
+const FoundComponent* find_component(const std::vector<FoundComponent>& parts, std::string_view component);
 
 /// A name without what files of several parts put in front of a part's tensors: "model.diffusion_model.",
 /// "text_encoders.t5xxl.transformer." and the like.

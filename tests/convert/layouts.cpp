@@ -332,7 +332,8 @@ TEST_CASE("of a file that holds a whole model its CLIPs and its VAE stay as they
   to_q8.layout = Layout::diffusers;
   for (const std::string clip :
        {"text_encoders.clip_l.transformer.", "text_encoder.", "cond_stage_model.transformer.",
-        "cond_stage_model.model.", "conditioner.embedders.1.model."})
+        "cond_stage_model.model.", "conditioner.embedders.1.model.", "text_encoders.clip_g.transformer.",
+        "clip_g."})
     for (const std::string vae : {"vae.", "first_stage_model."}) {
       INFO(clip << " " << vae);
       CHECK(types({unet, clip + layer, vae + mid, t5}, to_q8) == Types{"q8_0", "bf16", "bf16", "q8_0"});

@@ -179,6 +179,39 @@ TEST_CASE("one OpenCLIP under Stability's later names is 2.x's where its UNet ta
                      ComponentWeights(stable_diffusion_model("sd21") / "text_encoder", "text_encoder"));
 }
 
+TEST_CASE("a component has the same places in a file of its own and beside a UNet") {
+  const std::filesystem::path model = stable_diffusion_model("sdxl");
+  // Under the prefixes that ComfyUI saves text encoders with, the VAE in diffusers' names.
+  FileTensors tensors =
+      component_of("sdxl", "conditioner.embedders.0.transformer.", "text_encoders.clip_l.transformer.");
+  const auto add = [&](const FileTensors& more, const std::string& prefix) {
+    for (const auto& [name, tensor] : more) tensors[prefix + name] = tensor;
+  };
+  add(component_of("sdxl", "model.diffusion_model.", "diffusion_model."), "");
+  add(stored_tensors(model / "text_encoder_2"), "clip_g.transformer.");
+  add(stored_tensors(model / "vae"), "vae.");
+  const TemporaryFolder place;
+  const std::filesystem::path file = place.path() / "file", alone = place.path() / "alone";
+  write_tensors(file, tensors);
+  const auto found = stable_diffusion::weight_file(io::ComponentSource(file));
+  REQUIRE(found);
+  CHECK(found->kind == Kind::xl);
+  for (const auto& [component, prefix] :
+       std::map<std::string, std::string>{{"unet", "diffusion_model."},
+                                          {"text_encoder", "text_encoders."},
+                                          {"text_encoder_2", "clip_g."},
+                                          {"vae", "vae."}}) {
+    INFO(component);
+    const ComponentWeights folder(model / component, component);
+    check_same_weights(ComponentWeights(file, component), folder);
+    FileTensors own;
+    for (const auto& [name, tensor] : tensors)
+      if (name.starts_with(prefix)) own[name] = tensor;
+    write_tensors(alone, own);
+    check_same_weights(ComponentWeights(alone, component), folder);
+  }
+}
+
 TEST_CASE("what a UNet of 2.x predicts is told by the spread of a bias, where it has four levels") {
   const TemporaryFolder folder;
   const std::string prefix = "model.diffusion_model.";

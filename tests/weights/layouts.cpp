@@ -82,7 +82,7 @@ TEST_CASE("layouts: an all-in-one file has every component, and its keys are rea
   all.merge(with_prefix("text_encoders.t5xxl.transformer.", tensors_of("text_encoder_2")));
   all.merge(with_prefix("vae.", original_vae()));
   write_tensors(file, all);
-  for (const Part part : weights::all_parts) {
+  for (const Part part : weights::flux_parts) {
     const std::string component(weights::folder_of(part));
     INFO(component);
     const ComponentWeights weights(file, part);
@@ -110,6 +110,11 @@ TEST_CASE("layouts: single files of the VAE, CLIP and T5") {
   CHECK(wrong == 0);
   CHECK(usual.unread().empty());
   CHECK(usual.blocks("encoder.layers.") == 2);
+  // As Stable Diffusion 1.x and XL have the same CLIP.
+  for (const std::string prefix : {"cond_stage_model.transformer.", "conditioner.embedders.0.transformer."}) {
+    write_tensors(file, with_prefix(prefix, tensors_of("text_encoder")));
+    CHECK(different(ComponentWeights(file, Part::clip), "text_encoder") == 0);
+  }
   FileTensors t5 = tensors_of("text_encoder_2");
   t5["encoder.embed_tokens.weight"] = t5.at("shared.weight");
   write_tensors(file, t5);
@@ -310,6 +315,9 @@ TEST_CASE("layouts: what is no plain Flux model is refused by name, in one line"
   CHECK(says(refused(taesd, Part::autoencoder),
              "does not hold the VAE of a Flux model but a tiny autoencoder (TAESD)"));
   CHECK(says(refused({{"some.thing", any}}), "nor anything else that is supported"));
+  // OpenCLIP is no CLIP of Flux, and a tensor that files are left with is no text encoder.
+  for (const char* name : {"cond_stage_model.model.ln_final.weight", "text_model.embeddings.position_ids"})
+    CHECK(says(refused({{name, any}}, Part::clip), "nor anything else that is supported"));
   CHECK(says(refused({}), "nor anything else"));
   // Two files in each other's place.
   CHECK(says(refused(tensors_of("text_encoder"), Part::t5),

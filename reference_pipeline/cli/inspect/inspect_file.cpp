@@ -102,9 +102,8 @@ FileFacts facts_of(const io::ComponentSource& file) {
     if (other) facts.model = other->in_words;
     for (const weights::FoundComponent& part : parts) facts.parts.push_back(facts_of_part(file, part));
     for (const weights::FoundComponent& part : stable_diffusion::lone_text_encoders(file))
-      if (std::ranges::find(facts.parts, part.component, &PartFacts::part) == facts.parts.end())
-        facts.parts.push_back(facts_of_part(file, part));
-    const auto transformer = weights::find_part(parts, weights::Part::transformer);
+      if (!weights::find_component(parts, part.component)) facts.parts.push_back(facts_of_part(file, part));
+    const auto* transformer = weights::find_component(parts, "transformer");
     if (other && other->kind == weights::OtherModel::Kind::lone_unet) {
       facts.model += ", for --transformer beside --model with the folder of its model";
       facts.parts.push_back(facts_of_part(file, {"unet", weights::Naming::ours, ""}));
@@ -112,9 +111,8 @@ FileFacts facts_of(const io::ComponentSource& file) {
       facts.problem = "is " + facts.model + ", which is not read";
     } else if (transformer) {
       const bool ours = transformer->naming == weights::Naming::ours;
-      const bool guided =
-          file.lookup(transformer->prefix + (ours ? "time_text_embed.guidance_embedder.linear_1.bias"
-                                                  : "guidance_in.in_layer.bias"));
+      const bool guided = file.has_names_beginning(
+          transformer->prefix + (ours ? "time_text_embed.guidance_embedder." : "guidance_in."));
       facts.model =
           guided ? "Flux.1 dev, or one with the same tensors such as Krea or Kontext" : "Flux.1 schnell";
     }
