@@ -21,14 +21,6 @@ constexpr auto messages() {
   else
     return std::tuple(conversion<Gradient, Message>..., conversion<Message, Gradient>...);
 }
-/// Gradients of products are rounded to operands.
-template <class Rounded, class Gradient>
-constexpr auto rounding() {
-  if constexpr (std::is_same_v<Rounded, Gradient>)
-    return nullptr;
-  else
-    return &backend::round_in_place<Rounded, Gradient>;
-}
 
 template <class P, class Types>
 struct TableGradient {
@@ -46,7 +38,6 @@ struct Parameters {
       &backend::clear_values<Gradient>,
       &backend::clear_values<Master<P>>,
       &backend::adamw<Master<P>, Stored<P>>,
-      rounding<typename gradient_precisions<P, Matmul>::operand, Gradient>(),
       conversion<Master<P>, Stored<P>>,
       conversion<Stored<P>, f32>,
       messages<Gradient, f32, bf16, f16>(),

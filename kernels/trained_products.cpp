@@ -2,6 +2,7 @@
 #include <matmul_kernels.hpp>
 #include <training.hpp>
 
+#include <precast/backend/convert.hpp>
 #include <precast/backend/product_gradient.hpp>
 #include <precast/ops/matmul.hpp>
 
@@ -28,6 +29,14 @@ template <class P, class Types>
 struct BiasGradient {
   static constexpr std::tuple functions{&backend::sum_of_rows<Types, In<P>>};
 };
+/// The rounding of a linear layer's result or gradient, where the policy has one.
+template <class P, class Rounded, class T>
+constexpr auto rounding() {
+  if constexpr (std::is_same_v<Rounded, T>)
+    return nullptr;
+  else
+    return &backend::round_in_place<Rounded, P::saturate, T>;
+}
 
 template <class P>
 struct Products {
@@ -35,7 +44,9 @@ struct Products {
       with_f32_counterpart<Linear, P, precisions<P, Matmul>>(),
       with_f32_counterpart<InputGradient, P, gradient_precisions<P, Matmul>>(),
       with_f32_counterpart<WeightGradient, P, parameter_gradient_precisions<P, Matmul>>(),
-      with_f32_counterpart<BiasGradient, P, parameter_gradient_precisions<P, Reduction>>()};
+      with_f32_counterpart<BiasGradient, P, parameter_gradient_precisions<P, Reduction>>(),
+      rounding<P, typename training<P>::product, In<P>>(),
+      rounding<P, typename training<P>::parameter_product, ParameterGradient<P>>()};
 };
 
 [[gnu::used, maybe_unused]] constexpr auto trained_products = addresses<Products>();

@@ -228,7 +228,7 @@ def described(signature, architecture, tiles):
     if family == "attention_weights":
         return "plain attention", "weights", 0
     if family == "map":
-        return "pointwise", {"Cast": "casts"}.get(arguments[1].partition("<")[0], "functions"), 0
+        return "pointwise", {"Cast": "casts", "RoundedAs": "casts"}.get(arguments[1].partition("<")[0], "functions"), 0
     return family.replace("_", " "), "", 0
 
 

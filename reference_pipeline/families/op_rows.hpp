@@ -39,13 +39,19 @@ struct GradientRow {
 
 /// The dtypes that a policy trains with.
 struct GradientTable {
-  std::vector<GradientRow> rows;  ///< of the op classes that have gradients
-  std::string_view master;        ///< of the master parameters and the optimiser's moments
+  std::vector<GradientRow> rows;       ///< of the op classes that have gradients
+  std::string_view master;             ///< of the master parameters and the optimiser's moments
+  std::string_view product;            ///< that linear layers round results and gradients of inputs to
+  std::string_view parameter_product;  ///< that they round gradients of parameters to
 };
 
 template <PolicyType P>
 GradientTable gradient_table_of() {
-  GradientTable table{{}, dtype_name<typename training<P>::master>()};
+  using Trained = training<P>;
+  GradientTable table{{},
+                      dtype_name<typename Trained::master>(),
+                      dtype_name<typename Trained::product>(),
+                      dtype_name<typename Trained::parameter_product>()};
   constexpr bool with_parameters = true, without_parameters = false;
   const auto add = [&]<class Op>(Op, bool has_parameters) {
     using Types = gradient_precisions<P, Op>;

@@ -69,7 +69,7 @@ class Layers {
       if (!options.accumulate)
         train::clear<typename Parameter::Gradient>(
             table.gradient().view());  // rows after the last position get none
-      bias_gradient_into<P>(*y->gradient, options, table.gradient().view().rows_between(0, length));
+      broadcast_gradient_into<P>(*y->gradient, options, table.gradient().view().rows_between(0, length));
       train::add_gradient<P>(x, std::move(*y->gradient));
     });
     return y;
@@ -84,19 +84,13 @@ class Layers {
       linear_into<P>(x->value, weight.weight(), bias->weight(), out.view());
     else
       linear_into<P>(x->value, weight.weight(), out.view());
-    round_as_product(out);
     const Value<P> y = train::variable(std::move(out));
     record([x, y, &weight, bias] {
       linear_weight_gradient_into<P>(*y->gradient, x->value, weight.next_gradient(),
                                      weight.gradient().view());
-      weight.round_as_operand();
-      if (bias) {
-        bias_gradient_into<P>(*y->gradient, bias->next_gradient(), bias->gradient().view());
-        bias->round_as_operand();
-      }
+      if (bias) bias_gradient_into<P>(*y->gradient, bias->next_gradient(), bias->gradient().view());
       Tensor<Activation> dx(x->value.shape());
       linear_input_gradient_into<P>(*y->gradient, weight.weight(), dx.view());
-      round_as_product(dx);
       train::add_gradient<P>(x, std::move(dx));
     });
     return y;
@@ -216,16 +210,6 @@ class Layers {
   template <class Step>
   void record(Step&& step) const {
     if (tape_) tape_->record(std::forward<Step>(step));
-  }
-
-  /// Rounds a product's result or gradient to the dtype of operands, if that has a narrower range than
-  /// Activation: autocast's products return f16, so that larger values become inf for any loss scale, and
-  /// gradients below its range become 0.
-  static void round_as_product(Tensor<Activation>& result) {
-    using Product = activation_for<typename precisions<P, Matmul>::operand>;
-    if constexpr (dtype_traits<Product>::format.exponent_bits <
-                  dtype_traits<Activation>::format.exponent_bits)
-      train::round_in_place<Product, Activation>(result.view());
   }
 
   void reads(Parameter& parameter) const {

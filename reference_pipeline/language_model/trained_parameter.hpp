@@ -88,13 +88,6 @@ class TrainedParameter {
   }
   /// Whether the gradient is final: all readers have contributed.
   bool is_gradient_ready() const { return readers_ == 0; }
-  /// Rounds the gradient to the dtype of products' operands: autocast casts parameters in the forward pass,
-  /// so that products return their gradients in that dtype. Values beyond f16's range become inf.
-  void round_as_operand() {
-    using Result = typename gradient_precisions<P, Matmul>::operand;
-    if constexpr (!std::is_same_v<Result, Gradient>)
-      train::round_in_place<Result, Gradient>(gradient().view());
-  }
 
  private:
   static constexpr bool one_copy = std::is_same_v<Storage, Master>;

@@ -223,6 +223,13 @@ TEST_CASE("a policy of training has its tables by name, compiled or not") {
   };
   CHECK(table("amp-f16")["policy"] == "Policy<Storage<f32>, Compute<f16>, Activation<f32>>");
   CHECK(table("amp-f16")["scales_loss"] == true);
+  CHECK(table("amp-f16")["product"] == "f16");
+  CHECK(table("amp-f16")["parameter_product"] == "f16");
+  CHECK_THAT(policy_tables_text(training_choice_named("amp-f16").value()),
+             Catch::Contains("linear layers in training: results and gradients of inputs rounded to f16, of "
+                             "parameters to f16"));
+  CHECK(table("amp-bf16")["product"] == "f32");
+  CHECK(table("amp-bf16")["parameter_product"] == "bf16");
   CHECK(table("amp-f16+flash")["ops"]["Attention"]["inside"] == "f32");
   CHECK(table("naive-f16")["master"] == "f16");
   CHECK(table("naive-f16")["gradients"]["Matmul"]["accumulate"] == "f16");

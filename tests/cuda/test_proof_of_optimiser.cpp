@@ -99,13 +99,11 @@ bool scaled_alike() {
   return are_alike(device, host);
 }
 bool scaled_values_agree() {
-  auto rounded = drawn<f32>(4, 3), host = copies_of(rounded), cleared = drawn<f32>(5, 3);
-  gpu::round_in_place<f16, f32>(on_device(rounded[2]), {});
-  for (f32& value : host[2].values()) value = convert<f32>(convert<f16>(value));
+  auto cleared = drawn<f32>(5, 3);
   gpu::clear_values<f32>(on_device(cleared[2]), {});
   for (const f32 value : cleared[2].values())
     if (value != 0) return false;
-  return are_alike(rounded, host) && scaled_alike<f32>() && scaled_alike<f16>();
+  return scaled_alike<f32>() && scaled_alike<f16>();
 }
 
 template <class T, class Stored>
@@ -146,7 +144,7 @@ bool all_steps_agree() {
 TEST_CASE("proof of unscaled gradients and their sums", "[optimiser]") {
   check_proof("unscaled gradients and their sums", all_sums_agree);
 }
-TEST_CASE("proof of gradients scaled, rounded and cleared", "[optimiser]") {
-  check_proof("gradients scaled, rounded and cleared", scaled_values_agree);
+TEST_CASE("proof of gradients scaled and cleared", "[optimiser]") {
+  check_proof("gradients scaled and cleared", scaled_values_agree);
 }
 TEST_CASE("proof of AdamW", "[optimiser]") { check_proof("AdamW", all_steps_agree); }

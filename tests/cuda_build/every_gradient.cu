@@ -35,6 +35,7 @@ void run(const Context& context) {
   linear_input_gradient_into<P>(x, w, y.view(), context);
   linear_weight_gradient_into<P>(x, y, options, dw.view(), context);
   bias_gradient_into<P>(x, options, dv.view(), context);
+  broadcast_gradient_into<P>(x, options, dv.view(), context);
   matmul_left_gradient_into<P>(rows, square, products.view(), context);
   matmul_right_gradient_into<P>(rows, products, of_square.view(), context);
   attention_with_log_sums_into<P>(x, x, x, AttentionOptions{.heads = 2}, y.view(), log_sums.view(), context);
@@ -66,6 +67,7 @@ void run_with_braces(const Context& context, View<bf16> x, View<f32> master, Vie
   using P = Policy<Storage<bf16>, Flash>;
   linear_weight_gradient_into<P>(x, x, {.accumulate = true}, master, context);
   bias_gradient_into<P>(x, {.accumulate = true}, master, context);
+  broadcast_gradient_into<P>(x, {.accumulate = true}, master, context);
   attention_with_log_sums_into<P>(x, x, x, {.heads = 2}, x, log_sums, context);
   attention_gradient_into<P>(x, x, x, x, x, log_sums, {.heads = 2}, x, x, x, context);
   layer_norm_gradient_into<P>(x, x, {.eps = 1e-6}, x, context);

@@ -15,6 +15,7 @@
 #include <precast/ops/matmul_gradient.hpp>
 #include <precast/ops/pointwise.hpp>
 #include <precast/ops/training_linear.hpp>
+#include <precast/policy/training_policies.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -68,6 +69,16 @@ struct Products {
   auto bound() const {
     return [this](std::size_t i) { return bounds[i]; };
   }
+  /// The same after a rounding to `Rounded`, where the values are not stored in that.
+  template <class Rounded, class Stored>
+  auto rounded_bound() const {
+    return [this](std::size_t i) {
+      if constexpr (std::is_same_v<Rounded, Stored>)
+        return bounds[i];
+      else
+        return bounds[i] + (std::abs(values[i]) + bounds[i]) * unit<Rounded> + smallest<Rounded>;
+    };
+  }
 };
 
 /// x w^T for x [rows, in] and w [out, in], and a b for a [rows, depth] and b [depth, columns], in float64.
@@ -92,7 +103,9 @@ TEMPLATE_LIST_TEST_CASE("linear of a borrowed weight, and its three gradients", 
   using W = typename TestType::storage;
   using Forward = typename precisions<TestType, Matmul>::operand;
   using Backward = typename gradient_precisions<TestType, Matmul>::operand;
-  static_assert(std::is_same_v<typename training<TestType>::parameter_gradient, f32>);
+  using OfParameters = typename training<TestType>::parameter_product;
+  static_assert(std::is_same_v<typename training<TestType>::parameter_gradient, f32> &&
+                std::is_same_v<typename training<TestType>::product, A>);
   for (const ProductCase& c : affordable(product_cases)) {
     CAPTURE(c.rows, c.out, c.in, c.scale);
     const auto x = random_tensor<A>({c.rows, c.in}, 1, c.scale), dy = random_tensor<A>({c.rows, c.out}, 2);
@@ -143,10 +156,10 @@ TEMPLATE_LIST_TEST_CASE("linear of a borrowed weight, and its three gradients", 
         [&](std::int64_t k, std::int64_t j) { return at(gx, k * c.in + j); });
     expected_dw.check_differences(gw, gdy,
                                   [&](const Doubles& at_w) { return times_transposed(gx, at_w, c.in); });
-    CHECK(outside(dw(false), expected_dw.values, expected_dw.bound()) == "");
+    CHECK(outside(dw(false), expected_dw.values, expected_dw.rounded_bound<OfParameters, f32>()) == "");
     check_repeats([&] { return dw(false); });
     for (std::size_t i = 0; i < expected_dw.values.size(); ++i) expected_dw.values[i] += start.values()[i];
-    CHECK(outside(dw(true), expected_dw.values, expected_dw.bound()) == "");
+    CHECK(outside(dw(true), expected_dw.values, expected_dw.rounded_bound<OfParameters, f32>()) == "");
   }
 }
 
@@ -202,6 +215,69 @@ TEST_CASE("gradients of slices of columns, and of no rows", "[linear]") {
                     Catch::Contains("[0, 7] and [6, 0] do not have as many rows"));
 }
 
+TEST_CASE("linear layers round to the training table's dtypes for products, wherever they store",
+          "[linear]") {
+  using P = training_policy_named<"amp-f16">;
+  using Dtypes = training<P>;
+  CHECK(dtype_name<typename Dtypes::product>() == "f16");
+  CHECK(dtype_name<typename Dtypes::parameter_product>() == "f16");
+  static_assert(std::is_same_v<precisions<P, Matmul>::result, f32>);
+  static_assert(std::is_same_v<Dtypes::parameter_gradient, f32>);
+  // 2049 is halfway between numbers of f16.
+  const auto of = [](const Shape& shape, const std::vector<f32>& values) {
+    return Tensor<f32>(shape, values);
+  };
+  const Tensor<f32> row = of({1, 2}, {2048, 1}), column = of({2, 1}, {2048, 1}), ones = of({1, 2}, {1, 1}),
+                    upright = of({2, 1}, {1, 1}), one = of({1}, {1}), large = of({1, 1}, {2048});
+  Tensor<f32> out(Shape{1, 1}), vector(Shape{1});
+  linear_into<P>(row, ones, out);
+  CHECK(wide(out)[0] == 2048);
+  linear_into<P>(large, of({1, 1}, {1}), one, out);
+  CHECK(wide(out)[0] == 2048);
+  linear_input_gradient_into<P>(row, upright, out);
+  CHECK(wide(out)[0] == 2048);
+  linear_weight_gradient_into<P>(column, upright, {}, out);
+  CHECK(wide(out)[0] == 2048);
+  bias_gradient_into<P>(column, {}, vector);
+  CHECK(wide(vector)[0] == 2048);
+  // What is added to counts as well.
+  Tensor<f32> added = of({1, 1}, {1}), added_vector = of({1}, {-2049});
+  linear_weight_gradient_into<P>(large, of({1, 1}, {1}), {.accumulate = true}, added);
+  CHECK(wide(added)[0] == 2048);
+  bias_gradient_into<P>(column, {.accumulate = true}, added_vector);
+  CHECK(wide(added_vector)[0] == 0);
+  // An operand of add() is no parameter of a product.
+  broadcast_gradient_into<P>(column, {}, vector);
+  CHECK(wide(vector)[0] == 2049);
+  // Beyond f16's range.
+  linear_into<P>(large, of({1, 1}, {32}), out);
+  CHECK(wide(out)[0] == HUGE_VAL);
+  linear_into<Policy<Storage<f32>, Compute<f16>, Activation<f32>, Overflow<Saturate>>>(large,
+                                                                                       of({1, 1}, {32}), out);
+  CHECK(wide(out)[0] == 65504);
+  // bf16 has f32's range: results keep their digits, gradients of parameters do not.
+  using Bf16InF32Amp = training_policy_named<"amp-bf16">;
+  linear_into<Bf16InF32Amp>(row, ones, out);
+  CHECK(wide(out)[0] == 2049);
+  linear_weight_gradient_into<Bf16InF32Amp>(column, upright, {}, out);
+  CHECK(wide(out)[0] == 2048);
+}
+
+TEST_CASE("linear layers round rows that lie apart, and nothing between them", "[linear]") {
+  using P = training_policy_named<"amp-f16">;
+  const std::int64_t rows = 5, columns = 37, apart = 50;
+  const auto x = random_tensor<f32>({rows, 16}, 1), w = random_tensor<f32>({columns, 16}, 2),
+             start = random_tensor<f32>({rows, apart}, 3);
+  Tensor<f32> all = sent(start), dense(Shape{rows, columns});
+  linear_into<P>(sent(x), sent(w), dense);
+  linear_into<P>(sent(x), sent(w), all.view().columns_between(3, columns));
+  const auto got = to_host(all);
+  CHECK(wide(got.view().columns_between(3, columns)) == wide(dense));
+  for (const double value : wide(dense)) CHECK(to_double(from_double<f16>(value)) == value);
+  for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 3}, {3 + columns, 10}})
+    CHECK(wide(got.view().columns_between(first, count)) == wide(start.view().columns_between(first, count)));
+}
+
 TEST_CASE("naive f16 keeps a weight's gradient, and its sums, in f16", "[linear]") {
   static_assert(std::is_same_v<training<NaiveF16>::parameter_gradient, f16>);
   static_assert(std::is_same_v<training<NaiveF16>::master, f16>);
@@ -218,9 +294,9 @@ TEST_CASE("naive f16 keeps a weight's gradient, and its sums, in f16", "[linear]
   const auto many = filled<f16>({1000, 1}, 100);
   bias_gradient_into<NaiveF16>(sent(many), GradientOptions{}, narrow_bias);
   CHECK(wide(narrow_bias)[0] == HUGE_VAL);
-  Tensor<f32> bias(Shape{1});
-  bias_gradient_into<F16>(sent(many), GradientOptions{}, bias);
-  CHECK(wide(bias)[0] == 100000);
+  Tensor<f32> total(Shape{1});
+  broadcast_gradient_into<F16>(sent(many), GradientOptions{}, total);
+  CHECK(wide(total)[0] == 100000);
 }
 
 TEST_CASE("the gradient of a bias keeps its accuracy over very many rows", "[linear]") {
@@ -235,14 +311,15 @@ TEST_CASE("the gradient of a bias keeps its accuracy over very many rows", "[lin
     CHECK(std::abs(sum - expected) <= expected * unit<f32> * (64 + 64 + 3 + 7));
 }
 
-TEST_CASE("the gradient of a bias goes to rows that lie apart", "[linear]") {
+TEST_CASE("the gradient of what add() broadcasts goes to rows that lie apart", "[linear]") {
   const std::int64_t tokens = 5, columns = 12, apart = 19;
   const auto dy = random_tensor<f32>({2, tokens, columns}, 1), start = random_tensor<f32>({tokens, apart}, 2);
   for (const bool accumulate : {false, true}) {
     Tensor<f32> whole = sent(start), dense(Shape{tokens, columns});
     copy_into<F32>(whole.view().columns_between(3, columns), dense.view());
-    bias_gradient_into<F32>(sent(dy), GradientOptions{accumulate}, dense);
-    bias_gradient_into<F32>(sent(dy), GradientOptions{accumulate}, whole.view().columns_between(3, columns));
+    broadcast_gradient_into<F32>(sent(dy), GradientOptions{accumulate}, dense);
+    broadcast_gradient_into<F32>(sent(dy), GradientOptions{accumulate},
+                                 whole.view().columns_between(3, columns));
     const auto got = to_host(whole);
     CHECK(wide(got.view().columns_between(3, columns)) == wide(dense));
     for (const std::int64_t first : {std::int64_t{0}, 3 + columns})
@@ -250,7 +327,8 @@ TEST_CASE("the gradient of a bias goes to rows that lie apart", "[linear]") {
   }
 }
 
-TEMPLATE_TEST_CASE("the gradient of a bias is the sum of rows", "[linear]", F32, Bf16, F16) {
+TEMPLATE_TEST_CASE("the gradient of a bias, or of what add() broadcasts, is the sum of rows", "[linear]", F32,
+                   Bf16, F16) {
   using A = typename training<TestType>::gradient;
   const std::tuple<std::int64_t, std::int64_t, std::int64_t> sizes[] = {
       {1, 1, 1}, {3, 5, 7}, {2, 64, 33}, {5, 130, 70}, {700, 1, 3}, {2, 3, 2500}};
@@ -278,9 +356,17 @@ TEMPLATE_TEST_CASE("the gradient of a bias is the sum of rows", "[linear]", F32,
                       })) <= 1);
         const auto run = [&] {
           Tensor<f32> out(shape, start.values().first(expected.size()));
-          bias_gradient_into<TestType>(sent(dy), GradientOptions{accumulate}, out);
+          broadcast_gradient_into<TestType>(sent(dy), GradientOptions{accumulate}, out);
           return out;
         };
+        if (!each_token) {
+          Tensor<f32> bias(shape, start.values().first(expected.size()));
+          bias_gradient_into<TestType>(sent(dy), GradientOptions{accumulate}, bias);
+          std::vector<double> rounded = wide(run());
+          for (double& sum : rounded)
+            sum = to_double(from_double<typename training<TestType>::parameter_product>(sum));
+          CHECK(wide(bias) == rounded);
+        }
         const double terms = static_cast<double>(values.size()) / static_cast<double>(repeated);
         for (std::size_t i = 0; accumulate && i < expected.size(); ++i) {
           expected[i] += start.values()[i];

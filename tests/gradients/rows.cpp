@@ -12,7 +12,12 @@ using namespace precast::testing;
 namespace {
 
 template <class P, class Gradient, class OfParameters, class Master>
-constexpr bool trains_in = std::is_same_v<training<P>, TrainingDtypes<Gradient, OfParameters, Master>>;
+constexpr bool trains_in = std::is_same_v<typename training<P>::gradient, Gradient>&&
+    std::is_same_v<typename training<P>::parameter_gradient, OfParameters>&&
+        std::is_same_v<typename training<P>::master, Master>;
+template <class P, class Product, class OfParameters>
+constexpr bool linear_rounds_to = std::is_same_v<typename training<P>::product, Product>&&
+    std::is_same_v<typename training<P>::parameter_product, OfParameters>;
 
 template <class P, class Op>
 using operand_of_gradient = typename gradient_precisions<P, Op>::operand;
@@ -35,6 +40,21 @@ TEST_CASE("gradients are stored as activations, parameters' in f32 and in naive 
   CHECK(trains_in<Tf32, f32, f32, f32>);
   CHECK(trains_in<E4m3OfF32Rows, bf16, f32, f32>);
   CHECK(trains_in<NaiveF16Rows, f16, f16, f16>);
+}
+
+TEST_CASE("linear layers round results where operands have less range, and parameters' gradients to operands",
+          "[policy]") {
+  CHECK(linear_rounds_to<F32, f32, f32>);
+  CHECK(linear_rounds_to<AmpF16, f16, f16>);
+  CHECK(linear_rounds_to<Policy<Storage<f32>, Compute<f16>, Activation<f32>>, f16, f16>);
+  CHECK(linear_rounds_to<Policy<Storage<f32>, Compute<f16>, Activation<f32>, Upcast<Matmul>>, f32, f32>);
+  CHECK(linear_rounds_to<Policy<Storage<f32>, Compute<bf16>, Activation<f32>>, f32, bf16>);
+  CHECK(linear_rounds_to<Bf16, bf16, bf16>);
+  CHECK(linear_rounds_to<Tf32, f32, f32>);
+  CHECK(linear_rounds_to<E4m3OfF32Rows, bf16, bf16>);
+  CHECK(linear_rounds_to<E4m3OfF32InF32, f32, bf16>);
+  CHECK(linear_rounds_to<NaiveF16Rows, f16, f16>);
+  CHECK(linear_rounds_to<Policy<Storage<f16>, Upcast<Matmul>, Downcast<Reduction>>, f16, f16>);
 }
 
 TEST_CASE("rows of gradients are their op's, but for operands whose range is too small", "[policy]") {

@@ -25,7 +25,9 @@
 #include <precast/ops/rotary.hpp>
 #include <precast/ops/softmax.hpp>
 #include <precast/ops/timestep_embedding.hpp>
+#include <precast/ops/training_linear.hpp>
 #include <precast/policy/presets.hpp>
+#include <precast/policy/training_policies.hpp>
 #include <precast/watch/cure.hpp>
 #include <precast/watch/observer.hpp>
 
@@ -340,4 +342,36 @@ TEST_CASE("the watch hook learns what linear ran in, and what f32 would have mad
   REQUIRE(recorder.found.size() == 1);
   REQUIRE(recorder.found[0].index == 15);
   REQUIRE(recorder.found[0].value_in_f32 == -65504.0 - 200 + 62);
+}
+
+TEST_CASE("the record of a linear layer in training has the dtype that its result was rounded to",
+          "[watched_ops]") {
+  using P = training_policy_named<"amp-f16">;
+  using ParameterGradient = parameter_gradient_precisions<P, Matmul>;
+  const auto x = filled<f32>({1, 2}, 40000), ones = filled<f32>({1, 2}, 1);
+  Tensor<f32> out({1, 1}), of_weight({2, 2}), of_bias({2});
+  Recorder recorder;
+  {
+    const watch::Watching watching(recorder);
+    linear_into<P>(x, ones, out);
+    linear_weight_gradient_into<P>(ones, ones, {}, of_weight);
+    bias_gradient_into<P>(ones, {}, of_bias);
+    broadcast_gradient_into<P>(ones, {}, of_bias);
+  }
+  REQUIRE(recorder.ops.size() == 4);
+  DtypeNames product = dtype_names<precisions<P, Matmul>>();
+  CHECK(product.result == "f32");
+  product.result = "f16";
+  CHECK(recorder.ops[0].dtypes == product);
+  CHECK(recorder.ops[0].infinities == 1);
+  CHECK(recorder.ops[1].dtypes.operand == dtype_names<ParameterGradient>().operand);
+  CHECK(recorder.ops[1].dtypes.result == "f16");
+  CHECK(recorder.ops[2].dtypes.result == "f16");
+  CHECK(recorder.ops[3].dtypes.result == "f32");
+  // 80000 is no f16, although the result lies in an f32.
+  REQUIRE(recorder.found.size() == 1);
+  CHECK(recorder.found[0].value_in_f32 == 80000);
+  CHECK(recorder.found[0].result_max == 65504);
+  CHECK_FALSE(recorder.found[0].rounds_to_finite);
+  CHECK(watch::cause_of(recorder.found[0]) == watch::Cause::result);
 }

@@ -63,7 +63,7 @@ void report_active(std::string_view function, std::string_view op_class, View<co
   if (extremes.all_finite() || !observer.wants_non_finite()) return;
   const std::int64_t first = extremes.first_non_finite;
   const f32 value_in_f32 = value_at(in_f32.result(in_f32.calls).view(), first);
-  constexpr FloatFormat format = dtype_traits<T>::format;
+  const FloatFormat format = ran.rounded.value_or(dtype_traits<T>::format);
   observer.on_non_finite({.record = record,
                           .index = first,
                           .value = to_double(value_at(result, first)),

@@ -1,9 +1,11 @@
 // Linear layers in training: products with a weight that is read in place, because it changes at each step,
 // and the gradients of input, weight and bias. linear_input_gradient.hpp has the input gradient for a
-// constant weight.
+// constant weight. Results and gradients are rounded as autocast's, to the `product` and the
+// `parameter_product` of training<P>.
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <type_traits>
 
 #include <precast/backend.hpp>
@@ -17,11 +19,43 @@
 
 namespace precast {
 
+namespace detail {
+
+inline namespace PRECAST_BACKEND {
+
+/// Rounds what a kernel of a policy's row stored to one of training's dtypes; not what the watch hook
+/// computes again in f32.
+template <class Row, class Rounded, class Types, class T>
+void round_product(Types, View<T> out) {
+  if constexpr (std::is_same_v<Types, Row> && !std::is_same_v<Rounded, T>)
+    backend::round_in_place<Rounded, Types::saturate>(out);
+}
+
+/// The sum of as many rows of dy as there are for each of `out`.
+template <PolicyType P, class Rounded, ScalarArray DY>
+void sum_rows_into(std::string_view name, const DY& dy, const GradientOptions& options,
+                   View<typename training<P>::parameter_gradient> out) {
+  require_apart(name, out, as_view(dy));
+  using Row = parameter_gradient_precisions<P, Reduction>;
+  run_gradients_into<Reduction, Row>(
+      name,
+      [&]<class Types>(Types types, auto to) {
+        backend::sum_of_rows<Types>(as_view(dy), options, to);
+        round_product<Row, Rounded>(types, to);
+      },
+      out);
+}
+
+}  // namespace PRECAST_BACKEND
+
+}  // namespace detail
+
 inline namespace PRECAST_BACKEND {
 
 /// out = x w^T + bias for x [..., in_features], w [out_features, in_features] and bias [out_features], or
-/// an empty one. Rounds as linear() does, for any dtypes of w and bias: f32 master weights are rounded to
-/// operands here only. Throws ShapeError where shapes do not fit, or `out` overlaps an operand.
+/// an empty one. Operands are rounded as linear()'s, for any dtypes of w and bias: f32 master weights are
+/// rounded to operands here only. Results are rounded to training<P>::product. Throws ShapeError where shapes
+/// do not fit, or `out` overlaps an operand.
 template <PolicyType P, ScalarArray X, ScalarArray W, ScalarArray B>
 void linear_into(const X& x, const W& weight, const B& bias, ResultOf<P, Matmul> out,
                  const Context& context = current_context()) {
@@ -48,8 +82,10 @@ void linear_into(const X& x, const W& weight, const B& bias, ResultOf<P, Matmul>
       epilogue.bias = widened.view();
     }
   }
-  detail::run_op_into<Matmul, precisions<P, Matmul>>("linear", result, [&]<class Types>(Types, auto to) {
+  using Row = precisions<P, Matmul>;
+  detail::run_op_into<Matmul, Row>("linear", result, [&]<class Types>(Types types, auto to) {
     backend::matmul_transposed<with_storage<Types, value_type_of<W>>>(in, matrix, epilogue, to);
+    detail::round_product<Row, typename training<P>::product>(types, to);
   });
 }
 /// The same without a bias.
@@ -61,7 +97,8 @@ void linear_into(const X& x, const W& weight, ResultOf<P, Matmul> out,
 
 /// The gradient of a linear layer's input: dy w for dy [..., out_features], the gradient of its result, and
 /// w [out_features, in_features]: [..., in_features]. Operands are rounded as gradient_precisions<P,
-/// Matmul> says, results once. `out` must not overlap them. Throws ShapeError where shapes do not fit.
+/// Matmul> says, results to training<P>::product. `out` must not overlap them. Throws ShapeError where shapes
+/// do not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray W>
 void linear_input_gradient_into(const DY& dy, const W& weight, GradientOf<P> out,
                                 const Context& context = current_context()) {
@@ -75,17 +112,20 @@ void linear_input_gradient_into(const DY& dy, const W& weight, GradientOf<P> out
   detail::require_same_shape("linear_input_gradient", left.shape().with_back(right.columns()),
                              result.shape());
   detail::require_apart("linear_input_gradient", result, left, right);
-  detail::run_gradients_into<Matmul, gradient_precisions<P, Matmul>>(
+  using Row = gradient_precisions<P, Matmul>;
+  detail::run_gradients_into<Matmul, Row>(
       "linear_input_gradient",
-      [&]<class Types>(Types, auto to) {
+      [&]<class Types>(Types types, auto to) {
         backend::multiply<with_storage<Types, value_type_of<W>>>(left, right, to);
+        detail::round_product<Row, typename training<P>::product>(types, to);
       },
       result);
 }
 
 /// The gradient of a linear layer's weight: dy^T x for dy [..., out_features] and x [..., in_features], the
 /// sum over all rows: [out_features, in_features], or added to what `out` holds. Operands and sums have the
-/// dtypes of gradient_precisions<P, Matmul>. `out` must not overlap them. Throws ShapeError where shapes do
+/// dtypes of gradient_precisions<P, Matmul>; what `out` holds in the end is rounded to
+/// training<P>::parameter_product. `out` must not overlap them. Throws ShapeError where shapes do
 /// not fit.
 template <PolicyType P, ScalarArray DY, ScalarArray X>
 void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions& options,
@@ -99,31 +139,45 @@ void linear_weight_gradient_into(const DY& dy, const X& x, const GradientOptions
                              result.shape());
   detail::require_apart("linear_weight_gradient", result, left, right);
   if (result.elements() == 0) return;
-  detail::run_gradients_into<Matmul, parameter_gradient_precisions<P, Matmul>>(
+  using Row = parameter_gradient_precisions<P, Matmul>;
+  detail::run_gradients_into<Matmul, Row>(
       "linear_weight_gradient",
-      [&]<class Types>(Types, auto to) {
+      [&]<class Types>(Types types, auto to) {
         backend::multiply_over_rows<with_storage<Types, value_type_of<X>>>(left, right, options, to);
+        detail::round_product<Row, typename training<P>::parameter_product>(types, to);
       },
       result);
 }
 
-/// The gradient of a bias: the sum of the rows of dy [..., C], into `out` [C]; or of an operand that add()
-/// broadcasts, of any suffix of dy's shape: dy [B, S, C] into [S, C]. Or added to what `out` holds. Bits
-/// are the same for any thread count. `out` must not overlap dy. Throws ShapeError where shapes do not fit.
+/// The gradient of a linear layer's bias: the sum of the rows of dy [..., C], into `out` [C], or added to
+/// what it holds; then rounded to training<P>::parameter_product. Bits are the same for any thread count.
+/// `out` must not overlap dy. Throws ShapeError where shapes do not fit.
 template <PolicyType P, ScalarArray DY>
 void bias_gradient_into(const DY& dy, const GradientOptions& options, ParameterGradientOf<P> out,
                         const Context& context = current_context()) {
+  const ContextScope scope(context);
+  const auto result = out.view();
+  if (result.shape() != Shape{as_view(dy).columns()})
+    detail::shapes_do_not_fit("bias_gradient", dy.shape(), result.shape(), "are not [..., C] and [C]");
+  detail::sum_rows_into<P, typename training<P>::parameter_product>("bias_gradient", dy, options, result);
+}
+
+/// The gradient of an operand that add() broadcasts, of any suffix of dy's shape: dy [B, S, C] is summed into
+/// `out` [S, C] or [C], or added to what it holds. Not rounded further, as autocast adds in f32; else as
+/// bias_gradient_into.
+template <PolicyType P, ScalarArray DY>
+void broadcast_gradient_into(const DY& dy, const GradientOptions& options, ParameterGradientOf<P> out,
+                             const Context& context = current_context()) {
   const ContextScope scope(context);
   const auto result = out.view();
   const Shape &all = dy.shape(), &one = result.shape();
   bool fits = one.rank() > 0 && one.rank() <= all.rank();
   for (std::size_t i = 0; fits && i < one.rank(); ++i) fits = one[i] == all[all.rank() - one.rank() + i];
   if (!fits)
-    detail::shapes_do_not_fit("bias_gradient", all, one, "do not fit: the second is the end of the first");
-  detail::require_apart("bias_gradient", result, as_view(dy));
-  detail::run_gradients_into<Reduction, parameter_gradient_precisions<P, Reduction>>(
-      "bias_gradient",
-      [&]<class Types>(Types, auto to) { backend::sum_of_rows<Types>(as_view(dy), options, to); }, result);
+    detail::shapes_do_not_fit("broadcast_gradient", all, one,
+                              "do not fit: the second is the end of the first");
+  detail::sum_rows_into<P, typename training<P>::parameter_gradient>("broadcast_gradient", dy, options,
+                                                                     result);
 }
 
 }  // namespace PRECAST_BACKEND

@@ -45,8 +45,6 @@ template <ScalarDtype T>
 void scale_gradients(std::span<const View<T>> gradients, f32 factor PRECAST_ON_STREAM);
 template <ScalarDtype T, ScalarDtype Stored>
 void adamw(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWStep<T>& step PRECAST_ON_STREAM);
-template <ScalarDtype Rounded, ScalarDtype T>
-void round_in_place(View<T> values PRECAST_ON_STREAM);
 template <ScalarDtype T>
 void clear_values(View<T> values PRECAST_ON_STREAM);
 

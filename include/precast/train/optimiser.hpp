@@ -132,13 +132,6 @@ void adamw_step(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWO
   backend::adamw<T, Stored>(parameters, of_value);
 }
 
-/// Rounds the values of an array without gaps to another dtype; the array keeps its own.
-template <ScalarDtype Rounded, ScalarDtype T>
-void round_in_place(View<T> values, const Context& context = current_context()) {
-  const ContextScope scope(context);
-  backend::round_in_place<Rounded, T>(values);
-}
-
 /// Fills an array without gaps with zeros.
 template <ScalarDtype T>
 void clear(View<T> values, const Context& context = current_context()) {

@@ -9,6 +9,7 @@
 
 #if PRECAST_HAS_WATCH
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <precast/dtype/dtype.hpp>
@@ -41,6 +42,7 @@ struct StampedRow {
   DtypeNames dtypes;
   /// The largest finite number of a scalar storage, else infinity.
   double storage_max = std::numeric_limits<double>::infinity();
+  std::optional<FloatFormat> rounded{};  ///< that of the result, where it is stored in a wider dtype
 };
 
 namespace detail {
@@ -73,6 +75,17 @@ void ran_in() {
 #if PRECAST_HAS_WATCH
   if (active()) [[unlikely]]
     detail::ran = {dtype_names<Types>(), detail::max_of_storage<typename Types::storage>()};
+#endif
+}
+
+/// The host function of a kernel that rounds an op's result in place calls it, with the dtype it rounds to.
+template <class Rounded>
+void rounded_to() {
+#if PRECAST_HAS_WATCH
+  if (active()) [[unlikely]] {
+    detail::ran.dtypes.result = dtype_name<Rounded>();
+    detail::ran.rounded = dtype_traits<Rounded>::format;
+  }
 #endif
 }
 

@@ -53,8 +53,12 @@ std::string text_of(const PolicyTables& tables) {
   for (const GradientRow& row : tables.gradients.rows)
     gradients.push_back({std::string(row.op), text_cell(row.operand), text_cell(row.accumulate),
                          text_cell(row.inside), text_cell(row.result), text_cell(row.parameters)});
-  return aligned(ops) + "\n" + aligned(gradients) + "optimiser: parameters and moments in " +
-         std::string(tables.gradients.master) + (tables.scales_loss ? ", the loss scaled\n" : "\n");
+  const GradientTable& trained = tables.gradients;
+  return aligned(ops) + "\n" + aligned(gradients) +
+         "linear layers in training: results and gradients of inputs rounded to " +
+         std::string(trained.product) + ", of parameters to " + std::string(trained.parameter_product) +
+         "\noptimiser: parameters and moments in " + std::string(trained.master) +
+         (tables.scales_loss ? ", the loss scaled\n" : "\n");
 }
 
 Json json_of(const PolicyTables& tables) {
@@ -70,6 +74,8 @@ Json json_of(const PolicyTables& tables) {
           {"preset", nullptr},
           {"ops", ops},
           {"gradients", gradients},
+          {"product", text_or_null(tables.gradients.product)},
+          {"parameter_product", text_or_null(tables.gradients.parameter_product)},
           {"master", text_or_null(tables.gradients.master)}};
 }
 

@@ -24,7 +24,8 @@ std::string policy_tables_text(const PolicyChoice& choice);
 std::string policy_tables_text(const TrainingChoice& choice);
 
 /// {"policy": its C++ spelling, "preset": the preset that it equals or null, "ops": {"Matmul": {"storage":
-/// …}}, "gradients": {"Matmul": {"operand", "accumulate", "inside", "result", "parameters"}}, "master"}.
+/// …}}, "gradients": {"Matmul": {"operand", "accumulate", "inside", "result", "parameters"}},
+/// "product", "parameter_product", "master"}.
 Json policy_tables_json(const PolicyChoice& choice);
 /// The same for a training policy, with its name as "training", and "scales_loss".
 Json policy_tables_json(const TrainingChoice& choice);

@@ -1,4 +1,4 @@
-// Gradients multiplied by a factor, rounded in place, and cleared.
+// Gradients multiplied by a factor, and cleared.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,12 @@ namespace precast::gpu {
 
 namespace detail {
 
-/// A gradient times a factor; rounded as operands are; nothing.
+/// A gradient times a factor; nothing.
 template <class T>
 struct Times {
   f32 factor;
   PRECAST_DEVICE T operator()(T value) const {
     return round_to<T>(to_f32(value) * planted<"factor of gradients">(factor, 1.0f));
-  }
-};
-template <class T, class Rounded>
-struct RoundedAs {
-  PRECAST_DEVICE T operator()(T value) const {
-    return planted<"gradient not rounded">(round_to<T>(rounded<Rounded>(to_f32(value))), value);
   }
 };
 template <class T>
@@ -78,13 +72,6 @@ void change_values(const char* name, std::span<const DeviceView<T>> arrays, cons
 template <ScalarDtype T>
 void scale_gradients(std::span<const DeviceView<T>> gradients, f32 factor, Stream stream) {
   detail::change_values("scale_gradients", gradients, detail::Times<T>{factor}, stream);
-}
-
-/// Rounds values to another dtype, but stores them in their own.
-template <ScalarDtype Rounded, ScalarDtype T>
-void round_in_place(DeviceView<T> values, Stream stream) {
-  detail::change_values("round_in_place", std::span<const DeviceView<T>>(&values, 1),
-                        detail::RoundedAs<T, Rounded>{}, stream);
 }
 
 /// Sets all values to zero.

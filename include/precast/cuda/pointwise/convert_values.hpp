@@ -8,6 +8,7 @@
 #include <precast/error.hpp>
 #include <precast/problem/value_kernels.hpp>
 #include <precast/tensor/owned_tensor.hpp>
+#include <precast/watch/ran_in.hpp>
 
 namespace precast::gpu {
 
@@ -25,6 +26,15 @@ struct Cast {
   }
 };
 
+/// One value rounded to another dtype, in its own.
+template <class Rounded, bool Saturates>
+struct RoundedAs {
+  template <class T>
+  PRECAST_DEVICE T operator()(T value) const {
+    return Cast<T, false>{}(Cast<Rounded, Saturates>{}(value));
+  }
+};
+
 }  // namespace detail
 
 /// Converts an array to one of another dtype with the same number of values and columns; both may be strided.
@@ -35,6 +45,14 @@ void convert_values(const A& from, DeviceView<To> to, Stream stream) {
   if (in.elements() != to.elements() || in.columns() != to.columns())
     throw ShapeError("cannot copy " + to_string(in.shape()) + " into " + to_string(to.shape()));
   detail::map_arrays("convert_values", detail::Cast<To, Saturates>{}, to, stream, in);
+}
+
+/// Rounds the values of an array to another dtype, and stores them in their own.
+template <ScalarDtype Rounded, bool Saturates, ScalarDtype T>
+void round_in_place(DeviceView<T> values, Stream stream) {
+  watch::rounded_to<Rounded>();
+  detail::map_arrays("round_in_place", detail::RoundedAs<Rounded, Saturates>{}, values, stream,
+                     DeviceView<const T>(values));
 }
 
 }  // namespace precast::gpu

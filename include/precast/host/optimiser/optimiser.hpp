@@ -48,15 +48,6 @@ void adamw(std::span<const AdamWArrays<T, Stored>> parameters, const AdamWStep<T
   }
 }
 
-/// Rounds values to another dtype, and keeps them in their own.
-template <ScalarDtype Rounded, ScalarDtype T>
-void round_in_place(HostView<T> values) {
-  const std::span<T> all = values.values();
-  for_each_chunk(all.size(), [&](std::size_t, std::size_t first, std::size_t end) {
-    for (T& value : all.subspan(first, end - first)) value = convert_value<T>(convert_value<Rounded>(value));
-  });
-}
-
 /// Fills with zeros.
 template <ScalarDtype T>
 void clear_values(HostView<T> values) {
