@@ -295,10 +295,11 @@ TEST_CASE("a signal ends the wait for prompts of a named pipe, whether it has a 
     const Scratch scratch;
     const std::string pipe = (scratch.path() / "pipe").string(), quoted = program::quoted(pipe);
     const bool writes = std::string_view(writer).ends_with('>');
-    const auto result =
-        run(small("generate", {"--prompts-file", pipe, "--output", (scratch.path() / "o.png").string()}),
-            "mkfifo " + quoted + "; " + writer + (writes ? quoted : "") + " 2>/dev/null & " + program::heard,
-            " & p=$!; sleep 1; kill -TERM $p; (sleep 10; kill -KILL $p) 2>/dev/null & wait $p");
+    const auto result = run(
+        small("generate", {"--prompts-file", pipe, "--output", (scratch.path() / "o.png").string()}),
+        "mkfifo " + quoted + "; " + writer + (writes ? quoted : "") + " 2>/dev/null & " + program::heard,
+        " & p=$!; sleep 1; kill -TERM $p; (sleep 10; kill -KILL $p) >/dev/null 2>&1 & g=$!; wait $p; c=$?; "
+        "kill $g; exit $c");
     INFO(writer << ": " << result.err);
     CHECK(result.code == 143);
     CHECK_THAT(result.err, Catch::Contains("precast: error: interrupted: nothing was written"));

@@ -241,15 +241,18 @@ TEST_CASE("a run whose sums have no name is resumed with that of its policy's gr
 }
 
 #if !PRECAST_HAS_ADDRESS_SANITIZER  // which wants to be the first library that is loaded
-/// Starts two ranks on a disk that takes its time, and sends a signal to one of
-/// them where a file is there; how the job ended, or nothing where no C compiler is.
+/// Starts two ranks on a disk that takes its time from when a file is there, and then sends a signal to one
+/// of them; how the job ended, or nothing where no C compiler is.
 std::optional<int> signalled_on_slow_disk(const Scratch& scratch, const Words& words, const fs::path& file,
                                           const std::string& signal, int rank, const fs::path& said) {
   const std::string slow = (scratch.path() / "slow.so").string(),
                     source = scratch.file("slow.c",
-                                          "#include <time.h>\nint fsync(int file) { struct timespec left = "
-                                          "{1, 500000000}; (void)file; while (nanosleep(&left, &left) != 0) "
-                                          "; return 0; }\n");
+                                          "#include <sys/stat.h>\n#include <time.h>\nint fsync(int file) { "
+                                          "struct timespec left = {1, 0}; struct stat found; (void)file; if "
+                                          "(stat(\"" +
+                                              file.string() +
+                                              "\", &found) == 0 && found.st_size != 0) while (nanosleep("
+                                              "&left, &left) != 0) ; return 0; }\n");
   if (std::system(
           ("cc -shared -fPIC " + program::quoted(source) + " -o " + program::quoted(slow) + " 2>/dev/null")
               .c_str()) != 0) {

@@ -2,7 +2,8 @@
 # and say SAYS, or it must succeed, with a note that says NOTES, with the models of PATHS paths, PATH among them, the same for
 # CUDA where CUDA is said, those of TRAINED policies of training where that is said, the source HOLDS in a unit of the
 # pipeline, the text FLAG in the compiler's command lines, and nothing that names a precision in WITHOUT. BELOW is a folder
-# that SOURCE is seen in; IN_SOURCE configures a copy of its CMake files in their own folder.
+# that SOURCE is seen in; IN_SOURCE configures a copy of its CMake files in their own folder. PATH_LIST is what
+# cmake/path_list.cpp was compiled to from PATH_LIST_OF: with the same compiler, flags and headers it is not compiled again.
 cmake_minimum_required(VERSION 3.25)
 
 set(build "${SCRATCH}/${NAME}")
@@ -21,7 +22,10 @@ if(IN_SOURCE)
   file(COPY "${SOURCE}/CMakeLists.txt" "${SOURCE}/cmake" DESTINATION "${build}")
   set(SOURCE "${build}")
 endif()
-execute_process(COMMAND "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${build}" -G "${GENERATOR}"
+# Compiling the list of paths would be half of a configuration's time.
+file(COPY "${PATH_LIST}" DESTINATION "${build}/path_list")
+file(WRITE "${build}/path_list/cache.cmake" "set(PRECAST_PATH_LIST_OF \"${PATH_LIST_OF}\" CACHE INTERNAL \"\")\n")
+execute_process(COMMAND "${CMAKE_COMMAND}" -C "${build}/path_list/cache.cmake" -S "${SOURCE}" -B "${build}" -G "${GENERATOR}"
                         "-DCMAKE_CXX_COMPILER=${COMPILER}" -DPRECAST_BUILD_TESTS=OFF -DPRECAST_BUILD_EXAMPLES=OFF
                         -DPRECAST_BUILD_BENCHMARKS=OFF -DPRECAST_CUDA=off -DPRECAST_MPI=off
                         -DCMAKE_EXPORT_COMPILE_COMMANDS=ON ${OPTIONS}
