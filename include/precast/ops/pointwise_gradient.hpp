@@ -1,5 +1,5 @@
-// Gradients of pointwise ops. The gradient of add() is dy for both operands (broadcast_gradient_into sums dy for
-// one that is broadcast); add() itself adds two gradients of one value.
+// Gradients of pointwise ops. The gradient of add() is dy for both operands (broadcast_gradient_into sums dy
+// for one that is broadcast); add() itself adds two gradients of one value.
 #pragma once
 
 #include <precast/backend.hpp>

@@ -33,12 +33,12 @@ namespace detail {
 /// An array without gaps: its bytes, and its name for an error.
 struct UpdatedArray {
   template <class T>
-  UpdatedArray(const char* what, View<T> array)
-      : what(what),
+  UpdatedArray(const char* array_name, View<T> array)
+      : name(array_name),
         shape(array.shape()),
         bytes(reinterpret_cast<const std::byte*>(array.data()),
               sizeof(T) * static_cast<std::size_t>(array.elements())) {}
-  const char* what;
+  const char* name;
   Shape shape;
   std::span<const std::byte> bytes;
 };
@@ -54,8 +54,8 @@ inline void require_apart(const char* function, std::vector<UpdatedArray> arrays
   });
   if (both == arrays.end()) return;
   throw ShapeError(
-      std::string(function) + ": the " + both[0].what + " " + to_string(both[0].shape) + " and the " +
-      both[1].what + " " + to_string(both[1].shape) +
+      std::string(function) + ": the " + both[0].name + " " + to_string(both[0].shape) + " and the " +
+      both[1].name + " " + to_string(both[1].shape) +
       " overlap: give each array memory of its own, and list a parameter that layers share once");
 }
 
