@@ -71,7 +71,8 @@ std::string text_of(const std::filesystem::path& path) {
 }  // namespace
 
 TEST_CASE("sites have the names of their functions alone, which all compilers spell alike") {
-  if (simt::watched_for_races()) return testing::skip("ThreadSanitizer watches the threads of kernels itself");
+  if (simt::watched_for_races())
+    return testing::skip("ThreadSanitizer watches the threads of kernels itself");
   const simt::Proof proof = simt::prove([] {
     launch("meets_twice", meets_twice<int>, {{}, summing_threads}, {}, 0);
     return true;
@@ -85,7 +86,8 @@ TEST_CASE("a proof names what no run noticed: superfluous barriers") {
   const simt::Proof proof = simt::prove([] { return sums_are_right(); });
   CHECK(proof.clean_runs == 40);
   CHECK(proof.alarms.empty());
-  if (simt::watched_for_races()) return testing::skip("ThreadSanitizer watches the threads of kernels itself");
+  if (simt::watched_for_races())
+    return testing::skip("ThreadSanitizer watches the threads of kernels itself");
   REQUIRE(proof.verdicts.size() == 6);
   CHECK(proof.verdicts[0].change == "no sync_block 1 in sums_twice (test_proof.cpp)");
   CHECK(proof.verdicts[0].found_by == "wrong result");
@@ -99,7 +101,8 @@ TEST_CASE("a proof names what no run noticed: superfluous barriers") {
 }
 
 TEST_CASE("a proof names what no run noticed: a weak test") {
-  if (simt::watched_for_races()) return testing::skip("ThreadSanitizer watches the threads of kernels itself");
+  if (simt::watched_for_races())
+    return testing::skip("ThreadSanitizer watches the threads of kernels itself");
   const simt::Proof proof = simt::prove([] { return sums_are_right(false); }, {2, 2});
   CHECK(proof.missed().back() == "sums_twice: fault: tile edge");
 }
@@ -134,7 +137,8 @@ TEST_CASE("a session within another one runs as that one does, and reports to bo
 }
 
 TEST_CASE("a table that is not what a run found is told, and written when asked for") {
-  if (simt::watched_for_races()) return testing::skip("ThreadSanitizer watches the threads of kernels itself");
+  if (simt::watched_for_races())
+    return testing::skip("ThreadSanitizer watches the threads of kernels itself");
   const precast::testing::TemporaryFolder folder;
   const auto document = folder.path() / "kernels.md";
   std::ofstream(document) << "# Kernels\n";
