@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <families/backend.hpp>
-#include <families/op_rows.hpp>
 
 #include <precast/policy/presets.hpp>
+#include <precast/policy/table_rows.hpp>
 
 namespace precast::families {
 

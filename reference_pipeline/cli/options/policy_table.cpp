@@ -7,9 +7,6 @@ namespace precast::cli {
 
 namespace {
 
-using families::GradientRow;
-using families::GradientTable;
-
 /// The printed tables of a policy.
 struct PolicyTables {
   std::string spelling;
@@ -24,7 +21,7 @@ PolicyTables tables_of(const PolicyChoice& choice) {
     return {added->spelling, added->rows, added->gradients};
   PolicyTables tables = visit_policy<PolicyTables>(choice, [](auto path) {
     using P = typename decltype(path)::policy;
-    return PolicyTables{"", families::op_rows_of<P>(), families::gradient_table_of<P>()};
+    return PolicyTables{"", op_rows_of<P>(), gradient_table_of<P>()};
   });
   tables.spelling = families::spelling(choice);
   return tables;
@@ -34,8 +31,7 @@ PolicyTables tables_of(const TrainingChoice& wanted) {
   PolicyTables tables;
   for_each_training_policy([&]<class P>(const TrainingChoice& choice) {
     if (choice == wanted)
-      tables = {families::spelling_of<P>(), families::op_rows_of<P>(), families::gradient_table_of<P>(),
-                scales_loss<P>};
+      tables = {spelling_of<P>(), op_rows_of<P>(), gradient_table_of<P>(), scales_loss<P>};
   });
   return tables;
 }

@@ -9,11 +9,10 @@
 #include <families/presets.hpp>
 
 #include <precast/policy/choice.hpp>
+#include <precast/policy/table_rows.hpp>
 #include <precast/policy/training_policies.hpp>
 
 namespace precast::cli {
-
-using families::OpRow;
 
 /// The row of each op class. Throws PathNotCompiled.
 std::vector<OpRow> op_rows(const PolicyChoice& choice);

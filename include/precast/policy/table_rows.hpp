@@ -1,16 +1,19 @@
-// The op table of a policy, its rows of gradients, and its C++ spelling, as text.
+// The op table of a policy, its rows of gradients, and its C++ spelling, as text: for programs that print
+// them.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
+#include <precast/dtype/scalar.hpp>
 #include <precast/policy/gradient_table.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/options.hpp>
 #include <precast/policy/policy.hpp>
 
-namespace precast::families {
+namespace precast {
 
 /// A row of the op table.
 struct OpRow {
@@ -97,4 +100,4 @@ std::string spelling_of() {
   return text + ">";
 }
 
-}  // namespace precast::families
+}  // namespace precast
