@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <convert/conversion.hpp>
-#include <convert/name_prefix.hpp>
 #include <convert/output_file.hpp>
 #include <convert/scaled_weight.hpp>
 #include <convert/tensor_role.hpp>
@@ -18,6 +17,7 @@
 #include <flux/bfl_names.hpp>
 #include <formats/encode_in_range.hpp>
 #include <formats/registry.hpp>
+#include <weights/layouts.hpp>
 
 #include <precast/host/runtime/parallel.hpp>
 #include <precast/quant/largest_magnitude.hpp>
@@ -75,7 +75,7 @@ bool is_weighed(const OutputTensor& tensor) {
 /// diffusers'; and diffusers' names, where both are BFL's: these matrices have the same inputs.
 std::vector<std::string> names_of(const OutputTensor& tensor, const Piece& piece) {
   std::vector<std::string> names{piece.from->name, tensor.name};
-  if (auto theirs = io::their_rows(flux::bfl_names, without_prefix(tensor.name)))
+  if (auto theirs = io::their_rows(flux::bfl_names, weights::without_prefix(tensor.name)))
     names.push_back(std::move(theirs->name));
   names.insert(names.end(), tensor.other_names.begin(), tensor.other_names.end());
   return names;

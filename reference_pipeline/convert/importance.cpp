@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <convert/importance.hpp>
-#include <convert/name_prefix.hpp>
 #include <flux/bfl_names.hpp>
+#include <weights/layouts.hpp>
 
 #include <precast/error.hpp>
 #include <precast/io/content_hash.hpp>
@@ -124,7 +124,7 @@ void Importance::add(std::string name, std::vector<f32> squares) {
                                " is negative, infinite or NaN, which no mean square is: make the file again");
   // Where nothing ever met a matrix, no column counts more than another.
   if (std::ranges::all_of(squares, [](f32 square) { return square == 0; })) return;
-  name.erase(0, name.size() - without_prefix(name).size());
+  name.erase(0, name.size() - weights::without_prefix(name).size());
   if (!entries_.emplace(name, std::move(squares)).second)
     throw io::tensor_error(path_, name, "appears twice: make the file again");
 }
@@ -140,7 +140,7 @@ std::uint64_t Importance::fingerprint() const {
 
 std::span<const f32> Importance::of(std::span<const std::string> names, std::int64_t columns) const {
   for (const std::string& name : names) {
-    const auto found = entries_.find(without_prefix(name));
+    const auto found = entries_.find(weights::without_prefix(name));
     if (found == entries_.end()) continue;
     if (static_cast<std::int64_t>(found->second.size()) != columns)
       throw io::tensor_error(path_, found->first,

@@ -5,7 +5,6 @@
 #include <map>
 
 #include <convert/layout.hpp>
-#include <convert/name_prefix.hpp>
 #include <flux/bfl_names.hpp>
 #include <stable_diffusion/ldm_names.hpp>
 #include <text/t5_gguf_names.hpp>
@@ -45,7 +44,8 @@ class Arrangement {
   /// Our names from theirs: each tensor in one or several parts.
   void divide() {
     for (const InputTensor& tensor : input_.tensors()) {
-      const std::vector<io::NamedRows> parts = weights::our_rows_in(table_, without_prefix(tensor.name));
+      const std::vector<io::NamedRows> parts =
+          weights::our_rows_in(table_, weights::without_prefix(tensor.name));
       if (parts.empty()) keep(tensor);
       for (const io::NamedRows& part : parts) {
         const std::int64_t unit = divided(tensor, rows_of(tensor.shape), part.of);
@@ -64,7 +64,7 @@ class Arrangement {
     };
     std::map<std::string, std::vector<Part>> joined;
     for (const InputTensor& tensor : input_.tensors()) {
-      if (const auto rows = io::their_rows(table_, without_prefix(tensor.name)))
+      if (const auto rows = io::their_rows(table_, weights::without_prefix(tensor.name)))
         joined[kept_prefix(tensor) + rows->name].push_back({&tensor, *rows});
       else if (const InputTensor* table = table_of_copy(tensor))
         require_same(tensor, *table);  // T5's copy of its embeddings has no other name, and is left out
@@ -99,7 +99,7 @@ class Arrangement {
   void keep_layout() {
     for (const InputTensor& tensor : input_.tensors()) {
       keep(tensor);
-      tensors_.back().name = kept_prefix(tensor) + std::string(without_prefix(tensor.name));
+      tensors_.back().name = kept_prefix(tensor) + std::string(weights::without_prefix(tensor.name));
     }
   }
 
@@ -118,7 +118,8 @@ class Arrangement {
  private:
   /// The prefix that a tensor keeps: in a file of several parts, that of its part, or the parts would be one.
   const std::string& kept_prefix(const InputTensor& tensor) {
-    const std::string prefix = tensor.name.substr(0, tensor.name.size() - without_prefix(tensor.name).size());
+    const std::string prefix =
+        tensor.name.substr(0, tensor.name.size() - weights::without_prefix(tensor.name).size());
     const auto [known, is_new] = kept_prefixes_.try_emplace(prefix, prefix);
     if (is_new && std::ranges::all_of(input_.tensors(), [&](const InputTensor& other) {
           return other.name.starts_with(prefix);
@@ -188,7 +189,7 @@ class Arrangement {
 bool has_two_layouts(const InputWeights& input) { return !table_of(input, kind_of(input)).empty(); }
 
 std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name, std::int64_t unet_layers) {
-  const std::string_view plain = without_prefix(name);
+  const std::string_view plain = weights::without_prefix(name);
   if (kind == WeightsKind::ldm_unet) {
     const auto ours = stable_diffusion::diffusers_unet_name(plain, unet_layers);
     return ours ? std::vector{*ours} : std::vector<std::string>{};
@@ -202,7 +203,7 @@ std::vector<std::string> diffusers_names(WeightsKind kind, std::string_view name
 
 std::int64_t unet_layers(const InputWeights& input) {
   std::vector<std::string_view> names;
-  for (const InputTensor& tensor : input.tensors()) names.push_back(without_prefix(tensor.name));
+  for (const InputTensor& tensor : input.tensors()) names.push_back(weights::without_prefix(tensor.name));
   return stable_diffusion::ldm_unet_layers(names);
 }
 
@@ -211,10 +212,10 @@ std::vector<OutputTensor> arranged(const InputWeights& input, WeightsKind kind,
   const Table table = table_of(input, kind);
   Arrangement arrangement(input, table);
   const auto is_ours = [&](const InputTensor& tensor) {
-    return io::their_rows(table, without_prefix(tensor.name)).has_value();
+    return io::their_rows(table, weights::without_prefix(tensor.name)).has_value();
   };
   const auto is_theirs = [&](const InputTensor& tensor) {
-    return !weights::our_rows_in(table, without_prefix(tensor.name)).empty();
+    return !weights::our_rows_in(table, weights::without_prefix(tensor.name)).empty();
   };
   if (layout == Layout::diffusers && std::ranges::any_of(input.tensors(), is_theirs))
     arrangement.divide();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <convert/name_prefix.hpp>
 #include <convert/tensor_role.hpp>
 #include <weights/layouts.hpp>
 
@@ -40,14 +39,14 @@ constexpr std::array<std::string_view, 2> clips{"cond_stage_model.", "conditione
 
 bool has(const InputWeights& weights, std::string_view begin, std::string_view end) {
   return std::ranges::any_of(weights.tensors(), [&](const InputTensor& tensor) {
-    return without_prefix(tensor.name).starts_with(begin) && tensor.name.ends_with(end);
+    return weights::without_prefix(tensor.name).starts_with(begin) && tensor.name.ends_with(end);
   });
 }
 
-/// Whether T5 has a prefix, and something in the file has not: another part of a model.
-bool is_t5_among_others(const InputWeights& weights) {
-  const auto is_behind_prefix = [](const InputTensor& tensor) {
-    return weights::without_prefix(tensor.name, weights::Part::t5) != tensor.name;
+/// Whether the part has a prefix, and something in the file has not: another part of a model.
+bool is_among_others(const InputWeights& weights, weights::Part part) {
+  const auto is_behind_prefix = [&](const InputTensor& tensor) {
+    return weights::without_prefix(tensor.name, part) != tensor.name;
   };
   return std::ranges::any_of(weights.tensors(), is_behind_prefix) &&
          !std::ranges::all_of(weights.tensors(), is_behind_prefix);
@@ -62,11 +61,12 @@ WeightsKind kind_of(const InputWeights& weights) {
   if (has(weights, "input_blocks.", ".0.in_layers.2.weight")) return WeightsKind::ldm_unet;
   if ((has(weights, "encoder.block.", ".SelfAttention.q.weight") ||
        has(weights, "enc.blk.", ".attn_q.weight")) &&
-      !is_t5_among_others(weights))
+      !is_among_others(weights, weights::Part::t5))
     return WeightsKind::t5;
   if (has(weights, "", ".self_attn.q_proj.weight") && has(weights, "", "position_embedding.weight"))
     return WeightsKind::clip;
-  if (has(weights, "decoder.", "conv_in.weight")) return WeightsKind::autoencoder;
+  if (has(weights, "decoder.", "conv_in.weight") && !is_among_others(weights, weights::Part::autoencoder))
+    return WeightsKind::autoencoder;
   return WeightsKind::other;
 }
 
@@ -87,7 +87,7 @@ std::string_view precise_because(WeightsKind kind, std::string_view name, const 
   const auto wide = std::ranges::count_if(shape.sizes(), [](std::int64_t size) { return size != 1; });
   if (wide < 2) return "norm scale or other 1-D tensor";
   if (shape.rank() > 2) return "convolution";
-  const std::string_view plain = without_prefix(name);
+  const std::string_view plain = weights::without_prefix(name);
   if ((kind == WeightsKind::flux || kind == WeightsKind::flux_relative) &&
       std::ranges::any_of(flux_ends, [&](std::string_view end) { return plain.starts_with(end); }))
     return "entry or exit layer";

@@ -212,6 +212,7 @@ std::string_view without_prefix(std::string_view name, Part part) {
 
 std::string_view without_prefix(std::string_view name) {
   std::string_view shortest = name;
+  // XL's second CLIP keeps its prefix: its names are the first one's.
   for (const Part part : flux_parts)
     if (const auto plain = without_prefix(name, part); plain.size() < shortest.size()) shortest = plain;
   return shortest;

@@ -346,6 +346,20 @@ TEST_CASE("of a file that holds a whole model its CLIPs and its VAE stay as they
   CHECK(types({layer}, to_q8) == Types{"q8_0"});
 }
 
+TEST_CASE("a VAE behind a prefix is known for one where it is alone") {
+  const TemporaryFolder folder;
+  const auto source = folder.path() / "source.safetensors";
+  for (const std::string prefix : {"", "vae.", "first_stage_model."}) {
+    INFO(prefix);
+    PlainTensors tensors{{prefix + "decoder.conv_in.weight", normal_tensor({32, 4, 3, 3}, 1)}};
+    write_tensors<io::SafetensorsWriter>(source, tensors, "bf16");
+    CHECK(kind_of(InputWeights(source)) == WeightsKind::autoencoder);
+    tensors["model.diffusion_model.time_embed.0.weight"] = normal_tensor({32, 32}, 1);
+    write_tensors<io::SafetensorsWriter>(source, tensors, "bf16");
+    CHECK(kind_of(InputWeights(source)) == (prefix.empty() ? WeightsKind::autoencoder : WeightsKind::other));
+  }
+}
+
 TEST_CASE("what cannot be put together or divided is refused by name") {
   const TemporaryFolder folder;
   const auto source = folder.path() / "source.safetensors", out = folder.path() / "out.gguf";
