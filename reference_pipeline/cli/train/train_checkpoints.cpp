@@ -39,7 +39,7 @@ std::optional<std::vector<std::pair<std::string, std::string>>> tokenizer_beside
 }
 
 std::string resumes_from(std::int64_t step) {
-  return "--resume goes on from the checkpoint of step " + std::to_string(step);
+  return "--resume continues from the checkpoint of step " + std::to_string(step);
 }
 
 }  // namespace
