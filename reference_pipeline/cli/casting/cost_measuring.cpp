@@ -248,7 +248,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   load_more(*pipeline, useful_jobs(options, settings), of_job, loading, loaded);
   casting::CostFile file =
       measured_layers(options, settings, samples, name, loaded, written, std::move(so_far), reporter);
-  reporter.wipe();
+  reporter.clear();
   return file;
 }
 
