@@ -29,7 +29,7 @@ LayerCost read_layer(const io::Config& json) {
     // Formats that this build does not have keep the name that the file gives them.
     const formats::StoredFormat* const format = formats::format_in_either_case(type);
     const auto [entry, is_new] = layer.types.try_emplace(format ? format->name : type);
-    if (!is_new) throw types.error(type, "is there in upper and in lower case: remove one of them");
+    if (!is_new) throw types.error(type, "appears in upper and in lower case: remove one of them");
     TypeCost& cost = entry->second;
     cost.bits = numbers.optional_number("bits", least_bits, most_bits);
     for (const auto& [measure, key, number] : named_measures)

@@ -46,7 +46,7 @@ constexpr std::string_view list_mark = ",...";
 
 /// Whether a word of an option's type is a placeholder: "FILE" as the whole type, or a number among words,
 /// as in "N|random" and "cpu|cuda:N".
-bool stands_for_any(std::string_view word, bool by_itself) {
+bool is_placeholder(std::string_view word, bool by_itself) {
   if (by_itself) return std::ranges::any_of(word, [](unsigned char c) { return std::isupper(c); });
   return word == "N" || word.ends_with("/N") || word.ends_with(":N");
 }
@@ -58,7 +58,7 @@ std::vector<std::string> words_of(const std::string& type) {
   for (std::size_t at = 0; at != std::string::npos;) {
     const std::size_t bar = type.find('|', at);
     const std::string word = type.substr(at, bar == std::string::npos ? bar : bar - at);
-    if (!stands_for_any(word, by_itself)) words.push_back(word);
+    if (!is_placeholder(word, by_itself)) words.push_back(word);
     at = bar == std::string::npos ? bar : bar + 1;
   }
   return words;

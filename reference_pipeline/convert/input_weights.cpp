@@ -79,7 +79,7 @@ void InputWeights::add(const std::string& name, const weights::WeightTensor& wei
   if (!is_float && (type.values_per_block > 1 || entry.dtype.is_unread))
     throw io::tensor_error(path_, entry.name,
                            "is of type " + std::string(type.name) +
-                               ", whose values are not read here: get a file of another type");
+                               ", whose values are not supported: get a file of another type");
   tensors_.push_back({name, type, is_float, entry.shape, entry.bytes});
 }
 

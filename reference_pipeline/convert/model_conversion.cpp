@@ -156,7 +156,7 @@ void refuse_component(const fs::path& model, const fs::path& out) {
 
 ModelConversion::ModelConversion(const fs::path& in, const fs::path& out, const Settings& settings)
     : in_(in), out_(out), settings_(settings) {
-  if (!io::is_there(in)) throw io::file_error(in, "is not there: give a file of weights or a model folder");
+  if (!io::is_there(in)) throw io::file_error(in, "does not exist: give a file of weights or a model folder");
   refuse_same(in, out);
   const bool from_folder = is_folder(in);
   to_folder_ = !names_gguf(out) && !names_safetensors(out);

@@ -49,7 +49,7 @@ bool found_in(const TypeRule& rule, std::string_view name) {
 /// repetition.
 std::string what_is_wrong(const std::string& expression, const std::regex_error& wrong) {
   if (std::string_view("*+?").find(expression.front()) != std::string_view::npos)
-    return std::string("nothing stands before '") + expression.front() +
+    return std::string("nothing precedes '") + expression.front() +
            "' that it could repeat: write '.*' for any text";
   return io::printable(wrong.what());
 }

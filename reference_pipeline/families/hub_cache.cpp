@@ -138,10 +138,10 @@ fs::path whole_snapshot(const fs::path& snapshot, const HubName& wanted) {
   for (fs::recursive_directory_iterator entry(snapshot, failed), end; !failed && entry != end;
        entry.increment(failed))
     if (entry.depth() > 0 && entry->is_symlink(failed) && !entry->exists(failed))
-      throw io::file_error(entry->path(),
-                           "is a link to a file that is not there: the model was fetched in "
-                           "part: fetch it again with " +
-                               how_to_fetch(wanted));
+      throw io::file_error(
+          entry->path(),
+          "is a link to a missing file: the model was downloaded in part: download it again with " +
+              how_to_fetch(wanted));
   return snapshot;
 }
 
@@ -153,21 +153,22 @@ fs::path snapshot(const fs::path& model, const HubName& wanted) {
       return whole_snapshot(model / "snapshots" / main, wanted);
     const auto all = snapshots(model);
     if (!main.empty() && !all.empty())
-      throw io::file_error(model, "refs/main names snapshot " + io::printable(main) +
-                                      ", which is not there or was fetched in part: fetch it again with " +
-                                      how_to_fetch(wanted) + ", or name " + wanted.name + "@" +
-                                      io::printable(all.front().filename().string()));
+      throw io::file_error(model,
+                           "refs/main names snapshot " + io::printable(main) +
+                               ", which is missing or was downloaded in part: download it again with " +
+                               how_to_fetch(wanted) + ", or name " + wanted.name + "@" +
+                               io::printable(all.front().filename().string()));
     if (!all.empty()) return whole_snapshot(all.front(), wanted);
     throw io::file_error(model,
-                         "holds no snapshot with a model_index.json: it was fetched in part, or is no "
-                         "diffusers model: fetch it with " +
+                         "holds no snapshot with a model_index.json: it was downloaded in part, or is not a "
+                         "diffusers model: download it with " +
                              how_to_fetch(wanted));
   }
   for (const std::string& commit : {wanted.revision, commit_of(model, wanted.revision)})
     if (!commit.empty() && has_index(model / "snapshots" / commit))
       return whole_snapshot(model / "snapshots" / commit, wanted);
-  throw io::file_error(model, "holds no revision '" + io::printable(wanted.revision) + "': fetch it with " +
-                                  how_to_fetch(wanted));
+  throw io::file_error(model, "holds no revision '" + io::printable(wanted.revision) +
+                                  "': download it with " + how_to_fetch(wanted));
 }
 
 /// A model of the cache whose name ends in this one: "x/y" for "y"; "" where there is none.
@@ -215,7 +216,7 @@ fs::path find_model(const std::string& named) {
   if (!fs::is_directory(model, failed)) {
     refuse_unreadable(model, failed);
     throw InputError("model " + named + " is neither a folder nor in Hugging Face's cache, " +
-                     io::shown(cache) + ": fetch it with " + how_to_fetch(*wanted));
+                     io::shown(cache) + ": download it with " + how_to_fetch(*wanted));
   }
   return snapshot(model, *wanted);
 }

@@ -144,9 +144,10 @@ class TransformerModel final : public BlockwiseTransformer {
         input.prompt.columns() != config_.joint_attention_dim ||
         input.pooled.columns() != config_.pooled_projection_dim ||
         input.latents.rows() != input.rows * input.columns)
-      throw ShapeError("transformer: latents " + to_string(input.latents.shape()) + ", prompt " +
-                       to_string(input.prompt.shape()) + " and pooled " + to_string(input.pooled.shape()) +
-                       " do not fit its config: the components of the model folder are not of one model");
+      throw ShapeError(
+          "transformer: latents " + to_string(input.latents.shape()) + ", prompt " +
+          to_string(input.prompt.shape()) + " and pooled " + to_string(input.pooled.shape()) +
+          " do not fit its config: the components of the model folder belong to different models");
   }
 
   /// The inputs that all steps of a picture share, in the backend's memory.

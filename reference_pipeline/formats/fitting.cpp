@@ -14,7 +14,7 @@ namespace precast::formats {
 namespace {
 
 /// Formats in blocks of 32 values, by rising size: each is better than those before it.
-constexpr std::array<std::string_view, 4> stand_ins{"iq4_nl", "q5_0", "q5_1", "q8_0"};
+constexpr std::array<std::string_view, 4> fallback_types{"iq4_nl", "q5_0", "q5_1", "q8_0"};
 
 bool is_of_rows(const DtypeInfo& type) {
   const StoredFormat* const format = format_named(type.name);
@@ -48,7 +48,7 @@ std::optional<DtypeInfo> fitting_type(const DtypeInfo& wanted, const Shape& tens
                : std::nullopt;
   if (columns % wanted.values_per_block == 0) return wanted;
   if (is_added(wanted)) return std::nullopt;  // files that hold it hold none of ggml's blocks
-  for (const std::string_view name : stand_ins) {
+  for (const std::string_view name : fallback_types) {
     const DtypeInfo type = format_named(name)->info;
     if (bits_per_value(type) >= bits_per_value(wanted) && columns % type.values_per_block == 0) return type;
   }

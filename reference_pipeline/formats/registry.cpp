@@ -132,7 +132,7 @@ bool is_own_scalar(std::string_view name) {
 io::FileDtype file_dtype_of(const StoredFormat& format) {
   if (format_in_either_case(format.name) || is_own_scalar(format.name))
     throw Error("number format '" + format.name +
-                "' is there already: give the dtype that is registered another name in its dtype_traits");
+                "' already exists: give the dtype that is registered another name in its dtype_traits");
   return {.file_name = format.file_name, .info = format.info, .is_float = true};
 }
 

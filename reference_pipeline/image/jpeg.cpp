@@ -141,7 +141,7 @@ Picture decode_jpeg(std::span<const std::byte> data, const std::filesystem::path
   const auto reader = std::make_unique<JpegReader>();
   jpeg_decompress_struct& jpeg = reader->jpeg;
   const auto run = [&](auto&& calls) {
-    if (went_through(reader->callbacks.place, calls)) return;
+    if (succeeds(reader->callbacks.place, calls)) return;
     throw io::file_error(
         name, "broken JPEG picture (" + io::printable(reader->callbacks.message.data()) + "): get it again");
   };
@@ -198,7 +198,7 @@ std::vector<std::byte> encode_jpeg(const Image& image, std::span<const Text> tex
   const auto writer = std::make_unique<JpegWriter>();
   jpeg_compress_struct& jpeg = writer->jpeg;
   const std::size_t row_bytes = channels * static_cast<std::size_t>(image.width);
-  const bool done = went_through(writer->callbacks.place, [&] {
+  const bool done = succeeds(writer->callbacks.place, [&] {
     jpeg_create_compress(&jpeg);
     jpeg_mem_dest(&jpeg, &writer->written, &writer->written_bytes);
     jpeg.image_width = static_cast<JDIMENSION>(image.width);

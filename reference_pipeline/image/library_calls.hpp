@@ -10,7 +10,7 @@ namespace precast::image {
 /// `calls` must not own anything, since an error jumps out of it. setjmp is called in this frame, which has
 /// no destructors either.
 template <class Calls>
-bool went_through(std::jmp_buf& place, Calls&& calls) {
+bool succeeds(std::jmp_buf& place, Calls&& calls) {
   static_assert(std::is_trivially_destructible_v<std::remove_reference_t<Calls>>,
                 "what a library's errors jump over must not own anything");
   if (setjmp(place)) return false;

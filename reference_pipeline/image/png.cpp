@@ -157,12 +157,12 @@ Picture decode_png(std::span<const std::byte> data, const std::filesystem::path&
   const png_infop info = reader.info;
   if (!info) throw OutOfMemory(io::shown(name) + ": no memory to read the picture");
   const auto run = [&](auto&& calls) {
-    const bool went = went_through(png_jmpbuf(png), calls);
+    const bool succeeded = succeeds(png_jmpbuf(png), calls);
     if (reader.callbacks.has_taken_most)
       throw io::file_error(name, "holds texts of more than " +
                                      in_bytes(static_cast<std::int64_t>(most_memory)) +
                                      ": save the picture again without them");
-    if (went) return;
+    if (succeeded) return;
     throw io::file_error(
         name, "broken PNG picture (" + io::printable(reader.callbacks.message.data()) + "): get it again");
   };
@@ -234,7 +234,7 @@ std::vector<std::byte> encode_png(const Image& image, std::span<const Text> text
   if (!info) throw OutOfMemory("no memory to write a PNG picture");
   // Reserved at once: a growing vector would take up to three times as much.
   writer.callbacks.written.reserve(static_cast<std::size_t>(image.height) * (row_bytes + 1));
-  const bool done = went_through(png_jmpbuf(png), [&] {
+  const bool done = succeeds(png_jmpbuf(png), [&] {
     png_set_write_fn(png, &writer.callbacks, on_write, on_flush);
     png_set_IHDR(png, info, static_cast<png_uint_32>(image.width), static_cast<png_uint_32>(image.height), 8,
                  PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,

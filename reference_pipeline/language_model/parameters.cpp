@@ -164,7 +164,7 @@ ParameterValues read_values(const std::filesystem::path& folder, const LanguageM
     if (shape != facts.stored_shape())
       throw InputError(source.description() + ": tensor '" + name + "' has shape " + to_string(shape) +
                        " where the config asks for " + to_string(facts.stored_shape()) +
-                       ": the weights and the config are not of one model");
+                       ": the weights and the config belong to different models");
     std::vector<f32> values = values_of(name);
     all.push_back(facts.transposed ? turned(values, shape) : std::move(values));
   }

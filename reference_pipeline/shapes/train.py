@@ -309,10 +309,10 @@ def train_flow(work, minutes, guided, batch, rate, resume):
         if guided:
             guidance = torch.where(torch.rand(batch) < 0.2, ones, 1 + 4 * torch.rand(batch))
             with torch.no_grad():
-                told = velocity(teacher, samples, noisy, sigma, pooled, hidden, ones)
+                with_prompt = velocity(teacher, samples, noisy, sigma, pooled, hidden, ones)
                 empty = [e.expand(batch, *e.shape[1:]) for e in samples.empty]
-                not_in_tensors = velocity(teacher, samples, noisy, sigma, *empty, ones)
-                target = not_in_tensors + guidance[:, None, None] * (told - not_in_tensors)
+                without_prompt = velocity(teacher, samples, noisy, sigma, *empty, ones)
+                target = without_prompt + guidance[:, None, None] * (with_prompt - without_prompt)
         loss = F.mse_loss(velocity(model, samples, noisy, sigma, pooled, hidden, guidance), target)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

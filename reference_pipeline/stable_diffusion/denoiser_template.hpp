@@ -137,7 +137,7 @@ class DenoiserTemplate final : public Denoiser {
     if (first + more != config_.in_channels)
       throw ShapeError("unet: " + std::to_string(first + more) + " channels do not fit its in_channels, " +
                        std::to_string(config_.in_channels) +
-                       ": the components of the model folder are not of one model");
+                       ": the components of the model folder belong to different models");
     HostTensor<f32> both(Shape{1, latents.shape()[1], latents.shape()[2], first + more});
     for (std::int64_t row = 0; row < latents.rows() && !DryRun::active(); ++row) {
       std::ranges::fill_n(both.data() + row * both.columns(), first, 0.0f);

@@ -36,7 +36,7 @@ Model Model::open(const families::ModelFiles& files) {
     throw io::file_error(path / "tokenizer_2",
                          "its texts have " + std::to_string(encoders[1].length()) +
                              " tokens, and those of tokenizer " + std::to_string(encoders[0].length()) +
-                             ": both encoders need as many: get the tokenizers of one model");
+                             ": both encoders need the same number: get the tokenizers of one model");
   return model;
 }
 

@@ -55,7 +55,7 @@ void require_parts(const std::filesystem::path& folder, const Files& files, cons
   };
   for (const auto& [encoder, tokenizer] : encoders_of(whole.kind)) {
     if (!io::is_there(folder / tokenizer))
-      throw io::file_error(file, "is " + in_words(whole) + ", and its " + tokenizer + "/ does not lie in " +
+      throw io::file_error(file, "is " + in_words(whole) + ", and its " + tokenizer + "/ is not in " +
                                      io::shown(folder) + ": put " + tokenizer +
                                      "/ of a model of its kind, as diffusers saves it, there");
     if (lacks(encoder))

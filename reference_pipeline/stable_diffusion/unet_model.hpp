@@ -225,7 +225,7 @@ class UNetModel final : public UNet {
       if (context.rank() != 2 || context[1] != config_.context_width || context[0] < 1)
         throw ShapeError("unet: a context of shape " + to_string(context) + " is not [tokens, " +
                          std::to_string(config_.context_width) +
-                         "]: the text encoder and the UNet are not of one model");
+                         "]: the text encoder and the UNet belong to different models");
       if (context != first.context.shape())
         throw ShapeError("unet: contexts " + to_string(first.context.shape()) + " and " + to_string(context) +
                          " differ: pad prompts to one length, or predict one after the other");

@@ -82,7 +82,7 @@ AutoencoderConfig AutoencoderConfig::load(const std::filesystem::path& file) {
   config.latents_std = by_channel(json, "latents_std", config.latent_channels, 1e-6);
   if (config.latents_mean.empty() != config.latents_std.empty())
     throw json.error("latents_mean",
-                     "and latents_std belong together, and one of them is not there: give both, or neither");
+                     "and latents_std belong together, and one of them is missing: give both, or neither");
   return config;
 }
 

@@ -44,7 +44,7 @@ const Agreement& Agreement::same(const std::string& what, std::int64_t in_file,
                                  std::int64_t in_config) const {
   if (in_file != in_config)
     throw weights_.error("has " + what + " " + std::to_string(in_file) + " where " + io::shown(config_) +
-                         " says " + std::to_string(in_config) + ": they are not of one model; " +
+                         " says " + std::to_string(in_config) + ": they belong to different models; " +
                          std::string(cure_));
   return *this;
 }

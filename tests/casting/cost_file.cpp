@@ -261,7 +261,7 @@ TEST_CASE("cost files and plans name formats in either case, as options do") {
   CHECK(file.layers[0].types.contains("OWN"));  // which this build does not know
   CHECK(parse_plan(R"({"types": {"a": "Q4_K"}})", "x").types.at("a") == "q4_k");
   CHECK_THROWS_WITH(parse_cost_file(R"({"layers": [{"name": "a", "types": {"Q4_K": {}, "q4_k": {}}}]})", "x"),
-                    Catch::Contains("'layers[0].types.q4_k': is there in upper and in lower case"));
+                    Catch::Contains("'layers[0].types.q4_k': appears in upper and in lower case"));
 }
 
 TEST_CASE("malformed plans are refused in one line that names file, layer and key") {

@@ -130,7 +130,7 @@ TEST_CASE("cost measures what record recorded, keeps it, and adds to it", "[cast
   const auto table = run(cost(samples, output, {"--types", "FP8_E4M3,f32,bf16", "--markdown"}));
   INFO(table.err);
   REQUIRE(table.code == 0);
-  CHECK_THAT(table.err, Catch::Contains("going on from") && Catch::Contains("3 layers"));
+  CHECK_THAT(table.err, Catch::Contains("continuing from") && Catch::Contains("3 layers"));
   CHECK_THAT(
       table.out,
       Catch::StartsWith("| layer | f32 | bf16 | fp8_e4m3 |\n|---|--:|--:|--:|\n| bits | 32 | 16 | 8 |\n"));

@@ -110,10 +110,10 @@ TEST_CASE("compare: a part goes on from its file, and takes no other's", "[compa
   refused(compare(file, {"--shard", "1/2", "--seed", "1"}), 2, "a part of another comparison");
   refused(compare(file, {"--shard", "4/4"}), 2, "--shard 4/4 has none of the policies");
   refused(compare((scratch.path() / "part.png").string(), {"--shard", "1/2"}), 2, ".json");
-  refused(compare(file, {"--shard", "1/2", "--report", "page.html"}), 2, "--report goes with --merge");
+  refused(compare(file, {"--shard", "1/2", "--report", "page.html"}), 2, "--report needs --merge");
   refused(compare(file, {"--shard", "1/2", "--merge", file}), 2, "--shard");
   refused(compare(file, {"--merge", file}), 2, "of measuring, which --merge does not do");
-  refused(compare((scratch.path() / "sheet.png").string(), {"--layers"}), 2, "--layers goes with --shard");
+  refused(compare((scratch.path() / "sheet.png").string(), {"--layers"}), 2, "--layers needs --shard");
 }
 
 TEST_CASE("compare: parts that begin with different pictures are of different comparisons", "[compare]") {

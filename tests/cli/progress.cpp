@@ -34,7 +34,7 @@ struct Recording {
 
 const ProgressStyle plain{false, false, 80};
 const ProgressStyle terminal{true, false, 80};
-const std::string wiped = "\r\x1b[K";
+const std::string cleared = "\r\x1b[K";
 
 }  // namespace
 
@@ -73,7 +73,7 @@ TEST_CASE("a terminal has one line with bar, count, rate and time left") {
   recording.now += 1;
   recording.reporter.update("denoise", 8, 8);
   REQUIRE(recording.pieces.size() == 3);
-  CHECK(recording.pieces[2] == wiped);
+  CHECK(recording.pieces[2] == cleared);
 }
 
 TEST_CASE("a note of what a stage has come to ends its line") {
@@ -113,13 +113,13 @@ TEST_CASE("a reporter that ends early leaves a clean line") {
     ProgressReporter reporter(
         terminal, [&](std::string_view piece) { text += piece; }, [] { return 1.0; });
     reporter.update("denoise", 1, 4);
-    CHECK_FALSE(text.ends_with(wiped));
-    reporter.wipe();
-    CHECK(text.ends_with(wiped));
+    CHECK_FALSE(text.ends_with(cleared));
+    reporter.clear();
+    CHECK(text.ends_with(cleared));
     reporter.update("denoise", 2, 4);
-    CHECK_FALSE(text.ends_with(wiped));
+    CHECK_FALSE(text.ends_with(cleared));
   }
-  CHECK(text.ends_with(wiped));
+  CHECK(text.ends_with(cleared));
 }
 
 TEST_CASE("bytes show as a percentage, and a total that is not known as a count") {
@@ -140,7 +140,7 @@ TEST_CASE("no line is wider than the terminal, and colour is only where it is wa
     recording.now += 1;
     recording.reporter.update("a stage with a rather long name", 4, 900);
     for (const std::string& piece : recording.pieces)
-      CHECK(static_cast<int>(piece.size() - wiped.size()) <= std::max(columns - 1, 1));
+      CHECK(static_cast<int>(piece.size() - cleared.size()) <= std::max(columns - 1, 1));
   }
   Recording colored(ProgressStyle{true, true, 80});
   colored.reporter.update("denoise", 1, 4);

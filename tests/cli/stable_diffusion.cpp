@@ -291,7 +291,7 @@ TEST_CASE("generate: Stable Diffusion's options on Flux, and a part of another m
         stable_diffusion_models + "sdxl.safetensors"},
        "leave --text-encoder out"},
       {{"--model", model, "--transformer", stable_diffusion_models + "sdxl.safetensors"},
-       "they are not of one model"}};
+       "they belong to different models"}};
   for (const auto& [options, says] : wrong) {
     Words words{"generate", "--prompt", "a"};
     words.insert(words.end(), options.begin(), options.end());

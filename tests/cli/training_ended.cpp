@@ -134,7 +134,7 @@ TEST_CASE("Ctrl-C leaves a checkpoint, also before the first one is due", "[trai
   CHECK(ended.code == 143);
   const precast::io::SafetensorsFile left(out / "checkpoint.safetensors");
   const std::string step = left.metadata().at("step");
-  CHECK_THAT(ended.err, Catch::Contains("--resume goes on from the checkpoint of step " + step));
+  CHECK_THAT(ended.err, Catch::Contains("--resume continues from the checkpoint of step " + step));
   CHECK(program::json_lines(log).size() == std::stoul(step));
   const std::string steps = std::to_string(std::stoi(step) + 3);
   REQUIRE(run(train(out, {"--steps", steps, "--resume"})).code == 0);
@@ -187,7 +187,7 @@ TEST_CASE("a run whose log cannot grow leaves a checkpoint of all its steps", "[
   const precast::io::SafetensorsFile left(out / "checkpoint.safetensors");
   const std::string step = left.metadata().at("step");
   CHECK(std::stoul(step) == program::json_lines(log).size() + 1);  // the step whose line did not fit
-  CHECK_THAT(full.err, Catch::Contains("--resume goes on from the checkpoint of step " + step));
+  CHECK_THAT(full.err, Catch::Contains("--resume continues from the checkpoint of step " + step));
 }
 
 TEST_CASE("a log whose last line was cut off goes on whole, and another file is no log", "[train]") {

@@ -166,7 +166,7 @@ TEST_CASE("train refuses what cannot be trained on, in one line each", "[train]"
   std::string letters;
   for (int i = 0; i < 2000; ++i) precast::image::append_utf8(letters, 0x4e00 + i);
   scratch.file("precast_tokenizer.json", "{\"characters\": \"" + letters + "\"}");
-  refused({"--model", scratch.path().string()}, 1, "are not of one model");
+  refused({"--model", scratch.path().string()}, 1, "belong to different models");
   refused({"--model", ""}, 2, "--model is empty");
   refused({"--compare", ""}, 2, "--compare is empty");
   refused({"--log", "/dev/full"}, 1, "/dev/full");

@@ -265,8 +265,7 @@ TEST_CASE("what a run that goes on lacks is named", "[train]") {
   const auto mute = run(train(out, {"--steps", "4", "--resume"}));
   INFO(mute.err);
   CHECK(mute.one_line_error());
-  CHECK_THAT(mute.err,
-             Catch::Contains(tokenizer.string() + ": is not there") && Catch::Contains("--batches"));
+  CHECK_THAT(mute.err, Catch::Contains(tokenizer.string() + ": is missing") && Catch::Contains("--batches"));
   fs::remove(checkpoint);
   CHECK_THAT(run(train(out, {"--steps", "4", "--resume"})).err, Catch::Contains("nothing to resume"));
   fs::create_symlink(checkpoint, checkpoint);  // there, and cannot be read, whoever runs this

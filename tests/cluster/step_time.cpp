@@ -190,7 +190,7 @@ TEST_CASE("train --predict-ranks says what a step takes on more ranks") {
                              "--ranks-per-machine", std::to_string(json["machine"]["cores"].get<int>())});
   INFO(full.err);
   REQUIRE(full.code == 0);
-  CHECK_THAT(full.out, Catch::Contains("Not every rank has a core for sums"));
+  CHECK_THAT(full.out, Catch::Contains("Not every rank has a spare core for sums"));
 
   const auto without = predict({"1,2"});
   CHECK(without.code == 2);

@@ -281,7 +281,7 @@ TEST_CASE("ranks that are told to stop wait for a checkpoint that takes its time
   const std::string err = program::content(said);
   INFO(err);
   CHECK((WIFEXITED(*status) && WEXITSTATUS(*status) == 130));
-  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
+  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume continues from the checkpoint"));
   CHECK(fs::exists(out / "checkpoint.safetensors"));
 }
 
@@ -321,7 +321,7 @@ TEST_CASE("ranks that are all told to stop come to the end of their step, howeve
   const std::string err = program::content(said);
   INFO(err);
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 143));
-  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume goes on from the checkpoint"));
+  CHECK_THAT(err, Catch::Contains("precast: error: interrupted: --resume continues from the checkpoint"));
   CHECK(count_of(err, "precast: error:") == 1);
   CHECK(fs::exists(out / "checkpoint.safetensors"));
 }

@@ -237,7 +237,7 @@ TEST_CASE("rules that are none are refused in one line") {
            {"img=q8_1", "there is no type 'q8_1'"},
            {"(=q4_k", "is not a regular expression"},
            {"[z-a]=q4_k", "is not a regular expression"},
-           {"*=q4_k", "is not a regular expression: nothing stands before '*'"},
+           {"*=q4_k", "is not a regular expression: nothing precedes '*'"},
            {"a{2,1}=q4_k", "is not a regular expression"},
            {std::string(1001, '(') + "=q4_k", "more than 1000 characters"},
            {"a\nb(=q4_k", "a?b("}}) {

@@ -124,12 +124,12 @@ TEST_CASE("a model is found by its name: main, else the newest snapshot") {
   fs::create_directories(model / "snapshots" / "bbbb" / "vae");
   fs::create_symlink("../../../blobs/none", model / "snapshots" / "bbbb" / "vae" / "model.safetensors");
   CHECK_THAT(refusal_of("some-one/A_model.1"),
-             Catch::Contains("fetched in part: fetch it again with hf download"));
+             Catch::Contains("downloaded in part: download it again with hf download"));
   fs::remove(model / "snapshots" / "bbbb" / "vae" / "model.safetensors");
   fs::last_write_time(model / "snapshots" / "bbbb", now - std::chrono::hours(1));
   write(model / "refs" / "main", "cccc");
   CHECK_THAT(refusal_of("some-one/A_model.1"),
-             Catch::Contains("refs/main names snapshot cccc, which is not there") &&
+             Catch::Contains("refs/main names snapshot cccc, which is missing") &&
                  Catch::EndsWith("download some-one/A_model.1, or name some-one/A_model.1@aaaa"));
   write(model / "refs" / "main", "../../elsewhere");
   CHECK(find_model("some-one/A_model.1") == model / "snapshots" / "aaaa");
@@ -151,7 +151,7 @@ TEST_CASE("a model that is not there says where it was looked for and how to fet
   const std::string where = folder.path().string();
   const Variable cache("HF_HUB_CACHE", where);
   CHECK(refusal_of("x/y") == "model x/y is neither a folder nor in Hugging Face's cache, " + where +
-                                 ": fetch it with hf download x/y");
+                                 ": download it with hf download x/y");
   CHECK_THAT(refusal_of("x/y@v2"), Catch::EndsWith("hf download x/y --revision v2"));
   add_snapshot(folder.path() / "models--x--y", "aaaa");
   CHECK_THAT(refusal_of("x/y@v2"), Catch::Contains("models--x--y: holds no revision 'v2'") &&

@@ -462,7 +462,7 @@ TEST_CASE(
     INFO(config << " " << key);
     const DamagedFolder folder(golden_model("dev_f32"));
     folder.edit(config, [&, key = key](nlohmann::json& json) { json[key] = json[key].get<int>() - 1; });
-    check_complaint(folder.path(), {what, config, "they are not of one model; get both again"});
+    check_complaint(folder.path(), {what, config, "they belong to different models; get both again"});
   }
   const DamagedFolder more(golden_model("dev_f32"));
   more.change_tensors(vae_weights, [](RawTensors& tensors) {

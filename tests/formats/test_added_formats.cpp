@@ -204,7 +204,7 @@ TEST_CASE("a registration whose name is taken adds nothing, and says so as long 
   {
     const formats::Registration<nf4> again;
     CHECK_THROWS_WITH(registration::throw_failure(),
-                      Catch::Contains("number format 'nf4' is there already: give"));
+                      Catch::Contains("number format 'nf4' already exists: give"));
     CHECK(formats::added_formats().size() == 1);
   }
   CHECK_NOTHROW(registration::throw_failure());

@@ -188,7 +188,7 @@ TEST_CASE("component: a GGUF model in several files, of which any is given") {
   write(name(1), 0, "a", 1, 3);
   refused(name(1), name(1), "is of a model of 3 tensors, and its parts have 2");
   std::filesystem::remove(name(2));
-  refused(name(1), name(2), "is not there, and m-00001-of-00002.gguf is part 1 of 2 of a model");
+  refused(name(1), name(2), "is missing, and m-00001-of-00002.gguf is part 1 of 2 of a model");
   write(name(1), 2, "a", 1);
   refused(name(1), name(1), "claims to be part 3 of 2");
 }
@@ -256,7 +256,7 @@ TEST_CASE("component: a link that leads nowhere is named, and nothing is taken i
 TEST_CASE("component: no weights, wrong dtypes and odd files are refused") {
   const TemporaryFolder folder;
   const std::filesystem::path absent = folder.path() / "absent";
-  expect(refusal(absent, [&] { io::ComponentSource{absent}; }), "is not there");
+  expect(refusal(absent, [&] { io::ComponentSource{absent}; }), "does not exist");
   expect(refusal(folder.path(), [&] { io::ComponentSource{folder.path()}; }), "holds no model.safetensors");
   const std::filesystem::path file = folder.path() / "model.safetensors";
   const std::string header = R"({"ids":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}})";

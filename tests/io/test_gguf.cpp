@@ -281,7 +281,7 @@ TEST_CASE("gguf: a writer that is used wrongly says so, and leaves no file") {
     refused("", dtype_info<f32>, Shape{1}, "needs a name of its own");
     refused("b", dtype_info<mxfp8>, Shape{32}, "GGUF has no mxfp8");
     refused("b", {"q4_k", 32, 18}, Shape{32}, "GGUF has no q4_k");
-    refused("b", dtype_info<q4_k>, Shape{2, 128}, "rows of 128 values are no whole blocks of q4_k");
+    refused("b", dtype_info<q4_k>, Shape{2, 128}, "rows of 128 values are not whole blocks of q4_k");
     refused("b", dtype_info<f32>, Shape{1, 1, 1, 1, 1},
             "more than the 4 dimensions that GGUF has: write safetensors");
     writer.write(written.first(31));
@@ -291,7 +291,7 @@ TEST_CASE("gguf: a writer that is used wrongly says so, and leaves no file") {
     CHECK_THROWS_WITH(writer.declare("late", dtype_info<f32>, Shape{1}), Catch::Contains("declared before"));
     CHECK_THROWS_WITH(writer.write(written.first(2)), Catch::Contains("1 bytes more than the tensors take"));
   }
-  CHECK_THROWS_WITH(io::GgufWriter(path, 24), Catch::Contains("24 is no power of two"));
+  CHECK_THROWS_WITH(io::GgufWriter(path, 24), Catch::Contains("24 is not a power of two"));
   {
     io::GgufWriter writer(path);
     CHECK_THROWS_WITH(writer.set("general.alignment", 64u), Catch::Contains("given to its constructor"));
@@ -395,10 +395,10 @@ TEST_CASE("gguf: a tensor whose description does not hold is refused") {
       {with_tensor({.type = 36}), "type IQ4_NL_4_4 (36)"},
       {with_tensor({.type = 37}), "type IQ4_NL_4_8 (37)"},
       {with_tensor({.type = 38}), "type IQ4_NL_8_8 (38)"},
-      {with_tensor({.sizes = {4, 2}, .type = 8}), "rows of 4 values are no whole blocks of Q8_0, of 32"},
+      {with_tensor({.sizes = {4, 2}, .type = 8}), "rows of 4 values are not whole blocks of Q8_0, of 32"},
       {with_tensor({.sizes = {128, 2}, .type = 12}),
-       "rows of 128 values are no whole blocks of Q4_K, of 256"},
-      {with_tensor({.sizes = {}, .type = 2}), "rows of 1 values are no whole blocks of Q4_0"},
+       "rows of 128 values are not whole blocks of Q4_K, of 256"},
+      {with_tensor({.sizes = {}, .type = 2}), "rows of 1 values are not whole blocks of Q4_0"},
       {with_tensor({.offset = 1}),
        "begins at byte 1 of the data, which is not a multiple of the alignment, 32"},
       {with_tensor({.offset = 16}), "not a multiple of the alignment"},

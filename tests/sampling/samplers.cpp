@@ -287,7 +287,7 @@ TEST_CASE("runs that a sampler does not have are refused in one line") {
   CHECK_THAT(failure(bare, kind, {.steps = 5, .strength = 0.1}),
              Contains("strength 0.1 of 5 steps leaves none"));
   CHECK_THAT(failure(bare, kind, {.steps = 5, .denoising_start = 0.9, .denoising_end = 0.5}),
-             Contains("is none"));
+             Contains("is empty"));
   CHECK_THAT(
       failure(bare, kind, {.steps = 1, .denoising_start = 0.5}),
       Contains("of 1 step none lies behind 0.5 of") && Contains("take more steps, or start it earlier"));

@@ -193,7 +193,7 @@ TEST_CASE("tiny single files agree with their folders' configs, and with no othe
     const std::string other = name == "sd15" ? "lcm" : "sd15";
     CHECK_THROWS_WITH(
         stable_diffusion::check_agreement(unet, UNetConfig::load(config_of(other)), config_of(other)),
-        Catch::Contains("they are not of one model"));
+        Catch::Contains("they belong to different models"));
     // Widths that no published model has do not say how many heads there are.
     CHECK_THROWS_WITH(stable_diffusion::unet_config(unet), Catch::Contains("it is not known how many heads"));
   }

@@ -272,16 +272,16 @@ TEST_CASE("what a model that is a file needs beside it is one line") {
   const TemporaryFolder place;
   const fs::path file = place.path() / "file";
   fs::copy(stable_diffusion_file("sdxl"), file);
-  CHECK(says(problem(file), "is Stable Diffusion XL, and its tokenizer/ does not lie in"));
+  CHECK(says(problem(file), "is Stable Diffusion XL, and its tokenizer/ is not in"));
   fs::copy(stable_diffusion_model("sdxl") / "tokenizer", place.path() / "tokenizer");
-  CHECK(says(problem(file), "is Stable Diffusion XL, and its tokenizer_2/ does not lie in"));
+  CHECK(says(problem(file), "is Stable Diffusion XL, and its tokenizer_2/ is not in"));
   fs::copy(stable_diffusion_model("sdxl") / "tokenizer_2", place.path() / "tokenizer_2");
   CHECK(says(problem(file), "which no published Stable Diffusion XL has"));
   fs::create_directory(place.path() / "unet");
   fs::copy(stable_diffusion_model("sd15") / "unet/config.json", place.path() / "unet/config.json");
-  CHECK(says(problem(file), "they are not of one model; give a file and a folder that are"));
+  CHECK(says(problem(file), "they belong to different models; give a file and a folder that are"));
   CHECK(says(problem({stable_diffusion_model("sd15"), {{"transformer", stable_diffusion_file("sd21")}}}),
-             "they are not of one model"));
+             "they belong to different models"));
   write_tensors(file, {{"model.diffusion_model.input_blocks.0.0.weight",
                         file_tensor("F32", Shape{1, 8}, std::vector<float>(8))},
                        {"model.diffusion_model.time_embed.0.weight",

@@ -151,7 +151,7 @@ class GgufFile {
     const auto in_block = static_cast<std::int64_t>(type.info.values_per_block);
     if (shape.back() % in_block != 0)
       throw tensor_error(path(), name,
-                         "rows of " + std::to_string(shape.back()) + " values are no whole blocks of " +
+                         "rows of " + std::to_string(shape.back()) + " values are not whole blocks of " +
                              gguf_name(type) + ", of " + std::to_string(in_block) + ": get the file again");
     const auto blocks = static_cast<std::uint64_t>(shape.elements() / in_block);
     const auto in_bytes = static_cast<std::uint64_t>(type.info.bytes_per_block);

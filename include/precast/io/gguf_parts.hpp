@@ -56,7 +56,7 @@ inline std::vector<std::filesystem::path> gguf_part_paths(const GgufFile& file) 
   for (std::int64_t i = 0; i < own.count; ++i) {
     paths.push_back(file.path().parent_path() / (stem + gguf_part_ending({i, own.count})));
     if (!is_there(paths.back()))
-      throw file_error(paths.back(), "is not there, and " + printable(name) + " is " + which +
+      throw file_error(paths.back(), "is missing, and " + printable(name) + " is " + which +
                                          ": get all parts, in one folder");
   }
   return paths;

@@ -27,7 +27,7 @@ class GgufWriter {
                       std::uint32_t alignment = GgufFile::usual_alignment)
       : file_(target), alignment_(alignment) {
     if (!std::has_single_bit(alignment))
-      throw Error("GgufWriter: an alignment of " + std::to_string(alignment) + " is no power of two");
+      throw Error("GgufWriter: an alignment of " + std::to_string(alignment) + " is not a power of two");
     if (alignment != GgufFile::usual_alignment)
       set_bytes(alignment_key, GgufValueType::u32, raw(alignment), true);
   }
@@ -72,7 +72,7 @@ class GgufWriter {
     if (shape.rank() > GgufFile::most_dimensions)
       refuse(to_string(shape) + " has more than the 4 dimensions that GGUF has: write safetensors");
     if (shape.back() % dtype.values_per_block != 0)
-      refuse("rows of " + std::to_string(shape.back()) + " values are no whole blocks of " +
+      refuse("rows of " + std::to_string(shape.back()) + " values are not whole blocks of " +
              std::string(dtype.name) + ": choose a type that divides them");
     const auto bytes = static_cast<std::uint64_t>(shape.elements() / dtype.values_per_block) *
                        static_cast<std::uint64_t>(dtype.bytes_per_block);

@@ -62,7 +62,7 @@ class ParameterPath {
     if (!(found.shape == shape))
       throw InputError(source_->description() + ": tensor '" + path_ + "' has shape " +
                        to_string(found.shape) + " where the config asks for " + to_string(shape) +
-                       ": the weights and the config are not of one model");
+                       ": the weights and the config belong to different models");
     return found;
   }
 

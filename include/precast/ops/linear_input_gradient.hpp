@@ -57,7 +57,7 @@ class TransposedWeight {
 
  private:
   backend::PackedWeight<typename Types::storage> weight_;
-  detail::StillHeld held_;
+  detail::HoldsValues held_;
 };
 
 /// out = y W for y [..., out_features], the gradient of a layer's result: out [..., in_features]. Operands,

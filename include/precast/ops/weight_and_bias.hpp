@@ -21,15 +21,15 @@ namespace precast::detail {
 inline namespace PRECAST_BACKEND {
 
 /// Whether a weight still has its values: false once it has been moved from.
-class StillHeld {
+class HoldsValues {
  public:
-  StillHeld() = default;
-  StillHeld(StillHeld&& other) noexcept : held_(std::exchange(other.held_, false)) {}
-  StillHeld& operator=(StillHeld&& other) noexcept {
+  HoldsValues() = default;
+  HoldsValues(HoldsValues&& other) noexcept : held_(std::exchange(other.held_, false)) {}
+  HoldsValues& operator=(HoldsValues&& other) noexcept {
     held_ = std::exchange(other.held_, false);
     return *this;
   }
-  ~StillHeld() = default;
+  ~HoldsValues() = default;
 
   explicit operator bool() const { return held_; }
   /// Throws Error where the weight has been moved from.
@@ -105,7 +105,7 @@ class WeightAndBias {
  private:
   Packed weight_;
   Bias<Types> bias_;
-  StillHeld held_;
+  HoldsValues held_;
 };
 
 }  // namespace PRECAST_BACKEND

@@ -156,13 +156,13 @@ Results measured(const BenchOptions& options, const timing::Suite& suite, const 
       keep(options, results);
     }
   } catch (const Interrupted&) {
-    progress.wipe();
+    progress.clear();
     const std::string measured_cases = std::to_string(done.cases) + " of " +
                                        std::to_string(done.cases + left.cases) + " cases were measured";
     if (!results.table.rows.empty()) finish(options, results);
     throw_if_interrupted(measured_cases);
   }
-  progress.wipe();
+  progress.clear();
   if (done.cases == 0) {
     if (chosen.size() > 1) finish(options, results);  // the memory that each case needs
     throw DoesNotFit((chosen.size() > 1 ? "no case fits" : refused) + ": try smaller " +

@@ -81,7 +81,7 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
     const auto free = process::free_memory();
     if (free && 2 * each > *free) {
       print_warnings({"--jobs " + std::to_string(jobs) + ": each job takes " + in_bytes(each) + ", and " +
-                      in_bytes(*free) + " are free: going on with " + std::to_string(loaded.size())});
+                      in_bytes(*free) + " are free: continuing with " + std::to_string(loaded.size())});
       return;
     }
     loaded.push_back(pipeline.load_blocks(progress));
@@ -91,7 +91,7 @@ void load_more(const families::Pipeline& pipeline, int jobs, std::int64_t each,
 void check_patch(const CostOptions& options) {
   if (!options.patch) return;
   if (!io::is_there(*options.patch))
-    throw io::file_error(*options.patch, "is not there: give --patch a GGUF file of the same model");
+    throw io::file_error(*options.patch, "does not exist: give --patch a GGUF file of the same model");
   if (!io::TensorFile(*options.patch).gguf())
     throw UsageError("--patch is '" + io::printable(*options.patch) +
                      "': it must be a GGUF file of the same model, as precast convert writes it");
@@ -139,7 +139,7 @@ casting::CostFile measured_layers(const CostOptions& options, const casting::Cos
   for (const auto& job : loaded) jobs.push_back(job.get());
   const auto left_behind = [&] {
     return io::is_there(io::followed_link(options.output))
-               ? io::shown(options.output) + " has what was measured; the same command goes on from there"
+               ? io::shown(options.output) + " has what was measured; the same command continues from there"
                : std::string("nothing was written");
   };
   bool fits = false;  // a sample has run; until then no warning is printed, as an error is the only line
@@ -244,7 +244,7 @@ casting::CostFile measured_costs(const CostOptions& options) {
   load_more(*pipeline, useful_jobs(options, settings), of_job, loading, loaded);
   casting::CostFile file =
       measured_layers(options, settings, samples, name, loaded, written, std::move(so_far), reporter);
-  reporter.wipe();
+  reporter.clear();
   return file;
 }
 

@@ -67,7 +67,7 @@ void add_measuring_options(CLI::App& command, CostOptions& options) {
       ->type_name(policy_names())
       ->capture_default_str();
   add_device_option(command, options.device);
-  add_threads_option(command, options.threads, "no number depends on them");
+  add_threads_option(command, options.threads, "results do not depend on them");
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ void add_weights(const CostOptions& options, const families::Blocks& blocks, con
                                              "or remove the file");
   so_far.settings = now;
   if (!so_far.layers.empty())
-    notes() << "going on from " << io::shown(options.output) << ", which has "
+    notes() << "continuing from " << io::shown(options.output) << ", which has "
             << io::counted(std::ssize(so_far.layers), "layer") << "\n";
 }
 

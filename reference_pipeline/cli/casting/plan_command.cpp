@@ -83,7 +83,7 @@ casting::PlanMeasurement verified(const PlanOptions& options, const casting::Cos
   } catch (const ShapeError& problem) {
     throw of_another_model(options.samples, samples, cast_model_name(model, options.model), problem);
   }
-  reporter.wipe();
+  reporter.clear();
   warn_of_other_inputs(options, file, samples);
   return measured;
 }

@@ -63,7 +63,7 @@ std::vector<std::filesystem::path> checked_files(const CompareOptions& options,
   if (options.is_part()) {
     if (options.report_option->count() > 0)
       throw UsageError(
-          "--report goes with --merge, which has all policies: give --layers to the parts for it");
+          "--report needs --merge, which has all policies: give --layers to the parts to prepare it");
     if (!options.output.ends_with(".json"))
       throw UsageError("--output: a part is written as JSON: give its file a name that ends with .json");
   } else {
@@ -277,7 +277,7 @@ void compare(CompareOptions& options) {
   check_ranks(options.part);
   if (options.merge->count() > 0) return merge(options);
   if (options.is_part()) return compare_part(options);
-  if (options.layers) throw UsageError("--layers goes with --shard: --report alone has them of all policies");
+  if (options.layers) throw UsageError("--layers needs --shard: --report alone has them of all policies");
   compare_all(options);
 }
 

@@ -90,7 +90,7 @@ std::string reference_card(const Compared& row) {
          html_text(row.name) + "</b><small>the reference</small>" + facts_line(row) +
          "</figcaption><div class=\"pair\"><div class=\"picture\">" +
          picture_tag(row.picture, "the picture under " + row.name) +
-         "</div><p class=\"under\">What the others are held against. Each of them has its own picture at "
+         "</div><p class=\"under\">What the others are compared with. Each of them has its own picture at "
          "the left and, at the right, where it differs from this one.</p></div></figure>\n"
          "";
 }

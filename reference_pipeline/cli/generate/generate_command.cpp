@@ -98,7 +98,7 @@ std::optional<families::PreviewRequest> best_effort(std::optional<families::Prev
       show(preview);
     } catch (const InputError& failed) {
       lost = true;
-      print_warnings({std::string(failed.what()) + "; the run goes on without previews"});
+      print_warnings({std::string(failed.what()) + "; the run continues without previews"});
     }
   };
   return request;

@@ -130,7 +130,7 @@ void run_recorded(const RecordOptions& options, const families::Pipeline& pipeli
                     progress);
   else
     pipeline.generate(request, progress);
-  reporter.wipe();
+  reporter.clear();
   if (pipeline.has_blocks() && samples.recorded.empty())
     throw UsageError("--strength leaves no step to record: raise it, or the number of steps");
 }

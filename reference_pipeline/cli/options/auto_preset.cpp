@@ -23,13 +23,13 @@ bool cpu_has_bf16() {
 
 /// Sort key of candidates: flash attention before stored scores, then precisions that the machine
 /// multiplies natively (without native bf16, all but bf16), then the smaller memory.
-std::tuple<bool, bool, std::size_t> turn_of(const Candidate& candidate, const Machine& machine) {
+std::tuple<bool, bool, std::size_t> sort_key(const Candidate& candidate, const Machine& machine) {
   const PolicyChoice& choice = candidate.preset.choice;
   return {!choice.options.flash, (choice.precision == precision_of<bf16>) != machine.native_bf16,
           bytes_of(choice.precision)};
 }
 
-/// Why a candidate comes before the others that fit, in the order of turn_of.
+/// Why a candidate comes before the others that fit, in the order of sort_key.
 std::string reason_for(const PolicyChoice& choice, std::span<const Candidate> candidates,
                        const Machine& machine) {
   const auto is_bf16 = [](const PolicyChoice& of) { return of.precision == precision_of<bf16>; };
@@ -63,7 +63,7 @@ AutoChoice choose_preset(const Machine& machine, std::span<const Candidate> cand
   if (candidates.empty()) throw PathNotCompiled("this build holds no preset: name a policy with --precision");
   std::vector<Candidate> order(candidates.begin(), candidates.end());
   std::ranges::stable_sort(order, {},
-                           [&](const Candidate& candidate) { return turn_of(candidate, machine); });
+                           [&](const Candidate& candidate) { return sort_key(candidate, machine); });
   const auto fits = [&](const Candidate& candidate) {
     return machine.free_bytes == 0 || candidate.needed_bytes <= machine.free_bytes;
   };

@@ -54,7 +54,7 @@ svg.key { display: inline-block; width: 14px; min-width: 0; height: 14px; margin
 )css";
 
 /// Whether a text is a number or a percentage.
-bool stands_as_number(std::string_view text) {
+bool is_numeric(std::string_view text) {
   if (text.ends_with('%')) text.remove_suffix(1);
   double value;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -66,7 +66,7 @@ bool has_numbers(const std::vector<std::vector<std::string>>& rows, std::size_t 
   bool found = false;
   for (std::size_t row = 1; row < rows.size(); ++row) {
     const std::string& cell = rows[row][column];
-    if (stands_as_number(cell))
+    if (is_numeric(cell))
       found = true;
     else if (!cell.empty() && cell != "-")
       return false;

@@ -48,7 +48,7 @@ PictureRun run_pipeline(const families::Pipeline& pipeline, const families::Requ
                      },
                      [&](const families::Result& so_far) {
                        if (!write) return;
-                       reporter.wipe();
+                       reporter.clear();
                        write(so_far);
                        if (++written < wanted) stop_if_asked();
                      })};

@@ -16,8 +16,8 @@ void set_quiet(bool quiet) { is_quiet = quiet; }
 bool quiet() { return is_quiet; }
 
 std::ostream& notes() {
-  static std::ostream nowhere(nullptr);
-  return is_quiet ? nowhere : std::cerr;
+  static std::ostream null_stream(nullptr);
+  return is_quiet ? null_stream : std::cerr;
 }
 
 }  // namespace precast::cli

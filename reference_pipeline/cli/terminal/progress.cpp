@@ -34,7 +34,7 @@ void to_stderr(std::string_view text) {
   std::fflush(stderr);
 }
 
-void nowhere(std::string_view) {}
+void discard(std::string_view) {}
 
 std::string rate_text(double rate) {
   return rate >= 1 ? io::fixed(rate, 1) + "/s" : human_duration(1 / rate) + " each";
@@ -54,12 +54,12 @@ ProgressStyle ProgressStyle::of_stderr() {
 }
 
 ProgressReporter::ProgressReporter()
-    : ProgressReporter(ProgressStyle::of_stderr(), quiet() ? nowhere : to_stderr, steady_seconds) {}
+    : ProgressReporter(ProgressStyle::of_stderr(), quiet() ? discard : to_stderr, steady_seconds) {}
 
 ProgressReporter::ProgressReporter(const ProgressStyle& style, Sink sink, Clock clock)
     : style_(style), sink_(std::move(sink)), clock_(std::move(clock)) {}
 
-ProgressReporter::~ProgressReporter() { wipe(); }
+ProgressReporter::~ProgressReporter() { clear(); }
 
 void ProgressReporter::update(std::string_view stage, std::int64_t done, std::int64_t total,
                               std::string_view note) {
@@ -94,12 +94,12 @@ void ProgressReporter::start(std::string_view stage, std::int64_t done, double n
 
 void ProgressReporter::end(double now) {
   running_ = false;
-  wipe();
+  clear();
   if (!style_.terminal && now - started_ >= worth_a_line)
     sink_(stage_ + ": done in " + human_duration(now - started_) + "\n");
 }
 
-void ProgressReporter::wipe() {
+void ProgressReporter::clear() {
   if (drawn_) sink_("\r\x1b[K");
   drawn_ = false;
 }

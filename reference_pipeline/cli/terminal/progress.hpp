@@ -20,7 +20,7 @@ struct ProgressStyle {
 };
 
 /// Shows the progress of a run's stages. On a terminal: stage, bar, count, rate and time left in one line,
-/// at most ten times a second, wiped at the end or by the destructor. Elsewhere: a line every ten seconds,
+/// at most ten times a second, cleared at the end or by the destructor. Elsewhere: a line every ten seconds,
 /// and one at the end of a stage of a second or more. Not thread-safe.
 class ProgressReporter {
  public:
@@ -40,7 +40,7 @@ class ProgressReporter {
   void update(std::string_view stage, std::int64_t done, std::int64_t total, std::string_view note = {});
 
   /// Wipes the line, so that other text can be written; the next update redraws it.
-  void wipe();
+  void clear();
 
  private:
   void start(std::string_view stage, std::int64_t done, double now);

@@ -39,7 +39,7 @@ std::optional<std::vector<std::pair<std::string, std::string>>> tokenizer_beside
 }
 
 std::string resumes_from(std::int64_t step) {
-  return "--resume goes on from the checkpoint of step " + std::to_string(step);
+  return "--resume continues from the checkpoint of step " + std::to_string(step);
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ Checkpoints::Checkpoints(const language_model::Trainer& trainer, const TrainInpu
       kept_step_(first_step_),
       writes_(writes),
       is_described_(options.resume),
-      writes_over_(options.overwrite) {
-  if (writes && !options.resume) beside_ = tokenizer_beside(options.model, folder_);
+      overwrites_(options.overwrite) {
+  if (writes && !options.resume) tokenizer_files_ = tokenizer_beside(options.model, folder_);
 }
 
 void Checkpoints::after_step() {
@@ -90,8 +90,8 @@ void Checkpoints::write_now() {
   };
   describe("config.json", inputs_.config.json());
   if (inputs_.tokenizer) describe(tokenizer_file, inputs_.tokenizer->json());
-  if (beside_)
-    for (const auto& [name, text] : *beside_) {
+  if (tokenizer_files_)
+    for (const auto& [name, text] : *tokenizer_files_) {
       if (!templates && name.starts_with(folder_of_templates))
         templates.emplace(folder_ / folder_of_templates);
       describe(name, text);
@@ -110,12 +110,13 @@ void Checkpoints::write_now() {
 void Checkpoints::remove_other_model() const {
   std::error_code ignored;
   if (!inputs_.tokenizer) std::filesystem::remove(folder_ / tokenizer_file, ignored);
-  if (!writes_over_ || !beside_) return;
+  if (!overwrites_ || !tokenizer_files_) return;
   for (const char* name : {checkpoint_file, language_model::model_file})
     std::filesystem::remove(folder_ / name, ignored);
   remove_sharded_model(folder_);
   for (const std::string& name : files_beside(folder_))
-    if (std::ranges::find(*beside_, name, &std::pair<std::string, std::string>::first) == beside_->end())
+    if (std::ranges::find(*tokenizer_files_, name, &std::pair<std::string, std::string>::first) ==
+        tokenizer_files_->end())
       std::filesystem::remove(folder_ / name, ignored);
   ::rmdir((folder_ / folder_of_templates).c_str());  // fails unless it is empty
 }

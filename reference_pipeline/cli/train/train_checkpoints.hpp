@@ -37,9 +37,9 @@ class Checkpoints {
   std::string settings_;
   std::filesystem::path folder_;
   std::int64_t every_, first_step_, kept_step_;
-  bool writes_, is_described_, writes_over_;
+  bool writes_, is_described_, overwrites_;
   /// The files next to the initial model, as name and content.
-  std::optional<std::vector<std::pair<std::string, std::string>>> beside_;
+  std::optional<std::vector<std::pair<std::string, std::string>>> tokenizer_files_;
 };
 
 }  // namespace precast::cli

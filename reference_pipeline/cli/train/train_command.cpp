@@ -51,7 +51,7 @@ void run_train(TrainOptions& options, const ScalingOptions& scaling, CLI::App& c
   set_threads(options.threads);
   const bool predicts = !scaling.ranks.empty();
   if (!options.report.empty() && options.compare.empty() && !predicts)
-    throw UsageError("--report goes with --compare or --predict-ranks: add one of them");
+    throw UsageError("--report needs --compare or --predict-ranks: add one of them");
   if (predicts)
     for (const char* name : {"--compare", "--resume", "--log", "--output", "--overwrite",
                              "--checkpoint-every", "--sample", "--validation", "--validate-every"})

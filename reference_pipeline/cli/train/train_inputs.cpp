@@ -150,10 +150,11 @@ void require_tokenizer(const TrainOptions& options, const std::filesystem::path&
   if (!inputs.tokenizer)
     throw UsageError("--model has no tokenizer that precast reads: give its tokens by --batches");
   if (inputs.tokenizer->size() > inputs.config.vocabulary)
-    throw io::file_error(folder / tokenizer_file,
-                         "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
-                             std::to_string(inputs.config.vocabulary) +
-                             ": they are not of one model; remove the file, or give its tokens by --batches");
+    throw io::file_error(
+        folder / tokenizer_file,
+        "has " + std::to_string(inputs.tokenizer->size()) + " tokens, and the model " +
+            std::to_string(inputs.config.vocabulary) +
+            ": they belong to different models; remove the file, or give its tokens by --batches");
 }
 
 /// The training batches of all ranks together.

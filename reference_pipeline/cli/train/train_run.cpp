@@ -57,7 +57,7 @@ TrainedRun train_to_the_end(language_model::Trainer& trainer, cluster::Communica
     progress.update("training " + run.policy, trainer.next_step(), steps,
                     "loss " + four_digits(run.steps.back().loss));
   }
-  progress.wipe();
+  progress.clear();
   return run;
 }
 

@@ -53,11 +53,12 @@ std::string machine_text(const Scaling& scaling) {
   std::string text;
   if (scaling.ranks_measured > 1)
     text += " " + std::to_string(scaling.ranks_measured) +
-            " ranks that computed at once on this machine made each other slower by " +
-            io::fixed(100 * machine.slowdown, 1) + "% for each other one: they share its memory.";
+            " ranks that computed at the same time on this machine slowed each other down by " +
+            io::fixed(100 * machine.slowdown, 1) + "% for each other rank: they share its memory.";
   else if (machine.ranks > 1)
     text +=
-        " How much ranks of one machine slow each other through its memory is not counted: start as many by "
+        " How much ranks of one machine slow each other down through its memory is not counted: start as "
+        "many by "
         "mpirun to measure it.";
   std::int64_t most = 1;
   for (const cluster::PredictedStep& step : scaling.steps) most = std::max(most, step.ranks);
@@ -67,12 +68,11 @@ std::string machine_text(const Scaling& scaling) {
         io::counted(machine.threads, "thread") + " have " +
         io::significant(machine.threads_per_core(most), 3) + " threads for each of a machine's " +
         std::to_string(machine.cores) +
-        " cores, and take turns: their steps are predicted too short, by what ranks wait for one that has no "
-        "core.";
+        " cores, and take turns: their predicted steps are too short by the time that they wait for a core.";
   else if (most > 1 && machine.free_core(most) < 1)
     text +=
-        " Not every rank has a core for sums beside those on which it computes: what sums then wait for one "
-        "is not counted.";
+        " Not every rank has a spare core for sums beside those on which it computes: the time that sums "
+        "wait for one is not counted.";
   return text;
 }
 

@@ -237,7 +237,7 @@ void require_same_settings(const CLI::App& command, const TrainSettings& now, co
           io::printable(was.empty() ? "not given" : was, 40));
   }
   if (!differing.empty())
-    throw UsageError("--resume goes on with the options of its checkpoint: " + differing +
+    throw UsageError("--resume continues with the options of its checkpoint: " + differing +
                      ": leave out what differs, or begin a run from that model with --model and another "
                      "--output");
 }

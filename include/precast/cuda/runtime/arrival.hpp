@@ -41,7 +41,7 @@ class RecordedArrival final : public Arrival {
     if (who == by_.number) return;
     if (std::any_of(waited_.begin(), waited_.end(), [&](const Waited& one) { return one.number == who; }))
       return;
-    if (waited_.size() >= many && event_.is_over()) {
+    if (waited_.size() >= many && event_.is_complete()) {
       is_over_ = true;
       waited_.clear();
       return;

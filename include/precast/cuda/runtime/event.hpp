@@ -40,7 +40,7 @@ class Event {
 #endif
   }
   /// Whether the device has reached the point, as far as the host knows. Other threads may record graphs.
-  bool is_over() const {
+  bool is_complete() const {
 #if PRECAST_CUDA_IS_EMULATED
     return false;  // the emulator orders work by what waits for what
 #else
