@@ -39,7 +39,8 @@ class InputFolder {
   }
   std::filesystem::path path() const { return folder_.path() / "folder"; }
   void put(std::span<const std::byte> bytes) const {
-    std::ofstream file(path() / replaced_, std::ios::binary | std::ios::trunc);
+    std::filesystem::remove(path() / replaced_);  // as write_text does
+    std::ofstream file(path() / replaced_, std::ios::binary);
     file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     if (!file.flush()) throw std::runtime_error("an input could not be written: is the disk full?");
   }

@@ -34,6 +34,8 @@ class TemporaryFolder {
 
 inline void write_text(const std::filesystem::path& file, std::string_view text) {
   std::filesystem::create_directories(file.parent_path());
+  // ext4 waits for the disk where a file is written over, and not for a new one.
+  std::filesystem::remove(file);
   std::ofstream stream(file, std::ios::binary);
   stream << text;
   if (!stream.flush()) throw Error("could not write " + file.string());

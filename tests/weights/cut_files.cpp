@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <numeric>
 #include <span>
@@ -88,10 +87,6 @@ void read_all(const std::filesystem::path& file) {
     nn::load_host_tensor<f32>(nn::ParameterPath(tensors, name), weight.shape);
 }
 
-void write_bytes(const std::filesystem::path& file, const std::string& bytes) {
-  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
-}
-
 /// Refused at every length below the whole's, and read at the whole: at each byte of the head and near the
 /// data's ends, and at every 13th between, which is no multiple of anything in a file.
 template <class Read>
@@ -106,7 +101,7 @@ void check_cut(const std::filesystem::path& whole_file, const std::filesystem::p
        size += size < first || size + near >= whole.size()
                    ? 1
                    : std::min<std::size_t>(13, whole.size() - near - size)) {
-    write_bytes(cut, whole.substr(0, size));
+    write_text(cut, whole.substr(0, size));
     if (refusal(cut, [&] { read(cut); }).empty()) taken.push_back(size);
   }
   CHECK(taken == std::vector<std::size_t>{});
