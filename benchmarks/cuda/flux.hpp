@@ -98,14 +98,15 @@ void run_step(benchmark::State& state, const Suite& suite) {
   const f32 distance = -1 / static_cast<f32>(steps.size());
   for (std::size_t step = 0; step < steps.size(); ++step)
     steps[step] = {1 + distance * static_cast<f32>(step), distance};
-  transformer->denoise(latents, input, steps,
+  transformer->denoise(latents, {input, steps},
                        [&](std::int64_t step) { suite.device.mark(static_cast<std::size_t>(step)); });
   require_result(latents);
   state.counters["memory"] = peak.over_weights<P>(parameters_of(shapes));
 
   // Apart from what is measured: two steps, of which the second is recorded.
-  state.counters["launches"] = static_cast<double>(suite.device.launches_recorded(
-      [&] { transformer->denoise(latents, input, std::span(steps).first(2), [](std::int64_t) {}); }));
+  state.counters["launches"] = static_cast<double>(suite.device.launches_recorded([&] {
+    transformer->denoise(latents, {input, std::span(steps).first(2)}, [](std::int64_t) {});
+  }));
 
   std::vector<double> seconds;
   for (std::size_t step = before_replay; step < before_replay + measured; ++step)

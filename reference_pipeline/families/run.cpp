@@ -59,6 +59,25 @@ void Run::denoise(const LoadedDenoiser& denoiser, std::int64_t picture, const va
   result_.denoise_seconds += process::seconds_since(start) - (preview_seconds_ - previews_before);
 }
 
+std::optional<LatentsCallback> Run::preview_callback(const vae::Decoder* decoder, std::int64_t picture,
+                                                     std::int64_t steps, WithoutNoise without_noise) {
+  if (!given_.preview) return std::nullopt;
+  return LatentsCallback{given_.preview->every, [=, this, without_noise = std::move(without_noise)](
+                                                    std::int64_t previous, HostView<const f32> before,
+                                                    std::int64_t step, HostView<const f32> now) {
+                           show_preview(decoder, {{}, picture, step, steps},
+                                        [&] { return without_noise(previous, before, step, now); });
+                         }};
+}
+
+std::optional<Recording> Run::recording_of(std::int64_t picture) const {
+  if (!recording_) return std::nullopt;
+  return Recording{recording_->every, [this, picture](RecordedState at) {
+                     at.picture = picture;
+                     recording_->take(std::move(at));
+                   }};
+}
+
 void Run::show_preview(const vae::Decoder* decoder, Preview preview,
                        const std::function<HostTensor<f32>()>& latents) {
   const auto start = std::chrono::steady_clock::now();

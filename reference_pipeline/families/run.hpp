@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <families/blocks.hpp>
+#include <families/denoising_loop.hpp>
 #include <families/preview_map.hpp>
 #include <families/request.hpp>
 #include <families/stages.hpp>
@@ -60,20 +61,28 @@ class Run {
 
   const ResolvedRequest& full() const { return result_.used; }
   std::int64_t count() const { return pictures(full()); }
-  /// Shows latents without noise, which `latents` makes as `latents_of` does.
-  void show_preview(const vae::Decoder* decoder, Preview preview,
-                    const std::function<HostTensor<f32>()>& latents);
+  /// Extrapolates the latents of two steps to those without noise, as `latents_of` has them.
+  using WithoutNoise = std::function<HostTensor<f32>(std::int64_t previous, HostView<const f32> before,
+                                                     std::int64_t step, HostView<const f32> now)>;
+  /// The callback of a picture's loop of `steps` steps that shows the requested previews. Nothing where none
+  /// are requested.
+  std::optional<LatentsCallback> preview_callback(const vae::Decoder* decoder, std::int64_t picture,
+                                                  std::int64_t steps, WithoutNoise without_noise);
+  /// The run's recording, for a loop that does not know which picture it denoises.
+  std::optional<Recording> recording_of(std::int64_t picture) const;
 
   Result result_;
   const Request& given_;
   Reporter progress_;
-  const Recording* recording_;
 
  private:
+  void show_preview(const vae::Decoder* decoder, Preview preview,
+                    const std::function<HostTensor<f32>()>& latents);
   void denoise_all(std::int64_t pictures, const vae::Decoder* previews);
   void denoise(const LoadedDenoiser& denoiser, std::int64_t picture, const vae::Decoder* previews);
   void decode(const vae::Decoder& decoder, std::int64_t picture, const PictureCallback& on_picture);
 
+  const Recording* recording_;
   double preview_seconds_ = 0;
 };
 

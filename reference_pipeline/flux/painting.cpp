@@ -1,22 +1,16 @@
 // The stages of a run, one after the other; latents are denoised and decoded.
-#include <algorithm>
 #include <memory>
-#include <optional>
-#include <span>
 #include <utility>
 
 #include <families/changed_weights.hpp>
-#include <families/denoising_rounds.hpp>
 #include <flux/latents.hpp>
 #include <flux/models.hpp>
-#include <flux/negative_prompt.hpp>
 #include <flux/pipeline_parts.hpp>
 #include <flux/unpadded_blocks.hpp>
 #include <process/memory.hpp>
 #include <sampling/flow_match_euler.hpp>
 
 #include <precast/memory/dry_run.hpp>
-#include <precast/watch/input_squares.hpp>
 
 namespace precast::flux {
 
@@ -76,47 +70,25 @@ HostTensor<f32> FluxPipeline::Run::unscaled(HostTensor<f32> latents) const {
 
 void FluxPipeline::Run::denoise(const BlockwiseTransformer& transformer, std::int64_t picture,
                                 const vae::Decoder* previews, const BeforeStep& before_step) {
-  const std::int64_t steps = std::ssize(steps_), taken = families::rounds_to_run(steps);
   const Prompt &prompt = prompts_[static_cast<std::size_t>(picture / full().batch)],
                &negative = prompts_.back();
-  TransformerInput input;
-  input.guidance = static_cast<f32>(full().guidance.value_or(0));
-  input.rows = layout_.height / 2;
-  input.columns = layout_.width / 2;
-  input.prompt = prompt.embeddings;
-  input.pooled = prompt.pooled;
-  const HostView<f32> latents = packed(picture);
-  // A preview or a state comes between two calls of the transformer's loop: the same steps either way.
-  std::int64_t at_once = taken;
-  if (given_.preview) at_once = std::min<std::int64_t>(given_.preview->every, at_once);
-  if (recording_) at_once = std::min(recording_->every, at_once);
-  for (std::int64_t done = 0; done < taken; done += at_once) {
-    const std::int64_t next = std::min(done + at_once, taken);
-    const auto run =
-        std::span(steps_).subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(next - done));
-    const BeforeStep before_each = [&](std::int64_t step) { before_step(done + step); };
-    if (recording_) {
-      TransformerInput now = input;
-      now.latents = latents;
-      now.timestep = run.front().timestep;
-      // Computed for the recording alone, not for the picture: its layer inputs are not counted.
-      watch::InputSquares ignored;
-      std::optional<watch::CountingInputSquares> elsewhere;
-      if (watch::counted_input_squares()) elsewhere.emplace(ignored);
-      recording_->take({transformer.state_before_blocks(now), picture, done, now.timestep});
-    }
-    std::optional<Tensor<f32>> before;
-    if (given_.preview) before.emplace(latents.shape(), latents.values());
-    if (full().negative)
-      denoise_away_from(transformer, latents, input, {negative.embeddings, negative.pooled, full().cfg_scale},
-                        run, before_each);
-    else
-      transformer.denoise(latents, input, run, before_each);
-    if (!before) continue;
-    const auto level = [&](std::int64_t step) { return levels_[static_cast<std::size_t>(step)]; };
-    show_preview(previews, {{}, picture, next, steps},
-                 [&] { return unpack(without_noise(*before, level(done), latents, level(next)), layout_); });
-  }
+  DenoiseInput input{{.latents = {},
+                      .prompt = prompt.embeddings,
+                      .pooled = prompt.pooled,
+                      .guidance = static_cast<f32>(full().guidance.value_or(0)),
+                      .rows = layout_.height / 2,
+                      .columns = layout_.width / 2},
+                     steps_};
+  if (full().negative)
+    input.negative = {negative.embeddings, negative.pooled, static_cast<f32>(full().cfg_scale)};
+  input.recording = recording_of(picture);
+  const auto level = [&](std::int64_t step) { return levels_[static_cast<std::size_t>(step)]; };
+  input.latents_callback = preview_callback(
+      previews, picture, std::ssize(steps_),
+      [&](std::int64_t previous, HostView<const f32> before, std::int64_t step, HostView<const f32> now) {
+        return unpack(without_noise(before, level(previous), now, level(step)), layout_);
+      });
+  transformer.denoise(packed(picture), input, before_step);
 }
 
 }  // namespace precast::flux

@@ -19,7 +19,6 @@
 #include <flux/latents.hpp>
 #include <flux/model_folder.hpp>
 #include <flux/models.hpp>
-#include <flux/negative_prompt.hpp>
 #include <flux/pipeline.hpp>
 #include <sampling/flow_match_euler.hpp>
 #include <text/clip_tokenizer.hpp>

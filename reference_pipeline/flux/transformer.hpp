@@ -7,11 +7,13 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <vector>
 
 #include <families/blocks.hpp>
+#include <families/denoising_loop.hpp>
 
 #include <precast/backend.hpp>
 #include <precast/nn/parameter_source.hpp>
@@ -56,6 +58,23 @@ struct DenoiseStep {
   f32 timestep = 0;  ///< of the prediction, as in TransformerInput
   f32 distance = 0;  ///< the next sigma minus this one, by which the velocity is multiplied
 };
+
+/// A negative prompt as its encoders give it, for classifier-free guidance (Ho and Salimans 2022).
+struct NegativePrompt {
+  HostView<const f32> prompt;  ///< T5's [text tokens, joint_attention_dim]
+  HostView<const f32> pooled;  ///< CLIP's [1, pooled_projection_dim]
+  f32 scale = 1;               ///< the velocity is negative + scale (positive - negative)
+};
+
+/// The inputs for denoising one picture. Objects referred to must outlive the loop.
+struct DenoiseInput {
+  TransformerInput prediction;  ///< of each step; its own latents and timestep are not used
+  std::span<const DenoiseStep> steps;
+  std::optional<NegativePrompt> negative = std::nullopt;
+  std::optional<families::LatentsCallback> latents_callback = std::nullopt;
+  std::optional<families::Recording> recording = std::nullopt;  ///< its picture index stays 0
+};
+
 /// Called with the number of each step before it starts. May throw to cancel.
 using BeforeStep = std::function<void(std::int64_t)>;
 
@@ -65,10 +84,10 @@ class Transformer {
   virtual ~Transformer() = default;
   /// The velocity [tokens, out_channels] at the input.
   virtual HostTensor<f32> velocity(const TransformerInput& input) const = 0;
-  /// Runs the steps on `latents` [tokens, in_channels]: at each, latents += distance * velocity. The
-  /// input's own latents and timestep are not used.
-  virtual void denoise(HostView<f32> latents, const TransformerInput& input,
-                       std::span<const DenoiseStep> steps, const BeforeStep& before_step) const = 0;
+  /// Runs the steps on `latents` [tokens, in_channels]: at each, latents += distance * velocity. A dry run
+  /// takes only families::steps_to_run of them.
+  virtual void denoise(HostView<f32> latents, const DenoiseInput& input,
+                       const BeforeStep& before_step) const = 0;
 };
 
 /// A transformer whose blocks can be run apart from the rest, and changed. Blocks are numbered

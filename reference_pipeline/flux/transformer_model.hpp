@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <families/denoising_loop.hpp>
 #include <families/timestep_embedding.hpp>
 #include <flux/transformer.hpp>
 #include <flux/transformer_blocks.hpp>
@@ -67,27 +69,49 @@ class TransformerModel final : public BlockwiseTransformer {
     return to_host(predict(prepared, Arrived<f32>(input.latents).view(), time));
   }
 
-  void denoise(HostView<f32> latents, const TransformerInput& input, std::span<const DenoiseStep> steps,
+  void denoise(HostView<f32> latents, const DenoiseInput& input,
                const BeforeStep& before_step) const override {
-    TransformerInput first = input;
-    first.latents = latents;
-    check(first);
-    const Prepared prepared(*this, first);
+    TransformerInput positive = input.prediction;
+    positive.latents = latents;
+    check(positive);
+    const Prepared prepared(*this, positive);
     Tensor<f32> state(latents.shape(), latents.values()), velocity(latents.shape()), time(Shape{1, 1});
-    const Tensor<f32> times = scaled_times(steps);
-    const auto predict_into_velocity = [&] {
-      const Tensor<f32> predicted = predict(prepared, state, time);
-      backend::Memory::copy(velocity.data(), predicted.data(), bytes_of(velocity));
+    std::optional<Prepared> prepared_negative;
+    std::optional<Tensor<f32>> negative_velocity;
+    if (input.negative) {
+      TransformerInput negative = positive;
+      negative.prompt = input.negative->prompt;
+      negative.pooled = input.negative->pooled;
+      check(negative);
+      prepared_negative.emplace(*this, negative);
+      negative_velocity.emplace(latents.shape());
+    }
+    const Tensor<f32> times = scaled_times(input.steps);
+    const auto predict_into = [&](const Prepared& of, Tensor<f32>& to) {
+      const Tensor<f32> predicted = predict(of, state, time);
+      backend::Memory::copy(to.data(), predicted.data(), bytes_of(to));
     };
+    const auto predict_velocity = [&] {
+      predict_into(prepared, velocity);
+      if (!input.negative) return;
+      predict_into(*prepared_negative, *negative_velocity);
+      guide_into(*negative_velocity, velocity, input.negative->scale, velocity);
+    };
+    families::LatentsObserver observer(input.latents_callback, latents);
+    const std::int64_t steps = families::steps_to_run(std::ssize(input.steps));
     backend::Replay replay;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      before_step(static_cast<std::int64_t>(i));
-      backend::Memory::copy(time.data(), times.data() + i, sizeof(f32));
+    for (std::int64_t step = 0; step < steps; ++step) {
+      const DenoiseStep& now = input.steps[static_cast<std::size_t>(step)];
+      before_step(step);
+      backend::Memory::copy(time.data(), times.data() + step, sizeof(f32));
+      families::record(input.recording, step, now.timestep,
+                       [&] { return block_state(prepared, positive, state, time); });
       if (watch::active())
-        predict_into_velocity();  // an observer sees every op as it runs
+        predict_velocity();  // an observer sees every op as it runs
       else
-        replay(predict_into_velocity);
-      euler_step_into(state, velocity, steps[i].distance, state);
+        replay(predict_velocity);
+      euler_step_into(state, velocity, now.distance, state);
+      observer.after(step + 1, steps, state);
     }
     backend::Memory::copy_to_host(latents.data(), state.data(), bytes_of(state));
   }
@@ -96,11 +120,7 @@ class TransformerModel final : public BlockwiseTransformer {
     check(input);
     const Prepared prepared(*this, input);
     const Tensor<f32> time = one_value(scaled_time(input.timestep));
-    const watch::Scope model("transformer");
-    const Arrived<f32> latents(input.latents);
-    BlockInputs inputs = before_blocks(prepared, latents.view(), time);
-    return {to_host(nn::widened(std::move(inputs.tokens))), input.prompt.rows(),
-            to_host(nn::widened(std::move(inputs.vec))), positions(input)};
+    return block_state(prepared, input, Arrived<f32>(input.latents).view(), time);
   }
 
   void run_blocks(families::BlockState& state, std::int64_t first, std::int64_t last) const override {
@@ -206,6 +226,15 @@ class TransformerModel final : public BlockwiseTransformer {
       text_in_.into(prepared.prompt.view(), x.view().rows_between(0, text));
     }
     return {std::move(x), std::move(vec), std::move(conditioning)};
+  }
+
+  /// The state before the first block at latents and a time [1, 1], for an input prepared before.
+  families::BlockState block_state(const Prepared& prepared, const TransformerInput& input,
+                                   View<const f32> latents, View<const f32> time) const {
+    const watch::Scope model("transformer");
+    BlockInputs inputs = before_blocks(prepared, latents, time);
+    return {to_host(nn::widened(std::move(inputs.tokens))), input.prompt.rows(),
+            to_host(nn::widened(std::move(inputs.vec))), positions(input)};
   }
 
   void through_blocks(Tensor<Activation>& x, const BlockContext<P>& context, std::int64_t first,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <families/blocks.hpp>
+#include <families/denoising_loop.hpp>
 #include <sampling/sampler.hpp>
 #include <stable_diffusion/unet.hpp>
 
@@ -26,13 +27,6 @@ struct InpaintingInputs {
   HostView<const f32> mask;   ///< 1 where the picture is repainted, else 0
 };
 
-/// A callback that gets the latents between steps.
-struct LatentsCallback {
-  std::int64_t every = 1;  ///< calls from one callback to the next; there is one after the last call
-  /// Called with the latents after `call` calls (`now`), and at the previous one or the start (`before`).
-  std::function<void(std::int64_t call, HostView<const f32> before, HostView<const f32> now)> show;
-};
-
 /// The inputs for denoising one picture. Objects referred to must outlive the loop.
 struct DenoiseInput {
   const sampling::Sampler& sampler;
@@ -44,9 +38,9 @@ struct DenoiseInput {
   std::optional<InpaintingInputs> inpainting = std::nullopt;
   /// [1, h, w, more channels] concatenated to the latents for the UNet: a mask and a masked picture.
   std::optional<HostView<const f32>> extra_channels = std::nullopt;
-  std::optional<LatentsCallback> latents_callback = std::nullopt;
-  /// A request to record the inputs of the UNet's blocks: steps are calls, and the picture index stays 0.
-  std::optional<families::Recording> recording = std::nullopt;
+  /// Both count calls as steps.
+  std::optional<families::LatentsCallback> latents_callback = std::nullopt;
+  std::optional<families::Recording> recording = std::nullopt;  ///< its picture index stays 0
 };
 
 /// Called with the number of each call before it starts. May throw to cancel.
@@ -56,7 +50,8 @@ using BeforeCall = std::function<void(std::int64_t)>;
 class Denoiser {
  public:
   virtual ~Denoiser() = default;
-  /// Runs `latents` [1, h, w, channels] through all calls of the sampler; a dry run only through the first.
+  /// Runs `latents` [1, h, w, channels] through all calls of the sampler; a dry run only
+  /// through families::steps_to_run of them.
   virtual void denoise(HostView<f32> latents, const DenoiseInput& input,
                        const BeforeCall& before_call) const = 0;
   /// The UNet alone.

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include <families/denoising_rounds.hpp>
+#include <families/denoising_loop.hpp>
 #include <sampling/sampler_state.hpp>
 #include <stable_diffusion/denoiser.hpp>
 #include <stable_diffusion/unet_model.hpp>
@@ -17,7 +17,6 @@
 #include <precast/memory/dry_run.hpp>
 #include <precast/ops/sampler.hpp>
 #include <precast/tensor/arrived.hpp>
-#include <precast/watch/input_squares.hpp>
 #include <precast/watch/observer.hpp>
 
 namespace precast::stable_diffusion {
@@ -33,7 +32,7 @@ class DenoiserTemplate final : public Denoiser {
   void denoise(HostView<f32> latents, const DenoiseInput& input,
                const BeforeCall& before_call) const override {
     const UNetInputs<P> inputs = unet_.prepare(input.conditionings);
-    const std::int64_t calls = families::rounds_to_run(input.sampler.calls());
+    const std::int64_t calls = families::steps_to_run(input.sampler.calls());
     const bool guided = input.conditionings.size() > 1;
     sampling::SamplerState sampler(input.sampler, latents.shape());
     Tensor<f32> state(latents.shape(), latents.values()), time(Shape{1, 1});
@@ -48,15 +47,15 @@ class DenoiserTemplate final : public Denoiser {
       const Tensor<f32> result = unet_.predict(inputs, taken.view(), time.view());
       backend::Memory::copy(predicted.data(), result.data(), bytes_of(predicted));
     };
-    std::optional<HostTensor<f32>> before;
-    if (input.latents_callback) before.emplace(latents.shape(), latents.values());
+    families::LatentsObserver observer(input.latents_callback, latents);
     backend::Replay replay;
     for (std::int64_t call = 0; call < calls; ++call) {
       before_call(call);
       backend::Memory::copy(time.data(), times.data() + call, sizeof(f32));
       sampler.model_input_into(call, state.view(), taken_latents);
-      if (input.recording && call % input.recording->every == 0)
-        record(inputs, input, taken.view(), time.view(), call);
+      families::record(input.recording, call, input.sampler.timestep(call), [&] {
+        return unet_.state_before_blocks(inputs, input.conditionings, taken.view(), time.view());
+      });
       if (watch::active())
         predict();  // not replayed: the observer must see every op
       else
@@ -79,12 +78,7 @@ class DenoiserTemplate final : public Denoiser {
         repaint_into(state.view(), inpainting.clean.view(), inpainting.noise.view(), inpainting.mask.view(),
                      {.from_clean = mix.from_clean, .from_noise = mix.from_noise}, state.view());
       }
-      if (input.latents_callback && ((call + 1) % input.latents_callback->every == 0 || call + 1 == calls)) {
-        HostTensor<f32> now(latents.shape());
-        backend::Memory::copy_to_host(now.data(), state.data(), bytes_of(state));
-        input.latents_callback->show(call + 1, *before, now);
-        before = std::move(now);
-      }
+      observer.after(call + 1, calls, state);
     }
     backend::Memory::copy_to_host(latents.data(), state.data(), bytes_of(state));
   }
@@ -93,16 +87,6 @@ class DenoiserTemplate final : public Denoiser {
   UNet& unet() override { return unet_; }
 
  private:
-  void record(const UNetInputs<P>& inputs, const DenoiseInput& input, View<const f32> latents,
-              View<const f32> time, std::int64_t call) const {
-    // The extra computation for recording is left out of the statistics of layers' inputs.
-    watch::InputSquares ignored;
-    std::optional<watch::CountingInputSquares> elsewhere;
-    if (watch::counted_input_squares()) elsewhere.emplace(ignored);
-    input.recording->take({unet_.state_before_blocks(inputs, input.conditionings, latents, time), 0, call,
-                           input.sampler.timestep(call)});
-  }
-
   /// InpaintingInputs in the backend's memory.
   struct InpaintingTensors {
     explicit InpaintingTensors(const std::optional<InpaintingInputs>& host) {

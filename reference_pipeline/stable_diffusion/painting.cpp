@@ -128,20 +128,12 @@ void StableDiffusionPipeline::Run::denoise(const Denoiser& denoiser, const Leg& 
     else
       input.inpainting = InpaintingInputs{kept.clean, noise, mask_};
   }
-  if (recording_)
-    input.recording = families::Recording{recording_->every, [&](families::RecordedState at) {
-                                            at.picture = picture;
-                                            recording_->take(std::move(at));
-                                          }};
-  std::int64_t seen = 0;
-  if (given_.preview)
-    input.latents_callback = LatentsCallback{
-        given_.preview->every, [&](std::int64_t call, HostView<const f32> before, HostView<const f32> now) {
-          show_preview(previews, {{}, picture, call, leg.sampler.calls()}, [&] {
-            return without_noise(before, leg.sampler.noise_mix(seen), now, leg.sampler.noise_mix(call));
-          });
-          seen = call;
-        }};
+  input.recording = recording_of(picture);
+  input.latents_callback = preview_callback(
+      previews, picture, leg.sampler.calls(),
+      [&](std::int64_t previous, HostView<const f32> before, std::int64_t call, HostView<const f32> now) {
+        return without_noise(before, leg.sampler.noise_mix(previous), now, leg.sampler.noise_mix(call));
+      });
   denoiser.denoise(state, input, before_call);
   channels_first(state, drawn_latents(picture), size_);
 }

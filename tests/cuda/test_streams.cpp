@@ -12,6 +12,7 @@
 #include <precast/cuda/runtime/own_stream.hpp>
 #include <precast/cuda/runtime/replay.hpp>
 #include <precast/cuda/runtime/workspace.hpp>
+#include <precast/memory/dry_run.hpp>
 #include <precast/policy/op_table.hpp>
 #include <precast/policy/policy.hpp>
 
@@ -117,4 +118,18 @@ TEST_CASE("a workspace is not taken while a graph is recorded", "[stream]") {
   CHECK_THROWS_WITH(workspace.of(64), Catch::Contains("as part of a CUDA graph: run"));
   simt::end_recording(gpu::current_stream());
   CHECK(workspace.of(64));
+}
+
+TEST_CASE("a dry run counts a graph's memory for as long as its Replay lives") {
+  const DryRun dry(DryRun::Counts::device_memory);
+  const Shape shape{1 << 18};
+  constexpr std::int64_t bytes = 1 << 20;
+  {
+    gpu::Replay replay;
+    for (int run = 0; run < 3; ++run) replay([&] { const Tensor<f32> scratch(shape); });
+    CHECK(dry.peak() == bytes);  // not twice while it runs
+    const Tensor<f32> beside(shape);
+    CHECK(dry.peak() == 2 * bytes);
+  }
+  CHECK(dry.in_use() == 0);
 }

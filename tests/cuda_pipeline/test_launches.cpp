@@ -5,7 +5,9 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -47,19 +49,24 @@ std::string listed(const Launches& launches) {
   return text;
 }
 
+/// Wide enough, with the tests' tokens, for the library's products, and for none of our kernels to take a
+/// short cut.
+flux::TransformerConfig small_transformer(std::int64_t double_blocks, std::int64_t single_blocks) {
+  return {.in_channels = 16,
+          .out_channels = 16,
+          .num_layers = double_blocks,
+          .num_single_layers = single_blocks,
+          .attention_head_dim = 32,
+          .num_attention_heads = 2,
+          .joint_attention_dim = 24,
+          .pooled_projection_dim = 8,
+          .guidance_embeds = true,
+          .axes_dims_rope = {8, 12, 12}};
+}
+
 /// What one step launches in a transformer of so many blocks.
 Launches launches_of_step(std::int64_t double_blocks, std::int64_t single_blocks) {
-  // Enough tokens for the library's products, and for none of our kernels to take a short cut.
-  const flux::TransformerConfig config{.in_channels = 16,
-                                       .out_channels = 16,
-                                       .num_layers = double_blocks,
-                                       .num_single_layers = single_blocks,
-                                       .attention_head_dim = 32,
-                                       .num_attention_heads = 2,
-                                       .joint_attention_dim = 24,
-                                       .pooled_projection_dim = 8,
-                                       .guidance_embeds = true,
-                                       .axes_dims_rope = {8, 12, 12}};
+  const flux::TransformerConfig config = small_transformer(double_blocks, single_blocks);
   constexpr std::int64_t rows = 4, columns = 5, text = 12;
   const RandomSource<bf16> source(tensors_of(config));
   const gpu::OwnStream stream;
@@ -79,7 +86,7 @@ Launches launches_of_step(std::int64_t double_blocks, std::int64_t single_blocks
     const std::vector<flux::DenoiseStep> each(steps, {0.5f, -0.1f});
     host.multiplied.clear();
     const simt::Session session;
-    model->denoise(latents.view(), input, each, [](std::int64_t) {});
+    model->denoise(latents.view(), {input, each}, [](std::int64_t) {});
     Launches launches{{"library", static_cast<int>(host.multiplied.size())}};
     for (const simt::LaunchRecord& launch : session.launches()) ++launches[launch.kernel];
     return launches;
@@ -105,6 +112,54 @@ TEST_CASE("a step of Flux-dev has as few launches as it should") {
   CHECK(rest.at("round_values") == 2);
   CHECK(double_block.count("convert_values") + single_block.count("convert_values") == 0);
   CHECK(step <= 1050);
+}
+
+TEST_CASE("a callback of latents costs a step one wait, and what is prepared and recorded serves all steps") {
+  const flux::TransformerConfig config = small_transformer(1, 1);
+  constexpr std::int64_t rows = 4, columns = 5, text = 12;
+  const RandomSource<bf16> source(tensors_of(config));
+  const gpu::OwnStream stream;
+  const auto model = flux::make_transformer<presets::Fast>(config, source);
+  const auto prompt = random_tensor<f32>({text, config.joint_attention_dim}, 1),
+             pooled = random_tensor<f32>({1, config.pooled_projection_dim}, 2);
+  struct Costs {
+    std::int64_t waits, uploads;
+    HostTensor<f32> latents;
+  };
+  using Seen = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  for (const bool guided : {false, true}) {
+    CAPTURE(guided);
+    const auto in_steps = [&](std::size_t steps, std::int64_t every, Seen* seen = nullptr) {
+      auto latents = random_tensor<f32>({rows * columns, config.in_channels}, 3);
+      const std::vector<flux::DenoiseStep> each(steps, {0.5f, -0.1f});
+      flux::DenoiseInput input{{{}, prompt, pooled, 0, 3.5f, rows, columns}, each};
+      if (guided) input.negative = flux::NegativePrompt{prompt, pooled, 2};
+      auto last = latents.clone();
+      if (every > 0)
+        input.latents_callback =
+            families::LatentsCallback{every, [&](std::int64_t previous, HostView<const f32> before,
+                                                 std::int64_t step, HostView<const f32> now) {
+                                        CHECK(std::ranges::equal(before.values(), last.values()));
+                                        last = HostTensor<f32>(now.shape(), now.values());
+                                        if (seen) seen->emplace_back(previous, step);
+                                      }};
+      const simt::Session session;
+      model->denoise(latents, input, [](std::int64_t) {});
+      if (every > 0) CHECK(same_bits(last, latents));
+      return Costs{session.waits(), session.uploads(), std::move(latents)};
+    };
+    const Costs plain = in_steps(5, 0);
+    Seen seen;
+    const Costs shown = in_steps(5, 2, &seen);
+    CHECK(seen == Seen{{0, 2}, {2, 4}, {4, 5}});
+    CHECK(same_bits(shown.latents, plain.latents));
+    CHECK(shown.uploads == plain.uploads);
+    CHECK(shown.waits == plain.waits + 3);
+    CHECK(in_steps(5, 1).waits == plain.waits + 5);
+    const Costs longer = in_steps(9, 0);
+    CHECK(longer.uploads == plain.uploads);
+    CHECK(longer.waits - plain.waits == 9 - 5);  // each of a replay for the one before the last
+  }
 }
 
 namespace {
@@ -138,8 +193,8 @@ Step step_of(const flux::TransformerConfig& config, const nn::ParameterSource& s
                                      .rows = rows,
                                      .columns = columns};
   const simt::Session session;
-  model->denoise(step.latents.view(), input, std::vector<flux::DenoiseStep>{{0.5f, -0.5f}},
-                 [](std::int64_t) {});
+  const flux::DenoiseStep single{0.5f, -0.5f};
+  model->denoise(step.latents.view(), {input, std::span(&single, 1)}, [](std::int64_t) {});
   for (const simt::LaunchRecord& launch : session.launches()) ++step.launches[launch.kernel];
   return step;
 }

@@ -75,19 +75,26 @@ TEST_CASE("on the emulated device a run has the same bits whatever the schedule 
 TEST_CASE("a step of a picture waits for the one before the last alone, and needs nothing of the host") {
   const Golden golden("dev_f32");
   const PolicyChoice choice = emulated_choices().front();
-  const auto with_steps = [&](std::int64_t steps) {
-    flux::Request request = request_of(golden);
-    request.steps = steps;
-    const simt::Session session;
-    run(emulated_backend(), "dev_f32", choice, request);
-    return std::tuple(session.waits(), session.uploads(), session.launches().size());
-  };
-  const auto [waits, uploads, launches] = with_steps(2);
-  const auto [waits_of_more, uploads_of_more, launches_of_more] = with_steps(5);
-  CHECK(launches_of_more > launches);
-  CHECK(waits > 0);
-  CHECK(waits_of_more - waits == 5 - 2);
-  CHECK(uploads_of_more == uploads);
+  flux::Request request = request_of(golden);
+  for (const bool negative : {false, true}) {
+    if (negative) {
+      request.negative = "blue";
+      request.cfg_scale = 2;
+    }
+    CAPTURE(negative);
+    const auto with_steps = [&](std::int64_t steps) {
+      request.steps = steps;
+      const simt::Session session;
+      run(emulated_backend(), "dev_f32", choice, request);
+      return std::tuple(session.waits(), session.uploads(), session.launches().size());
+    };
+    const auto [waits, uploads, launches] = with_steps(2);
+    const auto [waits_of_more, uploads_of_more, launches_of_more] = with_steps(5);
+    CHECK(launches_of_more > launches);
+    CHECK(waits > 0);
+    CHECK(waits_of_more - waits == 5 - 2);
+    CHECK(uploads_of_more == uploads);
+  }
 }
 
 TEST_CASE("a dry run takes the device's memory that a run takes") {

@@ -6,9 +6,12 @@
 #include <catch2/catch.hpp>
 #include <flux/model_folder.hpp>
 #include <flux/models.hpp>
-#include <flux/negative_prompt.hpp>
+#include <support/arrays.hpp>
 #include <support/golden.hpp>
 #include <support/golden_requests.hpp>
+
+#include <precast/io/component_source.hpp>
+#include <precast/ops/sampler.hpp>
 
 using namespace precast;
 using namespace precast::testing;
@@ -165,38 +168,43 @@ TEST_CASE("a negative prompt acts with a CFG scale, and the same prompt on both 
 }
 
 TEST_CASE("a step with a negative prompt goes along negative + scale (positive - negative)") {
-  // A transformer whose velocity is its prompt's first value and the time.
-  class OfPrompt final : public flux::Transformer {
-   public:
-    HostTensor<f32> velocity(const flux::TransformerInput& input) const override {
-      HostTensor<f32> result(input.latents.shape());
-      for (std::int64_t i = 0; i < result.elements(); ++i)
-        result.data()[i] =
-            input.prompt.data()[0] + input.pooled.data()[0] + input.timestep + input.latents.data()[i];
-      return result;
+  for (const PolicyChoice& choice : f32_choices()) {
+    const auto model = flux::ModelFolder::open(golden_model("dev_f32"));
+    const io::ComponentSource weights(model.component("transformer"));
+    const flux::TransformerConfig& config = model.transformer;
+    const auto transformer = flux::models_of(families::cpu_backend(), choice).transformer(config, weights);
+    constexpr std::int64_t rows = 2, columns = 3;
+    const auto start = random_tensor<f32>({rows * columns, config.in_channels}, 1);
+    // The negative prompt has another length, as it has where each prompt is padded for itself.
+    const auto prompt = random_tensor<f32>({5, config.joint_attention_dim}, 2),
+               pooled = random_tensor<f32>({1, config.pooled_projection_dim}, 3),
+               negative = random_tensor<f32>({7, config.joint_attention_dim}, 4),
+               negative_pooled = random_tensor<f32>({1, config.pooled_projection_dim}, 5);
+    const f32 scale = 3;
+    const std::vector<flux::DenoiseStep> steps{{1, -0.5f}, {0.5f, -0.25f}, {0.25f, -0.25f}};
+    const flux::TransformerInput input{{}, prompt, pooled, 0, 3.5f, rows, columns};
+    HostTensor<f32> latents = start.clone(), expected = start.clone();
+    std::vector<std::int64_t> seen;
+    transformer->denoise(latents, {input, steps, flux::NegativePrompt{negative, negative_pooled, scale}},
+                         [&](std::int64_t step) { seen.push_back(step); });
+    CHECK(seen == std::vector<std::int64_t>{0, 1, 2});
+    for (const flux::DenoiseStep& step : steps) {
+      flux::TransformerInput positive = input;
+      positive.latents = expected;
+      positive.timestep = step.timestep;
+      flux::TransformerInput away = positive;
+      away.prompt = negative;
+      away.pooled = negative_pooled;
+      HostTensor<f32> velocity = transformer->velocity(away);
+      guide_into(velocity, transformer->velocity(positive), scale, velocity);
+      euler_step_into(expected, velocity, step.distance, expected);
     }
-    void denoise(HostView<f32>, const flux::TransformerInput&, std::span<const flux::DenoiseStep>,
-                 const flux::BeforeStep&) const override {
-      FAIL("two predictions a step are not one denoising");
-    }
-  };
-  std::vector<f32> latents{1, -2};
-  const std::vector<f32> prompt{3}, pooled{0.5f}, negative{-1}, negative_pooled{0.25f};
-  flux::TransformerInput input;
-  input.prompt = {prompt.data(), Shape{1, 1}};
-  input.pooled = {pooled.data(), Shape{1, 1}};
-  const std::vector<flux::DenoiseStep> steps{{1, -0.5f}, {0.5f, -0.25f}};
-  std::vector<std::int64_t> seen;
-  flux::denoise_away_from(OfPrompt(), {latents.data(), Shape{1, 2}}, input,
-                          {{negative.data(), Shape{1, 1}}, {negative_pooled.data(), Shape{1, 1}}, 3}, steps,
-                          [&](std::int64_t step) { seen.push_back(step); });
-  std::vector<double> expected{1, -2};
-  for (const auto& [time, distance] : {std::pair(1.0, -0.5), std::pair(0.5, -0.25)})
-    for (double& x : expected) {
-      const double to = 3.5 + time + x, from = -0.75 + time + x;
-      x += distance * (from + 3 * (to - from));
-    }
-  CHECK(latents[0] == expected[0]);  // all of it is exact in f32
-  CHECK(latents[1] == expected[1]);
-  CHECK(seen == std::vector<std::int64_t>{0, 1});
+    CHECK(same_bits(latents, expected));
+    // A negative prompt of another model's width is refused.
+    const auto wide = random_tensor<f32>({7, config.joint_attention_dim + 1}, 6);
+    CHECK_THROWS_AS(
+        transformer->denoise(latents, {input, steps, flux::NegativePrompt{wide, negative_pooled, scale}},
+                             [](std::int64_t) {}),
+        ShapeError);
+  }
 }

@@ -67,7 +67,7 @@ Run run(const PolicyChoice& choice, const flux::TransformerConfig& config,
   result.weights = memory_use().in_use - before;
   const flux::TransformerInput input{result.latents, prompt, pooled, 1, 3.5f, 6, 8};
   const std::vector<flux::DenoiseStep> steps{{1, -0.25f}, {0.75f, -0.25f}, {0.5f, -0.25f}, {0.25f, -0.25f}};
-  transformer->denoise(result.latents, input, steps, [](std::int64_t) {});
+  transformer->denoise(result.latents, {input, steps}, [](std::int64_t) {});
   return result;
 }
 

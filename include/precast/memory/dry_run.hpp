@@ -62,6 +62,17 @@ class DryRun final : public MemoryCounter {  // NOLINT(cppcoreguidelines-virtual
     held_ += bytes;
     note();
   }
+  /// Runs `body`. Returns the most bytes that it held at once beside those held before.
+  template <class Body>
+  std::int64_t most_taken_by(Body&& body) {
+    const std::int64_t earlier = peak_;
+    restart_peak();
+    const std::int64_t before = peak_;
+    body();
+    const std::int64_t most = peak_ - before;
+    peak_ = std::max(peak_, earlier);
+    return most;
+  }
   /// Gives the free blocks back to the system.
   void release_cached() { cache_.clear(); }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <precast/cuda/runtime/context.hpp>
@@ -74,19 +75,22 @@ void record_body(Body&& body) {
 /// allocations CUDA makes the graph's: the MemoryResource of a Context would give the same memory to others
 /// before the graph runs again, and is used only where it says that its memory is the graph's. Memory that
 /// the first run left in the device's pool returns to the system when the graph is made, and memory of
-/// graphs when this is destroyed. Throws Error where the body keeps memory taken while it was recorded:
-/// results go to memory from before. The host is at most two runs ahead of the device, so that a count of
-/// runs, or a stop, is near the truth, and the device never waits.
+/// graphs when this is destroyed; a dry run counts it until then. Throws Error where the body keeps memory
+/// taken while it was recorded: results go to memory from before. The host is at most two runs ahead of the
+/// device, so that a count of runs, or a stop, is near the truth, and the device never waits.
 class Replay {
  public:
   Replay() = default;
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
-  ~Replay() { forget(); }
+  ~Replay() {
+    uncount();
+    forget();
+  }
 
   template <class Body>
   void operator()(Body&& body) {
-    if (DryRun::active()) return body();
+    if (DryRun* const dry = DryRun::active()) return count(*dry, body);
     if (ran_once_ && (context_.stream != current_stream() || device_ != detail::current_device())) forget();
     std::optional<Event>& run_before_last = done_[runs_++ % done_.size()];
     if (run_before_last)
@@ -98,6 +102,15 @@ class Replay {
   }
 
  private:
+  /// Runs the body in a dry run, and counts what it takes as the graph's.
+  template <class Body>
+  void count(DryRun& dry, Body&& body) {
+    uncount();
+    counted_ = static_cast<std::size_t>(dry.most_taken_by(body));
+    dry.allocate(counted_, DryRun::Counts::device_memory);
+  }
+  void uncount() noexcept { DryRun::deallocate(std::exchange(counted_, 0), DryRun::Counts::device_memory); }
+
   template <class Body>
   void run(Body&& body) {
     if (!ran_once_) {
@@ -174,6 +187,7 @@ class Replay {
   int device_ = 0;   ///< of the same
   std::array<std::optional<Event>, 2> done_;
   std::size_t runs_ = 0;
+  std::size_t counted_ = 0;  ///< bytes of the graph in a dry run
 };
 
 }  // namespace precast::gpu
